@@ -1,0 +1,157 @@
+//! The one trait between a running program and a search.
+
+use crate::ids::{EventIndex, ObjectId, Site, ThreadId, ThreadSet};
+use crate::op::{Access, Op};
+
+/// What a thread has announced.
+#[derive(Clone, Copy, Debug)]
+pub struct Pending {
+    /// Its next operation.
+    pub op: Op,
+    /// Where in the source.
+    pub site: Site,
+    /// What [`OpKind::Await`](crate::OpKind::Await) waits on is in the view's `awaited`, from here, this many.
+    pub awaited: (u32, u32),
+}
+
+/// The state of all threads at a scheduling point.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// What each thread has announced, by thread number. Entries of threads that are not in `live` mean nothing.
+    pub pending: &'a [Pending],
+    /// Threads that exist and have not ended.
+    pub live: ThreadSet,
+    /// Threads whose operation can run now.
+    pub enabled: ThreadSet,
+    /// The thread that ran last, if it has not ended.
+    pub current: Option<ThreadId>,
+    /// Threads whose last step was a yield: by default others go first.
+    pub yielded: ThreadSet,
+    /// How many objects have been numbered so far.
+    pub objects: u32,
+    /// The objects that awaiting threads wait on.
+    pub awaited: &'a [ObjectId],
+}
+
+/// The answer to *which thread goes next*.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// This one; it is enabled.
+    Run(ThreadId),
+    /// None: whatever this execution could still show is seen elsewhere, or it was refused; give it up.
+    Stop,
+}
+
+/// The outcomes one operation may have in the state in which it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Options<'a> {
+    /// One of the numbers below this.
+    Below(u32),
+    /// One of these.
+    Of(&'a [u32]),
+}
+
+impl Options<'_> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Options::Below(n) => *n as usize,
+            Options::Of(s) => s.len(),
+        }
+    }
+
+    /// Whether there are none, which no front end may ask for.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The i-th.
+    pub fn get(&self, i: usize) -> u32 {
+        match self {
+            Options::Below(_) => i as u32,
+            Options::Of(s) => s[i],
+        }
+    }
+}
+
+/// An operation that has run.
+#[derive(Clone, Copy, Debug)]
+pub struct Executed<'a> {
+    /// By whom.
+    pub thread: ThreadId,
+    /// What it was.
+    pub op: Op,
+    /// What it did to its object.
+    pub access: Access,
+    /// The object's word before.
+    pub before: u64,
+    /// The value the thread got.
+    pub value: u64,
+    /// Whether it succeeded.
+    pub ok: bool,
+    /// Where in the source.
+    pub site: Site,
+    /// The objects an [`OpKind::Await`](crate::OpKind::Await) read.
+    pub awaited: &'a [ObjectId],
+}
+
+/// How an execution ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// No thread can take a step: all have ended, or those that have not wait for ever.
+    Complete,
+    /// The same, but an assumption did not hold: the execution does not count.
+    Assumed,
+    /// The search itself stopped it.
+    Stopped,
+    /// It was cut while threads could still run (a limit was hit).
+    Cut,
+}
+
+/// A search, as a running program sees it.
+///
+/// A front end calls, for each execution: [`begin`](Explorer::begin); then, for each step,
+/// [`next_thread`](Explorer::next_thread), for an operation with several outcomes [`next_option`](Explorer::next_option),
+/// and [`executed`](Explorer::executed); last [`end`](Explorer::end), which says whether to run again.
+///
+/// A search over interleavings lets each read see the latest write. A search for weak memory also decides
+/// [`read_from`](Explorer::read_from).
+pub trait Explorer {
+    /// A new execution starts.
+    fn begin(&mut self);
+
+    /// Which of the enabled threads goes next? There is at least one.
+    fn next_thread(&mut self, view: &View<'_>) -> Decision;
+
+    /// The operation of the thread that was just chosen has several outcomes: which one?
+    fn next_option(&mut self, options: Options<'_>) -> u32;
+
+    /// Which of these writes does the read see? They are given oldest first.
+    fn read_from(&mut self, _thread: ThreadId, _op: &Op, writes: &[EventIndex]) -> usize {
+        writes.len() - 1
+    }
+
+    /// The operation of the chosen thread has run.
+    fn executed(&mut self, event: Executed<'_>);
+
+    /// The execution is over; `true` asks for another one.
+    fn end(&mut self, end: End, view: &View<'_>) -> bool;
+
+    /// Why the search refuses to go on, when a replayed step met another operation than before.
+    fn divergence(&self) -> Option<&Divergence> {
+        None
+    }
+}
+
+/// A replayed prefix met another operation than the one recorded: the program is not deterministic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Divergence {
+    /// At which step.
+    pub step: usize,
+    /// The thread that was to run.
+    pub thread: ThreadId,
+    /// What it did the first time, and where.
+    pub expected: Option<(Op, Site)>,
+    /// What it wanted to do now, and where; `None` when it could not run at all.
+    pub found: Option<(Op, Site)>,
+}

@@ -1,0 +1,22 @@
+//! The search behind raddle.
+//!
+//! This crate knows programs only as threads that announce operations. It holds the operations and their dependence,
+//! vector clocks and traces, one file for each reduction, schedules as values, and the reports. It uses no `unsafe`, does
+//! no I/O, and does not know which front end drives it: see [`Explorer`] for the contract.
+
+#![forbid(unsafe_code)]
+
+mod budget;
+mod explorer;
+mod ids;
+mod op;
+mod outcome;
+mod schedule;
+pub mod semantics;
+
+pub use budget::{Budget, Meter, Spent};
+pub use explorer::{Decision, Divergence, End, Executed, Explorer, Options, Pending, View};
+pub use ids::{EventIndex, MAX_THREADS, ObjectId, Site, ThreadId, ThreadSet};
+pub use op::{Access, MemoryOrder, Mode, Op, OpKind};
+pub use outcome::{Failure, FailureKind, Report, Stats, Step, ThreadInfo, Verdict};
+pub use schedule::{Schedule, TokenError};

@@ -1,0 +1,386 @@
+//! Operations, what they did, and the one dependence relation.
+//!
+//! Everything the search knows of a program is the next [`Op`] of each thread and, once it has run, its [`Access`]:
+//! what it turned out to do to its object. A compare-exchange that failed is a read, one that succeeded is a write; a
+//! `try_lock` that failed is a read. Dependence is decided on accesses, so it is exact for the execution at hand, and
+//! it lives in [`Access::conflicts`] alone.
+
+use crate::ids::{ObjectId, ThreadId};
+use serde::{Deserialize, Serialize};
+
+/// What kind of operation a thread announces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[repr(u8)]
+pub enum OpKind {
+    /// Atomic load.
+    Load,
+    /// Atomic store; `a` is the new value.
+    Store,
+    /// Atomic read-modify-write that always writes; `a` is the new value, known when it runs.
+    Rmw,
+    /// Compare-exchange from `a` to `b`.
+    CompareExchange,
+    /// The weak form: option 1 is a spurious failure.
+    CompareExchangeWeak,
+    /// A fence. Under sequential consistency it orders nothing that is not ordered already.
+    Fence,
+    /// Acquire a mutex; blocks while it is held.
+    Lock,
+    /// Acquire a mutex if it is free.
+    TryLock,
+    /// Release a mutex.
+    Unlock,
+    /// Acquire a reader-writer lock for reading.
+    ReadLock,
+    /// Acquire for reading if no writer holds it.
+    TryReadLock,
+    /// Release a read lock.
+    ReadUnlock,
+    /// Acquire a reader-writer lock for writing.
+    WriteLock,
+    /// Acquire for writing if nobody holds it.
+    TryWriteLock,
+    /// Release a write lock.
+    WriteUnlock,
+    /// Start to wait on a condition variable: releases the mutex `other` in the same step.
+    Wait,
+    /// Return from waiting. `b` names the notification that allows it (0: none yet); `a` has the
+    /// [`Op::MAY_TIME_OUT`] and [`Op::MAY_WAKE_SPURIOUSLY`] bits. Taking the mutex again is a [`OpKind::Lock`] of its own.
+    Wake,
+    /// Wake one waiter; the option is the thread that is woken.
+    NotifyOne,
+    /// Wake all waiters.
+    NotifyAll,
+    /// Put a message into a channel; blocks while a bounded one is full. `a` is the capacity, `u64::MAX` for none.
+    Send,
+    /// Put a message if there is room. `a` as for [`OpKind::Send`].
+    TrySend,
+    /// On a channel of capacity 0: wait until message number `b` was taken.
+    SendDone,
+    /// On a channel of capacity 0: say that a receiver waits.
+    RecvReady,
+    /// Take a message; blocks while there is none and a sender lives. `a` is the capacity.
+    Recv,
+    /// Take a message if there is one (also what a receive with a timeout does). `a` is the capacity.
+    TryRecv,
+    /// One more sender.
+    AddSender,
+    /// One sender fewer.
+    DropSender,
+    /// The receiver is gone.
+    DropReceiver,
+    /// Arrive at a barrier of `a` threads.
+    Arrive,
+    /// Leave the barrier after generation `a` is complete.
+    Pass,
+    /// Wait for this thread's token and take it. `a` has the same bits as for [`OpKind::Wake`].
+    Park,
+    /// Give a thread its token.
+    Unpark,
+    /// Make a thread; the object is the life of the new thread, `a` its number.
+    Spawn,
+    /// The first step of a thread.
+    Start,
+    /// The last step of a thread.
+    End,
+    /// Wait for the end of a thread.
+    Join,
+    /// Ask whether a thread has ended.
+    IsFinished,
+    /// One more reference to a counted object.
+    CountUp,
+    /// One reference fewer; who takes the last one sees it. `a` is 1 when it matters who that is.
+    CountDown,
+    /// Look at the count.
+    CountRead,
+    /// Let others run. Independent of everything.
+    Yield,
+    /// Choose one of `a` values.
+    Choose,
+    /// A thread repeats the same reads of the same values: wait until one of them changes.
+    Await,
+    /// Wait for ever: an assumption does not hold here.
+    Assume,
+}
+
+/// The memory order an operation asked for. The interleaving search records it; the order of accesses is sequentially
+/// consistent whatever it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[repr(u8)]
+pub enum MemoryOrder {
+    /// Not an atomic access.
+    #[default]
+    None,
+    /// `Relaxed`.
+    Relaxed,
+    /// `Acquire`.
+    Acquire,
+    /// `Release`.
+    Release,
+    /// `AcqRel`.
+    AcqRel,
+    /// `SeqCst`.
+    SeqCst,
+}
+
+/// The next operation of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Op {
+    /// What it does.
+    pub kind: OpKind,
+    /// With which memory order.
+    pub order: MemoryOrder,
+    /// On which object.
+    pub object: ObjectId,
+    /// On which second object: the mutex of a [`OpKind::Wait`].
+    pub other: ObjectId,
+    /// First operand; its meaning depends on the kind.
+    pub a: u64,
+    /// Second operand; its meaning depends on the kind.
+    pub b: u64,
+}
+
+impl Op {
+    /// Bit of `a`: the wait has a time limit, so it may return with nobody having woken it.
+    pub const MAY_TIME_OUT: u64 = 1;
+    /// Bit of `a`: the wait may return for no reason.
+    pub const MAY_WAKE_SPURIOUSLY: u64 = 2;
+    /// Bit of `a`: nothing else in the program can run, so time passes. Such a step happens after everything before.
+    pub const TIME_PASSES: u64 = 4;
+    /// The capacity of a channel without one.
+    pub const UNBOUNDED: u64 = u64::MAX;
+
+    /// An operation on one object.
+    pub const fn new(kind: OpKind, object: ObjectId) -> Op {
+        Op { kind, order: MemoryOrder::None, object, other: ObjectId::NONE, a: 0, b: 0 }
+    }
+
+    /// An operation on no object.
+    pub const fn local(kind: OpKind) -> Op {
+        Op::new(kind, ObjectId::NONE)
+    }
+
+    /// The same with operands.
+    #[must_use]
+    pub const fn with(mut self, a: u64, b: u64) -> Op {
+        self.a = a;
+        self.b = b;
+        self
+    }
+
+    /// The same with a memory order.
+    #[must_use]
+    pub const fn ordered(mut self, order: MemoryOrder) -> Op {
+        self.order = order;
+        self
+    }
+
+    /// Whether it is the same step of the program as `other`: what may change between the moment a thread announces
+    /// an operation and the moment it runs (who woke it, the value a read-modify-write computes) does not count.
+    pub fn same_step(&self, other: &Op) -> bool {
+        use OpKind::*;
+        let operands = match self.kind {
+            Rmw | Wake | Park => true,
+            _ => self.a == other.a && self.b == other.b,
+        };
+        self.kind == other.kind && self.object == other.object && self.other == other.other && operands
+    }
+
+    /// Whether the operation may be disabled: it waits for another thread in some states.
+    pub fn may_block(&self) -> bool {
+        use OpKind::*;
+        matches!(
+            self.kind,
+            Lock | ReadLock | WriteLock | Wake | Send | SendDone | Recv | Pass | Park | Join | Await | Assume | Start
+        )
+    }
+
+    /// Whether the operation may enable another thread (a *release* in the words of the bounded-search papers).
+    /// A write can end an [`OpKind::Await`], so writes count.
+    pub fn releases(&self) -> bool {
+        use OpKind::*;
+        !matches!(
+            self.kind,
+            Load | Fence | Lock | TryReadLock | ReadLock | Wake | Pass | Park | Start | Join | IsFinished | CountUp
+                | CountRead | Yield | Choose | Await | Assume | AddSender | SendDone
+        )
+    }
+
+    /// Whether it only looks: repeating it with the same result changes nothing.
+    pub fn only_looks(&self) -> bool {
+        use OpKind::*;
+        matches!(self.kind, Load | Fence | IsFinished | CountRead | Yield)
+    }
+
+    /// Whether an executed `earlier` and a later `self` on the same object could ever be enabled in one state. Only
+    /// pairs that certainly cannot say no; classic DPOR skips those (Flanagan and Godefroid 2005, section 3).
+    pub fn may_be_coenabled(&self, earlier: &Op) -> bool {
+        use OpKind::*;
+        !matches!(
+            (earlier.kind, self.kind),
+            (Unlock | Wait, Lock | Unlock)
+                | (ReadUnlock | WriteUnlock, WriteLock | WriteUnlock)
+                | (WriteUnlock, ReadLock)
+                | (Lock | TryLock, Unlock)
+                | (WriteLock | TryWriteLock, WriteUnlock | ReadUnlock)
+                | (Spawn, Start)
+                | (End, Join)
+                | (Arrive, Pass)
+                | (Send | TrySend, Recv)
+                | (DropSender, Recv)
+                | (Recv | TryRecv, SendDone)
+        ) && !(self.kind == Wake && self.a == 0)
+    }
+}
+
+/// What an executed operation did to one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[repr(u8)]
+pub enum Mode {
+    /// Nothing that another thread can see.
+    Local,
+    /// Looked at it.
+    Read,
+    /// Changed it; ordered with everything else on the object.
+    Write,
+    /// Took a read lock.
+    ReadTaken,
+    /// Gave a read lock back.
+    ReadGiven,
+    /// Did not get a read lock.
+    ReadRefused,
+    /// Did not get a write lock.
+    WriteRefused,
+    /// Began to wait on a condition variable.
+    Waiting,
+    /// Woke somebody.
+    Notified,
+    /// Found nobody to wake.
+    NotifiedNobody,
+    /// Was woken; `aux` is the [`Access::cause`] of the notification.
+    WokenBy,
+    /// Woke up with nobody having woken it.
+    WokenAlone,
+    /// Sent message `aux & 0xffff_ffff`; the upper half is the number, plus one, of the receive that made room.
+    Sent,
+    /// Received message `aux`.
+    Received,
+    /// Learned that message `aux` was taken.
+    Delivered,
+    /// Found no message number `aux`.
+    FoundEmpty,
+    /// Found no room.
+    FoundFull,
+    /// Found no message and no sender.
+    FoundClosed,
+    /// A sender came.
+    SenderCame,
+    /// A sender went.
+    SenderGone,
+    /// The receiver went.
+    ReceiverGone,
+    /// Found no receiver.
+    SendRefused,
+    /// Arrived at a barrier before the last one.
+    ArrivedEarly,
+    /// Arrived last.
+    ArrivedLast,
+    /// Left a barrier.
+    Passed,
+    /// Gave a token.
+    TokenGiven,
+    /// Took a token.
+    TokenTaken,
+    /// Went on without a token.
+    TokenMissed,
+    /// Counted up.
+    CountedUp,
+    /// Counted down, not to zero.
+    CountedDown,
+    /// Counted down to zero, and that matters.
+    CountedOut,
+}
+
+/// What an executed operation did to one object, with the number that some modes carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Access {
+    /// What it did.
+    pub mode: Mode,
+    /// A number whose meaning depends on the mode.
+    pub aux: u64,
+}
+
+impl Access {
+    /// Nothing another thread can see.
+    pub const LOCAL: Access = Access { mode: Mode::Local, aux: 0 };
+
+    /// An access without a number.
+    pub const fn new(mode: Mode) -> Access {
+        Access { mode, aux: 0 }
+    }
+
+    /// The stable name of an event: its thread and its place among that thread's events.
+    pub const fn cause(thread: ThreadId, seq: u32) -> u64 {
+        ((thread.0 as u64 + 1) << 32) | seq as u64
+    }
+
+    /// **The dependence relation**, for two accesses of one object by different threads: whether swapping them when
+    /// they are next to each other could change a value, or whether one of them is enabled. `self` and `other` may be
+    /// given in either order; `self_cause` and `other_cause` are the stable names of the two events.
+    #[inline]
+    pub fn conflicts(&self, self_cause: u64, other: &Access, other_cause: u64) -> bool {
+        use Mode::*;
+        match (self.mode, other.mode) {
+            (Read, Read) | (Local, _) | (_, Local) => false,
+            (Read | Write, Read | Write) => true,
+            // Reader-writer locks: readers come and go freely among themselves.
+            (ReadTaken | ReadGiven, ReadTaken | ReadGiven) => false,
+            (ReadRefused | WriteRefused, ReadRefused | WriteRefused) => false,
+            (ReadRefused, ReadTaken | ReadGiven) | (ReadTaken | ReadGiven, ReadRefused) => false,
+            (WriteRefused, ReadTaken | ReadGiven) | (ReadTaken | ReadGiven, WriteRefused) => true,
+            // Condition variables.
+            (WokenBy, Notified) => self.aux == other_cause,
+            (Notified, WokenBy) => other.aux == self_cause,
+            (WokenBy, _) | (_, WokenBy) => false,
+            (Waiting | WokenAlone, Waiting | WokenAlone) => false,
+            (NotifiedNobody, NotifiedNobody) => false,
+            // Channels.
+            (Sent, Received) => self.message() == other.message() || self.room_made_by() == Some(other.message()),
+            (Received, Sent) => other.message() == self.message() || other.room_made_by() == Some(self.message()),
+            (Delivered, Received) | (Received, Delivered) => self.message() == other.message(),
+            (Delivered, _) | (_, Delivered) => false,
+            (FoundEmpty, Sent) => self.message() == other.message(),
+            (Sent, FoundEmpty) => other.message() == self.message(),
+            (SenderGone | SenderCame, FoundEmpty | FoundClosed) => true,
+            (FoundEmpty | FoundClosed, SenderGone | SenderCame) => true,
+            (SenderGone | SenderCame, _) | (_, SenderGone | SenderCame) => false,
+            (FoundFull, FoundFull) | (SendRefused, SendRefused) => false,
+            // Barriers: only who comes last matters.
+            (ArrivedEarly, ArrivedEarly | Passed) | (Passed, ArrivedEarly | Passed) => false,
+            // Tokens.
+            (TokenGiven, TokenGiven) => false,
+            // Counts.
+            (CountedUp | CountedDown, CountedUp | CountedDown) => false,
+            (CountedUp, CountedOut) | (CountedOut, CountedUp) => true,
+            _ => true,
+        }
+    }
+
+    fn message(&self) -> u64 {
+        self.aux & 0xffff_ffff
+    }
+
+    fn room_made_by(&self) -> Option<u64> {
+        (self.aux >> 32).checked_sub(1)
+    }
+
+    /// Whether the access conflicts with every other access that can come before it on its object, so that a walk
+    /// back over the object's history may stop at it.
+    #[inline]
+    pub fn is_total(&self) -> bool {
+        matches!(self.mode, Mode::Write)
+    }
+}

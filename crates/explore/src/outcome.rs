@@ -1,0 +1,199 @@
+//! What a check found, as data: verdict, guarantee, counts, failures with their traces.
+
+use crate::ids::ThreadId;
+use serde::Serialize;
+
+/// The result in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Everything was seen, and nothing was wrong.
+    Verified,
+    /// Everything within the bound was seen, and nothing was wrong.
+    NoFailureWithinBound,
+    /// Something is wrong.
+    Failure,
+    /// Stopped early; nothing was wrong until then.
+    Incomplete,
+}
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureKind {
+    /// An assertion of the program does not hold.
+    Assertion,
+    /// A panic.
+    Panic,
+    /// The process would abort.
+    Abort,
+    /// A signal, such as running out of stack.
+    Signal,
+    /// The program ended its own process.
+    ExitCode,
+    /// Threads wait for each other, or for something that never comes.
+    Deadlock,
+    /// Threads go on for ever without getting anywhere.
+    Livelock,
+    /// Two threads access one place, one of them writes, and nothing orders them.
+    DataRace,
+    /// Something was never given back.
+    Leak,
+    /// A lock was used against its rules.
+    LockMisuse,
+    /// The program did something else when its schedule was repeated.
+    Nondeterminism,
+    /// A limit was reached.
+    Limit,
+}
+
+impl FailureKind {
+    /// The name, as in the JSON report.
+    pub fn name(self) -> &'static str {
+        match self {
+            FailureKind::Assertion => "assertion",
+            FailureKind::Panic => "panic",
+            FailureKind::Abort => "abort",
+            FailureKind::Signal => "signal",
+            FailureKind::ExitCode => "exit-code",
+            FailureKind::Deadlock => "deadlock",
+            FailureKind::Livelock => "livelock",
+            FailureKind::DataRace => "data-race",
+            FailureKind::Leak => "leak",
+            FailureKind::LockMisuse => "lock-misuse",
+            FailureKind::Nondeterminism => "nondeterminism",
+            FailureKind::Limit => "limit",
+        }
+    }
+}
+
+/// One step of a failing execution, ready to be shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// Its number, from 1.
+    pub step: usize,
+    /// Who took it.
+    pub thread: ThreadId,
+    /// What it was, in words: `load`, `lock`, `compare_exchange`, ...
+    pub operation: String,
+    /// The object, as a name: `atomic #1`, `mutex #2`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
+    /// What was read or written: `0`, `0 -> 1`, `1 (wanted 0)`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// `file:line:column`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// Another thread took over here although this one's predecessor could have gone on: the thread that was preempted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preempts: Option<ThreadId>,
+}
+
+/// A thread, as a failure shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ThreadInfo {
+    /// Its number.
+    pub thread: ThreadId,
+    /// Its name.
+    pub name: String,
+    /// How it ended, or what it waits for: `finished`, `panicked`, `waits for mutex #2, held by thread 1 (reader)`.
+    pub state: String,
+    /// Where it stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// The threads it waits for, if known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<ThreadId>,
+}
+
+/// One thing that went wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// What.
+    pub kind: FailureKind,
+    /// In words, for the user.
+    pub message: String,
+    /// `file:line:column`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// The thread in which it showed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread: Option<ThreadId>,
+    /// The token that runs it again.
+    pub replay: String,
+    /// How many preemptions the shown schedule has.
+    pub preemptions: usize,
+    /// All threads, by number.
+    pub threads: Vec<ThreadInfo>,
+    /// For a deadlock: threads, each waiting for the next, the last for the first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cycle: Vec<ThreadId>,
+    /// Who did what.
+    pub trace: Vec<Step>,
+    /// What to do next, when that is not plain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+}
+
+/// Numbers of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
+pub struct Stats {
+    /// Complete executions.
+    pub executions: u64,
+    /// Executions that were cut because they were redundant: everything they could show is seen elsewhere.
+    pub blocked: u64,
+    /// Executions in which an assumption did not hold.
+    pub assumed: u64,
+    /// Steps run, those that were replayed included.
+    pub steps: u64,
+    /// Steps of the longest execution.
+    pub longest: u64,
+    /// Races seen between two steps.
+    pub races: u64,
+    /// Branches that were not explored yet when the search stopped.
+    pub open: u64,
+    /// The most threads alive or ended in one execution.
+    pub threads: u64,
+}
+
+/// Everything a check has to say.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// In one word.
+    pub verdict: Verdict,
+    /// What the result covers, in a sentence.
+    pub guarantee: String,
+    /// The algorithm, by name.
+    pub algorithm: String,
+    /// The bound, if there is one.
+    pub bound: Option<String>,
+    /// The memory model.
+    pub memory: String,
+    /// The numbers.
+    #[serde(flatten)]
+    pub stats: Stats,
+    /// What went wrong.
+    pub failures: Vec<Failure>,
+    /// What the user should know besides: a test in which nothing is shared, a limit that is near.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+impl Report {
+    /// Whether nothing wrong was found and the search was complete for what it promised.
+    pub fn passed(&self) -> bool {
+        matches!(self.verdict, Verdict::Verified | Verdict::NoFailureWithinBound)
+    }
+
+    /// The exit code of a command that shows this report.
+    pub fn exit_code(&self) -> u8 {
+        match self.verdict {
+            Verdict::Verified | Verdict::NoFailureWithinBound => 0,
+            Verdict::Failure => 1,
+            Verdict::Incomplete => 3,
+        }
+    }
+}
