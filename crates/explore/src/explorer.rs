@@ -23,14 +23,22 @@ pub struct View<'a> {
     pub live: ThreadSet,
     /// Threads whose operation can run now.
     pub enabled: ThreadSet,
-    /// The thread that ran last, if it has not ended.
+    /// The thread that ran last.
     pub current: Option<ThreadId>,
     /// Threads whose last step was a yield: by default others go first.
     pub yielded: ThreadSet,
-    /// How many objects have been numbered so far.
+    /// How many objects have been numbered so far; `u32::MAX` if numbers are names that all executions share.
     pub objects: u32,
     /// The objects that awaiting threads wait on.
     pub awaited: &'a [ObjectId],
+}
+
+impl View<'_> {
+    /// What a thread at an [`OpKind::Await`](crate::OpKind::Await) waits on.
+    pub fn awaited_by(&self, t: ThreadId) -> &[ObjectId] {
+        let (from, count) = self.pending[t.index()].awaited;
+        &self.awaited[from as usize..(from + count) as usize]
+    }
 }
 
 /// The answer to *which thread goes next*.

@@ -6,17 +6,28 @@
 
 #![forbid(unsafe_code)]
 
+mod algorithms;
 mod budget;
+mod estimate;
 mod explorer;
+mod footprint;
 mod ids;
 mod op;
 mod outcome;
+mod reductions;
+mod replay;
 mod schedule;
+mod search;
 pub mod semantics;
+mod trace;
 
+pub use algorithms::{Algorithm, UnknownAlgorithm, algorithm, algorithms};
 pub use budget::{Budget, Meter, Spent};
 pub use explorer::{Decision, Divergence, End, Executed, Explorer, Options, Pending, View};
 pub use ids::{EventIndex, MAX_THREADS, ObjectId, Site, ThreadId, ThreadSet};
 pub use op::{Access, MemoryOrder, Mode, Op, OpKind};
 pub use outcome::{Failure, FailureKind, Report, Stats, Step, ThreadInfo, Verdict};
+pub use replay::{Replay, simpler};
 pub use schedule::{Schedule, TokenError};
+pub use search::Progress;
+pub use trace::{Event, Race, Trace};

@@ -21,7 +21,8 @@ pub enum OpKind {
     Rmw,
     /// Compare-exchange from `a` to `b`.
     CompareExchange,
-    /// The weak form: option 1 is a spurious failure.
+    /// The weak form: one that would succeed always has a second outcome, option 1, a spurious failure. Where no such failure
+    /// is to be explored the operation is announced as a [`OpKind::CompareExchange`].
     CompareExchangeWeak,
     /// A fence. Under sequential consistency it orders nothing that is not ordered already.
     Fence,
@@ -98,7 +99,8 @@ pub enum OpKind {
     Yield,
     /// Choose one of `a` values.
     Choose,
-    /// A thread repeats the same reads of the same values: wait until one of them changes.
+    /// A thread repeats the same reads of the same values: wait until one of them changes. `a` is the word that was seen
+    /// when there is one object to wait on.
     Await,
     /// Wait for ever: an assumption does not hold here.
     Assume,
@@ -228,7 +230,7 @@ impl Op {
                 | (Spawn, Start)
                 | (End, Join)
                 | (Arrive, Pass)
-                | (Send | TrySend, Recv)
+                | (Send, Recv)
                 | (DropSender, Recv)
                 | (Recv | TryRecv, SendDone)
         ) && !(self.kind == Wake && self.a == 0)
@@ -335,7 +337,7 @@ impl Access {
         use Mode::*;
         match (self.mode, other.mode) {
             (Read, Read) | (Local, _) | (_, Local) => false,
-            (Read | Write, Read | Write) => true,
+            (Write, _) | (_, Write) => true,
             // Reader-writer locks: readers come and go freely among themselves.
             (ReadTaken | ReadGiven, ReadTaken | ReadGiven) => false,
             (ReadRefused | WriteRefused, ReadRefused | WriteRefused) => false,
@@ -367,6 +369,12 @@ impl Access {
             (CountedUp, CountedOut) | (CountedOut, CountedUp) => true,
             _ => true,
         }
+    }
+
+    /// Whether it is what it is only while the count of its object is high enough.
+    #[inline]
+    pub(crate) fn depends_on_count(&self) -> bool {
+        matches!(self.mode, Mode::ArrivedEarly | Mode::CountedDown)
     }
 
     fn message(&self) -> u64 {

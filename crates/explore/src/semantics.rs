@@ -158,7 +158,7 @@ pub fn apply(op: &Op, word: u64, thread: ThreadId, option: u32) -> Applied {
         Park => failed(Mode::TokenMissed, 0),
         Unpark => done(1, Mode::TokenGiven, 0),
         Spawn => done(1, Mode::Write, op.a),
-        Start => done(2, Mode::Write, 0),
+        Start => done(2, Mode::Read, 0),
         End => done(3, Mode::Write, 0),
         Join => done(word, Mode::Read, 0),
         IsFinished => done(word, Mode::Read, (word == 3) as u64),

@@ -1,0 +1,105 @@
+//! Every search by name: one table, one line each.
+
+use crate::budget::Meter;
+use crate::reductions::dpor::Dpor;
+use crate::reductions::dpor_per_thread::DporPerThread;
+use crate::reductions::hb_cache::HbCache;
+use crate::reductions::least::LeastRepresentative;
+use crate::reductions::none::Everything;
+use crate::reductions::optimal::Optimal;
+use crate::reductions::sleep::SleepSets;
+use crate::reductions::source::SourceSets;
+use crate::search::{Progress, Search};
+use thiserror::Error;
+
+/// A search that users can name.
+#[derive(Clone, Copy)]
+pub struct Algorithm {
+    /// Its name.
+    pub name: &'static str,
+    /// What a search that ran to its end promises.
+    pub guarantee: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+    build: fn(Meter) -> Box<dyn Progress>,
+}
+
+impl std::fmt::Debug for Algorithm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Algorithm").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Algorithm {
+    /// The one to use unless there is a reason not to.
+    pub const DEFAULT: &'static str = "optimal";
+
+    /// A search of this kind.
+    pub fn search(&self, meter: Meter) -> Box<dyn Progress> {
+        (self.build)(meter)
+    }
+}
+
+const COMPLETE: &str = "complete: every happens-before class";
+
+macro_rules! table {
+    ($($name:literal, $guarantee:expr, $source:literal, $summary:literal, $build:expr;)*) => {
+        &[$(Algorithm {
+            name: $name,
+            guarantee: $guarantee,
+            source: $source,
+            summary: $summary,
+            build: |meter| Box::new(Search::new($build, meter)),
+        }),*]
+    };
+}
+
+static TABLE: &[Algorithm] = table! {
+    "optimal", "complete: every happens-before class exactly once, nothing cut", "Abdulla et al., POPL 2014",
+        "wakeup trees: one execution for each class", Optimal::default();
+    "source", COMPLETE, "Abdulla et al., POPL 2014",
+        "source sets and sleep sets: no class completed twice, some executions cut", SourceSets::default();
+    "dpor", COMPLETE, "Flanagan, Godefroid, POPL 2005",
+        "persistent sets from the last dependent event, with sleep sets", Dpor::new(true);
+    "dpor-no-sleep", COMPLETE, "Flanagan, Godefroid, POPL 2005",
+        "the same without sleep sets: classes may repeat", Dpor::new(false);
+    "dpor-per-thread", COMPLETE, "Coons, 2013, algorithm 7",
+        "backtracks to the last dependent event of each thread: the base of bounded search", DporPerThread;
+    "sleep", COMPLETE, "Godefroid, 1996",
+        "sleep sets alone: one complete execution for each class, many cut", SleepSets;
+    "least", COMPLETE, "Qadeer, lectures",
+        "goes on only while the execution is the least of its class", LeastRepresentative;
+    "hb-cache", "complete, unless two happens-before graphs share a 64-bit hash", "Qadeer, lectures; CHESS",
+        "a cache of happens-before graphs: each is extended once; memory grows with their number", HbCache::default();
+    "none", "complete: every interleaving", "-",
+        "no reduction: the oracle of all the others", Everything;
+};
+
+/// Every algorithm.
+pub fn algorithms() -> &'static [Algorithm] {
+    TABLE
+}
+
+/// No algorithm has this name.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("there is no algorithm `{name}`; there are: {known}")]
+pub struct UnknownAlgorithm {
+    /// The name that was asked for.
+    pub name: String,
+    known: String,
+}
+
+/// The algorithm with this name.
+///
+/// ```
+/// assert_eq!(explore::algorithm("source").unwrap().name, "source");
+/// assert!(explore::algorithm("sauce").unwrap_err().to_string().contains("source"));
+/// ```
+pub fn algorithm(name: &str) -> Result<&'static Algorithm, UnknownAlgorithm> {
+    TABLE.iter().find(|a| a.name == name).ok_or_else(|| UnknownAlgorithm {
+        name: name.to_owned(),
+        known: TABLE.iter().map(|a| a.name).collect::<Vec<_>>().join(", "),
+    })
+}

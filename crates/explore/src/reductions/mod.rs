@@ -1,0 +1,11 @@
+//! The reductions, one file each.
+
+pub(crate) mod dpor;
+pub(crate) mod dpor_per_thread;
+pub(crate) mod hb_cache;
+pub(crate) mod least;
+pub(crate) mod none;
+pub(crate) mod optimal;
+pub(crate) mod sleep;
+pub(crate) mod source;
+mod wakeup;

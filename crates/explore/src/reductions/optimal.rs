@@ -1,0 +1,129 @@
+//! Optimal-DPOR (Abdulla, Aronis, Jonsson, Sagonas, POPL 2014 / JACM 2017): one execution for each happens-before class, and
+//! none that is cut.
+//!
+//! Instead of a set of threads, each node keeps a *wakeup tree*: sequences to explore from there, in order. At the end of an
+//! execution, each race of an event `e` with a later one `f` is turned round: `v` is what does not happen after `e`, then `f`.
+//! If no sleeping step before `e` is a weak initial of `v`, it goes into the tree there. Because `v` wakes everything that
+//! sleeps, following it never ends with all threads asleep: that is asserted.
+//!
+//! Only races whose later event is new in this execution are turned round. The others were when their later event was new: a
+//! source set needs one sequence for a race, whatever comes after it. But a sequence also says which outcome its steps take,
+//! so when an execution differs from the last one by the outcome of a step, older races whose sequence has that step are
+//! turned round again.
+
+use crate::explorer::{End, View};
+use crate::ids::{ObjectId, ThreadId};
+use crate::op::{Op, OpKind};
+use crate::reductions::wakeup::{Forest, Sequence};
+use crate::search::{Core, Node, Reduction};
+
+/// Wakeup trees.
+pub(crate) struct Optimal {
+    forest: Forest,
+    sequence: Sequence,
+    /// What is to be explored below the branch taken last.
+    below: u32,
+    pending: Vec<usize>,
+    awaited: Vec<ObjectId>,
+}
+
+impl Default for Optimal {
+    fn default() -> Self {
+        let (forest, sequence) = Default::default();
+        Optimal { forest, sequence, below: u32::MAX, pending: Vec::new(), awaited: Vec::new() }
+    }
+}
+
+impl Optimal {
+    /// Turns the race of event `e` with `op` of `thread` round, and adds the sequence where it is new.
+    fn reverse(&mut self, core: &mut Core, e: usize, thread: ThreadId, past: Option<usize>, op: &Op, view: &View<'_>) {
+        let end = core.trace.len();
+        let mut again = true;
+        let mut spurious = false;
+        while again {
+            let s = &mut self.sequence;
+            if !s.reverse(&core.trace, e, thread, past, op, &self.awaited, end) {
+                return;
+            }
+            // A weak compare-exchange that would succeed has two outcomes that conflict with different steps.
+            again = !spurious && s.split_spurious(false);
+            if spurious && !(s.split_spurious(true) && s.conflicts_with(&core.trace, e)) {
+                return;
+            }
+            if !s.covered_by_sleep(core) {
+                self.forest.insert(core, &mut self.sequence, view);
+            }
+            spurious = true;
+        }
+    }
+}
+
+impl Reduction for Optimal {
+    fn sleeps(&self) -> bool {
+        true
+    }
+
+    fn enter(&mut self, core: &mut Core, view: &View<'_>) -> Option<ThreadId> {
+        let n = core.nodes.last_mut()?;
+        n.tree = std::mem::replace(&mut self.below, u32::MAX);
+        while let Some(taken) = self.forest.take_first(&mut n.tree) {
+            debug_assert!(view.enabled.contains(taken.thread), "a wakeup sequence can be run");
+            debug_assert!(!n.asleep.contains(taken.thread), "a wakeup sequence wakes what it runs");
+            if view.enabled.contains(taken.thread) {
+                n.fixed = taken.fixed;
+                self.below = taken.below;
+                return Some(taken.thread);
+            }
+            self.forest.discard(taken.below);
+        }
+        let t = Core::default_thread(view, view.enabled.minus(&n.asleep));
+        debug_assert!(t.is_some() || n.objects < u32::MAX, "an optimal search is never blocked");
+        t
+    }
+
+    fn ended(&mut self, core: &mut Core, view: &View<'_>, how: End) {
+        let end = core.trace.len();
+        let fresh = core.fresh;
+        let other_outcome = fresh < end && core.trace.event(fresh).options > 1;
+        for f in if other_outcome { 0 } else { fresh }..end {
+            for k in 0..core.trace.races_of(f).len() {
+                let e = core.trace.races_of(f)[k].first.index();
+                if f < fresh && core.trace.happens_before(e, fresh) {
+                    continue;
+                }
+                let event = *core.trace.event(f);
+                self.awaited.clear();
+                if event.op.kind == OpKind::Await {
+                    self.awaited.extend(core.trace.links_of(f).iter().map(|l| l.object));
+                }
+                let past = core.trace.previous(f);
+                self.reverse(core, e, event.thread, past, &event.op, view);
+            }
+        }
+        for t in Core::stuck(view, how).iter() {
+            let op = view.pending[t.index()].op;
+            let mut pending = std::mem::take(&mut self.pending);
+            pending.clear();
+            core.trace.races_of_pending(t, &op, view.awaited_by(t), &mut pending);
+            let past = core.trace.last_of(t);
+            self.awaited.clear();
+            self.awaited.extend_from_slice(view.awaited_by(t));
+            for e in &pending {
+                self.reverse(core, *e, t, past, &op, view);
+            }
+            self.pending = pending;
+        }
+    }
+
+    fn next_branch(&mut self, core: &mut Core) -> Option<ThreadId> {
+        let n = core.nodes.last_mut()?;
+        let taken = self.forest.take_first(&mut n.tree)?;
+        n.fixed = taken.fixed;
+        self.below = taken.below;
+        Some(taken.thread)
+    }
+
+    fn open(&self, _core: &Core, node: &Node) -> u64 {
+        self.forest.width(node.tree)
+    }
+}

@@ -1,0 +1,75 @@
+//! Source-DPOR (Abdulla, Aronis, Jonsson, Sagonas, POPL 2014; paper 002, algorithm 3).
+//!
+//! For every race of a new step `f` with an earlier event `e`: let `v` be what ran after `e` and does not happen after it,
+//! then `f`. If none of the threads that can begin `v` is explored before `e`, explore one of them there. The sets are source
+//! sets: smaller than persistent sets, and enough. With sleep sets no class is completed twice, but executions may still
+//! be cut when all enabled threads sleep; those are counted apart.
+
+use crate::explorer::{End, View};
+use crate::ids::{ObjectId, ThreadId, ThreadSet};
+use crate::op::{Op, OpKind};
+use crate::reductions::wakeup::Sequence;
+use crate::search::{Core, Reduction};
+
+/// Source sets with sleep sets.
+#[derive(Default)]
+pub(crate) struct SourceSets {
+    sequence: Sequence,
+    pending: Vec<usize>,
+}
+
+impl SourceSets {
+    fn reverse(&mut self, core: &mut Core, e: usize, thread: ThreadId, past: Option<usize>, op: &Op, awaited: &[ObjectId], end: usize) {
+        if !self.sequence.reverse(&core.trace, e, thread, past, op, awaited, end) {
+            return;
+        }
+        let initials: ThreadSet = self.sequence.initials(&core.trace);
+        debug_assert!(!initials.is_empty());
+        let node = &mut core.nodes[e];
+        if node.backtrack.and(&initials).is_empty() {
+            let pick = if initials.contains(thread) { Some(thread) } else { initials.first() };
+            if let Some(q) = pick {
+                debug_assert!(node.enabled.contains(q), "an initial of a reversed race is enabled before it");
+                node.backtrack.insert(q);
+            }
+        }
+    }
+}
+
+impl Reduction for SourceSets {
+    fn sleeps(&self) -> bool {
+        true
+    }
+
+    fn enter(&mut self, core: &mut Core, view: &View<'_>) -> Option<ThreadId> {
+        let n = core.nodes.last_mut()?;
+        let t = Core::default_thread(view, view.enabled.minus(&n.asleep))?;
+        n.backtrack.insert(t);
+        Some(t)
+    }
+
+    fn ran(&mut self, core: &mut Core, f: usize) {
+        for k in 0..core.trace.races_of(f).len() {
+            let e = core.trace.races_of(f)[k].first.index();
+            let event = *core.trace.event(f);
+            let awaited: Vec<ObjectId> = match event.op.kind {
+                OpKind::Await => core.trace.links_of(f).iter().map(|l| l.object).collect(),
+                _ => Vec::new(),
+            };
+            self.reverse(core, e, event.thread, core.trace.previous(f), &event.op, &awaited, f);
+        }
+    }
+
+    fn ended(&mut self, core: &mut Core, view: &View<'_>, end: End) {
+        for t in Core::stuck(view, end).iter() {
+            let op = view.pending[t.index()].op;
+            let mut pending = std::mem::take(&mut self.pending);
+            pending.clear();
+            core.trace.races_of_pending(t, &op, view.awaited_by(t), &mut pending);
+            for e in &pending {
+                self.reverse(core, *e, t, core.trace.last_of(t), &op, view.awaited_by(t), core.trace.len());
+            }
+            self.pending = pending;
+        }
+    }
+}

@@ -1,0 +1,450 @@
+//! Reversed races as sequences, and wakeup trees: ordered trees of sequences that are still to be explored from a node.
+//!
+//! A tree keeps steps by thread. Steps of one thread with the same past are the same step, so most comparisons need no object
+//! at all. Where one does, mind that objects are numbered per execution: a step kept in a tree is looked up again in the
+//! execution at hand (`resolve`) before its objects are compared.
+
+use crate::explorer::View;
+use crate::footprint::Footprint;
+use crate::ids::{ObjectId, ThreadId, ThreadSet};
+use crate::op::{Access, Mode, Op, OpKind};
+use crate::search::{Core, Sleeper};
+use crate::trace::Trace;
+
+const NONE: u32 = u32::MAX;
+
+/// The outcome of a step that may have any outcome.
+pub(crate) const ANY: u32 = u32::MAX;
+
+/// `v`: what ran after event `e` and does not happen after it, then the step `f` that raced with `e`.
+///
+/// Steps can be taken from its front as long as nothing in it happens before them.
+#[derive(Clone, Default)]
+pub(crate) struct Sequence {
+    events: Vec<u32>,
+    /// For each event, the position of the next one of the same thread.
+    next: Vec<u32>,
+    /// By thread: the position of its first event that is left.
+    first: Vec<u32>,
+    threads: ThreadSet,
+    f: Option<Footprint>,
+    /// The outcome that `f` is to have.
+    f_option: u32,
+    /// Whether `f` is left.
+    f_left: bool,
+    /// The last event of `f`'s thread before it.
+    past: Option<usize>,
+    left: usize,
+    e: usize,
+    /// By thread: how many events were taken.
+    taken: Vec<u32>,
+    /// Threads of which a step was taken that is not in the sequence, and had another outcome in the execution at hand: what
+    /// they do next is not known from it.
+    strayed: ThreadSet,
+}
+
+impl Sequence {
+    /// Turns the race of event `e` with `op` of `thread` round. Says whether that can be done.
+    pub(crate) fn reverse(
+        &mut self, trace: &Trace, e: usize, thread: ThreadId, past: Option<usize>, op: &Op, awaited: &[ObjectId],
+        end: usize,
+    ) -> bool {
+        let Some(access) = trace.reversal(e, thread, past, op, end, &mut self.events) else { return false };
+        let seq = past.map_or(1, |i| trace.event(i).seq + 1);
+        let mut f = Footprint::nothing(thread, Access::cause(thread, seq), *op);
+        if op.kind == OpKind::Await {
+            awaited.iter().for_each(|o| f.add(*o, access));
+        } else {
+            f.add(op.object, access);
+            if op.kind == OpKind::Wait {
+                f.add(op.other, Access::new(Mode::Write));
+            }
+        }
+        let n = self.events.len();
+        let width = trace.width();
+        self.first.clear();
+        self.first.resize(width, NONE);
+        self.taken.clear();
+        self.taken.resize(width, 0);
+        self.next.clear();
+        self.next.resize(n, NONE);
+        self.threads = ThreadSet::EMPTY;
+        self.strayed = ThreadSet::EMPTY;
+        for k in (0..n).rev() {
+            let t = trace.event(self.events[k] as usize).thread;
+            self.next[k] = self.first[t.index()];
+            self.first[t.index()] = k as u32;
+            self.threads.insert(t);
+        }
+        self.f = Some(f);
+        self.f_option = ANY;
+        self.f_left = true;
+        self.past = past;
+        self.left = n + 1;
+        self.e = e;
+        true
+    }
+
+    /// If `f` is a weak compare-exchange that would succeed, fixes its outcome. Says whether it is one.
+    pub(crate) fn split_spurious(&mut self, fail: bool) -> bool {
+        let Some(f) = self.f.as_mut().filter(|f| f.can_fail_spuriously()) else { return false };
+        self.f_option = fail as u32;
+        if fail {
+            f.fail_spuriously();
+        }
+        true
+    }
+
+    /// Whether `f`, as it is now, conflicts with the event before which it comes.
+    pub(crate) fn conflicts_with(&self, trace: &Trace, e: usize) -> bool {
+        self.f.is_some_and(|f| f.woken_by(trace, e))
+    }
+
+    /// The next event of a thread that is left.
+    fn head(&self, t: ThreadId) -> Option<usize> {
+        self.first.get(t.index()).filter(|k| **k != NONE).map(|k| self.events[*k as usize] as usize)
+    }
+
+    fn is_f(&self, t: ThreadId) -> bool {
+        self.f_left && self.f.is_some_and(|f| f.thread == t) && self.head(t).is_none()
+    }
+
+    /// Whether an event with these clocks, of thread `t`, comes after something that is left.
+    fn has_past(&self, trace: &Trace, clock: &[u32], t: ThreadId) -> bool {
+        self.threads.iter().any(|u| {
+            u != t && self.head(u).is_some_and(|h| clock[u.index()] >= trace.event(h).seq)
+        })
+    }
+
+    /// Whether the next step of `t` in the sequence can come first: nothing that is left happens before it.
+    fn can_begin(&self, trace: &Trace, t: ThreadId) -> bool {
+        if let Some(g) = self.head(t) {
+            return !self.has_past(trace, trace.clock(g), t);
+        }
+        let Some(f) = self.f.filter(|f| self.f_left && f.thread == t) else { return false };
+        !self.past.is_some_and(|p| self.has_past(trace, trace.clock(p), t))
+            && !self.remaining().any(|g| f.conflicts_with(trace.links_of(g), trace.event(g).cause()))
+    }
+
+    /// The events that are left, without `f`.
+    fn remaining(&self) -> impl Iterator<Item = usize> + '_ {
+        self.events.iter().enumerate().filter_map(|(k, g)| {
+            // An event is left iff it is not before its thread's first one.
+            (self.next[k] != TAKEN).then_some(*g as usize)
+        })
+    }
+
+    /// The threads that can begin it.
+    pub(crate) fn initials(&self, trace: &Trace) -> ThreadSet {
+        let f = self.f.map(|f| f.thread);
+        self.threads.iter().chain(f).filter(|t| self.can_begin(trace, *t)).collect()
+    }
+
+    /// Whether a step of a thread that is not in the sequence is independent of all that is left.
+    fn independent(&self, trace: &Trace, step: &Footprint) -> bool {
+        !(self.f_left && self.f.is_some_and(|f| f.conflicts(step)))
+            && !self.remaining().any(|g| step.conflicts_with(trace.links_of(g), trace.event(g).cause()))
+            && step.depends_on_count().is_none_or(|(object, mode)| {
+                let word = trace.word_after(object, self.e, self.remaining());
+                let word = self.f.filter(|_| self.f_left).map_or(word, |f| f.word_after(object, word));
+                step.mode_at(word) == mode
+            })
+    }
+
+    /// Whether a step from another execution touches an object that was numbered after the node, and something that is left
+    /// does too: these may be one object under two numbers. The step is then taken to conflict, which can cost an execution
+    /// but loses none.
+    fn may_share_new_object(&self, core: &Core, step: &Footprint) -> bool {
+        let known = core.nodes[self.e].objects;
+        let new = |o: ObjectId| o.is_some() && o.0 >= known;
+        step.links().iter().any(|(o, _)| new(*o))
+            && (self.remaining().any(|g| core.trace.links_of(g).iter().any(|l| new(l.object)))
+                || self.f.is_some_and(|f| self.f_left && f.links().iter().any(|(o, _)| new(*o))))
+    }
+
+    /// Whether a thread has no step in what is left.
+    fn absent(&self, t: ThreadId) -> bool {
+        self.head(t).is_none() && !self.is_f(t)
+    }
+
+    /// Goes below a branch that fits.
+    fn pass(&mut self, core: &Core, b: &Branch) {
+        let t = b.step.thread;
+        if self.is_f(t) {
+            self.take(t);
+            self.strayed.insert(t);
+        } else if self.head(t).is_some() {
+            self.take(t);
+        } else {
+            if !same_outcome(core, self, b) {
+                self.strayed.insert(t);
+            }
+            self.taken[t.index()] += 1;
+        }
+    }
+
+    /// How many outcomes of a thread's step sleep before the race, and still do after the steps of `path` and what is left.
+    fn sleeping_outcomes(&self, core: &Core, t: ThreadId, path: &[Footprint]) -> u32 {
+        let sleeps = |s: &&Sleeper| {
+            s.step.thread == t
+                && path.iter().all(|p| p.thread != t && !p.conflicts(&s.step))
+                && self.independent(&core.trace, &s.step)
+        };
+        core.sleep(self.e).iter().filter(sleeps).count() as u32
+    }
+
+    fn take(&mut self, t: ThreadId) {
+        self.left -= 1;
+        self.taken[t.index()] += 1;
+        let k = self.first[t.index()];
+        if k == NONE {
+            self.f_left = false;
+        } else {
+            self.first[t.index()] = self.next[k as usize];
+            self.next[k as usize] = TAKEN;
+            if self.first[t.index()] == NONE {
+                self.threads.remove(t);
+            }
+        }
+    }
+
+    /// Whether a sleeping step is a weak initial of the sequence: all that the sequence leads to is seen from it.
+    fn sleeper_covers(&self, trace: &Trace, s: &Sleeper, all_asleep: bool, sleep: &[Sleeper]) -> bool {
+        let t = s.step.thread;
+        if let Some(g) = self.head(t) {
+            return (s.options == 1 || s.option == trace.event(g).option) && self.can_begin(trace, t);
+        }
+        if self.is_f(t) {
+            return (all_asleep || s.option == self.f_option) && self.can_begin(trace, t);
+        }
+        if !all_asleep {
+            return false;
+        }
+        sleep.iter().filter(|o| o.step.thread == t).all(|o| self.independent(trace, &o.step))
+    }
+
+    /// Whether the sleep set of the node before `e` covers the sequence.
+    pub(crate) fn covered_by_sleep(&self, core: &Core) -> bool {
+        let sleep = core.sleep(self.e);
+        let node = &core.nodes[self.e];
+        sleep.iter().any(|s| self.sleeper_covers(&core.trace, s, node.asleep.contains(s.step.thread), sleep))
+    }
+}
+
+/// Marks a taken event in [`Sequence::next`].
+const TAKEN: u32 = u32::MAX - 1;
+
+#[derive(Clone, Copy)]
+struct Branch {
+    step: Footprint,
+    option: u32,
+    options: u32,
+    next: u32,
+    child: u32,
+}
+
+/// A step taken out of a tree.
+pub(crate) struct Taken {
+    pub(crate) thread: ThreadId,
+    /// The outcome to take, unless any.
+    pub(crate) fixed: Option<u32>,
+    /// What is to be explored after it.
+    pub(crate) below: u32,
+}
+
+/// All wakeup trees of a search, in one pool. A tree is named by its first branch.
+#[derive(Default)]
+pub(crate) struct Forest {
+    branches: Vec<Branch>,
+    free: Vec<u32>,
+}
+
+impl Forest {
+    fn new_branch(&mut self, step: Footprint, option: u32, options: u32) -> u32 {
+        let b = Branch { step, option, options, next: NONE, child: NONE };
+        match self.free.pop() {
+            Some(i) => {
+                self.branches[i as usize] = b;
+                i
+            }
+            None => {
+                self.branches.push(b);
+                self.branches.len() as u32 - 1
+            }
+        }
+    }
+
+    /// How many branches begin at `tree`.
+    pub(crate) fn width(&self, mut tree: u32) -> u64 {
+        let mut n = 0;
+        while tree != NONE {
+            n += 1;
+            tree = self.branches[tree as usize].next;
+        }
+        n
+    }
+
+    /// Takes the first branch out of `tree`.
+    pub(crate) fn take_first(&mut self, tree: &mut u32) -> Option<Taken> {
+        if *tree == NONE {
+            return None;
+        }
+        let b = self.branches[*tree as usize];
+        self.free.push(*tree);
+        *tree = b.next;
+        Some(Taken { thread: b.step.thread, fixed: (b.option != ANY).then_some(b.option), below: b.child })
+    }
+
+    /// Throws a whole tree away.
+    pub(crate) fn discard(&mut self, mut tree: u32) {
+        while tree != NONE {
+            let b = self.branches[tree as usize];
+            self.discard(b.child);
+            self.free.push(tree);
+            tree = b.next;
+        }
+    }
+
+    /// Adds the sequence to the tree of the node before its race, unless a branch covers it.
+    pub(crate) fn insert(&mut self, core: &mut Core, sequence: &mut Sequence, view: &View<'_>) {
+        let first = core.nodes[sequence.e].tree;
+        let mut path = Vec::new();
+        if let Some((parent, last)) = self.find_place(core, sequence, NONE, first, view, &mut path) {
+            let branch = self.plant(core, sequence);
+            if last != NONE {
+                self.branches[last as usize].next = branch;
+            } else if parent != NONE {
+                self.branches[parent as usize].child = branch;
+            } else {
+                core.nodes[sequence.e].tree = branch;
+            }
+        }
+    }
+
+    /// Goes down the branches that the sequence fits. Gives the parent and the last child behind which what is left of it is
+    /// to be added, or `None` if it is covered.
+    ///
+    /// A branch may be for one outcome of a step whose thread is not in the sequence. Then the sequence belongs below it as
+    /// far as that outcome goes; it is covered here only if all outcomes are, below such branches or asleep.
+    fn find_place(
+        &mut self, core: &Core, sequence: &mut Sequence, mut parent: u32, mut child: u32, view: &View<'_>,
+        path: &mut Vec<Footprint>,
+    ) -> Option<(u32, u32)> {
+        let mut last = NONE;
+        let mut outcomes = 0;
+        while child != NONE {
+            let b = self.branches[child as usize];
+            let t = b.step.thread;
+            let fits = self.fits(core, sequence, &b, view);
+            if fits && b.option != ANY && sequence.absent(t) {
+                let mut below = sequence.clone();
+                below.pass(core, &b);
+                path.push(b.step);
+                if b.child != NONE
+                    && let Some((parent, last)) = self.find_place(core, &mut below, child, b.child, view, path)
+                {
+                    let branch = self.plant(core, &below);
+                    let at = if last != NONE { last } else { parent };
+                    let at = &mut self.branches[at as usize];
+                    *(if last != NONE { &mut at.next } else { &mut at.child }) = branch;
+                }
+                path.pop();
+                outcomes += 1;
+                if outcomes + sequence.sleeping_outcomes(core, t, path) >= b.options {
+                    return None;
+                }
+            } else if fits {
+                sequence.pass(core, &b);
+                if sequence.left == 0 || b.child == NONE {
+                    return None;
+                }
+                path.push(b.step);
+                parent = child;
+                child = b.child;
+                last = NONE;
+                outcomes = 0;
+                continue;
+            }
+            last = child;
+            child = b.next;
+        }
+        Some((parent, last))
+    }
+
+    /// What is left of the sequence, as a new branch.
+    fn plant(&mut self, core: &Core, sequence: &Sequence) -> u32 {
+        let mut above = NONE;
+        let mut first = NONE;
+        for k in 0..sequence.events.len() {
+            if sequence.next[k] == TAKEN {
+                continue;
+            }
+            let g = sequence.events[k] as usize;
+            let e = core.trace.event(g);
+            let option = if e.options == 1 { ANY } else { e.option };
+            let b = self.new_branch(Footprint::of(&core.trace, g), option, e.options);
+            self.chain(&mut above, &mut first, b);
+        }
+        if let Some(f) = sequence.f.filter(|_| sequence.f_left) {
+            let b = self.new_branch(f, sequence.f_option, if sequence.f_option == ANY { 1 } else { 2 });
+            self.chain(&mut above, &mut first, b);
+        }
+        first
+    }
+
+    fn chain(&mut self, above: &mut u32, first: &mut u32, b: u32) {
+        if *above == NONE {
+            *first = b;
+        } else {
+            self.branches[*above as usize].child = b;
+        }
+        *above = b;
+    }
+
+    /// Whether the step of a branch is a weak initial of what is left of the sequence.
+    fn fits(&self, core: &Core, sequence: &Sequence, b: &Branch, view: &View<'_>) -> bool {
+        let t = b.step.thread;
+        if sequence.strayed.contains(t) {
+            return sequence.independent(&core.trace, &b.step) && !sequence.may_share_new_object(core, &b.step);
+        }
+        if let Some(g) = sequence.head(t) {
+            let e = core.trace.event(g);
+            return (b.option == ANY || e.options == 1 || b.option == e.option) && sequence.can_begin(&core.trace, t);
+        }
+        if sequence.is_f(t) {
+            return (b.option == ANY || b.option == sequence.f_option) && sequence.can_begin(&core.trace, t);
+        }
+        sequence.independent(&core.trace, &resolve(core, sequence, b, view))
+    }
+}
+
+/// The event of the execution at hand that is the step of a branch.
+fn same_step(core: &Core, sequence: &Sequence, b: &Branch) -> Option<usize> {
+    let t = b.step.thread;
+    let seq = core.trace.seq_before(t, sequence.e) + sequence.taken[t.index()] + 1;
+    core.trace.nth_of(t, seq)
+}
+
+/// Whether the step of a branch showed its thread the same in the execution at hand, so that the thread goes on alike.
+fn same_outcome(core: &Core, sequence: &Sequence, b: &Branch) -> bool {
+    same_step(core, sequence, b).is_some_and(|i| {
+        let e = core.trace.event(i);
+        b.step.outcome == Some((e.value, e.ok)) && (b.option == ANY || b.option == e.option)
+    })
+}
+
+/// The step of a branch with the object numbers of the execution at hand: the thread is in the same state there, so it is
+/// the next step the thread took, or the one it stands at.
+fn resolve(core: &Core, sequence: &Sequence, b: &Branch, view: &View<'_>) -> Footprint {
+    let t = b.step.thread;
+    if let Some(i) = same_step(core, sequence, b) {
+        return b.step.renamed(core.trace.links_of(i).iter().map(|l| l.object));
+    }
+    if view.live.contains(t) {
+        let op = &view.pending[t.index()].op;
+        if op.kind != OpKind::Await {
+            return b.step.renamed([op.object, op.other].into_iter());
+        }
+    }
+    b.step
+}

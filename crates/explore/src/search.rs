@@ -1,0 +1,455 @@
+//! The main loop: a depth-first search over schedules by replay, parameterised by a [`Reduction`].
+//!
+//! The search tree is a stack of [`Node`]s, one for each step of the execution at hand. Between executions the stack is cut
+//! at the deepest node that has another branch; the next execution replays what is left of it, checks that the program does
+//! the same again, and goes on from there. Nothing is allocated for a step once the stack has grown.
+
+use crate::budget::{Meter, Spent};
+use crate::explorer::{Decision, Divergence, End, Executed, Explorer, Options, View};
+use crate::footprint::Footprint;
+use crate::ids::{ThreadId, ThreadSet};
+use crate::outcome::Stats;
+use crate::schedule::Schedule;
+use crate::trace::Trace;
+
+/// A step that need not be taken from a node: all that begins with it is seen elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sleeper {
+    pub(crate) step: Footprint,
+    /// The outcome that was taken.
+    pub(crate) option: u32,
+    /// Of how many.
+    pub(crate) options: u32,
+}
+
+/// A state of the execution at hand: what can be done from it and what was.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node {
+    pub(crate) enabled: ThreadSet,
+    /// Threads to explore from here.
+    pub(crate) backtrack: ThreadSet,
+    /// Threads that were explored, or are being explored.
+    pub(crate) done: ThreadSet,
+    /// Threads all of whose outcomes sleep.
+    pub(crate) asleep: ThreadSet,
+    /// The same when the node was made: what it inherited.
+    pub(crate) inherited: ThreadSet,
+    /// The thread taken now.
+    pub(crate) chosen: ThreadId,
+    /// The thread that ran before this node.
+    pub(crate) current: Option<ThreadId>,
+    /// Objects with lower numbers than this are the same in every execution that comes here.
+    pub(crate) objects: u32,
+    sleep: u32,
+    sleep_end: u32,
+    options: u32,
+    options_end: u32,
+    option: u32,
+    /// Only this outcome is to be taken.
+    pub(crate) fixed: Option<u32>,
+    /// The wakeup tree of this node: its first pending branch (used by the optimal search).
+    pub(crate) tree: u32,
+}
+
+/// What all reductions share: the stack, the trace, the numbers.
+pub(crate) struct Core {
+    pub(crate) trace: Trace,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) sleepers: Vec<Sleeper>,
+    options: Vec<u32>,
+    pub(crate) stats: Stats,
+    /// The first event of this execution that is new.
+    pub(crate) fresh: usize,
+    pos: usize,
+    chosen_option: (u32, u32),
+    pub(crate) prune: bool,
+}
+
+impl Core {
+    /// The sleep set of a node.
+    pub(crate) fn sleep(&self, node: usize) -> &[Sleeper] {
+        let n = &self.nodes[node];
+        &self.sleepers[n.sleep as usize..n.sleep_end as usize]
+    }
+
+    /// Whether one outcome of a thread's step sleeps.
+    fn option_sleeps(&self, node: usize, thread: ThreadId, option: u32) -> bool {
+        self.sleep(node).iter().any(|s| s.step.thread == thread && s.option == option)
+    }
+
+    /// A new node for the state of `view`, with the sleep set it inherits.
+    fn push_node(&mut self, view: &View<'_>, use_sleep: bool) {
+        let start = self.sleepers.len();
+        let mut asleep = ThreadSet::EMPTY;
+        if use_sleep && let Some(parent) = self.nodes.last() {
+            let last = self.trace.len() - 1;
+            let thread = self.trace.event(last).thread;
+            for i in parent.sleep as usize..parent.sleep_end as usize {
+                let s = self.sleepers[i];
+                if s.step.thread != thread && !s.step.woken_by(&self.trace, last) {
+                    self.sleepers.push(s);
+                }
+            }
+            asleep = fully_asleep(&self.sleepers[start..]);
+        }
+        let options = self.options.len() as u32;
+        self.nodes.push(Node {
+            enabled: view.enabled,
+            backtrack: ThreadSet::EMPTY,
+            done: ThreadSet::EMPTY,
+            asleep,
+            inherited: asleep,
+            chosen: ThreadId::MAIN,
+            current: view.current,
+            objects: view.objects,
+            sleep: start as u32,
+            sleep_end: self.sleepers.len() as u32,
+            options,
+            options_end: options,
+            option: 0,
+            fixed: None,
+            tree: u32::MAX,
+        });
+    }
+
+    /// The thread that goes on by default: the running one unless it yielded, else the next on the ring.
+    pub(crate) fn default_thread(view: &View<'_>, among: ThreadSet) -> Option<ThreadId> {
+        let eager = among.minus(&view.yielded);
+        let among = if eager.is_empty() { among } else { eager };
+        match view.current {
+            Some(c) if among.contains(c) => Some(c),
+            Some(c) => among.next_on_ring(c),
+            None => among.first(),
+        }
+    }
+
+    /// The next thread of `among` in ring order from the one that ran before the node.
+    pub(crate) fn ring_thread(node: &Node, among: ThreadSet) -> Option<ThreadId> {
+        match node.current {
+            Some(c) if among.contains(c) => Some(c),
+            Some(c) => among.next_on_ring(c),
+            None => among.first(),
+        }
+    }
+
+    /// The threads whose next step was never run and is not seen elsewhere either: those that are blocked, and all of them
+    /// when the execution was cut.
+    pub(crate) fn stuck(view: &View<'_>, end: End) -> ThreadSet {
+        if end == End::Cut { view.live } else { view.live.minus(&view.enabled) }
+    }
+
+    /// Puts the step just finished at the top node to sleep, one entry for the outcome it took.
+    fn put_to_sleep(&mut self) {
+        let i = self.nodes.len() - 1;
+        let e = self.trace.event(i);
+        let s = Sleeper { step: Footprint::of(&self.trace, i), option: e.option, options: e.options };
+        let n = &mut self.nodes[i];
+        debug_assert_eq!(n.sleep_end as usize, self.sleepers.len());
+        self.sleepers.push(s);
+        n.sleep_end += 1;
+        if s.options == 1 {
+            n.asleep.insert(s.step.thread);
+        } else {
+            n.asleep = n.asleep.or(&fully_asleep(&self.sleepers[n.sleep as usize..]));
+        }
+    }
+
+    /// Cuts everything below node `i`, but leaves its event.
+    fn cut_below(&mut self, i: usize) {
+        self.nodes.truncate(i + 1);
+        self.trace.truncate(i + 1);
+        let n = &self.nodes[i];
+        self.sleepers.truncate(n.sleep_end as usize);
+        self.options.truncate(n.options_end as usize);
+    }
+
+    /// The choices of the execution at hand.
+    fn schedule(&self) -> Schedule {
+        let events = &self.trace.events()[..self.pos.min(self.trace.len())];
+        Schedule::new(
+            events.iter().map(|e| e.thread).collect(),
+            events.iter().filter(|e| e.options > 1).map(|e| e.option).collect(),
+        )
+    }
+}
+
+/// The threads all of whose outcomes are in the sleep set.
+fn fully_asleep(sleep: &[Sleeper]) -> ThreadSet {
+    let mut set = ThreadSet::EMPTY;
+    for s in sleep {
+        if s.options == 1 || sleep.iter().filter(|o| o.step.thread == s.step.thread).count() as u32 == s.options {
+            set.insert(s.step.thread);
+        }
+    }
+    set
+}
+
+/// How a search leaves branches out. One file each under `reductions`.
+pub(crate) trait Reduction {
+    /// Whether finished branches sleep.
+    fn sleeps(&self) -> bool;
+
+    /// The top node is new: says which thread goes first, and marks in `backtrack` what is to be explored from there.
+    /// `None` if every enabled thread is asleep.
+    fn enter(&mut self, core: &mut Core, view: &View<'_>) -> Option<ThreadId>;
+
+    /// Event `f` has just run for the first time.
+    fn ran(&mut self, _core: &mut Core, _f: usize) {}
+
+    /// The execution is over, or all enabled threads sleep: all that is left to learn from it. Steps that never ran, because
+    /// their threads are blocked, may still be in a race ([`Core::stuck`]).
+    fn ended(&mut self, _core: &mut Core, _view: &View<'_>, _end: End) {}
+
+    /// The branch of the top node is finished: the next thread to take there, if any.
+    fn next_branch(&mut self, core: &mut Core) -> Option<ThreadId> {
+        let node = core.nodes.last()?;
+        Core::ring_thread(node, node.backtrack.minus(&node.done).minus(&node.asleep).and(&node.enabled))
+    }
+
+    /// How many branches of a node wait to be explored.
+    fn open(&self, _core: &Core, node: &Node) -> u64 {
+        node.backtrack.minus(&node.done).minus(&node.asleep).and(&node.enabled).len() as u64
+    }
+}
+
+/// A depth-first search with a reduction.
+pub(crate) struct Search<R> {
+    core: Core,
+    reduction: R,
+    meter: Meter,
+    divergence: Option<Divergence>,
+    finished: bool,
+}
+
+/// A search that can be driven, and asked how it is doing.
+pub trait Progress: Explorer {
+    /// The numbers so far.
+    fn stats(&self) -> Stats;
+
+    /// Whether everything was explored.
+    fn finished(&self) -> bool;
+
+    /// Which limit stopped it.
+    fn spent(&self) -> Option<Spent>;
+
+    /// How many executions the whole search may take: an estimate from the shape of the tree so far, low when branches
+    /// are still to be found. `None` while there is nothing to go by.
+    fn estimate(&self) -> Option<f64>;
+
+    /// The choices of the execution at hand so far.
+    fn schedule(&self) -> Schedule;
+}
+
+impl<R: Reduction> Search<R> {
+    /// A search that stops when `meter` says so.
+    pub(crate) fn new(reduction: R, meter: Meter) -> Self {
+        let core = Core {
+            trace: Trace::new(),
+            nodes: Vec::new(),
+            sleepers: Vec::new(),
+            options: Vec::new(),
+            stats: Stats::default(),
+            fresh: 0,
+            pos: 0,
+            chosen_option: (0, 1),
+            prune: false,
+        };
+        Search { core, reduction, meter, divergence: None, finished: false }
+    }
+
+    #[cold]
+    fn diverge(&mut self, thread: ThreadId, view: &View<'_>) -> Decision {
+        let pos = self.core.pos;
+        let e = self.core.trace.events().get(pos);
+        let pending = view.pending.get(thread.index()).filter(|_| view.live.contains(thread));
+        self.divergence = Some(Divergence {
+            step: pos,
+            thread,
+            expected: e.map(|e| (e.op, e.site)),
+            found: pending.map(|p| (p.op, p.site)),
+        });
+        Decision::Stop
+    }
+
+    /// Moves to the next branch; says whether there is one.
+    fn backtrack(&mut self) -> bool {
+        let core = &mut self.core;
+        while let Some(i) = core.nodes.len().checked_sub(1) {
+            // A node may be left without an event only when the execution was cut there.
+            if core.trace.len() <= i {
+                core.nodes.pop();
+                continue;
+            }
+            core.cut_below(i);
+            if self.reduction.sleeps() {
+                core.put_to_sleep();
+            }
+            core.trace.truncate(i);
+            let n = &core.nodes[i];
+            if n.fixed.is_none() {
+                let next = (n.option as usize + 1..(n.options_end - n.options) as usize)
+                    .find(|k| !core.option_sleeps(i, n.chosen, core.options[n.options as usize + k]));
+                if let Some(k) = next {
+                    core.nodes[i].option = k as u32;
+                    return true;
+                }
+            }
+            let n = &mut core.nodes[i];
+            n.done.insert(n.chosen);
+            core.options.truncate(n.options as usize);
+            n.options_end = n.options;
+            n.option = 0;
+            n.fixed = None;
+            if let Some(t) = self.reduction.next_branch(core) {
+                let n = &mut core.nodes[i];
+                n.chosen = t;
+                n.done.insert(t);
+                return true;
+            }
+            core.nodes.pop();
+        }
+        self.finished = true;
+        false
+    }
+}
+
+impl<R: Reduction> Explorer for Search<R> {
+    fn begin(&mut self) {
+        self.core.pos = 0;
+        self.core.fresh = self.core.trace.len();
+        self.core.prune = false;
+    }
+
+    #[inline]
+    fn next_thread(&mut self, view: &View<'_>) -> Decision {
+        let core = &mut self.core;
+        core.chosen_option = (0, 1);
+        if core.prune {
+            return Decision::Stop;
+        }
+        if let Some(n) = core.nodes.get(core.pos) {
+            let t = n.chosen;
+            let same = match core.trace.events().get(core.pos) {
+                Some(e) => {
+                    let p = &view.pending[t.index()];
+                    e.op.same_step(&p.op) && e.site == p.site
+                }
+                None => true,
+            };
+            if same && view.enabled.contains(t) {
+                return Decision::Run(t);
+            }
+            return self.diverge(t, view);
+        }
+        core.push_node(view, self.reduction.sleeps());
+        match self.reduction.enter(core, view) {
+            Some(t) => {
+                debug_assert!(view.enabled.contains(t));
+                let n = core.nodes.last_mut().expect("just pushed");
+                n.chosen = t;
+                n.done.insert(t);
+                Decision::Run(t)
+            }
+            None => Decision::Stop,
+        }
+    }
+
+    fn next_option(&mut self, options: Options<'_>) -> u32 {
+        let core = &mut self.core;
+        let (i, count) = (core.pos, options.len() as u32);
+        if let Some(e) = core.trace.events().get(i) {
+            core.chosen_option = (e.option, count);
+            return e.option;
+        }
+        let n = core.nodes[i];
+        let value = if let Some(v) = n.fixed {
+            v
+        } else {
+            if n.options == n.options_end {
+                core.options.extend((0..options.len()).map(|k| options.get(k)));
+                core.nodes[i].options_end = core.options.len() as u32;
+                let first = (0..count).find(|k| !core.option_sleeps(i, n.chosen, options.get(*k as usize)));
+                core.nodes[i].option = first.unwrap_or(0);
+            }
+            core.options[(core.nodes[i].options + core.nodes[i].option) as usize]
+        };
+        core.chosen_option = (value, count);
+        value
+    }
+
+    #[inline]
+    fn executed(&mut self, event: Executed<'_>) {
+        let core = &mut self.core;
+        if core.pos < core.trace.len() {
+            let e = core.trace.event(core.pos);
+            if (e.value, e.access, e.options) != (event.value, event.access, core.chosen_option.1) {
+                self.divergence = Some(Divergence {
+                    step: core.pos,
+                    thread: event.thread,
+                    expected: Some((e.op, e.site)),
+                    found: Some((event.op, event.site)),
+                });
+                core.prune = true;
+            }
+            core.pos += 1;
+            return;
+        }
+        let (option, options) = core.chosen_option;
+        core.trace.push(&event, option, options);
+        core.pos += 1;
+        let f = core.trace.len() - 1;
+        self.reduction.ran(core, f);
+    }
+
+    fn end(&mut self, end: End, view: &View<'_>) -> bool {
+        let core = &mut self.core;
+        let s = &mut core.stats;
+        s.steps += core.pos as u64;
+        s.longest = s.longest.max(core.pos as u64);
+        s.threads = s.threads.max(core.trace.threads() as u64);
+        if self.divergence.is_some() {
+            return false;
+        }
+        let redundant = end == End::Stopped || core.prune;
+        match end {
+            _ if redundant => s.blocked += 1,
+            End::Assumed => s.assumed += 1,
+            _ => s.executions += 1,
+        }
+        s.races += core.trace.races_since(core.fresh) as u64;
+        self.reduction.ended(core, view, end);
+        let more = self.backtrack();
+        if more && !self.meter.another() {
+            let open: u64 = self.core.nodes.iter().map(|n| self.reduction.open(&self.core, n)).sum();
+            self.core.stats.open = open + 1;
+            return false;
+        }
+        more
+    }
+
+    fn divergence(&self) -> Option<&Divergence> {
+        self.divergence.as_ref()
+    }
+}
+
+impl<R: Reduction> Progress for Search<R> {
+    fn stats(&self) -> Stats {
+        self.core.stats
+    }
+
+    fn finished(&self) -> bool {
+        self.finished
+    }
+
+    fn spent(&self) -> Option<Spent> {
+        self.meter.spent()
+    }
+
+    fn estimate(&self) -> Option<f64> {
+        crate::estimate::total(&self.core, &self.reduction, self.finished)
+    }
+
+    fn schedule(&self) -> Schedule {
+        self.core.schedule()
+    }
+}

@@ -1,0 +1,697 @@
+//! The execution so far: events, happens-before as vector clocks, and the races between events.
+//!
+//! Happens-before is the transitive closure of program order and of dependence ([`Access::conflicts`]) in the order of the
+//! execution. Event `e` of thread `t` has a number `seq` among `t`'s events, from 1, and a row of clocks: entry `u` says how
+//! many events of thread `u` happen before it or are it. So `e` happens before `f` iff `clock(f)[t] >= seq(e)`.
+//!
+//! A *race* is a pair of events of different threads, dependent, with nothing in between in happens-before, that can be
+//! turned round: the later one could have run without the earlier one. A lock acquire races with the previous acquire,
+//! never with the release that let it in. Rows, object histories and races are undone by truncation, so a search that
+//! replays a prefix pays nothing for it.
+
+use crate::explorer::Executed;
+use crate::ids::{EventIndex, ObjectId, Site, ThreadId};
+use crate::op::{Access, Mode, Op, OpKind};
+use crate::semantics;
+
+const NONE: u32 = u32::MAX;
+
+/// What one event did to one object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    pub(crate) object: ObjectId,
+    pub(crate) access: Access,
+    event: u32,
+    /// The previous link on the same object.
+    prev: u32,
+    /// For a read: the link of the last write before it, so that a run of reads is skipped in one step.
+    last_write: u32,
+}
+
+/// A step that has run.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// By whom.
+    pub thread: ThreadId,
+    /// Its number among that thread's events, from 1.
+    pub seq: u32,
+    /// What it was.
+    pub op: Op,
+    /// What it did to its object.
+    pub access: Access,
+    /// The object's word before.
+    pub before: u64,
+    /// The value the thread got.
+    pub value: u64,
+    /// Whether it succeeded.
+    pub ok: bool,
+    /// Where in the source.
+    pub site: Site,
+    /// The chosen outcome.
+    pub option: u32,
+    /// How many outcomes there were.
+    pub options: u32,
+    first_link: u32,
+    links: u32,
+    first_race: u32,
+    prev_of_thread: u32,
+}
+
+impl Event {
+    /// The stable name of the event.
+    #[inline]
+    pub fn cause(&self) -> u64 {
+        Access::cause(self.thread, self.seq)
+    }
+}
+
+/// Two events that are dependent, next to each other in happens-before, and can be turned round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Race {
+    /// The earlier one.
+    pub first: EventIndex,
+    /// The later one.
+    pub second: EventIndex,
+}
+
+/// Events with happens-before and races.
+#[derive(Default)]
+pub struct Trace {
+    events: Vec<Event>,
+    links: Vec<Link>,
+    clocks: Vec<u32>,
+    stride: usize,
+    /// The last link on each object.
+    heads: Vec<u32>,
+    /// The last event of each thread.
+    last: Vec<u32>,
+    races: Vec<Race>,
+    /// Clocks for finding races of operations that can block: unlike the event's own row it leaves out what merely let
+    /// the operation in.
+    scratch: Vec<u32>,
+    fold: Vec<u32>,
+    /// What the await at hand waits on.
+    awaited: Vec<ObjectId>,
+}
+
+impl Trace {
+    /// An empty trace.
+    pub fn new() -> Trace {
+        Trace { stride: 8, ..Trace::default() }
+    }
+
+    /// How many events.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Whether nothing has run.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// The events in order.
+    #[inline]
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// Event `i`.
+    #[inline]
+    pub(crate) fn event(&self, i: usize) -> &Event {
+        &self.events[i]
+    }
+
+    /// The links of event `i`.
+    #[inline]
+    pub(crate) fn links_of(&self, i: usize) -> &[Link] {
+        let e = &self.events[i];
+        &self.links[e.first_link as usize..(e.first_link + e.links) as usize]
+    }
+
+    /// The clocks of event `i`, by thread.
+    #[inline]
+    pub fn clock(&self, i: usize) -> &[u32] {
+        &self.clocks[i * self.stride..(i + 1) * self.stride]
+    }
+
+    /// How many threads the clocks have room for.
+    pub(crate) fn width(&self) -> usize {
+        self.stride
+    }
+
+    /// Whether event `e` happens before event `f` (or is it).
+    #[inline]
+    pub fn happens_before(&self, e: usize, f: usize) -> bool {
+        let e = &self.events[e];
+        self.clock(f)[e.thread.index()] >= e.seq
+    }
+
+    /// The last event of a thread.
+    #[inline]
+    pub(crate) fn last_of(&self, t: ThreadId) -> Option<usize> {
+        self.last.get(t.index()).filter(|i| **i != NONE).map(|i| *i as usize)
+    }
+
+    /// The event of the same thread before event `f`.
+    #[inline]
+    pub(crate) fn previous(&self, f: usize) -> Option<usize> {
+        let p = self.events[f].prev_of_thread;
+        (p != NONE).then_some(p as usize)
+    }
+
+    /// How many events of a thread come before event `e`.
+    pub(crate) fn seq_before(&self, t: ThreadId, e: usize) -> u32 {
+        let mut i = self.last_of(t);
+        while let Some(k) = i.filter(|k| *k >= e) {
+            i = self.previous(k);
+        }
+        i.map_or(0, |k| self.events[k].seq)
+    }
+
+    /// The event of a thread with this number.
+    pub(crate) fn nth_of(&self, t: ThreadId, seq: u32) -> Option<usize> {
+        let mut i = self.last_of(t);
+        while let Some(k) = i {
+            if self.events[k].seq <= seq {
+                return (self.events[k].seq == seq).then_some(k);
+            }
+            i = self.previous(k);
+        }
+        None
+    }
+
+    /// The races whose later event is `f`, latest first.
+    #[inline]
+    pub(crate) fn races_of(&self, f: usize) -> &[Race] {
+        let to = self.events.get(f + 1).map_or(self.races.len(), |e| e.first_race as usize);
+        &self.races[self.events[f].first_race as usize..to]
+    }
+
+    /// How many threads have run.
+    pub(crate) fn threads(&self) -> usize {
+        self.last.len()
+    }
+
+    /// How many races have their later event at `f` or after.
+    pub(crate) fn races_since(&self, f: usize) -> usize {
+        self.events.get(f).map_or(0, |e| self.races.len() - e.first_race as usize)
+    }
+
+    /// All races.
+    pub fn races(&self) -> &[Race] {
+        &self.races
+    }
+
+    /// Forgets all events from position `len` on.
+    pub fn truncate(&mut self, len: usize) {
+        while self.events.len() > len {
+            let Some(e) = self.events.pop() else { break };
+            for l in (e.first_link..e.first_link + e.links).rev() {
+                let link = self.links[l as usize];
+                self.heads[link.object.index()] = link.prev;
+            }
+            self.links.truncate(e.first_link as usize);
+            self.races.truncate(e.first_race as usize);
+            self.last[e.thread.index()] = e.prev_of_thread;
+        }
+        self.clocks.truncate(len * self.stride);
+    }
+
+    /// Makes room for more threads in the rows.
+    fn widen(&mut self, threads: usize) {
+        let wide = threads.next_power_of_two().max(8);
+        let mut clocks = vec![0; self.events.len() * wide];
+        for i in 0..self.events.len() {
+            clocks[i * wide..i * wide + self.stride].copy_from_slice(self.clock(i));
+        }
+        self.clocks = clocks;
+        self.stride = wide;
+    }
+
+    /// Adds an event: computes its clocks and finds its races.
+    pub fn push(&mut self, x: &Executed<'_>, option: u32, options: u32) {
+        let t = x.thread.index();
+        if t >= self.stride {
+            self.widen(t + 1);
+        }
+        if t >= self.last.len() {
+            self.last.resize(t + 1, NONE);
+        }
+        let f = self.events.len();
+        let prev_of_thread = self.last[t];
+        let seq = if prev_of_thread == NONE { 1 } else { self.events[prev_of_thread as usize].seq + 1 };
+        self.events.push(Event {
+            thread: x.thread,
+            seq,
+            op: x.op,
+            access: x.access,
+            before: x.before,
+            value: x.value,
+            ok: x.ok,
+            site: x.site,
+            option,
+            options,
+            first_link: self.links.len() as u32,
+            links: 0,
+            first_race: self.races.len() as u32,
+            prev_of_thread,
+        });
+        let row = f * self.stride;
+        if prev_of_thread == NONE {
+            self.clocks.resize(row + self.stride, 0);
+        } else {
+            let from = prev_of_thread as usize * self.stride;
+            self.clocks.extend_from_within(from..from + self.stride);
+        }
+        self.clocks[row + t] = seq;
+        if x.op.kind == OpKind::Await {
+            self.awaited.clear();
+            self.awaited.extend_from_slice(x.awaited);
+            for o in x.awaited {
+                self.add_link(f, *o, Access::new(Mode::Read));
+            }
+        } else if x.op.object.is_some() && x.access.mode != Mode::Local {
+            self.add_link(f, x.op.object, x.access);
+            if x.op.kind == OpKind::Wait {
+                self.add_link(f, x.op.other, Access::new(Mode::Write));
+            }
+        }
+        if x.op.a & Op::TIME_PASSES != 0 && matches!(x.op.kind, OpKind::Wake | OpKind::Park) {
+            // Nothing else could run: the step comes after everything, and races with nothing.
+            self.races.truncate(self.events[f].first_race as usize);
+            for u in 0..self.last.len() {
+                if self.last[u] != NONE {
+                    join(&mut self.clocks, row, self.last[u] as usize * self.stride, self.stride);
+                }
+            }
+        }
+        self.last[t] = f as u32;
+    }
+
+    fn add_link(&mut self, f: usize, object: ObjectId, access: Access) {
+        if object.index() >= self.heads.len() {
+            self.heads.resize(object.index() + 1, NONE);
+        }
+        let head = self.heads[object.index()];
+        let mut last_write = NONE;
+        if head != NONE {
+            let h = &self.links[head as usize];
+            last_write = if h.access.mode == Mode::Read { h.last_write } else { head };
+        }
+        if self.events[f].op.may_block() {
+            self.order_blocking(f, head, access);
+        } else if access.mode == Mode::Read && (last_write == NONE || self.links[last_write as usize].access.is_total()) {
+            if last_write != NONE {
+                self.order_after(f, last_write);
+            }
+        } else {
+            self.order_plain(f, head, access);
+        }
+        let index = self.links.len() as u32;
+        self.links.push(Link { object, access, event: f as u32, prev: head, last_write });
+        self.heads[object.index()] = index;
+        self.events[f].links += 1;
+    }
+
+    /// Orders `f` after the event of a link it conflicts with, and notes the race if there is one.
+    #[inline]
+    fn order_after(&mut self, f: usize, link: u32) {
+        let e = self.links[link as usize].event as usize;
+        let (thread, seq) = (self.events[e].thread, self.events[e].seq);
+        let row = f * self.stride;
+        if self.clocks[row + thread.index()] < seq {
+            self.races.push(Race { first: EventIndex(e as u32), second: EventIndex(f as u32) });
+            join(&mut self.clocks, row, e * self.stride, self.stride);
+        }
+    }
+
+    /// For operations that are always enabled: every conflicting event that nothing later covers is in a race. Later
+    /// ones come first, so the row, as it grows, says what is covered.
+    fn order_plain(&mut self, f: usize, mut link: u32, access: Access) {
+        let cause = self.events[f].cause();
+        while link != NONE {
+            let l = self.links[link as usize];
+            if l.access.conflicts(self.events[l.event as usize].cause(), &access, cause) {
+                self.order_after(f, link);
+            }
+            if l.access.is_total() {
+                break;
+            }
+            link = l.prev;
+        }
+    }
+
+    /// For operations that can be disabled: an event that merely let `f` in orders it but is no race; behind it the
+    /// event that shut it out may be one.
+    fn order_blocking(&mut self, f: usize, head: u32, access: Access) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        scratch.extend_from_slice(self.clock(f));
+        let (thread, cause) = (self.events[f].thread, self.events[f].cause());
+        let (op, past) = (self.events[f].op, self.previous(f));
+        let row = f * self.stride;
+        let mut link = head;
+        while link != NONE {
+            let l = self.links[link as usize];
+            let e = l.event as usize;
+            let (et, eseq) = (self.events[e].thread, self.events[e].seq);
+            let conflicts = l.access.conflicts(self.events[e].cause(), &access, cause);
+            if conflicts && self.clocks[row + et.index()] < eseq {
+                join(&mut self.clocks, row, e * self.stride, self.stride);
+            }
+            let known = scratch[et.index()] >= eseq;
+            let mut covered = known;
+            if conflicts && !known && self.could_run_without(e, link, &op, thread, past, f) {
+                debug_assert!(op.may_be_coenabled(&self.events[e].op), "{:?} and then {op:?}", self.events[e].op);
+                self.races.push(Race { first: EventIndex(e as u32), second: EventIndex(f as u32) });
+                join_into(&mut scratch, self.clock(e));
+                covered = true;
+            }
+            if covered && l.access.is_total() {
+                break;
+            }
+            link = l.prev;
+        }
+        self.scratch = scratch;
+    }
+
+    /// The events that an operation which never ran (its thread is blocked at the end, or the execution was cut) is in a
+    /// race with, latest first.
+    pub(crate) fn races_of_pending(&mut self, thread: ThreadId, op: &Op, awaited: &[ObjectId], out: &mut Vec<usize>) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        match self.last_of(thread) {
+            Some(i) => scratch.extend_from_slice(self.clock(i)),
+            None => scratch.resize(self.stride, 0),
+        }
+        let cause = Access::cause(thread, u32::MAX);
+        self.awaited.clear();
+        self.awaited.extend_from_slice(awaited);
+        let objects = [op.object, op.other];
+        let objects = if op.kind == OpKind::Await { awaited } else { &objects[..] };
+        for (k, object) in objects.iter().enumerate() {
+            let mut link = if object.is_some() { self.heads.get(object.index()).copied().unwrap_or(NONE) } else { NONE };
+            let access = if k == 1 && op.kind == OpKind::Wait { Access::new(Mode::Write) } else { strongest(op) };
+            while link != NONE {
+                let l = self.links[link as usize];
+                let e = l.event as usize;
+                let known = scratch[self.events[e].thread.index()] >= self.events[e].seq;
+                let mut covered = known;
+                if !known
+                    && l.access.conflicts(self.events[e].cause(), &access, cause)
+                    && self.could_run_without(e, link, op, thread, self.last_of(thread), self.events.len())
+                {
+                    out.push(e);
+                    join_into(&mut scratch, self.clock(e));
+                    covered = true;
+                }
+                if covered && l.access.is_total() {
+                    break;
+                }
+                link = l.prev;
+            }
+        }
+        self.scratch = scratch;
+    }
+
+    /// Whether `op` of `thread` would be enabled if event `e` (seen through `link`) and all that happens after it were
+    /// not there.
+    fn could_run_without(
+        &mut self, e: usize, link: u32, op: &Op, thread: ThreadId, past: Option<usize>, end: usize,
+    ) -> bool {
+        match op.kind {
+            OpKind::Wake => return op.a & !Op::TIME_PASSES != 0,
+            OpKind::Join | OpKind::Start | OpKind::Assume | OpKind::SendDone => return false,
+            OpKind::Await => return self.change_without(e, op, past),
+            _ if !op.may_block() => return true,
+            _ => {}
+        }
+        let l = self.links[link as usize];
+        if self.events[e].op.object != l.object {
+            // The mutex that a wait gave back: it was held before.
+            return false;
+        }
+        if op.kind == OpKind::WriteLock {
+            let mut v = Vec::new();
+            return self.reversal(e, thread, past, op, end, &mut v).is_some();
+        }
+        let word = self.fold_without(e, link);
+        semantics::enabled(op, word, thread)
+    }
+
+    /// Whether a waiting look would see a change without event `e`: for one word that is known exactly, for several there
+    /// must be another write that changed one of them after the thread looked.
+    fn change_without(&self, e: usize, op: &Op, past: Option<usize>) -> bool {
+        if let [_] = self.awaited[..] {
+            return self.events[e].before != op.a;
+        }
+        let known = past.map(|i| self.clock(i));
+        self.awaited.iter().any(|object| {
+            let mut g = self.heads.get(object.index()).copied().unwrap_or(NONE);
+            while g != NONE {
+                let l = self.links[g as usize];
+                let event = &self.events[l.event as usize];
+                let seen = known.is_some_and(|k| k[event.thread.index()] >= event.seq);
+                if l.access.mode == Mode::Write
+                    && !seen
+                    && !self.happens_before(e, l.event as usize)
+                    && self.step_word(l.event as usize, *object, event.before) != event.before
+                {
+                    return true;
+                }
+                g = l.prev;
+            }
+            false
+        })
+    }
+
+    /// The word of the object of `link` after everything that does not happen after `e`, in the order of the trace.
+    fn fold_without(&mut self, e: usize, link: u32) -> u64 {
+        let l = self.links[link as usize];
+        let mut word = self.events[e].before;
+        let mut fold = std::mem::take(&mut self.fold);
+        fold.clear();
+        let mut g = self.heads[l.object.index()];
+        while g != NONE && g > link {
+            let k = self.links[g as usize];
+            if !self.happens_before(e, k.event as usize) {
+                fold.push(k.event);
+            }
+            g = k.prev;
+        }
+        for g in fold.iter().rev() {
+            word = self.step_word(*g as usize, l.object, word);
+        }
+        self.fold = fold;
+        word
+    }
+
+    fn step_word(&self, g: usize, object: ObjectId, word: u64) -> u64 {
+        let g = &self.events[g];
+        if g.op.object == object {
+            semantics::apply(&g.op, word, g.thread, g.option).word
+        } else {
+            semantics::apply_other(&g.op, word)
+        }
+    }
+
+    /// Turns a race round: fills `v` with the events after `e`, before `end`, that do not happen after `e`, and says what
+    /// the later event (operation `op` of `thread`) becomes when it runs after them instead. `None` if it cannot run
+    /// there.
+    ///
+    /// A write lock that comes before a reader needs the other readers out of the way: readers that came after `e` and do
+    /// not leave without it are left out of `v`, with all that happens after them.
+    pub(crate) fn reversal(
+        &self, e: usize, thread: ThreadId, past: Option<usize>, op: &Op, end: usize, v: &mut Vec<u32>,
+    ) -> Option<Access> {
+        v.clear();
+        let (et, eseq) = (self.events[e].thread.index(), self.events[e].seq);
+        let (stride, clocks) = (self.stride, &self.clocks);
+        v.extend((e + 1..end).filter(|g| clocks[g * stride + et] < eseq).map(|g| g as u32));
+        if op.kind == OpKind::WriteLock && !self.drop_staying_readers(op.object, past, v) {
+            return None;
+        }
+        let mut op = *op;
+        if op.kind == OpKind::Wake && op.b == self.events[e].cause() {
+            op.b = 0;
+        }
+        if op.kind == OpKind::Await {
+            return Some(Access::new(Mode::Read));
+        }
+        if !op.object.is_some() {
+            return Some(Access::LOCAL);
+        }
+        let mut word = if self.events[e].op.object == op.object {
+            self.events[e].before
+        } else {
+            // The race is on the second object of one of the two; the state of `op`'s own object is that before `e`.
+            self.word_before(op.object, e)
+        };
+        word = self.fold_events(op.object, word, v.iter().map(|g| *g as usize));
+        if !semantics::enabled(&op, word, thread) {
+            return None;
+        }
+        Some(semantics::apply(&op, word, thread, 0).access)
+    }
+
+    /// The word of an object before event `e`, and then after these events.
+    pub(crate) fn word_after(&self, object: ObjectId, e: usize, events: impl Iterator<Item = usize>) -> u64 {
+        self.fold_events(object, self.word_before(object, e), events)
+    }
+
+    fn fold_events(&self, object: ObjectId, word: u64, events: impl Iterator<Item = usize>) -> u64 {
+        events
+            .filter(|g| self.links_of(*g).iter().any(|l| l.object == object))
+            .fold(word, |word, g| self.step_word(g, object, word))
+    }
+
+    fn word_before(&self, object: ObjectId, e: usize) -> u64 {
+        let mut g = self.heads.get(object.index()).copied().unwrap_or(NONE);
+        let mut after = 0;
+        while g != NONE {
+            let k = self.links[g as usize];
+            let event = &self.events[k.event as usize];
+            if (k.event as usize) < e {
+                return self.step_word(k.event as usize, object, if event.op.object == object { event.before } else { 0 });
+            }
+            if event.op.object == object {
+                after = event.before;
+            }
+            g = k.prev;
+        }
+        after
+    }
+
+    /// Leaves out of `v` the readers that do not leave, and all that happens after them; `false` if `past` is among that.
+    fn drop_staying_readers(&self, object: ObjectId, past: Option<usize>, v: &mut Vec<u32>) -> bool {
+        loop {
+            let staying = v.iter().position(|g| {
+                let e = &self.events[*g as usize];
+                e.op.object == object && e.access.mode == Mode::ReadTaken && {
+                    let (mut taken, mut given) = (0, 0);
+                    for h in v.iter().filter(|h| **h >= *g) {
+                        let h = &self.events[*h as usize];
+                        if h.thread == e.thread && h.op.object == object {
+                            taken += (h.access.mode == Mode::ReadTaken) as i32;
+                            given += (h.access.mode == Mode::ReadGiven) as i32;
+                        }
+                    }
+                    taken > given
+                }
+            });
+            let Some(i) = staying else { return true };
+            let r = v[i] as usize;
+            if past.is_some_and(|p| self.happens_before(r, p)) {
+                return false;
+            }
+            v.retain(|g| !self.happens_before(r, *g as usize));
+        }
+    }
+
+    /// The last event before `end` that may conflict with `op` of `thread` in some state, without which `op` could run, and
+    /// that passes `test`. Persistent sets must hold in every state, so what the operations did here does not matter.
+    pub(crate) fn last_possible_conflict(
+        &mut self, thread: ThreadId, op: &Op, awaited: &[ObjectId], end: usize, test: impl Fn(&Trace, usize) -> bool,
+    ) -> Option<usize> {
+        self.awaited.clear();
+        self.awaited.extend_from_slice(awaited);
+        let pair = [op.object, op.other];
+        let objects = if op.kind == OpKind::Await { awaited } else { &pair[..] };
+        let mut best = None;
+        for (k, object) in objects.iter().enumerate() {
+            if !object.is_some() {
+                continue;
+            }
+            let access = if k == 1 { Access::new(Mode::Write) } else { strongest(op) };
+            let mut link = self.heads.get(object.index()).copied().unwrap_or(NONE);
+            while link != NONE {
+                let l = self.links[link as usize];
+                let e = l.event as usize;
+                if best.is_some_and(|b| e <= b) {
+                    break;
+                }
+                let event = &self.events[e];
+                let other = if event.op.object == l.object { strongest(&event.op) } else { l.access };
+                if e < end && event.thread != thread && other.conflicts(event.cause(), &access, 0) && test(self, e) {
+                    best = Some(e);
+                    break;
+                }
+                link = l.prev;
+            }
+        }
+        best
+    }
+
+    /// Whether `op` of `thread`, next after the events before `end`, would be enabled without event `e`.
+    pub(crate) fn runs_without(
+        &mut self, e: usize, op: &Op, thread: ThreadId, past: Option<usize>, end: usize,
+    ) -> bool {
+        let link = (self.events[e].first_link..self.events[e].first_link + self.events[e].links).find(|l| {
+            let o = self.links[*l as usize].object;
+            o == op.object || o == op.other || self.awaited.contains(&o)
+        });
+        link.is_none_or(|link| self.could_run_without(e, link, op, thread, past, end))
+    }
+
+    /// A hash of the happens-before order that is the same for all executions of one class.
+    pub fn class(&self) -> u64 {
+        (0..self.len()).fold(0u64, |h, i| h.wrapping_add(self.event_hash(i)))
+    }
+
+    /// A hash of one event and its happens-before past. The sum over a trace names its class.
+    pub(crate) fn event_hash(&self, i: usize) -> u64 {
+        let e = &self.events[i];
+        let mut h = mix(e.cause() ^ ((e.op.kind as u64) << 48), ((e.option as u64) << 8) | e.access.mode as u64);
+        for (t, c) in self.clock(i).iter().enumerate() {
+            if *c != 0 {
+                h = mix(h, ((t as u64) << 32) | *c as u64);
+            }
+        }
+        h
+    }
+}
+
+/// The strongest thing an operation that has not run can turn out to do.
+pub(crate) fn strongest(op: &Op) -> Access {
+    use OpKind::*;
+    Access::new(match op.kind {
+        Load | Join | IsFinished | CountRead | Await => Mode::Read,
+        Yield | Choose | Fence | Assume => Mode::Local,
+        ReadLock | TryReadLock => Mode::ReadTaken,
+        ReadUnlock => Mode::ReadGiven,
+        Wait => Mode::Waiting,
+        Wake if op.b != 0 => return Access { mode: Mode::WokenBy, aux: op.b },
+        Wake => Mode::WokenAlone,
+        Unpark => Mode::TokenGiven,
+        CountUp => Mode::CountedUp,
+        AddSender => Mode::SenderCame,
+        DropSender => Mode::SenderGone,
+        _ => Mode::Write,
+    })
+}
+
+/// Pointwise maximum of the row at `into` with the row at `from`.
+#[inline]
+fn join(clocks: &mut [u32], into: usize, from: usize, stride: usize) {
+    debug_assert!(from < into);
+    let (left, right) = clocks.split_at_mut(into);
+    join_into(&mut right[..stride], &left[from..from + stride]);
+}
+
+#[inline]
+fn join_into(into: &mut [u32], from: &[u32]) {
+    for (a, b) in into.iter_mut().zip(from) {
+        *a = (*a).max(*b);
+    }
+}
+
+/// A strong mixing step: xorshift-multiply, after the finaliser of MurmurHash3.
+#[inline]
+pub(crate) fn mix(h: u64, x: u64) -> u64 {
+    let mut z = h.rotate_left(23).wrapping_add(x).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    z = (z ^ (z >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    z ^ (z >> 33)
+}
