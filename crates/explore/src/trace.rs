@@ -590,13 +590,11 @@ impl Trace {
         }
     }
 
-    /// The last event before `end` that may conflict with `op` of `thread` in some state, without which `op` could run, and
-    /// that passes `test`. Persistent sets must hold in every state, so what the operations did here does not matter.
+    /// The last event before `end` that may conflict with `op` of `thread` in some state, and that passes `test`. Persistent
+    /// sets must hold in every state, so what the operations did here does not matter.
     pub(crate) fn last_possible_conflict(
-        &mut self, thread: ThreadId, op: &Op, awaited: &[ObjectId], end: usize, test: impl Fn(&Trace, usize) -> bool,
+        &self, thread: ThreadId, op: &Op, awaited: &[ObjectId], end: usize, test: impl Fn(&Trace, usize) -> bool,
     ) -> Option<usize> {
-        self.awaited.clear();
-        self.awaited.extend_from_slice(awaited);
         let pair = [op.object, op.other];
         let objects = if op.kind == OpKind::Await { awaited } else { &pair[..] };
         let mut best = None;
@@ -622,17 +620,6 @@ impl Trace {
             }
         }
         best
-    }
-
-    /// Whether `op` of `thread`, next after the events before `end`, would be enabled without event `e`.
-    pub(crate) fn runs_without(
-        &mut self, e: usize, op: &Op, thread: ThreadId, past: Option<usize>, end: usize,
-    ) -> bool {
-        let link = (self.events[e].first_link..self.events[e].first_link + self.events[e].links).find(|l| {
-            let o = self.links[*l as usize].object;
-            o == op.object || o == op.other || self.awaited.contains(&o)
-        });
-        link.is_none_or(|link| self.could_run_without(e, link, op, thread, past, end))
     }
 
     /// A hash of the happens-before order that is the same for all executions of one class.

@@ -1,43 +1,37 @@
 //! Dynamic partial-order reduction as first published (Flanagan and Godefroid, POPL 2005, figures 3 to 5), with and without
 //! sleep sets.
 //!
-//! When a step of thread `p` runs, take the last event `i` that is dependent with it, may be co-enabled with it, and does not
-//! happen before `p`'s earlier steps. If `p` was enabled before `i`, explore it there; else one of the threads that lead to
-//! it; else all. (Co-enabled is taken in the strict sense: the step could run if the event were not there. For locks with
-//! several holders the paper's static test would pick an event before which the step is blocked for another reason.) What is explored from each state is then a persistent set. Reads are kept apart from writes, as the
-//! paper suggests.
+//! In every state, for the next step of every thread `p`, blocked ones too: take the last event `i` that is dependent with it,
+//! may be co-enabled with it, and does not happen before `p`. If `p` was enabled before `i`, explore it there; else one of the
+//! threads that lead to it; else all. What is explored from each state is then a persistent set. Reads are kept apart from
+//! writes, as the paper suggests. Dependence is taken as it may be in any state, not as it turned out: a persistent set must
+//! hold for all that can come.
 //!
 //! Erratum (Coons et al.; the authors' addendum of 2011): with sleep sets, a thread that came to the state asleep is no
 //! answer to the race, because it will not be taken: then all enabled threads are needed.
 
 use crate::explorer::{End, View};
-use crate::ids::{ObjectId, ThreadId};
-use crate::op::{Op, OpKind};
+use crate::ids::ThreadId;
 use crate::search::{Core, Reduction};
 
 /// Persistent sets by backtracking to the last dependent event.
 pub(crate) struct Dpor {
-    sleep: bool,
-    awaited: Vec<ObjectId>,
+    pub(crate) sleep: bool,
 }
 
 impl Dpor {
-    pub(crate) fn new(sleep: bool) -> Dpor {
-        Dpor { sleep, awaited: Vec::new() }
-    }
-
-    /// Finds the last event that may conflict with `op` of `p`, which comes after `past`, and answers the race.
-    fn race(&self, core: &mut Core, p: ThreadId, past: Option<usize>, op: &Op, end: usize) {
-        let mut before = end;
-        while before > 0 {
-            let last = core.trace.last_possible_conflict(p, op, &self.awaited, before, |trace, e| {
-                !past.is_some_and(|i| trace.happens_before(e, i))
+    /// Finds the last event that races with the next step of each of these threads, and answers it.
+    fn races(&self, core: &mut Core, view: &View<'_>) {
+        let end = core.trace.len();
+        for p in view.live.iter() {
+            let op = &view.pending[p.index()].op;
+            let past = core.trace.last_of(p);
+            let last = core.trace.last_possible_conflict(p, op, view.awaited_by(p), end, |trace, e| {
+                !past.is_some_and(|i| trace.happens_before(e, i)) && op.may_be_coenabled(&trace.event(e).op)
             });
-            let Some(e) = last else { return };
-            if !op.may_block() || core.trace.runs_without(e, op, p, past, end) {
-                return self.add(core, e, p, past);
+            if let Some(e) = last {
+                self.add(core, e, p, past);
             }
-            before = e;
         }
     }
 
@@ -77,26 +71,14 @@ impl Reduction for Dpor {
     }
 
     fn enter(&mut self, core: &mut Core, view: &View<'_>) -> Option<ThreadId> {
+        self.races(core, view);
         let n = core.nodes.last_mut()?;
         let t = Core::default_thread(view, view.enabled.minus(&n.asleep))?;
         n.backtrack.insert(t);
         Some(t)
     }
 
-    fn ran(&mut self, core: &mut Core, f: usize) {
-        let e = *core.trace.event(f);
-        self.awaited.clear();
-        if e.op.kind == OpKind::Await {
-            self.awaited.extend(core.trace.links_of(f).iter().map(|l| l.object));
-        }
-        self.race(core, e.thread, core.trace.previous(f), &e.op, f);
-    }
-
-    fn ended(&mut self, core: &mut Core, view: &View<'_>, end: End) {
-        for t in Core::stuck(view, end).iter() {
-            self.awaited.clear();
-            self.awaited.extend_from_slice(view.awaited_by(t));
-            self.race(core, t, core.trace.last_of(t), &view.pending[t.index()].op, core.trace.len());
-        }
+    fn ended(&mut self, core: &mut Core, view: &View<'_>, _end: End) {
+        self.races(core, view);
     }
 }
