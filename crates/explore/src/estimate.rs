@@ -13,7 +13,7 @@ pub(crate) fn total<R: Reduction>(core: &Core, reduction: &R, finished: bool) ->
     }
     let (mut share, mut explored) = (1.0, 0.0);
     for node in &core.nodes {
-        let finished = node.done.len().saturating_sub(1) as f64;
+        let finished = (node.taken - 1) as f64;
         let known = finished + 1.0 + reduction.open(core, node) as f64;
         explored += share * finished / known;
         share /= known;

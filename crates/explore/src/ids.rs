@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The most threads one execution may have over its whole life.
-pub const MAX_THREADS: usize = 256;
+pub const MAX_THREADS: usize = 128;
 
 const WORDS: usize = MAX_THREADS / 64;
 
@@ -213,10 +213,10 @@ mod tests {
 
     #[test]
     fn sets_hold_threads_beyond_the_first_word() {
-        let s: ThreadSet = [3, 64, 200].map(ThreadId).into_iter().collect();
-        assert_eq!(s.iter().map(|t| t.0).collect::<Vec<_>>(), [3, 64, 200]);
-        assert_eq!(s.next_on_ring(ThreadId(64)), Some(ThreadId(200)));
-        assert_eq!(s.next_on_ring(ThreadId(200)), Some(ThreadId(3)));
+        let s: ThreadSet = [3, 64, 120].map(ThreadId).into_iter().collect();
+        assert_eq!(s.iter().map(|t| t.0).collect::<Vec<_>>(), [3, 64, 120]);
+        assert_eq!(s.next_on_ring(ThreadId(64)), Some(ThreadId(120)));
+        assert_eq!(s.next_on_ring(ThreadId(120)), Some(ThreadId(3)));
         assert_eq!(s.minus(&ThreadSet::single(ThreadId(3))).first(), Some(ThreadId(64)));
         assert_eq!(s.len(), 3);
     }

@@ -34,6 +34,8 @@ pub(crate) struct Node {
     pub(crate) asleep: ThreadSet,
     /// The same when the node was made: what it inherited.
     pub(crate) inherited: ThreadSet,
+    /// How many branches were taken, the one taken now included.
+    pub(crate) taken: u32,
     /// The thread taken now.
     pub(crate) chosen: ThreadId,
     /// The thread that ran before this node.
@@ -99,6 +101,7 @@ impl Core {
             done: ThreadSet::EMPTY,
             asleep,
             inherited: asleep,
+            taken: 1,
             chosen: ThreadId::MAIN,
             current: view.current,
             objects: view.objects,
@@ -281,30 +284,38 @@ impl<R: Reduction> Search<R> {
                 continue;
             }
             core.cut_below(i);
-            if self.reduction.sleeps() {
-                core.put_to_sleep();
-            }
-            core.trace.truncate(i);
             let n = &core.nodes[i];
-            if n.fixed.is_none() {
-                let next = (n.option as usize + 1..(n.options_end - n.options) as usize)
-                    .find(|k| !core.option_sleeps(i, n.chosen, core.options[n.options as usize + k]));
-                if let Some(k) = next {
-                    core.nodes[i].option = k as u32;
+            let (chosen, first) = (n.chosen, n.option as usize + 1);
+            let more = if n.fixed.is_none() { first..(n.options_end - n.options) as usize } else { 0..0 };
+            let option = more.into_iter().find(|k| {
+                !core.option_sleeps(i, chosen, core.options[core.nodes[i].options as usize + k])
+            });
+            // What is finished sleeps, but that matters only if the node has another branch.
+            if let Some(k) = option {
+                if self.reduction.sleeps() {
+                    core.put_to_sleep();
+                }
+                core.trace.truncate(i);
+                core.nodes[i].option = k as u32;
+                return true;
+            }
+            if self.reduction.open(core, &core.nodes[i]) > 0 {
+                if self.reduction.sleeps() {
+                    core.put_to_sleep();
+                }
+                core.trace.truncate(i);
+                let n = &mut core.nodes[i];
+                core.options.truncate(n.options as usize);
+                n.options_end = n.options;
+                n.option = 0;
+                n.fixed = None;
+                if let Some(t) = self.reduction.next_branch(core) {
+                    let n = &mut core.nodes[i];
+                    n.chosen = t;
+                    n.done.insert(t);
+                    n.taken += 1;
                     return true;
                 }
-            }
-            let n = &mut core.nodes[i];
-            n.done.insert(n.chosen);
-            core.options.truncate(n.options as usize);
-            n.options_end = n.options;
-            n.option = 0;
-            n.fixed = None;
-            if let Some(t) = self.reduction.next_branch(core) {
-                let n = &mut core.nodes[i];
-                n.chosen = t;
-                n.done.insert(t);
-                return true;
             }
             core.nodes.pop();
         }

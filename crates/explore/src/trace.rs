@@ -16,6 +16,9 @@ use crate::semantics;
 
 const NONE: u32 = u32::MAX;
 
+/// Clocks are kept eight at a time, so that joining two rows is a handful of vector instructions.
+type Lane = [u32; 8];
+
 /// What one event did to one object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
@@ -72,6 +75,8 @@ pub struct Race {
     pub first: EventIndex,
     /// The later one.
     pub second: EventIndex,
+    /// For a search: there is nothing more to be done about it while both events stand.
+    pub(crate) settled: bool,
 }
 
 /// Events with happens-before and races.
@@ -79,8 +84,9 @@ pub struct Race {
 pub struct Trace {
     events: Vec<Event>,
     links: Vec<Link>,
-    clocks: Vec<u32>,
-    stride: usize,
+    clocks: Vec<Lane>,
+    /// How many lanes a row has.
+    lanes: usize,
     /// The last link on each object.
     heads: Vec<u32>,
     /// The last event of each thread.
@@ -97,7 +103,7 @@ pub struct Trace {
 impl Trace {
     /// An empty trace.
     pub fn new() -> Trace {
-        Trace { stride: 8, ..Trace::default() }
+        Trace { lanes: 1, ..Trace::default() }
     }
 
     /// How many events.
@@ -133,12 +139,12 @@ impl Trace {
     /// The clocks of event `i`, by thread.
     #[inline]
     pub fn clock(&self, i: usize) -> &[u32] {
-        &self.clocks[i * self.stride..(i + 1) * self.stride]
+        self.clocks[i * self.lanes..(i + 1) * self.lanes].as_flattened()
     }
 
     /// How many threads the clocks have room for.
     pub(crate) fn width(&self) -> usize {
-        self.stride
+        self.lanes * Lane::default().len()
     }
 
     /// Whether event `e` happens before event `f` (or is it).
@@ -189,6 +195,11 @@ impl Trace {
         &self.races[self.events[f].first_race as usize..to]
     }
 
+    /// Marks the `k`-th race of event `f`.
+    pub(crate) fn settle(&mut self, f: usize, k: usize) {
+        self.races[self.events[f].first_race as usize + k].settled = true;
+    }
+
     /// How many threads have run.
     pub(crate) fn threads(&self) -> usize {
         self.last.len()
@@ -206,37 +217,42 @@ impl Trace {
 
     /// Forgets all events from position `len` on.
     pub fn truncate(&mut self, len: usize) {
-        while self.events.len() > len {
-            let Some(e) = self.events.pop() else { break };
+        for i in (len..self.events.len()).rev() {
+            let e = &self.events[i];
             for l in (e.first_link..e.first_link + e.links).rev() {
-                let link = self.links[l as usize];
+                let link = &self.links[l as usize];
                 self.heads[link.object.index()] = link.prev;
             }
-            self.links.truncate(e.first_link as usize);
-            self.races.truncate(e.first_race as usize);
             self.last[e.thread.index()] = e.prev_of_thread;
         }
-        self.clocks.truncate(len * self.stride);
+        if let Some(e) = self.events.get(len) {
+            self.links.truncate(e.first_link as usize);
+            self.races.truncate(e.first_race as usize);
+            self.events.truncate(len);
+            self.clocks.truncate(len * self.lanes);
+        }
     }
 
     /// Makes room for more threads in the rows.
+    #[cold]
     fn widen(&mut self, threads: usize) {
-        let wide = threads.next_power_of_two().max(8);
-        let mut clocks = vec![0; self.events.len() * wide];
+        let lanes = threads.div_ceil(Lane::default().len()).next_power_of_two();
+        let mut clocks = vec![Lane::default(); self.events.len() * lanes];
         for i in 0..self.events.len() {
-            clocks[i * wide..i * wide + self.stride].copy_from_slice(self.clock(i));
+            let from = i * self.lanes;
+            clocks[i * lanes..i * lanes + self.lanes].copy_from_slice(&self.clocks[from..from + self.lanes]);
         }
         self.clocks = clocks;
-        self.stride = wide;
+        self.lanes = lanes;
     }
 
     /// Adds an event: computes its clocks and finds its races.
     pub fn push(&mut self, x: &Executed<'_>, option: u32, options: u32) {
         let t = x.thread.index();
-        if t >= self.stride {
-            self.widen(t + 1);
-        }
         if t >= self.last.len() {
+            if t >= self.width() {
+                self.widen(t + 1);
+            }
             self.last.resize(t + 1, NONE);
         }
         let f = self.events.len();
@@ -258,14 +274,16 @@ impl Trace {
             first_race: self.races.len() as u32,
             prev_of_thread,
         });
-        let row = f * self.stride;
+        let lanes = self.lanes;
         if prev_of_thread == NONE {
-            self.clocks.resize(row + self.stride, 0);
+            self.clocks.resize((f + 1) * lanes, Lane::default());
         } else {
-            let from = prev_of_thread as usize * self.stride;
-            self.clocks.extend_from_within(from..from + self.stride);
+            for k in 0..lanes {
+                let lane = self.clocks[prev_of_thread as usize * lanes + k];
+                self.clocks.push(lane);
+            }
         }
-        self.clocks[row + t] = seq;
+        self.clocks[f * lanes + t / 8][t % 8] = seq;
         if x.op.kind == OpKind::Await {
             self.awaited.clear();
             self.awaited.extend_from_slice(x.awaited);
@@ -278,16 +296,29 @@ impl Trace {
                 self.add_link(f, x.op.other, Access::new(Mode::Write));
             }
         }
-        if x.op.a & Op::TIME_PASSES != 0 && matches!(x.op.kind, OpKind::Wake | OpKind::Park) {
+        if matches!(x.op.kind, OpKind::Wake | OpKind::Park) && x.op.a & Op::TIME_PASSES != 0 {
             // Nothing else could run: the step comes after everything, and races with nothing.
             self.races.truncate(self.events[f].first_race as usize);
             for u in 0..self.last.len() {
                 if self.last[u] != NONE {
-                    join(&mut self.clocks, row, self.last[u] as usize * self.stride, self.stride);
+                    self.join_rows(f, self.last[u] as usize);
                 }
             }
         }
         self.last[t] = f as u32;
+    }
+
+    /// Takes the clocks of event `from` into those of event `into`.
+    #[inline]
+    fn join_rows(&mut self, into: usize, from: usize) {
+        debug_assert!(from < into);
+        for k in 0..self.lanes {
+            let other = self.clocks[from * self.lanes + k];
+            let lane = &mut self.clocks[into * self.lanes + k];
+            for (a, b) in lane.iter_mut().zip(other) {
+                *a = (*a).max(b);
+            }
+        }
     }
 
     fn add_link(&mut self, f: usize, object: ObjectId, access: Access) {
@@ -320,10 +351,9 @@ impl Trace {
     fn order_after(&mut self, f: usize, link: u32) {
         let e = self.links[link as usize].event as usize;
         let (thread, seq) = (self.events[e].thread, self.events[e].seq);
-        let row = f * self.stride;
-        if self.clocks[row + thread.index()] < seq {
-            self.races.push(Race { first: EventIndex(e as u32), second: EventIndex(f as u32) });
-            join(&mut self.clocks, row, e * self.stride, self.stride);
+        if self.clock(f)[thread.index()] < seq {
+            self.races.push(Race { first: EventIndex(e as u32), second: EventIndex(f as u32), settled: false });
+            self.join_rows(f, e);
         }
     }
 
@@ -351,21 +381,20 @@ impl Trace {
         scratch.extend_from_slice(self.clock(f));
         let (thread, cause) = (self.events[f].thread, self.events[f].cause());
         let (op, past) = (self.events[f].op, self.previous(f));
-        let row = f * self.stride;
         let mut link = head;
         while link != NONE {
             let l = self.links[link as usize];
             let e = l.event as usize;
             let (et, eseq) = (self.events[e].thread, self.events[e].seq);
             let conflicts = l.access.conflicts(self.events[e].cause(), &access, cause);
-            if conflicts && self.clocks[row + et.index()] < eseq {
-                join(&mut self.clocks, row, e * self.stride, self.stride);
+            if conflicts && self.clock(f)[et.index()] < eseq {
+                self.join_rows(f, e);
             }
             let known = scratch[et.index()] >= eseq;
             let mut covered = known;
             if conflicts && !known && self.could_run_without(e, link, &op, thread, past, f) {
                 debug_assert!(op.may_be_coenabled(&self.events[e].op), "{:?} and then {op:?}", self.events[e].op);
-                self.races.push(Race { first: EventIndex(e as u32), second: EventIndex(f as u32) });
+                self.races.push(Race { first: EventIndex(e as u32), second: EventIndex(f as u32), settled: false });
                 join_into(&mut scratch, self.clock(e));
                 covered = true;
             }
@@ -384,7 +413,7 @@ impl Trace {
         scratch.clear();
         match self.last_of(thread) {
             Some(i) => scratch.extend_from_slice(self.clock(i)),
-            None => scratch.resize(self.stride, 0),
+            None => scratch.resize(self.width(), 0),
         }
         let cause = Access::cause(thread, u32::MAX);
         self.awaited.clear();
@@ -508,8 +537,9 @@ impl Trace {
     ) -> Option<Access> {
         v.clear();
         let (et, eseq) = (self.events[e].thread.index(), self.events[e].seq);
-        let (stride, clocks) = (self.stride, &self.clocks);
-        v.extend((e + 1..end).filter(|g| clocks[g * stride + et] < eseq).map(|g| g as u32));
+        let (lanes, lane, slot) = (self.lanes, et / 8, et % 8);
+        let rows = self.clocks[(e + 1) * lanes..end * lanes].chunks_exact(lanes);
+        v.extend(rows.zip(e as u32 + 1..).filter(|(row, _)| row[lane][slot] < eseq).map(|(_, g)| g));
         if op.kind == OpKind::WriteLock && !self.drop_staying_readers(op.object, past, v) {
             return None;
         }
@@ -657,14 +687,6 @@ pub(crate) fn strongest(op: &Op) -> Access {
         DropSender => Mode::SenderGone,
         _ => Mode::Write,
     })
-}
-
-/// Pointwise maximum of the row at `into` with the row at `from`.
-#[inline]
-fn join(clocks: &mut [u32], into: usize, from: usize, stride: usize) {
-    debug_assert!(from < into);
-    let (left, right) = clocks.split_at_mut(into);
-    join_into(&mut right[..stride], &left[from..from + stride]);
 }
 
 #[inline]

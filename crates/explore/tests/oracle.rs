@@ -3,38 +3,7 @@
 mod support;
 
 use explore::algorithms;
-use support::{Program, Seen, random_program, search, shrink};
-
-/// Programs with more interleavings than this are passed over.
-const TOO_MANY: u64 = 6_000;
-
-/// What is wrong with a search of this program, if anything.
-fn wrong(p: &Program, algorithm: &str, oracle: &Seen) -> Option<String> {
-    let seen = search(p, algorithm, 4 * TOO_MANY);
-    let classes = |s: &Seen| s.classes.keys().copied().collect::<Vec<_>>();
-    let (lost, extra) = (oracle.states.difference(&seen.states).count(), seen.states.difference(&oracle.states).count());
-    if !seen.finished {
-        return Some(format!("does not end: {} executions", seen.executions));
-    }
-    if classes(&seen) != classes(oracle) {
-        return Some(format!("{} classes instead of {}", seen.classes.len(), oracle.classes.len()));
-    }
-    if lost + extra > 0 {
-        return Some(format!("{lost} final states lost, {extra} invented"));
-    }
-    // Where objects have no lasting names, an optimal search may now and then try a sequence that it need not.
-    let once = ["optimal", "source", "dpor", "sleep", "least", "hb-cache"];
-    if once.contains(&algorithm) && seen.duplicates() > 0 {
-        return Some(format!("{} classes completed more than once", seen.duplicates()));
-    }
-    if algorithm == "optimal" && seen.blocked > 0 && !p.numbered {
-        return Some(format!("{} blocked executions", seen.blocked));
-    }
-    if seen.estimate != Some((seen.executions + seen.blocked) as f64) {
-        return Some(format!("a finished search estimates {:?}", seen.estimate));
-    }
-    None
-}
+use support::{Program, TOO_MANY, random_program, search, shrink, wrong};
 
 fn is_wrong(p: &Program, algorithm: &str) -> Option<String> {
     let oracle = search(p, "none", TOO_MANY);

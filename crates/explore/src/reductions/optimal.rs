@@ -6,10 +6,11 @@
 //! If no sleeping step before `e` is a weak initial of `v`, it goes into the tree there. Because `v` wakes everything that
 //! sleeps, following it never ends with all threads asleep: that is asserted.
 //!
-//! Only races whose later event is new in this execution are turned round. The others were when their later event was new: a
-//! source set needs one sequence for a race, whatever comes after it. But a sequence also says which outcome its steps take,
-//! so when an execution differs from the last one by the outcome of a step, older races whose sequence has that step are
-//! turned round again.
+//! A race of a prefix that stays is not turned round again in each execution: once there is a branch for it, a source set needs
+//! no other, whatever comes after. There are two exceptions. What was found may lean on a step of a thread that is not in the
+//! sequence (it sleeps, or has a branch, and is independent of all of it); another execution may have something in the
+//! sequence that conflicts with that step. And a sequence says which outcome its steps take, so when an execution differs from
+//! the last one by the outcome of a step, sequences with that step are made again.
 
 use crate::explorer::{End, View};
 use crate::ids::{ObjectId, ThreadId};
@@ -35,26 +36,32 @@ impl Default for Optimal {
 }
 
 impl Optimal {
-    /// Turns the race of event `e` with `op` of `thread` round, and adds the sequence where it is new.
-    fn reverse(&mut self, core: &mut Core, e: usize, thread: ThreadId, past: Option<usize>, op: &Op, view: &View<'_>) {
+    /// Turns the race of event `e` with `op` of `thread` round, and adds the sequence where it is new. Says whether that holds
+    /// for all executions in which the race stands.
+    fn reverse(
+        &mut self, core: &mut Core, e: usize, thread: ThreadId, past: Option<usize>, op: &Op, view: &View<'_>,
+    ) -> bool {
         let end = core.trace.len();
         let mut again = true;
         let mut spurious = false;
+        let mut settled = true;
         while again {
             let s = &mut self.sequence;
             if !s.reverse(&core.trace, e, thread, past, op, &self.awaited, end) {
-                return;
+                return settled;
             }
             // A weak compare-exchange that would succeed has two outcomes that conflict with different steps.
             again = !spurious && s.split_spurious(false);
             if spurious && !(s.split_spurious(true) && s.conflicts_with(&core.trace, e)) {
-                return;
+                return settled;
             }
             if !s.covered_by_sleep(core) {
-                self.forest.insert(core, &mut self.sequence, view);
+                self.forest.insert(core, s, view);
             }
+            settled &= s.settled();
             spurious = true;
         }
+        settled
     }
 }
 
@@ -85,10 +92,11 @@ impl Reduction for Optimal {
         let end = core.trace.len();
         let fresh = core.fresh;
         let other_outcome = fresh < end && core.trace.event(fresh).options > 1;
-        for f in if other_outcome { 0 } else { fresh }..end {
+        for f in 0..end {
             for k in 0..core.trace.races_of(f).len() {
-                let e = core.trace.races_of(f)[k].first.index();
-                if f < fresh && core.trace.happens_before(e, fresh) {
+                let race = core.trace.races_of(f)[k];
+                let e = race.first.index();
+                if race.settled && !(other_outcome && f < fresh && !core.trace.happens_before(e, fresh)) {
                     continue;
                 }
                 let event = *core.trace.event(f);
@@ -97,7 +105,9 @@ impl Reduction for Optimal {
                     self.awaited.extend(core.trace.links_of(f).iter().map(|l| l.object));
                 }
                 let past = core.trace.previous(f);
-                self.reverse(core, e, event.thread, past, &event.op, view);
+                if self.reverse(core, e, event.thread, past, &event.op, view) {
+                    core.trace.settle(f, k);
+                }
             }
         }
         for t in Core::stuck(view, how).iter() {

@@ -41,6 +41,7 @@ pub(crate) struct Sequence {
     /// Threads of which a step was taken that is not in the sequence, and had another outcome in the execution at hand: what
     /// they do next is not known from it.
     strayed: ThreadSet,
+    leaned_on_absent: bool,
 }
 
 impl Sequence {
@@ -70,6 +71,7 @@ impl Sequence {
         self.next.resize(n, NONE);
         self.threads = ThreadSet::EMPTY;
         self.strayed = ThreadSet::EMPTY;
+        self.leaned_on_absent = false;
         for k in (0..n).rev() {
             let t = trace.event(self.events[k] as usize).thread;
             self.next[k] = self.first[t.index()];
@@ -180,6 +182,7 @@ impl Sequence {
                 self.strayed.insert(t);
             }
             self.taken[t.index()] += 1;
+            self.leaned_on_absent = true;
         }
     }
 
@@ -224,10 +227,26 @@ impl Sequence {
     }
 
     /// Whether the sleep set of the node before `e` covers the sequence.
-    pub(crate) fn covered_by_sleep(&self, core: &Core) -> bool {
+    pub(crate) fn covered_by_sleep(&mut self, core: &Core) -> bool {
         let sleep = core.sleep(self.e);
         let node = &core.nodes[self.e];
-        sleep.iter().any(|s| self.sleeper_covers(&core.trace, s, node.asleep.contains(s.step.thread), sleep))
+        let covers = |s: &&Sleeper| {
+            self.sleeper_covers(&core.trace, s, node.asleep.contains(s.step.thread), sleep)
+        };
+        // A step of the sequence itself is better: that will not change.
+        let covering = |present: bool| {
+            sleep.iter().filter(|s| self.absent(s.step.thread) != present).any(|s| covers(&s))
+        };
+        let present = covering(true);
+        let covered = present || covering(false);
+        self.leaned_on_absent |= covered && !present;
+        covered
+    }
+
+    /// Whether what was found of the sequence holds whatever else the execution does. It does not if it leans on a step of a
+    /// thread that is not in the sequence: another execution may have something in between that the step conflicts with.
+    pub(crate) fn settled(&self) -> bool {
+        !self.leaned_on_absent
     }
 }
 
@@ -350,6 +369,7 @@ impl Forest {
                 }
                 path.pop();
                 outcomes += 1;
+                sequence.leaned_on_absent = true;
                 if outcomes + sequence.sleeping_outcomes(core, t, path) >= b.options {
                     return None;
                 }

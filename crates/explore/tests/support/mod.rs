@@ -523,6 +523,8 @@ pub struct Seen {
     pub blocked: u64,
     pub stuck: u64,
     pub orders: Vec<Vec<u16>>,
+    /// One order of steps for each class.
+    pub by_class: BTreeMap<u64, Vec<u16>>,
     pub finished: bool,
     pub estimate: Option<f64>,
 }
@@ -546,6 +548,7 @@ pub fn search(p: &Program, algorithm: &str, limit: u64) -> Seen {
             *seen.classes.entry(shown.class).or_default() += 1;
             seen.states.insert(shown.state);
             seen.stuck += shown.stuck as u64;
+            seen.by_class.entry(shown.class).or_insert_with(|| shown.order.clone());
             if seen.orders.len() < 64 {
                 seen.orders.push(shown.order);
             }
@@ -719,4 +722,35 @@ fn inner(s: &Stmt) -> &Vec<Stmt> {
         | Stmt::If(_, _, b) => b,
         _ => unreachable!("only blocks have an inside"),
     }
+}
+
+/// Programs with more interleavings than this are passed over.
+pub const TOO_MANY: u64 = 6_000;
+
+/// What is wrong with a search of this program, if anything.
+pub fn wrong(p: &Program, algorithm: &str, oracle: &Seen) -> Option<String> {
+    let seen = search(p, algorithm, 4 * TOO_MANY);
+    let classes = |s: &Seen| s.classes.keys().copied().collect::<Vec<_>>();
+    let (lost, extra) = (oracle.states.difference(&seen.states).count(), seen.states.difference(&oracle.states).count());
+    if !seen.finished {
+        return Some(format!("does not end: {} executions", seen.executions));
+    }
+    if classes(&seen) != classes(oracle) {
+        return Some(format!("{} classes instead of {}", seen.classes.len(), oracle.classes.len()));
+    }
+    if lost + extra > 0 {
+        return Some(format!("{lost} final states lost, {extra} invented"));
+    }
+    // Where objects have no lasting names, an optimal search may now and then try a sequence that it need not.
+    let once = ["optimal", "source", "dpor", "sleep", "least", "hb-cache"];
+    if once.contains(&algorithm) && seen.duplicates() > 0 {
+        return Some(format!("{} classes completed more than once", seen.duplicates()));
+    }
+    if algorithm == "optimal" && seen.blocked > 0 && !p.numbered {
+        return Some(format!("{} blocked executions", seen.blocked));
+    }
+    if seen.estimate != Some((seen.executions + seen.blocked) as f64) {
+        return Some(format!("a finished search estimates {:?}", seen.estimate));
+    }
+    None
 }
