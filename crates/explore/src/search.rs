@@ -209,6 +209,12 @@ pub(crate) trait Reduction {
         Core::ring_thread(node, node.backtrack.minus(&node.done).minus(&node.asleep).and(&node.enabled))
     }
 
+    /// Whether a branch of a node may wait to be explored; cheaper than to count them.
+    #[inline]
+    fn has_open(&self, node: &Node) -> bool {
+        node.backtrack != node.done
+    }
+
     /// How many branches of a node wait to be explored.
     fn open(&self, _core: &Core, node: &Node) -> u64 {
         node.backtrack.minus(&node.done).minus(&node.asleep).and(&node.enabled).len() as u64
@@ -277,48 +283,45 @@ impl<R: Reduction> Search<R> {
     /// Moves to the next branch; says whether there is one.
     fn backtrack(&mut self) -> bool {
         let core = &mut self.core;
-        while let Some(i) = core.nodes.len().checked_sub(1) {
-            // A node may be left without an event only when the execution was cut there.
+        for i in (0..core.nodes.len()).rev() {
+            let n = &core.nodes[i];
+            // A node is left without an event only when the execution was cut there.
             if core.trace.len() <= i {
-                core.nodes.pop();
+                continue;
+            }
+            let option = (n.options < n.options_end && n.fixed.is_none())
+                .then(|| {
+                    (n.option + 1..n.options_end - n.options)
+                        .find(|k| !core.option_sleeps(i, n.chosen, core.options[(n.options + k) as usize]))
+                })
+                .flatten();
+            if option.is_none() && !self.reduction.has_open(n) {
                 continue;
             }
             core.cut_below(i);
-            let n = &core.nodes[i];
-            let (chosen, first) = (n.chosen, n.option as usize + 1);
-            let more = if n.fixed.is_none() { first..(n.options_end - n.options) as usize } else { 0..0 };
-            let option = more.into_iter().find(|k| {
-                !core.option_sleeps(i, chosen, core.options[core.nodes[i].options as usize + k])
-            });
-            // What is finished sleeps, but that matters only if the node has another branch.
+            // What is finished sleeps.
+            if self.reduction.sleeps() {
+                core.put_to_sleep();
+            }
+            core.trace.truncate(i);
+            let n = &mut core.nodes[i];
             if let Some(k) = option {
-                if self.reduction.sleeps() {
-                    core.put_to_sleep();
-                }
-                core.trace.truncate(i);
-                core.nodes[i].option = k as u32;
+                n.option = k;
                 return true;
             }
-            if self.reduction.open(core, &core.nodes[i]) > 0 {
-                if self.reduction.sleeps() {
-                    core.put_to_sleep();
-                }
-                core.trace.truncate(i);
+            core.options.truncate(n.options as usize);
+            n.options_end = n.options;
+            n.option = 0;
+            n.fixed = None;
+            if let Some(t) = self.reduction.next_branch(core) {
                 let n = &mut core.nodes[i];
-                core.options.truncate(n.options as usize);
-                n.options_end = n.options;
-                n.option = 0;
-                n.fixed = None;
-                if let Some(t) = self.reduction.next_branch(core) {
-                    let n = &mut core.nodes[i];
-                    n.chosen = t;
-                    n.done.insert(t);
-                    n.taken += 1;
-                    return true;
-                }
+                n.chosen = t;
+                n.done.insert(t);
+                n.taken += 1;
+                return true;
             }
-            core.nodes.pop();
         }
+        core.nodes.clear();
         self.finished = true;
         false
     }

@@ -195,9 +195,9 @@ impl Trace {
         &self.races[self.events[f].first_race as usize..to]
     }
 
-    /// Marks the `k`-th race of event `f`.
-    pub(crate) fn settle(&mut self, f: usize, k: usize) {
-        self.races[self.events[f].first_race as usize + k].settled = true;
+    /// Marks the `k`-th race.
+    pub(crate) fn settle(&mut self, k: usize) {
+        self.races[k].settled = true;
     }
 
     /// How many threads have run.
@@ -247,6 +247,7 @@ impl Trace {
     }
 
     /// Adds an event: computes its clocks and finds its races.
+    #[inline]
     pub fn push(&mut self, x: &Executed<'_>, option: u32, options: u32) {
         let t = x.thread.index();
         if t >= self.last.len() {
@@ -321,6 +322,7 @@ impl Trace {
         }
     }
 
+    #[inline]
     fn add_link(&mut self, f: usize, object: ObjectId, access: Access) {
         if object.index() >= self.heads.len() {
             self.heads.resize(object.index() + 1, NONE);
@@ -331,7 +333,13 @@ impl Trace {
             let h = &self.links[head as usize];
             last_write = if h.access.mode == Mode::Read { h.last_write } else { head };
         }
-        if self.events[f].op.may_block() {
+        let op = &self.events[f].op;
+        if matches!(op.kind, OpKind::Start | OpKind::Join) {
+            // Ordered after the one step that lets it in, and in no race: it cannot run without it.
+            if last_write != NONE {
+                self.join_rows(f, self.links[last_write as usize].event as usize);
+            }
+        } else if op.may_block() {
             self.order_blocking(f, head, access);
         } else if access.mode == Mode::Read && (last_write == NONE || self.links[last_write as usize].access.is_total()) {
             if last_write != NONE {
@@ -362,14 +370,15 @@ impl Trace {
     fn order_plain(&mut self, f: usize, mut link: u32, access: Access) {
         let cause = self.events[f].cause();
         while link != NONE {
-            let l = self.links[link as usize];
+            let l = &self.links[link as usize];
+            if l.access.is_total() {
+                return self.order_after(f, link);
+            }
+            let prev = l.prev;
             if l.access.conflicts(self.events[l.event as usize].cause(), &access, cause) {
                 self.order_after(f, link);
             }
-            if l.access.is_total() {
-                break;
-            }
-            link = l.prev;
+            link = prev;
         }
     }
 

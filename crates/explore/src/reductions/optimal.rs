@@ -92,22 +92,21 @@ impl Reduction for Optimal {
         let end = core.trace.len();
         let fresh = core.fresh;
         let other_outcome = fresh < end && core.trace.event(fresh).options > 1;
-        for f in 0..end {
-            for k in 0..core.trace.races_of(f).len() {
-                let race = core.trace.races_of(f)[k];
-                let e = race.first.index();
-                if race.settled && !(other_outcome && f < fresh && !core.trace.happens_before(e, fresh)) {
-                    continue;
-                }
-                let event = *core.trace.event(f);
-                self.awaited.clear();
-                if event.op.kind == OpKind::Await {
-                    self.awaited.extend(core.trace.links_of(f).iter().map(|l| l.object));
-                }
-                let past = core.trace.previous(f);
-                if self.reverse(core, e, event.thread, past, &event.op, view) {
-                    core.trace.settle(f, k);
-                }
+        for k in 0..core.trace.races().len() {
+            let race = core.trace.races()[k];
+            let (e, f) = (race.first.index(), race.second.index());
+            if race.settled && !(other_outcome && f < fresh && !core.trace.happens_before(e, fresh)) {
+                continue;
+            }
+            let event = core.trace.event(f);
+            let (thread, op) = (event.thread, event.op);
+            self.awaited.clear();
+            if op.kind == OpKind::Await {
+                self.awaited.extend(core.trace.links_of(f).iter().map(|l| l.object));
+            }
+            let past = core.trace.previous(f);
+            if self.reverse(core, e, thread, past, &op, view) {
+                core.trace.settle(k);
             }
         }
         for t in Core::stuck(view, how).iter() {
@@ -131,6 +130,11 @@ impl Reduction for Optimal {
         n.fixed = taken.fixed;
         self.below = taken.below;
         Some(taken.thread)
+    }
+
+    #[inline]
+    fn has_open(&self, node: &Node) -> bool {
+        node.tree != u32::MAX
     }
 
     fn open(&self, _core: &Core, node: &Node) -> u64 {

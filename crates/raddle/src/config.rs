@@ -1,0 +1,390 @@
+//! What to check and how far: [`check`], [`Config`], and the `RADDLE_*` variables.
+
+use explore::{Algorithm, Budget, Meter, Progress, Report, Schedule, Spent, Stats, UnknownAlgorithm, Verdict};
+use runtime::Settings;
+use std::fmt::Display;
+use std::io::IsTerminal;
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+/// Runs `test` under every schedule whose outcome can differ, once each, and panics with a report if one fails.
+///
+/// The closure is run again and again, so it must make what it needs anew each time, and do the same whenever its threads are
+/// scheduled the same way. Everything runs on the calling OS thread.
+///
+/// ```
+/// use raddle::sync::atomic::{AtomicU32, Ordering};
+/// use raddle::thread;
+///
+/// raddle::check(|| {
+///     let hits = AtomicU32::new(0);
+///     thread::scope(|s| {
+///         s.spawn(|| hits.fetch_add(1, Ordering::Relaxed));
+///         s.spawn(|| hits.fetch_add(1, Ordering::Relaxed));
+///     });
+///     assert_eq!(hits.into_inner(), 2);
+/// });
+/// ```
+///
+/// # Panics
+///
+/// If an execution fails: the message is the report, with the trace and the token that runs it again.
+#[track_caller]
+pub fn check(test: impl Fn()) {
+    Config::new().check(test);
+}
+
+/// How to check: the algorithm, how much to spend, and what to explore.
+///
+/// Each setting has a `RADDLE_*` variable of the same name that overrides it, so that a test can be run in another way without
+/// editing it: `RADDLE_MAX_SECONDS=60 cargo test`.
+///
+/// ```
+/// use raddle::sync::atomic::{AtomicBool, Ordering};
+/// use raddle::{Config, Verdict, thread};
+///
+/// let report = Config::new().algorithm("source").quiet(true).run(|| {
+///     let flag = AtomicBool::new(false);
+///     thread::scope(|s| {
+///         s.spawn(|| flag.store(true, Ordering::SeqCst));
+///         flag.load(Ordering::SeqCst);
+///     });
+/// });
+/// assert_eq!(report.verdict, Verdict::Verified);
+/// assert_eq!(report.stats.executions, 2);
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a configuration does nothing until `run` or `check`"]
+pub struct Config {
+    algorithm: &'static Algorithm,
+    budget: Budget,
+    settings: Settings,
+    replay: Option<Schedule>,
+    quiet: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config::new()
+    }
+}
+
+impl Config {
+    /// The defaults: the optimal search, no limits but on the length of one execution.
+    pub fn new() -> Config {
+        let algorithm = explore::algorithms().iter().find(|a| a.name == Algorithm::DEFAULT);
+        Config {
+            algorithm: algorithm.unwrap_or(&explore::algorithms()[0]),
+            budget: Budget::default(),
+            settings: Settings::default(),
+            replay: None,
+            quiet: false,
+        }
+    }
+
+    /// Searches with this algorithm; `raddle algorithms` lists them. `RADDLE_ALGORITHM`.
+    ///
+    /// # Panics
+    ///
+    /// If there is none of this name; see [`Config::try_algorithm`].
+    #[track_caller]
+    pub fn algorithm(self, name: &str) -> Config {
+        match self.try_algorithm(name) {
+            Ok(config) => config,
+            Err(e) => panic!("{e}"),
+        }
+    }
+
+    /// The same, for names that come from outside.
+    pub fn try_algorithm(mut self, name: &str) -> Result<Config, UnknownAlgorithm> {
+        self.algorithm = explore::algorithm(name)?;
+        Ok(self)
+    }
+
+    /// Stops after so many executions. `RADDLE_MAX_EXECUTIONS`.
+    pub fn max_executions(mut self, n: u64) -> Config {
+        self.budget.executions = Some(n);
+        self
+    }
+
+    /// Stops after so much time. `RADDLE_MAX_SECONDS`.
+    pub fn max_time(mut self, time: Duration) -> Config {
+        self.budget.seconds = Some(time.as_secs_f64());
+        self
+    }
+
+    /// An execution that takes more steps than this is a failure. `RADDLE_MAX_STEPS`; 100,000 unless set.
+    pub fn max_steps(mut self, n: u64) -> Config {
+        self.settings.max_steps = n;
+        self
+    }
+
+    /// An execution that spawns more threads than this is a failure. `RADDLE_MAX_THREADS`; as many as there can be, 128,
+    /// unless set.
+    pub fn max_threads(mut self, n: usize) -> Config {
+        self.settings.max_threads = n;
+        self
+    }
+
+    /// The stack of each thread, in bytes. `RADDLE_STACK_SIZE`; 256 KiB unless set.
+    pub fn stack_size(mut self, bytes: usize) -> Config {
+        self.settings.stack_size = bytes;
+        self
+    }
+
+    /// Goes on after a failure and reports all that differ. `RADDLE_KEEP_GOING`.
+    pub fn keep_going(mut self, yes: bool) -> Config {
+        self.settings.keep_going = yes;
+        self
+    }
+
+    /// Explores that waits and parks may end for no reason. On unless turned off. `RADDLE_SPURIOUS_WAKEUPS`.
+    pub fn spurious_wakeups(mut self, yes: bool) -> Config {
+        self.settings.spurious_wakeups = yes;
+        self
+    }
+
+    /// Explores that `compare_exchange_weak` may fail for no reason. On unless turned off. `RADDLE_SPURIOUS_FAILURES`.
+    pub fn spurious_failures(mut self, yes: bool) -> Config {
+        self.settings.spurious_cas = yes;
+        self
+    }
+
+    /// Reports an `Arc` that is never given back. On unless turned off. `RADDLE_LEAKS`.
+    pub fn leaks(mut self, yes: bool) -> Config {
+        self.settings.leaks = yes;
+        self
+    }
+
+    /// Lets a thread that can only look again at what it has seen wait for a change. On unless turned off.
+    /// `RADDLE_SPIN_LOOPS`.
+    pub fn spin_loops(mut self, yes: bool) -> Config {
+        self.settings.spin_loops = yes;
+        self
+    }
+
+    /// Looks for a schedule with fewer preemptions before it reports a failure. On unless turned off. `RADDLE_SHRINK`.
+    pub fn shrink(mut self, yes: bool) -> Config {
+        self.settings.shrink = yes;
+        self
+    }
+
+    /// Ends the process with a report when a test takes no step for so long: it is blocked in something that raddle does not
+    /// control. `None` waits for ever. `RADDLE_WATCHDOG`, in seconds, 0 for none; 10 s unless set.
+    pub fn watchdog(mut self, after: Option<Duration>) -> Config {
+        self.settings.watchdog = after;
+        self
+    }
+
+    /// Runs one execution only: the one that a report's token names. `RADDLE_REPLAY`.
+    ///
+    /// # Panics
+    ///
+    /// If the text is not a token.
+    #[track_caller]
+    pub fn replay(mut self, token: &str) -> Config {
+        match token.parse() {
+            Ok(schedule) => self.replay = Some(schedule),
+            Err(e) => panic!("{e}"),
+        }
+        self
+    }
+
+    /// Prints nothing. `RADDLE_QUIET`.
+    pub fn quiet(mut self, yes: bool) -> Config {
+        self.quiet = yes;
+        self
+    }
+
+    /// Checks `test`, prints the report, and panics if something is wrong.
+    ///
+    /// # Panics
+    ///
+    /// If an execution fails.
+    #[track_caller]
+    pub fn check(self, test: impl Fn()) {
+        let config = self.with_environment();
+        let report = config.search(&test);
+        if report.verdict == Verdict::Failure {
+            panic!("{}", render(&report));
+        }
+        if !config.quiet {
+            eprint!("{}", render(&report));
+        }
+    }
+
+    /// Checks `test` and gives the report. Prints it too, unless [`Config::quiet`].
+    #[track_caller]
+    pub fn run(self, test: impl Fn()) -> Report {
+        let config = self.with_environment();
+        let report = config.search(&test);
+        if !config.quiet {
+            eprint!("{}", render(&report));
+        }
+        report
+    }
+
+    fn search(&self, test: &dyn Fn()) -> Report {
+        let start = Instant::now();
+        let mut failures;
+        let (stats, finished, spent, estimate, name);
+        if let Some(schedule) = &self.replay {
+            let mut settings = self.settings.clone();
+            (settings.shrink, settings.keep_going) = (false, false);
+            failures = runtime::replay(&settings, schedule, test);
+            stats = Stats { executions: 1, ..Stats::default() };
+            (finished, spent, estimate) = (false, Some(String::from("one execution, the one replayed")), None);
+            name = "replay";
+        } else {
+            let meter = Meter::new(self.budget, Box::new(move || start.elapsed().as_secs_f64()));
+            let mut search = self.algorithm.search(meter);
+            let mut ticker = Ticker::new(self.quiet, start);
+            failures = runtime::check(&self.settings, &mut *search, test, &mut |s| ticker.tick(s));
+            ticker.clear();
+            (stats, finished, estimate) = (search.stats(), search.finished(), search.estimate());
+            spent = search.spent().map(|s| match s {
+                Spent::Executions(n) => format!("{} executions", report::count(n)),
+                Spent::Seconds(s) => report::duration(s),
+            });
+            name = self.algorithm.name;
+        }
+        failures.sort_by_key(|f| f.kind == explore::FailureKind::Leak);
+        let verdict = match (failures.is_empty(), finished) {
+            (false, _) => Verdict::Failure,
+            (true, true) => Verdict::Verified,
+            (true, false) => Verdict::Incomplete,
+        };
+        Report {
+            verdict,
+            guarantee: report::guarantee(verdict, &stats, spent.as_deref(), estimate),
+            algorithm: name.to_owned(),
+            bound: None,
+            memory: "sc".to_owned(),
+            stats,
+            warnings: warnings(verdict, &stats),
+            failures,
+            seconds: start.elapsed().as_secs_f64(),
+        }
+    }
+
+    /// What the variables say, over what the program says.
+    fn with_environment(mut self) -> Config {
+        if let Some(name) = variable::<String>("RADDLE_ALGORITHM") {
+            self.algorithm = explore::algorithm(&name).unwrap_or_else(|e| bad("RADDLE_ALGORITHM", &name, &e));
+        }
+        if let Some(token) = variable::<String>("RADDLE_REPLAY") {
+            self.replay = Some(token.parse().unwrap_or_else(|e| bad("RADDLE_REPLAY", &token, &e)));
+        }
+        self.budget.executions = variable("RADDLE_MAX_EXECUTIONS").or(self.budget.executions);
+        self.budget.seconds = variable("RADDLE_MAX_SECONDS").or(self.budget.seconds);
+        let s = &mut self.settings;
+        set(&mut s.max_steps, "RADDLE_MAX_STEPS");
+        set(&mut s.max_threads, "RADDLE_MAX_THREADS");
+        set(&mut s.stack_size, "RADDLE_STACK_SIZE");
+        set_flag(&mut s.keep_going, "RADDLE_KEEP_GOING");
+        set_flag(&mut s.spurious_wakeups, "RADDLE_SPURIOUS_WAKEUPS");
+        set_flag(&mut s.spurious_cas, "RADDLE_SPURIOUS_FAILURES");
+        set_flag(&mut s.leaks, "RADDLE_LEAKS");
+        set_flag(&mut s.spin_loops, "RADDLE_SPIN_LOOPS");
+        set_flag(&mut s.shrink, "RADDLE_SHRINK");
+        set_flag(&mut self.quiet, "RADDLE_QUIET");
+        if let Some(seconds) = variable::<u64>("RADDLE_WATCHDOG") {
+            s.watchdog = (seconds > 0).then(|| Duration::from_secs(seconds));
+        }
+        self
+    }
+}
+
+/// What a user should know although nothing failed.
+fn warnings(verdict: Verdict, stats: &Stats) -> Vec<String> {
+    let mut out = Vec::new();
+    if verdict == Verdict::Verified && stats.executions == 1 && stats.threads > 1 && stats.races == 0 {
+        out.push(
+            "no two threads ever touched the same object in a way that matters: if they should have, see that the code under \
+             test uses raddle's types and not std's"
+                .to_owned(),
+        );
+    }
+    out
+}
+
+fn render(report: &Report) -> String {
+    let thread = std::thread::current();
+    let mut style = report::Style::for_test(thread.name().filter(|n| *n != "main"));
+    style.colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    if std::env::var("RADDLE_TRACE").is_ok_and(|v| v == "full") {
+        style.rows = usize::MAX;
+    }
+    if let Some(width) = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()) {
+        style.width = width;
+    }
+    report::text::render(report, &style)
+}
+
+/// The value of a variable.
+fn variable<T: FromStr<Err: Display>>(name: &str) -> Option<T> {
+    let value = std::env::var(name).ok()?;
+    Some(value.trim().parse().unwrap_or_else(|e| bad(name, &value, &e)))
+}
+
+fn set<T: FromStr<Err: Display>>(setting: &mut T, name: &str) {
+    if let Some(value) = variable(name) {
+        *setting = value;
+    }
+}
+
+fn set_flag(setting: &mut bool, name: &str) {
+    if let Some(value) = variable::<String>(name) {
+        *setting = match value.as_str() {
+            "1" | "true" | "yes" | "on" => true,
+            "0" | "false" | "no" | "off" | "" => false,
+            _ => bad(name, &value, &"say 1 or 0"),
+        };
+    }
+}
+
+fn bad(name: &str, value: &str, why: &dyn Display) -> ! {
+    panic!("the variable {name} is set to {value:?}: {why}");
+}
+
+/// Says now and then how a long search is doing, on a terminal.
+struct Ticker {
+    on: bool,
+    start: Instant,
+    calls: u32,
+    next: Duration,
+    shown: bool,
+}
+
+impl Ticker {
+    const EVERY: Duration = Duration::from_millis(500);
+
+    fn new(quiet: bool, start: Instant) -> Ticker {
+        let on = !quiet && std::io::stderr().is_terminal();
+        Ticker { on, start, calls: 0, next: Duration::from_secs(2), shown: false }
+    }
+
+    fn tick(&mut self, search: &dyn Progress) {
+        self.calls = self.calls.wrapping_add(1);
+        if !self.on || self.calls % 256 != 0 {
+            return;
+        }
+        let elapsed = self.start.elapsed();
+        if elapsed >= self.next {
+            self.next = elapsed + Self::EVERY;
+            self.shown = true;
+            let n = search.stats().executions;
+            let rate = report::short_count(n as f64 / elapsed.as_secs_f64());
+            let all = search.estimate().map_or(String::new(), |e| {
+                format!(", perhaps {} in all (an estimate)", report::short_count(e))
+            });
+            eprint!("\r\x1b[2Kraddle: {} executions, {rate} a second{all}", report::short_count(n as f64));
+        }
+    }
+
+    fn clear(&mut self) {
+        if self.shown {
+            eprint!("\r\x1b[2K");
+        }
+    }
+}
