@@ -62,9 +62,9 @@ static TABLE: &[Algorithm] = table! {
     "source", COMPLETE, "Abdulla et al., POPL 2014",
         "source sets and sleep sets: no class completed twice, some executions cut", SourceSets::default();
     "dpor", COMPLETE, "Flanagan, Godefroid, POPL 2005",
-        "persistent sets from the last dependent event, with sleep sets", Dpor { sleep: true };
+        "persistent sets from the last dependent event, with sleep sets", Dpor::new(true);
     "dpor-no-sleep", COMPLETE, "Flanagan, Godefroid, POPL 2005",
-        "the same without sleep sets: classes may repeat", Dpor { sleep: false };
+        "the same without sleep sets: classes may repeat", Dpor::new(false);
     "dpor-per-thread", COMPLETE, "Coons, 2013, algorithm 7",
         "backtracks to the last dependent event of each thread: the base of bounded search", DporPerThread;
     "sleep", COMPLETE, "Godefroid, 1996",

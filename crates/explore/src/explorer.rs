@@ -131,6 +131,12 @@ pub trait Explorer {
     /// Which of the enabled threads goes next? There is at least one.
     fn next_thread(&mut self, view: &View<'_>) -> Decision;
 
+    /// The next step of `after` comes after what `before` has done so far: it was spawned by it, or has joined it. A front end
+    /// may make spawns and joins steps of their own, or tell them here: they conflict with nothing, so nothing is lost.
+    fn ordered(&mut self, before: ThreadId, after: ThreadId) {
+        let _ = (before, after);
+    }
+
     /// The operation of the thread that was just chosen has several outcomes: which one?
     fn next_option(&mut self, options: Options<'_>) -> u32;
 

@@ -330,6 +330,7 @@ impl<R: Reduction> Search<R> {
 impl<R: Reduction> Explorer for Search<R> {
     fn begin(&mut self) {
         self.core.pos = 0;
+        self.core.trace.restart();
         self.core.fresh = self.core.trace.len();
         self.core.prune = false;
     }
@@ -366,6 +367,11 @@ impl<R: Reduction> Explorer for Search<R> {
             }
             None => Decision::Stop,
         }
+    }
+
+    fn ordered(&mut self, before: ThreadId, after: ThreadId) {
+        let len = self.core.pos;
+        self.core.trace.order(before, after, len);
     }
 
     fn next_option(&mut self, options: Options<'_>) -> u32 {
@@ -405,6 +411,7 @@ impl<R: Reduction> Explorer for Search<R> {
                 });
                 core.prune = true;
             }
+            core.trace.replayed(event.thread);
             core.pos += 1;
             return;
         }

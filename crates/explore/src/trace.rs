@@ -57,6 +57,7 @@ pub struct Event {
     first_link: u32,
     links: u32,
     first_race: u32,
+    first_edge: u32,
     prev_of_thread: u32,
 }
 
@@ -92,6 +93,12 @@ pub struct Trace {
     /// The last event of each thread.
     last: Vec<u32>,
     races: Vec<Race>,
+    /// Spawns and joins whose later thread has not taken a step since: that thread, and an event that it comes after.
+    waiting_edges: Vec<(ThreadId, u32)>,
+    /// The events that each event comes after by spawns and joins.
+    edges: Vec<u32>,
+    /// What an operation that can block comes after before it is ordered on its objects.
+    past: Vec<u32>,
     /// Clocks for finding races of operations that can block: unlike the event's own row it leaves out what merely let
     /// the operation in.
     scratch: Vec<u32>,
@@ -167,6 +174,11 @@ impl Trace {
         (p != NONE).then_some(p as usize)
     }
 
+    /// The number that the next event of a thread will have.
+    pub(crate) fn next_seq(&self, t: ThreadId) -> u32 {
+        self.last_of(t).map_or(1, |i| self.events[i].seq + 1)
+    }
+
     /// How many events of a thread come before event `e`.
     pub(crate) fn seq_before(&self, t: ThreadId, e: usize) -> u32 {
         let mut i = self.last_of(t);
@@ -228,6 +240,7 @@ impl Trace {
         if let Some(e) = self.events.get(len) {
             self.links.truncate(e.first_link as usize);
             self.races.truncate(e.first_race as usize);
+            self.edges.truncate(e.first_edge as usize);
             self.events.truncate(len);
             self.clocks.truncate(len * self.lanes);
         }
@@ -273,6 +286,7 @@ impl Trace {
             first_link: self.links.len() as u32,
             links: 0,
             first_race: self.races.len() as u32,
+            first_edge: self.edges.len() as u32,
             prev_of_thread,
         });
         let lanes = self.lanes;
@@ -285,6 +299,9 @@ impl Trace {
             }
         }
         self.clocks[f * lanes + t / 8][t % 8] = seq;
+        if !self.waiting_edges.is_empty() {
+            self.take_edges(x.thread, f);
+        }
         if x.op.kind == OpKind::Await {
             self.awaited.clear();
             self.awaited.extend_from_slice(x.awaited);
@@ -307,6 +324,77 @@ impl Trace {
             }
         }
         self.last[t] = f as u32;
+    }
+
+    /// A new execution starts: spawns and joins are to be told again.
+    pub fn restart(&mut self) {
+        self.waiting_edges.clear();
+    }
+
+    /// The next event of `after` comes after what `before` has done in the first `len` events: it was spawned by it, or has
+    /// joined it. Neither is an event of its own.
+    pub fn order(&mut self, before: ThreadId, after: ThreadId, len: usize) {
+        let mut e = self.last_of(before);
+        while let Some(i) = e.filter(|i| *i >= len) {
+            e = self.previous(i);
+        }
+        self.waiting_edges.extend(e.map(|i| (after, i as u32)));
+        for k in 0..self.waiting_edges.len() {
+            let (t, i) = self.waiting_edges[k];
+            if t == before {
+                self.waiting_edges.push((after, i));
+            }
+        }
+    }
+
+    /// A thread took a step again that is in the trace already.
+    #[inline]
+    pub(crate) fn replayed(&mut self, t: ThreadId) {
+        if !self.waiting_edges.is_empty() {
+            self.waiting_edges.retain(|e| e.0 != t);
+        }
+    }
+
+    fn take_edges(&mut self, t: ThreadId, f: usize) {
+        for k in 0..self.waiting_edges.len() {
+            let (u, e) = self.waiting_edges[k];
+            if u == t {
+                self.edges.push(e);
+                self.join_rows(f, e as usize);
+            }
+        }
+        self.waiting_edges.retain(|e| e.0 != t);
+    }
+
+    /// The clocks of what event `f` comes after in program order, by spawns and by joins.
+    pub(crate) fn past_of(&self, f: usize, out: &mut Vec<u32>) {
+        self.row_of(self.previous(f), out);
+        let to = self.events.get(f + 1).map_or(self.edges.len(), |e| e.first_edge as usize);
+        for e in &self.edges[self.events[f].first_edge as usize..to] {
+            join_into(out, self.clock(*e as usize));
+        }
+    }
+
+    /// The same for the next event of a thread.
+    pub(crate) fn past_of_next(&self, t: ThreadId, out: &mut Vec<u32>) {
+        self.row_of(self.last_of(t), out);
+        for (_, e) in self.waiting_edges.iter().filter(|e| e.0 == t) {
+            join_into(out, self.clock(*e as usize));
+        }
+    }
+
+    fn row_of(&self, e: Option<usize>, out: &mut Vec<u32>) {
+        out.clear();
+        match e {
+            Some(e) => out.extend_from_slice(self.clock(e)),
+            None => out.resize(self.width(), 0),
+        }
+    }
+
+    /// Whether event `e` is in the past that these clocks tell.
+    #[inline]
+    pub(crate) fn in_past(&self, e: usize, past: &[u32]) -> bool {
+        past[self.events[e].thread.index()] >= self.events[e].seq
     }
 
     /// Takes the clocks of event `from` into those of event `into`.
@@ -385,11 +473,11 @@ impl Trace {
     /// For operations that can be disabled: an event that merely let `f` in orders it but is no race; behind it the
     /// event that shut it out may be one.
     fn order_blocking(&mut self, f: usize, head: u32, access: Access) {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.clear();
-        scratch.extend_from_slice(self.clock(f));
+        let (mut scratch, mut past) = (std::mem::take(&mut self.scratch), std::mem::take(&mut self.past));
+        self.past_of(f, &mut past);
+        scratch.clone_from(&past);
         let (thread, cause) = (self.events[f].thread, self.events[f].cause());
-        let (op, past) = (self.events[f].op, self.previous(f));
+        let op = self.events[f].op;
         let mut link = head;
         while link != NONE {
             let l = self.links[link as usize];
@@ -401,7 +489,7 @@ impl Trace {
             }
             let known = scratch[et.index()] >= eseq;
             let mut covered = known;
-            if conflicts && !known && self.could_run_without(e, link, &op, thread, past, f) {
+            if conflicts && !known && self.could_run_without(e, link, &op, thread, &past, f) {
                 debug_assert!(op.may_be_coenabled(&self.events[e].op), "{:?} and then {op:?}", self.events[e].op);
                 self.races.push(Race { first: EventIndex(e as u32), second: EventIndex(f as u32), settled: false });
                 join_into(&mut scratch, self.clock(e));
@@ -412,18 +500,15 @@ impl Trace {
             }
             link = l.prev;
         }
-        self.scratch = scratch;
+        (self.scratch, self.past) = (scratch, past);
     }
 
     /// The events that an operation which never ran (its thread is blocked at the end, or the execution was cut) is in a
     /// race with, latest first.
     pub(crate) fn races_of_pending(&mut self, thread: ThreadId, op: &Op, awaited: &[ObjectId], out: &mut Vec<usize>) {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.clear();
-        match self.last_of(thread) {
-            Some(i) => scratch.extend_from_slice(self.clock(i)),
-            None => scratch.resize(self.width(), 0),
-        }
+        let (mut scratch, mut past) = (std::mem::take(&mut self.scratch), std::mem::take(&mut self.past));
+        self.past_of_next(thread, &mut past);
+        scratch.clone_from(&past);
         let cause = Access::cause(thread, u32::MAX);
         self.awaited.clear();
         self.awaited.extend_from_slice(awaited);
@@ -439,7 +524,7 @@ impl Trace {
                 let mut covered = known;
                 if !known
                     && l.access.conflicts(self.events[e].cause(), &access, cause)
-                    && self.could_run_without(e, link, op, thread, self.last_of(thread), self.events.len())
+                    && self.could_run_without(e, link, op, thread, &past, self.events.len())
                 {
                     out.push(e);
                     join_into(&mut scratch, self.clock(e));
@@ -451,13 +536,13 @@ impl Trace {
                 link = l.prev;
             }
         }
-        self.scratch = scratch;
+        (self.scratch, self.past) = (scratch, past);
     }
 
     /// Whether `op` of `thread` would be enabled if event `e` (seen through `link`) and all that happens after it were
     /// not there.
     fn could_run_without(
-        &mut self, e: usize, link: u32, op: &Op, thread: ThreadId, past: Option<usize>, end: usize,
+        &mut self, e: usize, link: u32, op: &Op, thread: ThreadId, past: &[u32], end: usize,
     ) -> bool {
         match op.kind {
             OpKind::Wake => return op.a & !Op::TIME_PASSES != 0,
@@ -481,17 +566,16 @@ impl Trace {
 
     /// Whether a waiting look would see a change without event `e`: for one word that is known exactly, for several there
     /// must be another write that changed one of them after the thread looked.
-    fn change_without(&self, e: usize, op: &Op, past: Option<usize>) -> bool {
+    fn change_without(&self, e: usize, op: &Op, past: &[u32]) -> bool {
         if let [_] = self.awaited[..] {
             return self.events[e].before != op.a;
         }
-        let known = past.map(|i| self.clock(i));
         self.awaited.iter().any(|object| {
             let mut g = self.heads.get(object.index()).copied().unwrap_or(NONE);
             while g != NONE {
                 let l = self.links[g as usize];
                 let event = &self.events[l.event as usize];
-                let seen = known.is_some_and(|k| k[event.thread.index()] >= event.seq);
+                let seen = self.in_past(l.event as usize, past);
                 if l.access.mode == Mode::Write
                     && !seen
                     && !self.happens_before(e, l.event as usize)
@@ -542,7 +626,7 @@ impl Trace {
     /// A write lock that comes before a reader needs the other readers out of the way: readers that came after `e` and do
     /// not leave without it are left out of `v`, with all that happens after them.
     pub(crate) fn reversal(
-        &self, e: usize, thread: ThreadId, past: Option<usize>, op: &Op, end: usize, v: &mut Vec<u32>,
+        &self, e: usize, thread: ThreadId, past: &[u32], op: &Op, end: usize, v: &mut Vec<u32>,
     ) -> Option<Access> {
         v.clear();
         let (et, eseq) = (self.events[e].thread.index(), self.events[e].seq);
@@ -604,7 +688,7 @@ impl Trace {
     }
 
     /// Leaves out of `v` the readers that do not leave, and all that happens after them; `false` if `past` is among that.
-    fn drop_staying_readers(&self, object: ObjectId, past: Option<usize>, v: &mut Vec<u32>) -> bool {
+    fn drop_staying_readers(&self, object: ObjectId, past: &[u32], v: &mut Vec<u32>) -> bool {
         loop {
             let staying = v.iter().position(|g| {
                 let e = &self.events[*g as usize];
@@ -622,7 +706,7 @@ impl Trace {
             });
             let Some(i) = staying else { return true };
             let r = v[i] as usize;
-            if past.is_some_and(|p| self.happens_before(r, p)) {
+            if self.in_past(r, past) {
                 return false;
             }
             v.retain(|g| !self.happens_before(r, *g as usize));

@@ -156,10 +156,10 @@ fn coons() -> Vec<Row> {
         Row(
             "G7",
             Program {
-                numbered: false,
                 threads: vec![vec![Spawn(1), Spawn(2), Join(1), Join(2), r(x)], child(), child()],
                 spawned: vec![1, 2],
                 count: 2,
+                ..Program::default()
             },
             [251, 4, 220],
         ),

@@ -85,10 +85,10 @@ fn a_failed_try_lock_can_be_co_enabled_with_the_release() {
 #[test]
 fn whether_a_thread_has_ended_is_seen_both_ways() {
     right(&Program {
-        numbered: false,
         threads: vec![vec![Spawn(1), IsFinished(1, 2)], vec![]],
         spawned: vec![1],
         count: 2,
+        ..Program::default()
     });
 }
 

@@ -16,34 +16,38 @@ use crate::search::{Core, Reduction};
 
 /// Persistent sets by backtracking to the last dependent event.
 pub(crate) struct Dpor {
-    pub(crate) sleep: bool,
+    sleep: bool,
+    past: Vec<u32>,
 }
 
 impl Dpor {
+    pub(crate) fn new(sleep: bool) -> Dpor {
+        Dpor { sleep, past: Vec::new() }
+    }
+
     /// Finds the last event that races with the next step of each of these threads, and answers it.
-    fn races(&self, core: &mut Core, view: &View<'_>) {
+    fn races(&mut self, core: &mut Core, view: &View<'_>) {
         let end = core.trace.len();
         for p in view.live.iter() {
             let op = &view.pending[p.index()].op;
-            let past = core.trace.last_of(p);
+            core.trace.past_of_next(p, &mut self.past);
+            let past = &self.past;
             let last = core.trace.last_possible_conflict(p, op, view.awaited_by(p), end, |trace, e| {
-                !past.is_some_and(|i| trace.happens_before(e, i)) && op.may_be_coenabled(&trace.event(e).op)
+                !trace.in_past(e, past) && op.may_be_coenabled(&trace.event(e).op)
             });
             if let Some(e) = last {
-                self.add(core, e, p, past);
+                self.add(core, e, p);
             }
         }
     }
 
-    /// Answers a race at event `i` with a step of `p` that comes after `past`.
-    fn add(&self, core: &mut Core, i: usize, p: ThreadId, past: Option<usize>) {
+    /// Answers a race at event `i` with a step of `p`.
+    fn add(&self, core: &mut Core, i: usize, p: ThreadId) {
         let trace = &core.trace;
         let node = &core.nodes[i];
         let leads_to_p = |q: ThreadId| {
             q == p
-                || past.is_some_and(|last| {
-                    (i + 1..=last).any(|j| trace.event(j).thread == q && trace.happens_before(j, last))
-                })
+                || (i + 1..trace.len()).any(|j| trace.event(j).thread == q && trace.in_past(j, &self.past))
         };
         let candidates = node.enabled.iter().filter(|q| leads_to_p(*q) && !(self.sleep && node.inherited.contains(*q)));
         let mut pick = None;

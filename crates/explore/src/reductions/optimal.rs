@@ -39,7 +39,7 @@ impl Optimal {
     /// Turns the race of event `e` with `op` of `thread` round, and adds the sequence where it is new. Says whether that holds
     /// for all executions in which the race stands.
     fn reverse(
-        &mut self, core: &mut Core, e: usize, thread: ThreadId, past: Option<usize>, op: &Op, view: &View<'_>,
+        &mut self, core: &mut Core, e: usize, thread: ThreadId, seq: u32, op: &Op, view: &View<'_>,
     ) -> bool {
         let end = core.trace.len();
         let mut again = true;
@@ -47,7 +47,7 @@ impl Optimal {
         let mut settled = true;
         while again {
             let s = &mut self.sequence;
-            if !s.reverse(&core.trace, e, thread, past, op, &self.awaited, end) {
+            if !s.reverse(&core.trace, e, thread, seq, op, &self.awaited, end) {
                 return settled;
             }
             // A weak compare-exchange that would succeed has two outcomes that conflict with different steps.
@@ -99,13 +99,13 @@ impl Reduction for Optimal {
                 continue;
             }
             let event = core.trace.event(f);
-            let (thread, op) = (event.thread, event.op);
+            let (thread, seq, op) = (event.thread, event.seq, event.op);
             self.awaited.clear();
             if op.kind == OpKind::Await {
                 self.awaited.extend(core.trace.links_of(f).iter().map(|l| l.object));
             }
-            let past = core.trace.previous(f);
-            if self.reverse(core, e, thread, past, &op, view) {
+            core.trace.past_of(f, &mut self.sequence.past);
+            if self.reverse(core, e, thread, seq, &op, view) {
                 core.trace.settle(k);
             }
         }
@@ -114,11 +114,12 @@ impl Reduction for Optimal {
             let mut pending = std::mem::take(&mut self.pending);
             pending.clear();
             core.trace.races_of_pending(t, &op, view.awaited_by(t), &mut pending);
-            let past = core.trace.last_of(t);
+            core.trace.past_of_next(t, &mut self.sequence.past);
+            let seq = core.trace.next_seq(t);
             self.awaited.clear();
             self.awaited.extend_from_slice(view.awaited_by(t));
             for e in &pending {
-                self.reverse(core, *e, t, past, &op, view);
+                self.reverse(core, *e, t, seq, &op, view);
             }
             self.pending = pending;
         }

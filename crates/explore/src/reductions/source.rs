@@ -19,8 +19,10 @@ pub(crate) struct SourceSets {
 }
 
 impl SourceSets {
-    fn reverse(&mut self, core: &mut Core, e: usize, thread: ThreadId, past: Option<usize>, op: &Op, awaited: &[ObjectId], end: usize) {
-        if !self.sequence.reverse(&core.trace, e, thread, past, op, awaited, end) {
+    fn reverse(
+        &mut self, core: &mut Core, e: usize, thread: ThreadId, seq: u32, op: &Op, awaited: &[ObjectId], end: usize,
+    ) {
+        if !self.sequence.reverse(&core.trace, e, thread, seq, op, awaited, end) {
             return;
         }
         let initials: ThreadSet = self.sequence.initials(&core.trace);
@@ -56,7 +58,8 @@ impl Reduction for SourceSets {
                 OpKind::Await => core.trace.links_of(f).iter().map(|l| l.object).collect(),
                 _ => Vec::new(),
             };
-            self.reverse(core, e, event.thread, core.trace.previous(f), &event.op, &awaited, f);
+            core.trace.past_of(f, &mut self.sequence.past);
+            self.reverse(core, e, event.thread, event.seq, &event.op, &awaited, f);
         }
     }
 
@@ -67,7 +70,9 @@ impl Reduction for SourceSets {
             pending.clear();
             core.trace.races_of_pending(t, &op, view.awaited_by(t), &mut pending);
             for e in &pending {
-                self.reverse(core, *e, t, core.trace.last_of(t), &op, view.awaited_by(t), core.trace.len());
+                core.trace.past_of_next(t, &mut self.sequence.past);
+                let (seq, end) = (core.trace.next_seq(t), core.trace.len());
+                self.reverse(core, *e, t, seq, &op, view.awaited_by(t), end);
             }
             self.pending = pending;
         }

@@ -32,8 +32,8 @@ pub(crate) struct Sequence {
     f_option: u32,
     /// Whether `f` is left.
     f_left: bool,
-    /// The last event of `f`'s thread before it.
-    past: Option<usize>,
+    /// The clocks of what `f` comes after.
+    pub(crate) past: Vec<u32>,
     left: usize,
     e: usize,
     /// By thread: how many events were taken.
@@ -45,13 +45,13 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// Turns the race of event `e` with `op` of `thread` round. Says whether that can be done.
+    /// Turns the race of event `e` with `op` of `thread`, the event with number `seq` of it, round; `past` is set. Says whether
+    /// that can be done.
     pub(crate) fn reverse(
-        &mut self, trace: &Trace, e: usize, thread: ThreadId, past: Option<usize>, op: &Op, awaited: &[ObjectId],
+        &mut self, trace: &Trace, e: usize, thread: ThreadId, seq: u32, op: &Op, awaited: &[ObjectId],
         end: usize,
     ) -> bool {
-        let Some(access) = trace.reversal(e, thread, past, op, end, &mut self.events) else { return false };
-        let seq = past.map_or(1, |i| trace.event(i).seq + 1);
+        let Some(access) = trace.reversal(e, thread, &self.past, op, end, &mut self.events) else { return false };
         let mut f = Footprint::nothing(thread, Access::cause(thread, seq), *op);
         if op.kind == OpKind::Await {
             awaited.iter().for_each(|o| f.add(*o, access));
@@ -81,7 +81,6 @@ impl Sequence {
         self.f = Some(f);
         self.f_option = ANY;
         self.f_left = true;
-        self.past = past;
         self.left = n + 1;
         self.e = e;
         true
@@ -124,7 +123,7 @@ impl Sequence {
             return !self.has_past(trace, trace.clock(g), t);
         }
         let Some(f) = self.f.filter(|f| self.f_left && f.thread == t) else { return false };
-        !self.past.is_some_and(|p| self.has_past(trace, trace.clock(p), t))
+        !self.has_past(trace, &self.past, t)
             && !self.remaining().any(|g| f.conflicts_with(trace.links_of(g), trace.event(g).cause()))
     }
 

@@ -57,6 +57,8 @@ pub enum Stmt {
 /// A program: threads with their statements, those that run from the start, and initial counts.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Program {
+    /// Spawns, starts, ends and joins are told, not steps.
+    pub silent: bool,
     /// Objects are numbered as they are met, as a front end does that cannot name them; otherwise by name.
     pub numbered: bool,
     pub threads: Vec<Vec<Stmt>>,
@@ -68,7 +70,7 @@ pub struct Program {
 
 impl Program {
     pub fn of(threads: Vec<Vec<Stmt>>) -> Program {
-        Program { numbered: false, threads, spawned: vec![], count: 2 }
+        Program { threads, count: 2, ..Program::default() }
     }
 }
 
@@ -213,6 +215,9 @@ struct Machine {
     pending: Vec<Pending>,
     count: u64,
     numbered: bool,
+    silent: bool,
+    /// Spawns and joins that are to be told.
+    orders: Vec<(u16, u16)>,
 }
 
 impl Machine {
@@ -223,7 +228,7 @@ impl Machine {
             .enumerate()
             .map(|(t, b)| {
                 let mut out = vec![];
-                let spawned = p.spawned.contains(&(t as u8));
+                let spawned = p.spawned.contains(&(t as u8)) && !p.silent;
                 if spawned {
                     out.push(Ins::Start);
                 }
@@ -252,6 +257,8 @@ impl Machine {
             pending: vec![none; p.threads.len()],
             count: p.count,
             numbered: p.numbered,
+            silent: p.silent,
+            orders: vec![],
         }
     }
 
@@ -282,7 +289,21 @@ impl Machine {
                 None => {
                     self.threads[t].live = false;
                     self.threads[t].ended = true;
+                    if self.silent {
+                        (0..self.threads.len()).filter(|u| *u != t).for_each(|u| self.announce(u));
+                    }
                     return;
+                }
+                Some(Ins::Op(OpKind::Spawn, _, child, ..)) if self.silent => {
+                    let child = *child as usize;
+                    self.threads[t].pc += 1;
+                    self.threads[child].live = true;
+                    self.orders.push((t as u16, child as u16));
+                    self.announce(child);
+                }
+                Some(Ins::Op(OpKind::Join, Obj::Life(target), ..)) if self.silent && self.threads[*target as usize].ended => {
+                    self.orders.push((*target as u16, t as u16));
+                    self.threads[t].pc += 1;
                 }
                 Some(Ins::Jump(to)) => self.threads[t].pc = *to,
                 Some(Ins::JumpUnless(r, v, to)) => {
@@ -347,6 +368,14 @@ impl Machine {
 
     fn live(&self) -> ThreadSet {
         (0..self.threads.len()).filter(|t| self.threads[*t].live).map(|t| ThreadId(t as u16)).collect()
+    }
+
+    /// Tells of spawns and joins that took place.
+    fn tell(&mut self, explorer: &mut dyn Explorer, trace: &mut Trace) {
+        for (before, after) in self.orders.drain(..) {
+            explorer.ordered(ThreadId(before), ThreadId(after));
+            trace.order(ThreadId(before), ThreadId(after), trace.len());
+        }
     }
 
     /// One step of a thread.
@@ -478,6 +507,7 @@ fn execute(p: &Program, explorer: &mut dyn Explorer) -> (Option<Shown>, bool) {
     explorer.begin();
     (0..p.threads.len()).for_each(|t| m.announce(t));
     let mut current = None;
+    m.tell(explorer, &mut trace);
     let mut yielded = ThreadSet::EMPTY;
     loop {
         let live = m.live();
@@ -505,6 +535,7 @@ fn execute(p: &Program, explorer: &mut dyn Explorer) -> (Option<Shown>, bool) {
                     yielded.remove(t);
                 }
                 m.step(t.index(), explorer, &mut trace);
+                m.tell(explorer, &mut trace);
             }
             Decision::Stop => {
                 assert_eq!(explorer.divergence(), None);
@@ -592,7 +623,7 @@ pub fn random_program(seed: u64) -> Program {
         let mut left = 1 + g.below(budget) as i64;
         p.threads.push(block(&mut g, &mut left, features, 0, threads));
     }
-    if g.below(3) == 0 {
+    if g.below(2) == 0 {
         // Thread 0 spawns the last one somewhere, and perhaps joins it.
         let last = threads as u8 - 1;
         p.spawned.push(last);
@@ -600,7 +631,9 @@ pub fn random_program(seed: u64) -> Program {
         p.threads[0].insert(at, Stmt::Spawn(last));
         if g.below(2) == 0 {
             let at = at + 1 + g.below((p.threads[0].len() - at) as u64) as usize;
-            p.threads[0].insert(at, if g.below(3) == 0 { Stmt::IsFinished(last, 2) } else { Stmt::Join(last) });
+            p.silent = g.below(2) == 0;
+            let ask = !p.silent && g.below(3) == 0;
+            p.threads[0].insert(at, if ask { Stmt::IsFinished(last, 2) } else { Stmt::Join(last) });
         }
     }
     p
