@@ -288,9 +288,9 @@ pub enum Mode {
     SendRefused,
     /// Arrived at a barrier before the last one.
     ArrivedEarly,
-    /// Arrived last.
+    /// Arrived last, and so completed generation `aux`.
     ArrivedLast,
-    /// Left a barrier.
+    /// Left a barrier after generation `aux`.
     Passed,
     /// Gave a token.
     TokenGiven,
@@ -361,6 +361,7 @@ impl Access {
             (SenderGone | SenderCame, _) | (_, SenderGone | SenderCame) => false,
             (FoundFull, FoundFull) | (SendRefused, SendRefused) => false,
             // Barriers: only who comes last matters.
+            (ArrivedLast, Passed) | (Passed, ArrivedLast) => self.aux == other.aux,
             (ArrivedEarly, ArrivedEarly | Passed) | (Passed, ArrivedEarly | Passed) => false,
             // Tokens.
             (TokenGiven, TokenGiven) => false,

@@ -148,12 +148,13 @@ pub fn apply(op: &Op, word: u64, thread: ThreadId, option: u32) -> Applied {
         Arrive => {
             let (arrived, generation) = ((word & 0xffff_ffff) + 1, word >> 32);
             if arrived >= op.a {
-                done((generation + 1) << 32, Mode::ArrivedLast, generation)
+                let last = Access { mode: Mode::ArrivedLast, aux: generation };
+                Applied { access: last, ..done((generation + 1) << 32, Mode::ArrivedLast, generation) }
             } else {
                 Applied { ok: false, ..done(generation << 32 | arrived, Mode::ArrivedEarly, generation) }
             }
         }
-        Pass => done(word, Mode::Passed, 0),
+        Pass => Applied { access: Access { mode: Mode::Passed, aux: op.a }, ..done(word, Mode::Passed, 0) },
         Park if word != 0 => done(0, Mode::TokenTaken, 0),
         Park => failed(Mode::TokenMissed, 0),
         Unpark => done(1, Mode::TokenGiven, 0),

@@ -112,3 +112,8 @@ fn a_step_on_an_object_met_later_is_compared_by_what_its_thread_saw() {
     ];
     right(&Program { numbered: true, ..Program::of(threads) });
 }
+
+#[test]
+fn a_barrier_that_is_passed_late_is_not_held_up_by_the_next_round() {
+    all_right(vec![vec![Arrive(0, 2)], vec![Arrive(0, 2)], vec![Arrive(0, 2)], vec![Arrive(0, 2)]]);
+}

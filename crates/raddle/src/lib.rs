@@ -1,1 +1,35 @@
-//! raddle
+//! Checks concurrent Rust code under every schedule that can matter.
+//!
+//! A test replaces `std::sync`, `std::thread`, `std::cell` and `std::hint` by the modules of the same names here, and
+//! runs its body under [`check`]. The items have std's own names and signatures; constructors are `const`, so statics
+//! work, and every execution finds them as new.
+//!
+//! ```
+//! use raddle::sync::atomic::{AtomicU32, Ordering};
+//! use raddle::{sync::Arc, thread};
+//!
+//! raddle::check(|| {
+//!     let n = Arc::new(AtomicU32::new(0));
+//!     let other = thread::spawn({
+//!         let n = n.clone();
+//!         move || n.fetch_add(1, Ordering::SeqCst)
+//!     });
+//!     n.fetch_add(1, Ordering::SeqCst);
+//!     other.join().unwrap();
+//!     assert_eq!(n.load(Ordering::SeqCst), 2);
+//! });
+//! ```
+//!
+//! This crate decides nothing about schedules: its types announce steps to the runtime.
+
+pub mod cell;
+mod config;
+pub mod hint;
+mod nondet;
+mod object;
+pub mod sync;
+pub mod thread;
+
+pub use config::{Config, check};
+pub use explore::{Failure, FailureKind, Report, Stats, Verdict};
+pub use nondet::{Nondet, any, assume, choose};

@@ -7,7 +7,50 @@
 //!
 //! This crate decides nothing about schedules.
 
-use explore::{MemoryOrder, OpKind, ThreadId};
+//!
+//! # Who does what
+//!
+//! A [`Session`] is one check: it holds the numbering of threads and runs one execution after another
+//! ([`Session::run_once`]); [`check`] drives it with a search and turns what failed into full reports. Everything else
+//! here is called by the types that a test uses, from inside a controlled thread.
+//!
+//! # Rules inside
+//!
+//! All state of an execution is in one `Execution`, reached through a pointer of the OS thread. A fiber may be
+//! suspended in the middle of an operation while others run, so no reference into the execution is held where a
+//! suspension can happen: functions that can suspend take the raw pointer, all others take `&mut self`.
+
+mod blocked;
+mod context;
+mod driver;
+mod emergency;
+mod execution;
+mod fiber;
+mod locals;
+mod objects;
+mod panics;
+mod races;
+mod record;
+mod session;
+mod signals;
+mod spin;
+mod statics;
+mod sync;
+mod threads;
+mod watchdog;
+
+pub use driver::{Settings, check, replay};
+pub use locals::thread_local;
+pub use objects::Handle;
+pub use races::cell_access;
+pub use session::{Once, Session};
+pub use statics::data;
+pub use sync::{
+    active, assume, choose, enter_count, fail, local_step, notify, rmw, step, take_word, tearing_down, wait,
+};
+pub use threads::{current, is_finished, join, panicking, park, spawn, thread_name, unpark};
+
+use explore::{MemoryOrder, OpKind};
 use std::panic::Location;
 
 /// A place in the source.
@@ -41,21 +84,6 @@ pub enum Class {
     Token,
 }
 
-/// The identity of a shared object: lives inside each of our types, costs one word, and is made in a `const`.
-///
-/// It caches which entry of the running execution's object table belongs to the object. An object that is met for the
-/// first time in an execution is entered with its initial state, so statics start afresh in each execution.
-pub struct Handle {
-    cached: std::sync::atomic::AtomicU64,
-}
-
-impl Handle {
-    /// The handle of an object that no execution has met.
-    pub const fn new() -> Handle {
-        Handle { cached: std::sync::atomic::AtomicU64::new(0) }
-    }
-}
-
 /// What a step gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
@@ -84,107 +112,4 @@ pub struct Request<'a> {
     pub order: MemoryOrder,
     /// Where.
     pub place: Place,
-}
-
-/// Whether a controlled thread runs on this OS thread.
-pub fn active() -> bool {
-    unimplemented!()
-}
-/// Whether the execution is being given up: destructors run, and operations do nothing.
-pub fn tearing_down() -> bool {
-    unimplemented!()
-}
-/// One step on one object. Outside an execution it panics with a message that says so; while an execution is given up it
-/// returns at once, as if it had succeeded, and changes nothing.
-pub fn step(_request: Request<'_>) -> Done {
-    unimplemented!()
-}
-/// A read-modify-write: gives the old value.
-pub fn rmw(
-    _object: &Handle, _initial: u64, _order: MemoryOrder, _place: Place, _f: impl FnOnce(u64) -> u64,
-) -> u64 {
-    unimplemented!()
-}
-/// A fence, a yield, or another step on no object.
-pub fn local_step(_kind: OpKind, _order: MemoryOrder, _place: Place) {
-    unimplemented!()
-}
-/// Releases the mutex, waits for a notification (or, when `timed`, for the time to run out), takes the mutex again. Says
-/// whether it was woken by a notification.
-pub fn wait(_condvar: &Handle, _mutex: &Handle, _timed: bool, _place: Place) -> bool {
-    unimplemented!()
-}
-/// Wakes one waiter, any of them, or all.
-pub fn notify(_condvar: &Handle, _all: bool, _place: Place) {
-    unimplemented!()
-}
-/// The value of an object that the caller owns alone, and the end of its entry: the next step on it enters it anew.
-/// `None` when this execution has not met it.
-pub fn take_word(_object: &mut Handle) -> Option<u64> {
-    unimplemented!()
-}
-/// Where the data of an object lives: `inline`, or, for an object in a `static`, a copy that belongs to this execution
-/// (made from the initial bytes on the first call, dropped with `drop_in_place` when the execution ends). The inline bytes of
-/// a static are never written, so tests that share it do not disturb each other.
-pub fn data<T: ?Sized>(_object: &Handle, _class: Class, inline: *mut T) -> *mut T {
-    inline
-}
-/// Notes an access to a cell and reports a data race if another access is not ordered with it. Not a step.
-pub fn cell_access(_object: &Handle, _write: bool, _place: Place) {
-    unimplemented!()
-}
-/// Enters a counted object with count 1, to be reported as a leak when its count is not 0 at the end.
-pub fn enter_count(_object: &Handle, _place: Place) {
-    unimplemented!()
-}
-
-/// Makes a thread. `None` for the stack size takes the configured one. A name is shown in reports.
-pub fn spawn(_name: Option<String>, _stack_size: Option<usize>, _place: Place, _body: Box<dyn FnOnce()>) -> ThreadId {
-    unimplemented!()
-}
-/// Waits for the end of a thread. Says whether it panicked; the panic then counts as seen.
-pub fn join(_thread: ThreadId, _place: Place) -> Result<(), Box<dyn std::any::Any + Send>> {
-    unimplemented!()
-}
-/// Whether a thread has ended.
-pub fn is_finished(_thread: ThreadId, _place: Place) -> bool {
-    unimplemented!()
-}
-/// The running thread.
-pub fn current() -> ThreadId {
-    unimplemented!()
-}
-/// The name a thread was given.
-pub fn thread_name(_thread: ThreadId) -> Option<String> {
-    unimplemented!()
-}
-/// Waits for this thread's token.
-pub fn park(_timed: bool, _place: Place) {
-    unimplemented!()
-}
-/// Gives a thread its token.
-pub fn unpark(_thread: ThreadId, _place: Place) {
-    unimplemented!()
-}
-/// Whether the running controlled thread is unwinding from a panic.
-pub fn panicking() -> bool {
-    unimplemented!()
-}
-/// One of the numbers below `n`; each is explored.
-pub fn choose(_n: u32, _place: Place) -> u32 {
-    unimplemented!()
-}
-/// Gives this execution up quietly unless `condition` holds.
-pub fn assume(_condition: bool, _place: Place) {
-    unimplemented!()
-}
-/// Reports that a lock was used against its rules, or another misuse, and ends the execution.
-pub fn fail(_kind: explore::FailureKind, _message: String, _place: Place) -> ! {
-    unimplemented!()
-}
-
-/// The value of a thread-local of the running thread, made by `init` on first use in each thread of each execution, dropped
-/// when the thread ends. `None` while or after it is being dropped. `key` is any address that is the local's own.
-pub fn thread_local<T: 'static>(_key: *const (), _init: fn() -> T) -> Option<*const T> {
-    unimplemented!()
 }
