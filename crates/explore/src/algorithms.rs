@@ -51,7 +51,7 @@ macro_rules! table {
             guarantee: $guarantee,
             source: $source,
             summary: $summary,
-            build: |meter| Box::new(Search::new($build, meter)),
+            build: |meter| Box::new(Search::new(|| $build, meter)),
         }),*]
     };
 }

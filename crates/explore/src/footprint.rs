@@ -33,7 +33,15 @@ impl Footprint {
 
     /// Of a step that touches nothing.
     pub(crate) fn nothing(thread: ThreadId, cause: u64, op: Op) -> Footprint {
-        Footprint { thread, cause, op, outcome: None, links: [(ObjectId::NONE, Access::LOCAL); 2], count: 0, wide: false }
+        Footprint {
+            thread,
+            cause,
+            op,
+            outcome: None,
+            links: [(ObjectId::NONE, Access::LOCAL); 2],
+            count: 0,
+            wide: false,
+        }
     }
 
     /// Adds one object.

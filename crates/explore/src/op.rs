@@ -195,7 +195,18 @@ impl Op {
         use OpKind::*;
         matches!(
             self.kind,
-            Lock | ReadLock | WriteLock | Wake | Send | SendDone | Recv | Pass | Park | Join | Await | Assume | Start
+            Lock | ReadLock
+                | WriteLock
+                | Wake
+                | Send
+                | SendDone
+                | Recv
+                | Pass
+                | Park
+                | Join
+                | Await
+                | Assume
+                | Start
         )
     }
 
@@ -205,8 +216,24 @@ impl Op {
         use OpKind::*;
         !matches!(
             self.kind,
-            Load | Fence | Lock | TryReadLock | ReadLock | Wake | Pass | Park | Start | Join | IsFinished | CountUp
-                | CountRead | Yield | Choose | Await | Assume | AddSender | SendDone
+            Load | Fence
+                | Lock
+                | TryReadLock
+                | ReadLock
+                | Wake
+                | Pass
+                | Park
+                | Start
+                | Join
+                | IsFinished
+                | CountUp
+                | CountRead
+                | Yield
+                | Choose
+                | Await
+                | Assume
+                | AddSender
+                | SendDone
         )
     }
 
@@ -350,8 +377,12 @@ impl Access {
             (Waiting | WokenAlone, Waiting | WokenAlone) => false,
             (NotifiedNobody, NotifiedNobody) => false,
             // Channels.
-            (Sent, Received) => self.message() == other.message() || self.room_made_by() == Some(other.message()),
-            (Received, Sent) => other.message() == self.message() || other.room_made_by() == Some(self.message()),
+            (Sent, Received) => {
+                self.message() == other.message() || self.room_made_by() == Some(other.message())
+            }
+            (Received, Sent) => {
+                other.message() == self.message() || other.room_made_by() == Some(self.message())
+            }
             (Delivered, Received) | (Received, Delivered) => self.message() == other.message(),
             (Delivered, _) | (_, Delivered) => false,
             (FoundEmpty, Sent) => self.message() == other.message(),

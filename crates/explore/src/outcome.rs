@@ -70,7 +70,7 @@ impl FailureKind {
 /// One step of a failing execution, ready to be shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// Its number, from 1.
+    /// Its number, from 1; 0 for what is shown but is no step of the schedule: spawns and joins.
     pub step: usize,
     /// Who took it.
     pub thread: ThreadId,

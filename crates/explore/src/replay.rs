@@ -42,7 +42,8 @@ impl Explorer for Replay {
                 return Decision::Run(t);
             }
             if self.strict {
-                let found = view.pending.get(t.index()).filter(|_| view.live.contains(t)).map(|p| (p.op, p.site));
+                let found =
+                    view.pending.get(t.index()).filter(|_| view.live.contains(t)).map(|p| (p.op, p.site));
                 self.divergence = Some(Divergence { step: self.step - 1, thread: t, expected: None, found });
                 return Decision::Stop;
             }

@@ -68,6 +68,20 @@ pub(crate) struct Core {
 }
 
 impl Core {
+    fn new() -> Core {
+        Core {
+            trace: Trace::new(),
+            nodes: Vec::new(),
+            sleepers: Vec::new(),
+            options: Vec::new(),
+            stats: Stats::default(),
+            fresh: 0,
+            pos: 0,
+            chosen_option: (0, 1),
+            prune: false,
+        }
+    }
+
     /// The sleep set of a node.
     pub(crate) fn sleep(&self, node: usize) -> &[Sleeper] {
         let n = &self.nodes[node];
@@ -180,7 +194,9 @@ impl Core {
 fn fully_asleep(sleep: &[Sleeper]) -> ThreadSet {
     let mut set = ThreadSet::EMPTY;
     for s in sleep {
-        if s.options == 1 || sleep.iter().filter(|o| o.step.thread == s.step.thread).count() as u32 == s.options {
+        if s.options == 1
+            || sleep.iter().filter(|o| o.step.thread == s.step.thread).count() as u32 == s.options
+        {
             set.insert(s.step.thread);
         }
     }
@@ -225,6 +241,7 @@ pub(crate) trait Reduction {
 pub(crate) struct Search<R> {
     core: Core,
     reduction: R,
+    make: fn() -> R,
     meter: Meter,
     divergence: Option<Divergence>,
     finished: bool,
@@ -237,6 +254,9 @@ pub trait Progress: Explorer {
 
     /// Whether everything was explored.
     fn finished(&self) -> bool;
+
+    /// Forgets everything: the program is run in another way from now on.
+    fn restart(&mut self);
 
     /// Which limit stopped it.
     fn spent(&self) -> Option<Spent>;
@@ -251,19 +271,8 @@ pub trait Progress: Explorer {
 
 impl<R: Reduction> Search<R> {
     /// A search that stops when `meter` says so.
-    pub(crate) fn new(reduction: R, meter: Meter) -> Self {
-        let core = Core {
-            trace: Trace::new(),
-            nodes: Vec::new(),
-            sleepers: Vec::new(),
-            options: Vec::new(),
-            stats: Stats::default(),
-            fresh: 0,
-            pos: 0,
-            chosen_option: (0, 1),
-            prune: false,
-        };
-        Search { core, reduction, meter, divergence: None, finished: false }
+    pub(crate) fn new(make: fn() -> R, meter: Meter) -> Self {
+        Search { core: Core::new(), reduction: make(), make, meter, divergence: None, finished: false }
     }
 
     #[cold]
@@ -460,6 +469,12 @@ impl<R: Reduction> Progress for Search<R> {
 
     fn finished(&self) -> bool {
         self.finished
+    }
+
+    fn restart(&mut self) {
+        self.core = Core::new();
+        self.reduction = (self.make)();
+        self.divergence = None;
     }
 
     fn spent(&self) -> Option<Spent> {

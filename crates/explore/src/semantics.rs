@@ -186,14 +186,15 @@ fn apply_channel(op: &Op, word: u64) -> Applied {
             ok = false;
             Access::new(Mode::SendRefused)
         }
-        TrySend if (op.a == 0 && !c.ready) || !c.room(op.a) => {
+        TrySend if (op.a == 0 && (!c.ready || c.sent > c.taken)) || !c.room(op.a) => {
             ok = false;
             value = 1;
             Access::new(Mode::FoundFull)
         }
         Send | TrySend => {
             let message = c.sent;
-            let made_room = if op.a == 0 || op.a == Op::UNBOUNDED { 0 } else { (message + 1).saturating_sub(op.a) };
+            let made_room =
+                if op.a == 0 || op.a == Op::UNBOUNDED { 0 } else { (message + 1).saturating_sub(op.a) };
             c.sent += 1;
             value = message;
             if op.a == 0 && op.kind == TrySend {

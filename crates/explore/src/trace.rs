@@ -429,7 +429,9 @@ impl Trace {
             }
         } else if op.may_block() {
             self.order_blocking(f, head, access);
-        } else if access.mode == Mode::Read && (last_write == NONE || self.links[last_write as usize].access.is_total()) {
+        } else if access.mode == Mode::Read
+            && (last_write == NONE || self.links[last_write as usize].access.is_total())
+        {
             if last_write != NONE {
                 self.order_after(f, last_write);
             }
@@ -448,7 +450,11 @@ impl Trace {
         let e = self.links[link as usize].event as usize;
         let (thread, seq) = (self.events[e].thread, self.events[e].seq);
         if self.clock(f)[thread.index()] < seq {
-            self.races.push(Race { first: EventIndex(e as u32), second: EventIndex(f as u32), settled: false });
+            self.races.push(Race {
+                first: EventIndex(e as u32),
+                second: EventIndex(f as u32),
+                settled: false,
+            });
             self.join_rows(f, e);
         }
     }
@@ -490,8 +496,16 @@ impl Trace {
             let known = scratch[et.index()] >= eseq;
             let mut covered = known;
             if conflicts && !known && self.could_run_without(e, link, &op, thread, &past, f) {
-                debug_assert!(op.may_be_coenabled(&self.events[e].op), "{:?} and then {op:?}", self.events[e].op);
-                self.races.push(Race { first: EventIndex(e as u32), second: EventIndex(f as u32), settled: false });
+                debug_assert!(
+                    op.may_be_coenabled(&self.events[e].op),
+                    "{:?} and then {op:?}",
+                    self.events[e].op
+                );
+                self.races.push(Race {
+                    first: EventIndex(e as u32),
+                    second: EventIndex(f as u32),
+                    settled: false,
+                });
                 join_into(&mut scratch, self.clock(e));
                 covered = true;
             }
@@ -505,7 +519,13 @@ impl Trace {
 
     /// The events that an operation which never ran (its thread is blocked at the end, or the execution was cut) is in a
     /// race with, latest first.
-    pub(crate) fn races_of_pending(&mut self, thread: ThreadId, op: &Op, awaited: &[ObjectId], out: &mut Vec<usize>) {
+    pub(crate) fn races_of_pending(
+        &mut self,
+        thread: ThreadId,
+        op: &Op,
+        awaited: &[ObjectId],
+        out: &mut Vec<usize>,
+    ) {
         let (mut scratch, mut past) = (std::mem::take(&mut self.scratch), std::mem::take(&mut self.past));
         self.past_of_next(thread, &mut past);
         scratch.clone_from(&past);
@@ -515,8 +535,10 @@ impl Trace {
         let objects = [op.object, op.other];
         let objects = if op.kind == OpKind::Await { awaited } else { &objects[..] };
         for (k, object) in objects.iter().enumerate() {
-            let mut link = if object.is_some() { self.heads.get(object.index()).copied().unwrap_or(NONE) } else { NONE };
-            let access = if k == 1 && op.kind == OpKind::Wait { Access::new(Mode::Write) } else { strongest(op) };
+            let mut link =
+                if object.is_some() { self.heads.get(object.index()).copied().unwrap_or(NONE) } else { NONE };
+            let access =
+                if k == 1 && op.kind == OpKind::Wait { Access::new(Mode::Write) } else { strongest(op) };
             while link != NONE {
                 let l = self.links[link as usize];
                 let e = l.event as usize;
@@ -542,7 +564,13 @@ impl Trace {
     /// Whether `op` of `thread` would be enabled if event `e` (seen through `link`) and all that happens after it were
     /// not there.
     fn could_run_without(
-        &mut self, e: usize, link: u32, op: &Op, thread: ThreadId, past: &[u32], end: usize,
+        &mut self,
+        e: usize,
+        link: u32,
+        op: &Op,
+        thread: ThreadId,
+        past: &[u32],
+        end: usize,
     ) -> bool {
         match op.kind {
             OpKind::Wake => return op.a & !Op::TIME_PASSES != 0,
@@ -626,7 +654,13 @@ impl Trace {
     /// A write lock that comes before a reader needs the other readers out of the way: readers that came after `e` and do
     /// not leave without it are left out of `v`, with all that happens after them.
     pub(crate) fn reversal(
-        &self, e: usize, thread: ThreadId, past: &[u32], op: &Op, end: usize, v: &mut Vec<u32>,
+        &self,
+        e: usize,
+        thread: ThreadId,
+        past: &[u32],
+        op: &Op,
+        end: usize,
+        v: &mut Vec<u32>,
     ) -> Option<Access> {
         v.clear();
         let (et, eseq) = (self.events[e].thread.index(), self.events[e].seq);
@@ -677,7 +711,11 @@ impl Trace {
             let k = self.links[g as usize];
             let event = &self.events[k.event as usize];
             if (k.event as usize) < e {
-                return self.step_word(k.event as usize, object, if event.op.object == object { event.before } else { 0 });
+                return self.step_word(
+                    k.event as usize,
+                    object,
+                    if event.op.object == object { event.before } else { 0 },
+                );
             }
             if event.op.object == object {
                 after = event.before;
@@ -716,7 +754,12 @@ impl Trace {
     /// The last event before `end` that may conflict with `op` of `thread` in some state, and that passes `test`. Persistent
     /// sets must hold in every state, so what the operations did here does not matter.
     pub(crate) fn last_possible_conflict(
-        &self, thread: ThreadId, op: &Op, awaited: &[ObjectId], end: usize, test: impl Fn(&Trace, usize) -> bool,
+        &self,
+        thread: ThreadId,
+        op: &Op,
+        awaited: &[ObjectId],
+        end: usize,
+        test: impl Fn(&Trace, usize) -> bool,
     ) -> Option<usize> {
         let pair = [op.object, op.other];
         let objects = if op.kind == OpKind::Await { awaited } else { &pair[..] };
@@ -735,7 +778,11 @@ impl Trace {
                 }
                 let event = &self.events[e];
                 let other = if event.op.object == l.object { strongest(&event.op) } else { l.access };
-                if e < end && event.thread != thread && other.conflicts(event.cause(), &access, 0) && test(self, e) {
+                if e < end
+                    && event.thread != thread
+                    && other.conflicts(event.cause(), &access, 0)
+                    && test(self, e)
+                {
                     best = Some(e);
                     break;
                 }
@@ -753,7 +800,8 @@ impl Trace {
     /// A hash of one event and its happens-before past. The sum over a trace names its class.
     pub(crate) fn event_hash(&self, i: usize) -> u64 {
         let e = &self.events[i];
-        let mut h = mix(e.cause() ^ ((e.op.kind as u64) << 48), ((e.option as u64) << 8) | e.access.mode as u64);
+        let mut h =
+            mix(e.cause() ^ ((e.op.kind as u64) << 48), ((e.option as u64) << 8) | e.access.mode as u64);
         for (t, c) in self.clock(i).iter().enumerate() {
             if *c != 0 {
                 h = mix(h, ((t as u64) << 32) | *c as u64);

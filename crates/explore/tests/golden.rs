@@ -167,7 +167,10 @@ fn coons() -> Vec<Row> {
         Row("G9", p(vec![locked(); 3]), [6, 6, 6]),
         Row(
             "G10",
-            p(vec![vec![Critical(0, vec![Critical(1, vec![])])], vec![Critical(1, vec![Critical(0, vec![])])]]),
+            p(vec![
+                vec![Critical(0, vec![Critical(1, vec![])])],
+                vec![Critical(1, vec![Critical(0, vec![])])],
+            ]),
             [6, 3, 6],
         ),
         Row("G11", p(vec![vec![w(a), Acquire(0), w(b), w(c)], vec![w(d), Acquire(0)]]), [8, 2, 3]),
@@ -179,7 +182,11 @@ fn coons() -> Vec<Row> {
             [6, 2, 3],
         ),
         Row("G14", p(vec![vec![Acquire(0), Release(0), w(x)], vec![w(x), Acquire(0), w(x)]]), [11, 4, 10]),
-        Row("G14b", p(vec![vec![Acquire(0), w(x), Release(0), r(x)], vec![w(x), Acquire(0), w(x)]]), [14, 6, 13]),
+        Row(
+            "G14b",
+            p(vec![vec![Acquire(0), w(x), Release(0), r(x)], vec![w(x), Acquire(0), w(x)]]),
+            [14, 6, 13],
+        ),
         Row("G15", p(vec![vec![w(a), w(b), w(c)], vec![w(d), w(x)], vec![w(6), r(x)]]), [210, 2, 3]),
         Row("G16", p(vec![vec![w(a)], vec![w(x), w(y)], vec![r(x), w(y)]]), [30, 4, 6]),
         Row("G17", p(vec![vec![w(x)], vec![r(y), r(x)], vec![r(x)]]), [12, 4, 9]),

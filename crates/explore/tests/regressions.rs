@@ -61,7 +61,11 @@ fn a_writer_comes_before_nested_readers() {
 
 #[test]
 fn threads_left_blocked_when_all_others_sleep_are_still_in_races() {
-    all_right(vec![vec![Await(1, 1), Read(0, 1)], vec![WriteReg(1, 1, 1), Add(0)], vec![Cas(1, 1, 0, 1), WriteReg(1, 0, 1)]]);
+    all_right(vec![
+        vec![Await(1, 1), Read(0, 1)],
+        vec![WriteReg(1, 1, 1), Add(0)],
+        vec![Cas(1, 1, 0, 1), WriteReg(1, 0, 1)],
+    ]);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What to check and how far: [`check`], [`Config`], and the `RADDLE_*` variables.
 
-use explore::{Algorithm, Budget, Meter, Progress, Report, Schedule, Spent, Stats, UnknownAlgorithm, Verdict};
+use explore::{
+    Algorithm, Budget, Meter, Progress, Report, Schedule, Spent, Stats, UnknownAlgorithm, Verdict,
+};
 use runtime::Settings;
 use std::fmt::Display;
 use std::io::IsTerminal;
@@ -233,7 +235,8 @@ impl Config {
             (settings.shrink, settings.keep_going) = (false, false);
             failures = runtime::replay(&settings, schedule, test);
             stats = Stats { executions: 1, ..Stats::default() };
-            (finished, spent, estimate) = (false, Some(String::from("one execution, the one replayed")), None);
+            (finished, spent, estimate) =
+                (false, Some(String::from("one execution, the one replayed")), None);
             name = "replay";
         } else {
             let meter = Meter::new(self.budget, Box::new(move || start.elapsed().as_secs_f64()));

@@ -46,10 +46,10 @@ impl Dpor {
         let trace = &core.trace;
         let node = &core.nodes[i];
         let leads_to_p = |q: ThreadId| {
-            q == p
-                || (i + 1..trace.len()).any(|j| trace.event(j).thread == q && trace.in_past(j, &self.past))
+            q == p || (i + 1..trace.len()).any(|j| trace.event(j).thread == q && trace.in_past(j, &self.past))
         };
-        let candidates = node.enabled.iter().filter(|q| leads_to_p(*q) && !(self.sleep && node.inherited.contains(*q)));
+        let candidates =
+            node.enabled.iter().filter(|q| leads_to_p(*q) && !(self.sleep && node.inherited.contains(*q)));
         let mut pick = None;
         for q in candidates {
             if node.backtrack.contains(q) {

@@ -39,7 +39,13 @@ impl Optimal {
     /// Turns the race of event `e` with `op` of `thread` round, and adds the sequence where it is new. Says whether that holds
     /// for all executions in which the race stands.
     fn reverse(
-        &mut self, core: &mut Core, e: usize, thread: ThreadId, seq: u32, op: &Op, view: &View<'_>,
+        &mut self,
+        core: &mut Core,
+        e: usize,
+        thread: ThreadId,
+        seq: u32,
+        op: &Op,
+        view: &View<'_>,
     ) -> bool {
         let end = core.trace.len();
         let mut again = true;

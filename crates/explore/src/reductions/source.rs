@@ -20,7 +20,14 @@ pub(crate) struct SourceSets {
 
 impl SourceSets {
     fn reverse(
-        &mut self, core: &mut Core, e: usize, thread: ThreadId, seq: u32, op: &Op, awaited: &[ObjectId], end: usize,
+        &mut self,
+        core: &mut Core,
+        e: usize,
+        thread: ThreadId,
+        seq: u32,
+        op: &Op,
+        awaited: &[ObjectId],
+        end: usize,
     ) {
         if !self.sequence.reverse(&core.trace, e, thread, seq, op, awaited, end) {
             return;

@@ -48,10 +48,18 @@ impl Sequence {
     /// Turns the race of event `e` with `op` of `thread`, the event with number `seq` of it, round; `past` is set. Says whether
     /// that can be done.
     pub(crate) fn reverse(
-        &mut self, trace: &Trace, e: usize, thread: ThreadId, seq: u32, op: &Op, awaited: &[ObjectId],
+        &mut self,
+        trace: &Trace,
+        e: usize,
+        thread: ThreadId,
+        seq: u32,
+        op: &Op,
+        awaited: &[ObjectId],
         end: usize,
     ) -> bool {
-        let Some(access) = trace.reversal(e, thread, &self.past, op, end, &mut self.events) else { return false };
+        let Some(access) = trace.reversal(e, thread, &self.past, op, end, &mut self.events) else {
+            return false;
+        };
         let mut f = Footprint::nothing(thread, Access::cause(thread, seq), *op);
         if op.kind == OpKind::Await {
             awaited.iter().for_each(|o| f.add(*o, access));
@@ -112,9 +120,9 @@ impl Sequence {
 
     /// Whether an event with these clocks, of thread `t`, comes after something that is left.
     fn has_past(&self, trace: &Trace, clock: &[u32], t: ThreadId) -> bool {
-        self.threads.iter().any(|u| {
-            u != t && self.head(u).is_some_and(|h| clock[u.index()] >= trace.event(h).seq)
-        })
+        self.threads
+            .iter()
+            .any(|u| u != t && self.head(u).is_some_and(|h| clock[u.index()] >= trace.event(h).seq))
     }
 
     /// Whether the next step of `t` in the sequence can come first: nothing that is left happens before it.
@@ -229,9 +237,8 @@ impl Sequence {
     pub(crate) fn covered_by_sleep(&mut self, core: &Core) -> bool {
         let sleep = core.sleep(self.e);
         let node = &core.nodes[self.e];
-        let covers = |s: &&Sleeper| {
-            self.sleeper_covers(&core.trace, s, node.asleep.contains(s.step.thread), sleep)
-        };
+        let covers =
+            |s: &&Sleeper| self.sleeper_covers(&core.trace, s, node.asleep.contains(s.step.thread), sleep);
         // A step of the sequence itself is better: that will not change.
         let covering = |present: bool| {
             sleep.iter().filter(|s| self.absent(s.step.thread) != present).any(|s| covers(&s))
@@ -345,7 +352,12 @@ impl Forest {
     /// A branch may be for one outcome of a step whose thread is not in the sequence. Then the sequence belongs below it as
     /// far as that outcome goes; it is covered here only if all outcomes are, below such branches or asleep.
     fn find_place(
-        &mut self, core: &Core, sequence: &mut Sequence, mut parent: u32, mut child: u32, view: &View<'_>,
+        &mut self,
+        core: &Core,
+        sequence: &mut Sequence,
+        mut parent: u32,
+        mut child: u32,
+        view: &View<'_>,
         path: &mut Vec<Footprint>,
     ) -> Option<(u32, u32)> {
         let mut last = NONE;
@@ -359,7 +371,8 @@ impl Forest {
                 below.pass(core, &b);
                 path.push(b.step);
                 if b.child != NONE
-                    && let Some((parent, last)) = self.find_place(core, &mut below, child, b.child, view, path)
+                    && let Some((parent, last)) =
+                        self.find_place(core, &mut below, child, b.child, view, path)
                 {
                     let branch = self.plant(core, &below);
                     let at = if last != NONE { last } else { parent };
@@ -424,11 +437,13 @@ impl Forest {
     fn fits(&self, core: &Core, sequence: &Sequence, b: &Branch, view: &View<'_>) -> bool {
         let t = b.step.thread;
         if sequence.strayed.contains(t) {
-            return sequence.independent(&core.trace, &b.step) && !sequence.may_share_new_object(core, &b.step);
+            return sequence.independent(&core.trace, &b.step)
+                && !sequence.may_share_new_object(core, &b.step);
         }
         if let Some(g) = sequence.head(t) {
             let e = core.trace.event(g);
-            return (b.option == ANY || e.options == 1 || b.option == e.option) && sequence.can_begin(&core.trace, t);
+            return (b.option == ANY || e.options == 1 || b.option == e.option)
+                && sequence.can_begin(&core.trace, t);
         }
         if sequence.is_f(t) {
             return (b.option == ANY || b.option == sequence.f_option) && sequence.can_begin(&core.trace, t);

@@ -3,8 +3,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 use explore::{
-    Access, Decision, End, Executed, Explorer, MemoryOrder, Meter, ObjectId, Op, OpKind, Options, Pending, Progress,
-    Site, ThreadId, ThreadSet, Trace, View, semantics,
+    Access, Decision, End, Executed, Explorer, MemoryOrder, Meter, ObjectId, Op, OpKind, Options, Pending,
+    Progress, Site, ThreadId, ThreadSet, Trace, View, semantics,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -140,7 +140,9 @@ fn flatten(stmts: &[Stmt], out: &mut Vec<Ins>) {
             Stmt::WriteReg(x, r, d) => out.push(Ins::WriteReg(Obj::Var(*x), *r, *d)),
             Stmt::Add(x) => out.push(Ins::Op(K::Rmw, Obj::Var(*x), 0, 0, None)),
             Stmt::Cas(x, a, b, r) => out.push(Ins::Op(K::CompareExchange, Obj::Var(*x), *a, *b, Some(*r))),
-            Stmt::CasWeak(x, a, b, r) => out.push(Ins::Op(K::CompareExchangeWeak, Obj::Var(*x), *a, *b, Some(*r))),
+            Stmt::CasWeak(x, a, b, r) => {
+                out.push(Ins::Op(K::CompareExchangeWeak, Obj::Var(*x), *a, *b, Some(*r)))
+            }
             Stmt::Acquire(m) => out.push(Ins::Op(K::Lock, Obj::Mutex(*m), 0, 0, None)),
             Stmt::Release(m) => out.push(Ins::Op(K::Unlock, Obj::Mutex(*m), 0, 0, None)),
             Stmt::Critical(m, b) => block(K::Lock, K::Unlock, Obj::Mutex(*m), b, out),
@@ -301,7 +303,9 @@ impl Machine {
                     self.orders.push((t as u16, child as u16));
                     self.announce(child);
                 }
-                Some(Ins::Op(OpKind::Join, Obj::Life(target), ..)) if self.silent && self.threads[*target as usize].ended => {
+                Some(Ins::Op(OpKind::Join, Obj::Life(target), ..))
+                    if self.silent && self.threads[*target as usize].ended =>
+                {
                     self.orders.push((*target as u16, t as u16));
                     self.threads[t].pc += 1;
                 }
@@ -321,7 +325,9 @@ impl Machine {
         let th = &self.threads[t];
         match &self.code[t][th.pc] {
             Ins::Op(OpKind::Park, ..) => (Obj::Token(t as u8), Obj::None),
-            Ins::Op(_, o, ..) | Ins::WriteReg(o, ..) | Ins::TryJump(_, o, _) | Ins::Arrive(o, _) => (*o, Obj::None),
+            Ins::Op(_, o, ..) | Ins::WriteReg(o, ..) | Ins::TryJump(_, o, _) | Ins::Arrive(o, _) => {
+                (*o, Obj::None)
+            }
             Ins::Wait(c, m, _) => match th.phase {
                 0 => (*c, *m),
                 1 => (*c, Obj::None),
@@ -666,8 +672,12 @@ fn statement(g: &mut Rng, left: &mut i64, features: u64, depth: u32, threads: us
             8 if depth < 2 && has(1) => Stmt::TryCritical(x, block(g, left, features, depth + 1, threads)),
             9 if depth < 2 && has(2) => Stmt::Reading(0, block(g, left, features, depth + 1, threads)),
             10 if depth < 2 && has(2) => Stmt::Writing(0, block(g, left, features, depth + 1, threads)),
-            11 if depth < 2 && has(2) && has(3) => Stmt::TryReading(0, block(g, left, features, depth + 1, threads)),
-            12 if depth < 2 && has(2) && has(4) => Stmt::TryWriting(0, block(g, left, features, depth + 1, threads)),
+            11 if depth < 2 && has(2) && has(3) => {
+                Stmt::TryReading(0, block(g, left, features, depth + 1, threads))
+            }
+            12 if depth < 2 && has(2) && has(4) => {
+                Stmt::TryWriting(0, block(g, left, features, depth + 1, threads))
+            }
             13 if has(5) && depth == 0 => Stmt::Wait(0, 0),
             14 if has(5) => Stmt::NotifyOne(0),
             15 if has(5) => Stmt::NotifyAll(0),
@@ -764,7 +774,8 @@ pub const TOO_MANY: u64 = 6_000;
 pub fn wrong(p: &Program, algorithm: &str, oracle: &Seen) -> Option<String> {
     let seen = search(p, algorithm, 4 * TOO_MANY);
     let classes = |s: &Seen| s.classes.keys().copied().collect::<Vec<_>>();
-    let (lost, extra) = (oracle.states.difference(&seen.states).count(), seen.states.difference(&oracle.states).count());
+    let (lost, extra) =
+        (oracle.states.difference(&seen.states).count(), seen.states.difference(&oracle.states).count());
     if !seen.finished {
         return Some(format!("does not end: {} executions", seen.executions));
     }

@@ -1,0 +1,73 @@
+//! What `--help` teaches.
+
+pub(crate) const ABOUT: &str = "Checks concurrent programs under every schedule that can matter";
+
+pub(crate) const LONG_ABOUT: &str = "\
+Checks concurrent programs under every schedule that can matter.
+
+raddle runs a test again and again, each time with its threads in another order, until
+every behaviour that can differ has been seen; orders that cannot differ are run once. When
+a run fails, raddle shows who did what, and gives a token that runs exactly that schedule
+again.
+
+Tests are Rust: raddle has std's types under std's names, and a test hands its body to
+`raddle::check`.
+
+    use raddle::sync::atomic::{AtomicU64, Ordering::SeqCst};
+    use raddle::{sync::Arc, thread};
+
+    #[test]
+    fn payments_add_up() {
+        raddle::check(|| {
+            let account = Arc::new(AtomicU64::new(100));
+            let other = account.clone();
+            let payer = thread::spawn(move || other.fetch_add(50, SeqCst));
+            account.fetch_add(20, SeqCst);
+            payer.join().unwrap();
+            assert_eq!(account.load(SeqCst), 170);
+        });
+    }
+
+Such a test runs with `cargo test`, as any other. This command shows what raddle can do:";
+
+pub(crate) const AFTER: &str = "\
+Examples:
+  raddle demo                       find a bug, show it, replay it
+  raddle demo --algorithm dpor      the same with another algorithm
+  raddle demo --json | jq .guarantee
+  raddle algorithms                 which algorithms there are
+
+Exit codes:
+  0  nothing wrong found, and the search was complete for what it promised
+     (`demo` is there to show a bug: 0 says that it was found and replayed)
+  1  a failure was found
+  2  the input or the command line is wrong
+  3  stopped early without a failure
+
+Environment of a test that calls raddle::check (they override raddle::Config):
+  RADDLE_REPLAY=TOKEN         run this one schedule again
+  RADDLE_ALGORITHM=NAME       how to search
+  RADDLE_MAX_EXECUTIONS=N     give up after so many executions
+  RADDLE_MAX_SECONDS=S        give up after so many seconds
+  RADDLE_MAX_STEPS=N          an execution of more steps than this is a failure
+  RADDLE_MAX_THREADS=N        an execution of more threads than this is a failure
+  RADDLE_STACK_SIZE=BYTES     the stack of each thread
+  RADDLE_KEEP_GOING=1         go on after a failure and report all that differ
+  RADDLE_SPURIOUS_WAKEUPS=0   waits and parks never end for no reason
+  RADDLE_SPURIOUS_FAILURES=0  compare_exchange_weak never fails for no reason
+  RADDLE_LEAKS=0              do not report what is never given back
+  RADDLE_SPIN_LOOPS=0         do not let a spinning thread wait for a change
+  RADDLE_SHRINK=0             do not look for a schedule with fewer preemptions
+  RADDLE_WATCHDOG=S           how long a test may go without a step; 0 is for ever
+  RADDLE_QUIET=1              print nothing
+  RADDLE_TRACE=full           leave nothing out of a long trace
+  NO_COLOR=1                  no colours";
+
+pub(crate) const DEMO: &str = "\
+Find a lost update in a small program, show how it comes about, and replay it.
+
+Two threads pay into one account. Each loads the balance and stores a new one, and when both
+load before either stores, a payment is lost. A test that just runs this program is unlikely
+to see it; raddle finds it at once, because it tries the orders one by one.
+
+Exits with 0 when the bug was found and its replay failed the same way, with 1 when not.";

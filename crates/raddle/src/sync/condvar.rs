@@ -1,0 +1,233 @@
+//! Waiting for a condition.
+
+use super::{LockResult, MutexGuard, PoisonError};
+use runtime::{Class, Handle, Place};
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::panic::{Location, RefUnwindSafe, UnwindSafe};
+use std::time::Duration;
+
+/// std's `Condvar`. A notification wakes any of the waiters, a wait may also end for no reason, and a timed wait may time out
+/// at once: all of that is explored.
+///
+/// ```
+/// use raddle::sync::{Arc, Condvar, Mutex};
+///
+/// raddle::check(|| {
+///     let pair = Arc::new((Mutex::new(false), Condvar::new()));
+///     let setter = raddle::thread::spawn({
+///         let pair = pair.clone();
+///         move || {
+///             *pair.0.lock().unwrap() = true;
+///             pair.1.notify_one();
+///         }
+///     });
+///     let mut ready = pair.0.lock().unwrap();
+///     while !*ready {
+///         ready = pair.1.wait(ready).unwrap();
+///     }
+///     drop(ready);
+///     setter.join().unwrap();
+/// });
+/// ```
+pub struct Condvar {
+    handle: Handle,
+    waiters: UnsafeCell<Waiters>,
+}
+
+/// Who waits, to notice two mutexes with one condition variable.
+#[derive(Clone, Copy)]
+struct Waiters {
+    mutex: usize,
+    count: usize,
+}
+
+// SAFETY: `waiters` is plain data without owner, read and written only in `with_waiters`, between two steps of one controlled
+// thread; no other controlled thread runs then.
+unsafe impl Send for Condvar {}
+// SAFETY: as above. For a condition variable in a static each execution, and so each OS thread, has its own copy.
+unsafe impl Sync for Condvar {}
+
+impl UnwindSafe for Condvar {}
+impl RefUnwindSafe for Condvar {}
+
+/// Whether a timed wait ended because the time was over.
+#[derive(Debug, PartialEq, Eq, Copy, Clone)]
+pub struct WaitTimeoutResult(bool);
+
+impl WaitTimeoutResult {
+    /// Whether it did.
+    #[must_use]
+    pub fn timed_out(&self) -> bool {
+        self.0
+    }
+}
+
+impl Condvar {
+    /// Makes one that nobody waits on.
+    #[inline]
+    #[must_use]
+    pub const fn new() -> Condvar {
+        Condvar { handle: Handle::new(), waiters: UnsafeCell::new(Waiters { mutex: 0, count: 0 }) }
+    }
+
+    fn with_waiters<R>(&self, f: impl FnOnce(&mut Waiters) -> R) -> R {
+        let waiters = runtime::data(&self.handle, Class::Condvar, self.waiters.get());
+        // SAFETY: the data lives as long as the condition variable or the execution; the reference ends with this call, in which
+        // there is no step, so no other thread has one.
+        f(unsafe { &mut *waiters })
+    }
+
+    /// Waits; says whether it was woken by a notification.
+    fn wait_on<T: ?Sized>(&self, guard: &MutexGuard<'_, T>, timed: bool, place: Place) -> bool {
+        let mutex = std::ptr::from_ref(guard.handle()).addr();
+        let same = self.with_waiters(|w| {
+            let same = w.count == 0 || w.mutex == mutex;
+            if same {
+                *w = Waiters { mutex, count: w.count + 1 };
+            }
+            same
+        });
+        assert!(same, "attempted to use a condition variable with two mutexes (at {place})");
+        /// Counts the waiter out, also when the execution is given up while it waits.
+        struct Gone<'a>(&'a Condvar);
+        impl Drop for Gone<'_> {
+            fn drop(&mut self) {
+                self.0.with_waiters(|w| w.count = w.count.saturating_sub(1));
+            }
+        }
+        let gone = Gone(self);
+        let woken = runtime::wait(&self.handle, guard.handle(), timed, place);
+        drop(gone);
+        woken
+    }
+
+    /// Gives the mutex back, waits for a notification, and takes the mutex again.
+    ///
+    /// # Errors
+    ///
+    /// Fails, with the guard, if the mutex is poisoned when it is taken again.
+    ///
+    /// # Panics
+    ///
+    /// Panics if another thread waits with another mutex, which std allows itself to do.
+    #[track_caller]
+    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
+        self.wait_on(&guard, false, Location::caller());
+        if guard.flag().get() { Err(PoisonError::new(guard)) } else { Ok(guard) }
+    }
+
+    /// Waits while the condition holds.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait`](Condvar::wait).
+    #[track_caller]
+    pub fn wait_while<'a, T, F>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        mut condition: F,
+    ) -> LockResult<MutexGuard<'a, T>>
+    where
+        F: FnMut(&mut T) -> bool,
+    {
+        while condition(&mut *guard) {
+            guard = self.wait(guard)?;
+        }
+        Ok(guard)
+    }
+
+    /// Waits for a notification or for the time to run out; says whether it was a notification.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait`](Condvar::wait).
+    #[deprecated(since = "0.1.0", note = "replaced by `wait_timeout`, as in std")]
+    #[track_caller]
+    pub fn wait_timeout_ms<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        ms: u32,
+    ) -> LockResult<(MutexGuard<'a, T>, bool)> {
+        match self.wait_timeout(guard, Duration::from_millis(u64::from(ms))) {
+            Ok((guard, result)) => Ok((guard, !result.timed_out())),
+            Err(poison) => {
+                let (guard, result) = poison.into_inner();
+                Err(PoisonError::new((guard, !result.timed_out())))
+            }
+        }
+    }
+
+    /// Waits for a notification or for the time to run out. Both are explored, however long the time is.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait`](Condvar::wait).
+    #[track_caller]
+    pub fn wait_timeout<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        dur: Duration,
+    ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
+        let _ = dur;
+        let woken = self.wait_on(&guard, true, Location::caller());
+        let poisoned = guard.flag().get();
+        let result = (guard, WaitTimeoutResult(!woken));
+        if poisoned { Err(PoisonError::new(result)) } else { Ok(result) }
+    }
+
+    /// Waits while the condition holds, or until the time runs out.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait`](Condvar::wait).
+    #[track_caller]
+    pub fn wait_timeout_while<'a, T, F>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        dur: Duration,
+        mut condition: F,
+    ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)>
+    where
+        F: FnMut(&mut T) -> bool,
+    {
+        let mut over = false;
+        loop {
+            if !condition(&mut *guard) {
+                return Ok((guard, WaitTimeoutResult(false)));
+            }
+            if over {
+                return Ok((guard, WaitTimeoutResult(true)));
+            }
+            let (again, result) = self.wait_timeout(guard, dur)?;
+            guard = again;
+            over = result.timed_out();
+        }
+    }
+
+    /// Wakes one waiter, any of them.
+    #[inline]
+    #[track_caller]
+    pub fn notify_one(&self) {
+        runtime::notify(&self.handle, false, Location::caller());
+    }
+
+    /// Wakes all waiters.
+    #[inline]
+    #[track_caller]
+    pub fn notify_all(&self) {
+        runtime::notify(&self.handle, true, Location::caller());
+    }
+}
+
+impl Default for Condvar {
+    fn default() -> Condvar {
+        Condvar::new()
+    }
+}
+
+impl fmt::Debug for Condvar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Condvar").finish_non_exhaustive()
+    }
+}

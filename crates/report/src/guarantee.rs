@@ -1,0 +1,138 @@
+//! What a result covers, in a sentence.
+
+use crate::numbers::{count, plural, short_count};
+use explore::{Stats, Verdict};
+
+/// The sentence that says what a result covers.
+///
+/// `spent` names what ended the search: for [`Verdict::Incomplete`] the limit that was reached (`60 s`,
+/// `1,000 executions`), for [`Verdict::NoFailureWithinBound`] the bound (`2 preemptions`). `estimate` is a guess at how
+/// many executions there are in all, and the sentence says that it is one.
+///
+/// A check that stopped early never looks like one that finished: only a finished one has the words `verified` or
+/// `complete` in its sentence.
+///
+/// ```
+/// use explore::{Stats, Verdict};
+/// let stats = Stats { executions: 1_234_567, open: 31, ..Stats::default() };
+/// assert_eq!(
+///     report::guarantee(Verdict::Incomplete, &stats, Some("60 s"), Some(5.1e9)),
+///     "gave up after 60 s, 1.2 M executions, 31 open branches; there may be 5.1 G executions in all (an estimate)"
+/// );
+/// ```
+pub fn guarantee(verdict: Verdict, stats: &Stats, spent: Option<&str>, estimate: Option<f64>) -> String {
+    let assumed = match stats.assumed {
+        0 => String::new(),
+        n => format!(" that satisfy the assumptions ({} more did not)", count(n)),
+    };
+    match verdict {
+        Verdict::Verified => match (stats.executions, stats.assumed) {
+            (0, 1..) => format!(
+                "verified, but nothing was checked: none of {} satisfies the assumptions",
+                plural(stats.assumed, "execution")
+            ),
+            (1, 0) => "verified: the only execution".into(),
+            (1, _) => format!("verified: the only execution{}", assumed.replace("satisfy", "satisfies")),
+            (n, _) => format!("verified: all {}{assumed}", plural(n, "execution")),
+        },
+        Verdict::NoFailureWithinBound => format!(
+            "no failure within {} (complete for that bound: all {}{assumed})",
+            spent.unwrap_or("the bound"),
+            plural(stats.executions, "execution"),
+        ),
+        Verdict::Failure => {
+            let seen = format!("failure found; {} seen", plural(stats.executions, "complete execution"));
+            match (spent, stats.open) {
+                (Some(spent), open) => {
+                    format!("{seen}, gave up after {spent}, {} left", plural_branches(open))
+                }
+                (None, 0) => format!("{seen}, no open branches left"),
+                (None, open) => format!("{seen}, {} left", plural_branches(open)),
+            }
+        }
+        Verdict::Incomplete => {
+            let mut parts = Vec::new();
+            let counted = spent.is_some_and(|s| s.ends_with("executions") || s.ends_with("execution"));
+            parts.extend(spent.map(str::to_owned));
+            if !counted {
+                parts.push(format!(
+                    "{} execution{}",
+                    short_count(stats.executions as f64),
+                    if stats.executions == 1 { "" } else { "s" }
+                ));
+            }
+            parts.push(plural_branches(stats.open));
+            let all = match estimate.filter(|n| n.is_finite() && *n > stats.executions as f64) {
+                Some(n) => format!("; there may be {} executions in all (an estimate)", short_count(n)),
+                None => String::new(),
+            };
+            format!("gave up after {}{all}", parts.join(", "))
+        }
+    }
+}
+
+fn plural_branches(n: u64) -> String {
+    format!("{} open branch{}", short_count(n as f64), if n == 1 { "" } else { "es" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stats(executions: u64, open: u64, assumed: u64) -> Stats {
+        Stats { executions, open, assumed, ..Stats::default() }
+    }
+
+    #[test]
+    fn a_finished_search_says_how_many_executions_it_saw() {
+        let says =
+            |executions, assumed| guarantee(Verdict::Verified, &stats(executions, 0, assumed), None, None);
+        assert_eq!(says(24, 0), "verified: all 24 executions");
+        assert_eq!(says(1_234_567, 0), "verified: all 1,234,567 executions");
+        assert_eq!(says(1, 0), "verified: the only execution");
+        assert_eq!(says(5, 2), "verified: all 5 executions that satisfy the assumptions (2 more did not)");
+        assert_eq!(
+            says(0, 2),
+            "verified, but nothing was checked: none of 2 executions satisfies the assumptions"
+        );
+    }
+
+    #[test]
+    fn a_bounded_search_names_its_bound() {
+        assert_eq!(
+            guarantee(Verdict::NoFailureWithinBound, &stats(7, 0, 0), Some("2 preemptions"), None),
+            "no failure within 2 preemptions (complete for that bound: all 7 executions)"
+        );
+    }
+
+    #[test]
+    fn a_failure_says_whether_anything_is_left() {
+        let says = |open, spent| guarantee(Verdict::Failure, &stats(3, open, 0), spent, None);
+        assert_eq!(says(0, None), "failure found; 3 complete executions seen, no open branches left");
+        assert_eq!(says(4, None), "failure found; 3 complete executions seen, 4 open branches left");
+        assert_eq!(
+            says(4, Some("9 s")),
+            "failure found; 3 complete executions seen, gave up after 9 s, 4 open branches left"
+        );
+    }
+
+    #[test]
+    fn a_search_that_stopped_early_never_looks_like_one_that_finished() {
+        for spent in [None, Some("60 s"), Some("1,000 executions")] {
+            for estimate in [None, Some(2.0), Some(1e9), Some(f64::INFINITY), Some(f64::NAN)] {
+                for open in [0, 1, 9] {
+                    let text = guarantee(Verdict::Incomplete, &stats(1_000, open, 0), spent, estimate);
+                    assert!(text.starts_with("gave up after "), "{text}");
+                    assert!(
+                        !text.contains("verified") && !text.contains("complete") && !text.contains("inf"),
+                        "{text}"
+                    );
+                }
+            }
+        }
+        assert_eq!(
+            guarantee(Verdict::Incomplete, &stats(990, 1, 0), Some("1,000 executions"), None),
+            "gave up after 1,000 executions, 1 open branch"
+        );
+    }
+}

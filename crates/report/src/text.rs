@@ -1,0 +1,243 @@
+//! The report for a terminal.
+
+use crate::Style;
+use crate::numbers::{count, duration, plural};
+use crate::paint::{Ink, Paint, clean, columns, elide, one_line, pad, wrap};
+use crate::trace::{self, Names, hold_of, place, wait_of};
+use explore::{Failure, FailureKind, Report, Verdict};
+use std::fmt::Write;
+
+/// The report as text, with a line end after each line.
+///
+/// Every line fits the width of the style, but for those that are there to be copied: the replay token and the command.
+pub fn render(report: &Report, style: &Style) -> String {
+    let mut page = Page { out: String::new(), style, paint: Paint { colour: style.colour } };
+    for (i, failure) in report.failures.iter().enumerate() {
+        if i > 0 {
+            page.blank();
+        }
+        let number = (report.failures.len() > 1).then(|| format!(" {} of {}", i + 1, report.failures.len()));
+        page.failure(failure, &number.unwrap_or_default());
+    }
+    if report.failures.is_empty() {
+        page.covered(report);
+    } else {
+        page.searched(report);
+    }
+    for warning in &report.warnings {
+        page.labelled("warning:", Ink::Warning, warning);
+    }
+    page.out
+}
+
+struct Page<'a> {
+    out: String,
+    style: &'a Style,
+    paint: Paint,
+}
+
+/// Where the values of the lines below a trace start.
+const LABEL: usize = 10;
+
+impl Page<'_> {
+    fn line(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.out.push('\n');
+    }
+
+    fn blank(&mut self) {
+        self.out.push('\n');
+    }
+
+    /// Text that starts at the margin; what does not fit goes on below, indented.
+    fn headline(&mut self, ink: Ink, text: &str) {
+        let fits = columns(text) <= self.style.width;
+        let lines = wrap(text, if fits { self.style.width } else { self.style.width.saturating_sub(2) });
+        for (i, line) in lines.iter().enumerate() {
+            let line = self.paint.paint(ink, line);
+            self.line(&format!("{}{line}", if i == 0 { "" } else { "  " }));
+        }
+    }
+
+    /// Text that is wrapped, all of it in one ink, with a margin of two.
+    fn paragraph(&mut self, ink: Ink, text: &str) {
+        for line in wrap(&clean(text), self.style.width.saturating_sub(2)) {
+            let painted = self.paint.paint(ink, &line);
+            self.line(format!("  {painted}").trim_end());
+        }
+    }
+
+    /// A label, and text that is wrapped beside it.
+    fn labelled(&mut self, label: &str, ink: Ink, text: &str) {
+        let start = (2 + columns(label) + 1).max(LABEL);
+        for (i, line) in wrap(&clean(text), self.style.width.saturating_sub(start)).iter().enumerate() {
+            let label = if i == 0 { label } else { "" };
+            let gap = " ".repeat(start - 2 - columns(label));
+            let label = self.paint.paint(ink, label);
+            self.line(format!("  {label}{gap}{line}").trim_end());
+        }
+    }
+
+    /// A label, and text that is there to be copied.
+    fn copied(&mut self, label: &str, text: &str) {
+        let label = self.paint.paint(Ink::Faint, &pad(label, LABEL - 2));
+        self.line(&format!("  {label}{text}"));
+    }
+
+    /// What a check that found nothing wrong has covered.
+    fn covered(&mut self, report: &Report) {
+        let (ink, words) = match report.verdict {
+            Verdict::Verified | Verdict::NoFailureWithinBound => (Ink::Good, String::new()),
+            Verdict::Incomplete => (Ink::Warning, "stopped early, NOT verified: ".to_owned()),
+            Verdict::Failure => (Ink::Bad, "failed: ".to_owned()),
+        };
+        let text = format!("raddle: {words}{}", one_line(&report.guarantee));
+        self.headline(ink, &text);
+        self.paragraph(Ink::Plain, &searched(report));
+    }
+
+    /// What was searched until a failure was found.
+    fn searched(&mut self, report: &Report) {
+        let left = match report.stats.open {
+            0 => String::new(),
+            1 => "; 1 branch was not explored".to_owned(),
+            n => format!("; {} branches were not explored", count(n)),
+        };
+        self.labelled("search", Ink::Faint, &format!("{}{left}", searched(report)));
+    }
+
+    fn failure(&mut self, failure: &Failure, number: &str) {
+        let names = Names::of(failure);
+        let mut headline = format!("raddle: failure{number}: {}", words(failure.kind));
+        if let Some(thread) = failure.thread.filter(|_| failure.kind != FailureKind::Deadlock) {
+            let name = names.name(thread);
+            let word = if name.starts_with("thread ") { "" } else { "thread " };
+            let _ = write!(headline, " in {word}{name}");
+        }
+        if let Some(location) = &failure.location {
+            let _ = write!(headline, " at {}", one_line(location));
+        }
+        self.headline(Ink::Bad, &headline);
+        if failure.cycle.is_empty() {
+            // The headline has said which kind it is.
+            let kind = format!("{}: ", failure.kind.name());
+            self.paragraph(Ink::Strong, failure.message.strip_prefix(&kind).unwrap_or(&failure.message));
+        } else {
+            // The message of a deadlock says of each thread what it waits for: the cycle is the same, put better.
+            self.cycle(failure, &names);
+        }
+        if self.style.show_trace && !failure.trace.is_empty() {
+            self.blank();
+            for line in trace::table(failure, self.style.width, self.style.rows, self.paint) {
+                self.line(&line);
+            }
+        }
+        if !failure.threads.is_empty() {
+            self.blank();
+            self.threads(failure, &names);
+        }
+        self.blank();
+        if !failure.trace.is_empty() {
+            let preemptions = plural(failure.preemptions as u64, "preemption");
+            self.labelled("trace", Ink::Faint, &format!("shortest schedule found: {preemptions}"));
+        }
+        if let Some(help) = &failure.help {
+            self.labelled("help", Ink::Good, help);
+        }
+        if !failure.replay.is_empty() {
+            self.copied("token", &failure.replay);
+            self.copied("replay", &self.style.replay_command(&failure.replay));
+        }
+    }
+
+    /// `main waits for mutex #2 held by worker -> worker waits for mutex #1 held by main`, in one line if it fits.
+    fn cycle(&mut self, failure: &Failure, names: &Names<'_>) {
+        let links: Vec<String> = failure
+            .cycle
+            .iter()
+            .enumerate()
+            .map(|(i, thread)| {
+                let next = failure.cycle[(i + 1) % failure.cycle.len()];
+                let holder = if next == *thread { "itself".to_owned() } else { names.name(next) };
+                let state =
+                    failure.threads.iter().find(|t| t.thread == *thread).map_or("", |t| t.state.as_str());
+                let name = names.name(*thread);
+                match (wait_of(state), hold_of(state)) {
+                    (Some(wait), Some(hold)) => format!("{name} {} {hold} {holder}", one_line(wait)),
+                    (Some(wait), None) => format!("{name} {}", one_line(wait)),
+                    (None, _) => format!("{name} waits for {holder}"),
+                }
+            })
+            .collect();
+        let joined = links.join(" -> ");
+        if columns(&joined) + 2 <= self.style.width {
+            self.paragraph(Ink::Strong, &joined);
+        } else {
+            for (i, link) in links.iter().enumerate() {
+                self.paragraph(Ink::Strong, &format!("{}{link}", if i == 0 { "" } else { "-> " }));
+            }
+        }
+    }
+
+    /// How each thread ended or what it waits for. With many threads, those that just finished share a line.
+    fn threads(&mut self, failure: &Failure, names: &Names<'_>) {
+        const MANY: usize = 8;
+        let (together, alone): (Vec<_>, Vec<_>) =
+            failure.threads.iter().partition(|t| failure.threads.len() > MANY && t.state == "finished");
+        let mut lines: Vec<(String, String)> = alone
+            .iter()
+            .map(|t| {
+                let place = t.location.as_deref().map(place).filter(|p| !p.is_empty());
+                let place = place.map(|p| format!(", at {p}")).unwrap_or_default();
+                (names.name(t.thread), one_line(&t.state) + &place)
+            })
+            .collect();
+        if !together.is_empty() {
+            let all: Vec<String> = together.iter().map(|t| names.name(t.thread)).collect();
+            lines.push(("finished".into(), all.join(", ")));
+        }
+        let widest = lines.iter().map(|(name, _)| columns(name)).max().unwrap_or(0).min(self.style.width / 3);
+        let room = self.style.width.saturating_sub(LABEL + widest + 2);
+        let mut label = "threads";
+        for (name, text) in &lines {
+            let mut name = elide(name, widest);
+            for line in wrap(text, room) {
+                let painted = self.paint.paint(Ink::Faint, &pad(label, LABEL - 2));
+                self.line(&format!("  {painted}{}  {line}", pad(&name, widest)));
+                (label, name) = ("", String::new());
+            }
+        }
+    }
+}
+
+/// The algorithm and what it ran.
+fn searched(report: &Report) -> String {
+    let bound = report.bound.as_ref().map(|b| format!(", bound {}", one_line(b))).unwrap_or_default();
+    format!(
+        "{}{bound}, memory {}: {}{}, {} blocked, {}",
+        one_line(&report.algorithm),
+        one_line(&report.memory),
+        plural(report.stats.executions, "execution"),
+        if report.failures.is_empty() { "" } else { " so far" },
+        count(report.stats.blocked),
+        duration(report.seconds),
+    )
+}
+
+/// What went wrong, for a reader who does not know the names.
+fn words(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::Assertion => "an assertion does not hold",
+        FailureKind::Panic => "panic",
+        FailureKind::Abort => "the process would abort",
+        FailureKind::Signal => "signal",
+        FailureKind::ExitCode => "the program ended its own process",
+        FailureKind::Deadlock => "deadlock",
+        FailureKind::Livelock => "livelock",
+        FailureKind::DataRace => "data race",
+        FailureKind::Leak => "leak",
+        FailureKind::LockMisuse => "a lock was used against its rules",
+        FailureKind::Nondeterminism => "the program is not deterministic",
+        FailureKind::Limit => "a limit was reached",
+    }
+}

@@ -1,0 +1,198 @@
+//! Executions that end with threads that wait for ever: who waits for what, held by whom.
+
+use crate::execution::{Execution, Noted};
+use crate::record::place_of;
+use explore::semantics::Channel;
+use explore::{FailureKind, Mode, ObjectId, Op, OpKind, ThreadId, ThreadInfo};
+
+impl Execution {
+    /// The failure that the blocked threads amount to, if any are left, and the cycle they wait in.
+    pub(crate) fn blocked_failure(&self) -> Option<(Noted, Vec<ThreadId>)> {
+        let first = self.live.first()?;
+        let cycle = self.cycle();
+        let spins = |t: &ThreadId| self.pending[t.index()].op.kind == OpKind::Await;
+        let main_ended = !self.live.contains(ThreadId::MAIN);
+        let kind = if !cycle.is_empty() {
+            FailureKind::Deadlock
+        } else if self.live.iter().any(|t| spins(&t)) {
+            FailureKind::Livelock
+        } else if main_ended {
+            FailureKind::Leak
+        } else {
+            FailureKind::Deadlock
+        };
+        let shown = match kind {
+            FailureKind::Livelock => self.live.iter().find(spins).unwrap_or(first),
+            _ => cycle
+                .first()
+                .copied()
+                .or_else(|| self.live.iter().find(|t| *t != ThreadId::MAIN))
+                .unwrap_or(first),
+        };
+        let ordered = cycle.iter().copied().chain(self.live.iter().filter(|t| !cycle.contains(t)));
+        let waits: Vec<String> =
+            ordered.map(|t| format!("{} {}", self.thread_label(t), self.waits(t).0)).collect();
+        let message = match kind {
+            FailureKind::Leak => {
+                let waits: Vec<String> = self
+                    .live
+                    .iter()
+                    .map(|t| {
+                        format!(
+                            "{} was never joined and never ends: it {}",
+                            self.thread_label(t),
+                            self.waits(t).0
+                        )
+                    })
+                    .collect();
+                waits.join("; ")
+            }
+            FailureKind::Livelock => format!("livelock: {}", waits.join("; ")),
+            _ => format!("deadlock: {}", waits.join("; ")),
+        };
+        let location = place_of(self.pending[shown.index()].site).map(|p| p.to_string());
+        let noted = Noted { kind, message, location, thread: Some(shown), help: None };
+        Some((noted, cycle.into_iter().map(|t| self.rank(t)).collect()))
+    }
+
+    /// What a blocked thread waits for, and which threads could end that.
+    fn waits(&self, t: ThreadId) -> (String, Vec<ThreadId>) {
+        let pending = &self.pending[t.index()];
+        let op = &pending.op;
+        let word = self.word(op.object);
+        let name = self.object_name(op.object).unwrap_or_default();
+        let holder = |owner: u64| ThreadId(owner as u16 - 1);
+        match op.kind {
+            OpKind::Lock if word != 0 => {
+                let by = holder(word);
+                let whom = if by == t { "itself".to_string() } else { self.thread_label(by) };
+                (format!("waits for {name}, held by {whom}"), vec![by])
+            }
+            OpKind::ReadLock | OpKind::WriteLock if word >> 32 != 0 => {
+                let by = holder(word >> 32);
+                let whom = if by == t { "itself".to_string() } else { self.thread_label(by) };
+                (format!("waits for {name}, held for writing by {whom}"), vec![by])
+            }
+            OpKind::WriteLock => {
+                let by = self.readers(op.object);
+                let names: Vec<String> = by.iter().map(|t| self.thread_label(*t)).collect();
+                (format!("waits for {name}, held for reading by {}", names.join(", ")), by)
+            }
+            OpKind::Wake => (format!("waits on {name} for a notification"), Vec::new()),
+            OpKind::Park => ("is parked and nobody unparks it".to_string(), Vec::new()),
+            OpKind::Join => {
+                let whom = self.thread_of(op.object);
+                let label = whom.map_or_else(String::new, |t| self.thread_label(t));
+                (format!("waits for the end of {label}"), whom.into_iter().collect())
+            }
+            OpKind::Recv => {
+                let senders = Channel::unpack(word).senders;
+                let s = if senders == 1 { "" } else { "s" };
+                (format!("waits for a message on {name}, which has {senders} living sender{s}"), Vec::new())
+            }
+            OpKind::Send => (format!("waits for room in {name}, which holds {} messages", op.a), Vec::new()),
+            OpKind::SendDone => (format!("waits for a receiver on {name}"), Vec::new()),
+            OpKind::Pass => {
+                let n = word & 0xffff_ffff;
+                (format!("waits at {name}, where {n} have arrived"), Vec::new())
+            }
+            OpKind::Await => {
+                let (from, n) = pending.awaited;
+                let seen: Vec<String> = self.awaited[from as usize..(from + n) as usize]
+                    .iter()
+                    .map(|o| match self.object_name(*o) {
+                        Some(name) => format!("{name} = {}", self.word(*o)),
+                        None => "the end of a thread".to_string(),
+                    })
+                    .collect();
+                let what =
+                    if seen.is_empty() { "for ever".to_string() } else { format!("on {}", seen.join(", ")) };
+                (format!("spins {what}"), Vec::new())
+            }
+            OpKind::Assume => ("stands at an assumption that does not hold".to_string(), Vec::new()),
+            _ => ("could go on".to_string(), Vec::new()),
+        }
+    }
+
+    /// Who holds a reader-writer lock for reading, from the record of all steps.
+    fn readers(&self, object: ObjectId) -> Vec<ThreadId> {
+        let mut held: Vec<(ThreadId, i64)> = Vec::new();
+        for l in self.log.iter().filter(|l| l.object == object) {
+            let by = match l.mode {
+                Mode::ReadTaken => 1,
+                Mode::ReadGiven => -1,
+                _ => continue,
+            };
+            match held.iter_mut().find(|h| h.0 == l.thread) {
+                Some(h) => h.1 += by,
+                None => held.push((l.thread, by)),
+            }
+        }
+        held.into_iter().filter(|h| h.1 > 0).map(|h| h.0).collect()
+    }
+
+    /// Threads, each waiting for the next, the last for the first.
+    fn cycle(&self) -> Vec<ThreadId> {
+        for start in self.live.iter() {
+            let mut path = vec![start];
+            if self.walk(start, &mut path) {
+                return path;
+            }
+        }
+        Vec::new()
+    }
+
+    fn walk(&self, start: ThreadId, path: &mut Vec<ThreadId>) -> bool {
+        let at = path[path.len() - 1];
+        for next in self.waits(at).1 {
+            if next == start {
+                return true;
+            }
+            if self.live.contains(next) && !path.contains(&next) {
+                path.push(next);
+                if self.walk(start, path) {
+                    return true;
+                }
+                path.pop();
+            }
+        }
+        false
+    }
+
+    /// All threads of the execution, in the order of their spawns.
+    pub(crate) fn thread_infos(&self) -> Vec<ThreadInfo> {
+        self.order
+            .iter()
+            .map(|t| {
+                let thread = &self.threads[t.index()];
+                let site = self.pending[t.index()].site;
+                let (state, location, waits_for) = if let Some(p) = &thread.panicked {
+                    ("panicked".to_string(), p.location.clone(), Vec::new())
+                } else if thread.ended {
+                    ("finished".to_string(), None, Vec::new())
+                } else if !self.live.contains(*t) {
+                    ("was about to be spawned".to_string(), None, Vec::new())
+                } else {
+                    let location = place_of(site).map(|p| p.to_string());
+                    if self.enabled.contains(*t) {
+                        (self.could(&self.pending[t.index()].op), location, Vec::new())
+                    } else {
+                        let (state, whom) = self.waits(*t);
+                        (state, location, whom.into_iter().map(|t| self.rank(t)).collect())
+                    }
+                };
+                let name = match (&thread.name, *t) {
+                    (Some(name), _) => name.clone(),
+                    (None, ThreadId::MAIN) => "main".to_string(),
+                    (None, _) => String::new(),
+                };
+                ThreadInfo { thread: self.rank(*t), name, state, location, waits_for }
+            })
+            .collect()
+    }
+
+    fn could(&self, op: &Op) -> String {
+        let name = self.object_name(op.object).map_or_else(String::new, |n| format!(" of {n}"));
+        format!("is at {}{name}", crate::record::operation(op.kind))
+    }
+}

@@ -1,0 +1,237 @@
+//! The loop of a check: executions until the search has no more, and full reports for what failed.
+
+use crate::record;
+use crate::session::{Once, Session};
+use explore::{Divergence, Failure, FailureKind, Progress, Replay, Schedule, simpler};
+use std::time::Duration;
+
+/// How threads are run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The most threads an execution may have over its whole life, the main one included; at most
+    /// [`explore::MAX_THREADS`].
+    pub max_threads: usize,
+    /// The most steps an execution may take.
+    pub max_steps: u64,
+    /// Bytes of stack for each thread, besides what operations need.
+    pub stack_size: usize,
+    /// A weak compare-exchange that would succeed may also fail, once in a row.
+    pub spurious_cas: bool,
+    /// Waiting on a condition variable and parking may end for no reason, once in a row.
+    pub spurious_wakeups: bool,
+    /// A thread that can only look again at what it has seen waits for a change; see the crate's module `spin`.
+    pub spin_loops: bool,
+    /// A test that takes no step for so long is taken to be stuck in something that is not controlled, and the process
+    /// ends with a report. `None` waits for ever.
+    pub watchdog: Option<Duration>,
+    /// An `Arc` that is never given back is a failure.
+    pub leaks: bool,
+    /// Go on after a failure and collect all that differ.
+    pub keep_going: bool,
+    /// Look for a schedule with fewer preemptions for each failure.
+    pub shrink: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            max_threads: explore::MAX_THREADS,
+            max_steps: 100_000,
+            stack_size: 256 * 1024,
+            spurious_cas: true,
+            spurious_wakeups: true,
+            spin_loops: true,
+            watchdog: Some(Duration::from_secs(10)),
+            leaks: true,
+            keep_going: false,
+            shrink: true,
+        }
+    }
+}
+
+/// The most failures that are collected.
+const MOST_FAILURES: usize = 100;
+
+/// Runs `test` under every schedule that the search wants and gives what failed, with full traces.
+///
+/// A failing schedule is run again, in a session of its own, to record it, and to look for a simpler one that fails alike.
+/// After each execution `progress` is called.
+pub fn check(
+    settings: &Settings,
+    search: &mut dyn Progress,
+    test: &dyn Fn(),
+    progress: &mut dyn FnMut(&dyn Progress),
+) -> Vec<Failure> {
+    let mut failures: Vec<Failure> = Vec::new();
+    let mut session = Session::new(settings);
+    loop {
+        let once = session.run_once(search, test, false);
+        if once.restart {
+            search.restart();
+            continue;
+        }
+        progress(search);
+        if let Some(divergence) = search.divergence() {
+            failures.push(nondeterminism(divergence, &once.schedule));
+            break;
+        }
+        if let Some(found) = once.failure {
+            let known = failures.iter().any(|f| same(f, &found));
+            if !known {
+                failures.push(full(settings, test, found, &once.schedule));
+            }
+            if !settings.keep_going || failures.len() >= MOST_FAILURES {
+                break;
+            }
+        }
+        if !once.again {
+            break;
+        }
+    }
+    failures
+}
+
+/// Runs `test` once, under a schedule that was recorded, and gives what failed, with its full trace.
+pub fn replay(settings: &Settings, schedule: &Schedule, test: &dyn Fn()) -> Vec<Failure> {
+    match recorded(settings, test, schedule) {
+        (_, Some(divergence)) => vec![nondeterminism(&divergence, schedule)],
+        (failure, None) => failure.into_iter().collect(),
+    }
+}
+
+/// Whether two failures are one to the user.
+fn same(a: &Failure, b: &Failure) -> bool {
+    a.kind == b.kind && a.location == b.location && a.message == b.message
+}
+
+/// Runs a failing schedule again and records it.
+fn full(settings: &Settings, test: &dyn Fn(), found: Failure, schedule: &Schedule) -> Failure {
+    let mut best = match recorded(settings, test, schedule) {
+        (Some(again), _) if same(&again, &found) => again,
+        (again, divergence) => return differs(found, again, divergence),
+    };
+    if settings.shrink && best.preemptions > 0 {
+        shrink(settings, test, &mut best, schedule);
+    }
+    best
+}
+
+/// One recorded run of a schedule, in a session of its own so that threads have the numbers of the schedule.
+fn recorded(
+    settings: &Settings,
+    test: &dyn Fn(),
+    schedule: &Schedule,
+) -> (Option<Failure>, Option<Divergence>) {
+    let mut replay = Replay::strict(schedule.clone());
+    let mut session = Session::new(settings);
+    let mut once = session.run_once(&mut replay, test, true);
+    if once.restart {
+        once = session.run_once(&mut replay, test, true);
+    }
+    let Once { failure, .. } = once;
+    (failure, explore::Explorer::divergence(&replay).cloned())
+}
+
+/// How many schedules are tried to find a failure with fewer preemptions.
+const MOST_TRIES: usize = 300;
+
+/// Looks for a schedule with fewer preemptions that fails alike. What is found is the start of the next round.
+fn shrink(settings: &Settings, test: &dyn Fn(), best: &mut Failure, schedule: &Schedule) {
+    let mut schedule = schedule.clone();
+    let mut tries = 0;
+    'rounds: while best.preemptions > 0 {
+        let preempted = best.trace.iter().filter(|s| s.preempts.is_some()).map(|s| s.step - 1);
+        let candidates: Vec<Schedule> =
+            preempted.filter_map(|i| without_preemption(&schedule, i)).chain(simpler(&schedule)).collect();
+        for candidate in candidates {
+            tries += 1;
+            if tries > MOST_TRIES {
+                return;
+            }
+            // Steps that cannot be taken any more are passed over.
+            let mut replay = Replay::loose(candidate);
+            let once = Session::new(settings).run_once(&mut replay, test, true);
+            if let Some(again) = once.failure.filter(|f| same(f, best) && f.preemptions < best.preemptions) {
+                schedule = once.schedule;
+                *best = again;
+                continue 'rounds;
+            }
+        }
+        return;
+    }
+}
+
+/// The schedule in which the thread that ran before step `i` goes on with its next block of steps before step `i`.
+fn without_preemption(schedule: &Schedule, i: usize) -> Option<Schedule> {
+    let threads = schedule.threads();
+    let before = *threads.get(i.checked_sub(1)?)?;
+    let start = (i..threads.len()).find(|j| threads[*j] == before)?;
+    let end = (start..threads.len()).find(|j| threads[*j] != before).unwrap_or(threads.len());
+    let mut out = threads[..i].to_vec();
+    out.extend_from_slice(&threads[start..end]);
+    out.extend_from_slice(&threads[i..start]);
+    out.extend_from_slice(&threads[end..]);
+    Some(Schedule::new(out, schedule.options().to_vec()))
+}
+
+/// The schedule of a failure led to something else.
+fn differs(found: Failure, again: Option<Failure>, divergence: Option<Divergence>) -> Failure {
+    let second = match (&again, &divergence) {
+        (_, Some(d)) => describe(d),
+        (Some(f), None) => format!("the second run ended with {}: {}", f.kind.name(), f.message),
+        (None, None) => "the second run ended without a failure".to_string(),
+    };
+    let message = format!(
+        "the test is not deterministic: its first run under this schedule ended with {}: {}; {second}",
+        found.kind.name(),
+        found.message
+    );
+    let shown = again.unwrap_or_else(|| found.clone());
+    Failure {
+        kind: FailureKind::Nondeterminism,
+        message,
+        location: found.location,
+        thread: found.thread,
+        replay: found.replay,
+        preemptions: shown.preemptions,
+        threads: shown.threads,
+        cycle: Vec::new(),
+        trace: shown.trace,
+        help: Some(HELP.to_string()),
+    }
+}
+
+const HELP: &str = "a checked test must do the same whenever its threads are scheduled the same way: no time, no random \
+                    numbers, no addresses, no state kept from one execution to the next; use `raddle::choose` for choices";
+
+fn nondeterminism(d: &Divergence, schedule: &Schedule) -> Failure {
+    let location = d.found.or(d.expected).and_then(|(_, site)| record::place_of(site)).map(|p| p.to_string());
+    Failure {
+        kind: FailureKind::Nondeterminism,
+        message: format!("the test is not deterministic: {}", describe(d)),
+        location,
+        thread: Some(d.thread),
+        replay: schedule.to_string(),
+        preemptions: 0,
+        threads: Vec::new(),
+        cycle: Vec::new(),
+        trace: Vec::new(),
+        help: Some(HELP.to_string()),
+    }
+}
+
+fn describe(d: &Divergence) -> String {
+    let say = |what: &Option<(explore::Op, explore::Site)>| match what {
+        Some((op, site)) => {
+            let place = record::place_of(*site).map_or_else(String::new, |p| format!(" at {p}"));
+            format!("`{}`{place}", record::operation(op.kind))
+        }
+        None => "nothing: it could not run".to_string(),
+    };
+    let (first, now) = (say(&d.expected), say(&d.found));
+    format!(
+        "at step {}, thread {} did {first} the first time, and now wants to do {now}",
+        d.step + 1,
+        d.thread
+    )
+}

@@ -1,0 +1,709 @@
+//! One execution: what every thread has announced, what can run, and what a step does.
+//!
+//! The functions here never suspend. [`crate::sync`] and [`crate::threads`] put them together with the suspensions.
+
+use crate::driver::Settings;
+use crate::objects::{self, Object};
+use crate::races::Races;
+use crate::record::{Logged, Recorded};
+use crate::spin;
+use crate::statics::Statics;
+use crate::threads::{Panicked, Thread};
+use crate::watchdog::Watched;
+use crate::{Class, Done, Place};
+use explore::{
+    Access, Decision, End, Executed, Explorer, Failure, FailureKind, MAX_THREADS, ObjectId, Op, OpKind,
+    Options, Pending, Site, ThreadId, ThreadSet, View, semantics,
+};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// What operations do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// They are steps.
+    Running,
+    /// Nothing: the execution is given up.
+    TearingDown,
+}
+
+/// A failure as it is noted while the program runs; the rest is added at the end.
+pub(crate) struct Noted {
+    pub(crate) kind: FailureKind,
+    pub(crate) message: String,
+    pub(crate) location: Option<String>,
+    pub(crate) thread: Option<ThreadId>,
+    pub(crate) help: Option<String>,
+}
+
+/// The state of the running execution. Its vectors are cleared, not freed, between executions.
+pub(crate) struct Execution {
+    pub(crate) settings: Settings,
+    pub(crate) explorer: *mut dyn Explorer,
+    pub(crate) watched: Arc<Watched>,
+    /// The number that handles cache.
+    pub(crate) epoch: u32,
+    pub(crate) phase: Phase,
+    /// The thread whose code runs.
+    pub(crate) current: ThreadId,
+    /// The thread that runs next, after the current fiber suspended itself; `None` when the execution is over.
+    pub(crate) next: Option<ThreadId>,
+    /// How it ended, once it has.
+    pub(crate) end: Option<End>,
+    pub(crate) pending: Vec<Pending>,
+    pub(crate) threads: Vec<Thread>,
+    pub(crate) live: ThreadSet,
+    pub(crate) enabled: ThreadSet,
+    pub(crate) yielded: ThreadSet,
+    /// Threads whose announced operation may block on its object's word.
+    blocking: ThreadSet,
+    /// Threads that stand at an `Await`.
+    awaiting: ThreadSet,
+    awaiters: u32,
+    last: Option<ThreadId>,
+    pub(crate) awaited: Vec<ObjectId>,
+    /// For each entry of `awaited`, the word that was seen.
+    awaited_words: Vec<u64>,
+    pub(crate) objects: Vec<Object>,
+    pub(crate) statics: Statics,
+    /// The threads of this execution in the order in which they were spawned.
+    pub(crate) order: Vec<ThreadId>,
+    /// The next number for a thread that no execution of the session has met.
+    pub(crate) next_thread_id: usize,
+    pub(crate) steps: u64,
+    pub(crate) total_steps: u64,
+    /// One short record a step.
+    pub(crate) log: Vec<Logged>,
+    /// The chosen options, and whether each is the number of a thread.
+    pub(crate) options: Vec<(u32, bool)>,
+    pub(crate) recording: bool,
+    pub(crate) recorded: Vec<Recorded>,
+    pub(crate) races: Races,
+    pub(crate) failure: Option<Noted>,
+    /// A fiber's code runs, not the loop that resumes fibers.
+    pub(crate) in_fiber: bool,
+    /// The search itself panicked, on the stack of a fiber.
+    pub(crate) search_panicked: bool,
+    /// Operations of the fiber that is being given up.
+    pub(crate) teardown_ops: u32,
+    /// Below this address the running fiber has too little stack for an operation.
+    pub(crate) stack_floor: usize,
+    /// The running thread has looks in its window; see [`crate::spin`].
+    pub(crate) looking: bool,
+    /// Where the operation that is about to run comes back to a state its thread was in before.
+    pub(crate) repeat: Option<spin::Repeat>,
+    waiters: Vec<u32>,
+    /// Threads that run on to their next operation before the search is asked: they were spawned, or the thread they join
+    /// has ended. Neither is a step.
+    running_on: Vec<ThreadId>,
+    /// The end of a thread is a step. It is only when the test asks whether a thread has ended: nobody else can tell an end
+    /// from the last step before it. Kept from one execution of a session to the next.
+    pub(crate) ends_are_steps: bool,
+    /// The test asked, and ends were no steps: the search must start again.
+    pub(crate) must_restart: bool,
+    /// Room for what an await has seen.
+    pub(crate) seen: Vec<(ObjectId, u64)>,
+}
+
+const fn bit(kind: OpKind) -> u64 {
+    1 << kind as u8
+}
+
+/// Kinds after which more is to be done than to store the word.
+const SPECIAL: u64 = bit(OpKind::Wait)
+    | bit(OpKind::Wake)
+    | bit(OpKind::NotifyOne)
+    | bit(OpKind::NotifyAll)
+    | bit(OpKind::Park)
+    | bit(OpKind::End)
+    | bit(OpKind::Yield)
+    | bit(OpKind::CompareExchangeWeak);
+
+/// Kinds that may have several outcomes.
+const CHOOSING: u64 = bit(OpKind::Choose) | bit(OpKind::NotifyOne) | bit(OpKind::CompareExchangeWeak);
+
+/// A pending operation that means nothing.
+const NOTHING: Pending = Pending { op: Op::local(OpKind::Yield), site: Site(0), awaited: (0, 0) };
+
+impl Execution {
+    pub(crate) fn new(settings: Settings, explorer: *mut dyn Explorer) -> Execution {
+        Execution {
+            settings,
+            explorer,
+            watched: Watched::new(None, std::ptr::null_mut()),
+            epoch: 0,
+            phase: Phase::Running,
+            current: ThreadId::MAIN,
+            next: None,
+            end: None,
+            pending: Vec::with_capacity(MAX_THREADS),
+            // Fibers run while they lie in this vector, so it must never move.
+            threads: Vec::with_capacity(MAX_THREADS),
+            live: ThreadSet::EMPTY,
+            enabled: ThreadSet::EMPTY,
+            yielded: ThreadSet::EMPTY,
+            blocking: ThreadSet::EMPTY,
+            awaiting: ThreadSet::EMPTY,
+            awaiters: 0,
+            last: None,
+            awaited: Vec::new(),
+            awaited_words: Vec::new(),
+            objects: Vec::new(),
+            statics: Statics::default(),
+            order: Vec::new(),
+            next_thread_id: 0,
+            steps: 0,
+            total_steps: 0,
+            log: Vec::new(),
+            options: Vec::new(),
+            recording: false,
+            recorded: Vec::new(),
+            races: Races::default(),
+            failure: None,
+            in_fiber: false,
+            search_panicked: false,
+            teardown_ops: 0,
+            stack_floor: 0,
+            looking: false,
+            repeat: None,
+            waiters: Vec::new(),
+            running_on: Vec::new(),
+            ends_are_steps: false,
+            must_restart: false,
+            seen: Vec::new(),
+        }
+    }
+
+    /// Makes everything ready for the next execution.
+    pub(crate) fn reset(&mut self, recording: bool) {
+        self.epoch = objects::next_epoch();
+        self.phase = Phase::Running;
+        self.next = None;
+        self.end = None;
+        self.live = ThreadSet::EMPTY;
+        self.enabled = ThreadSet::EMPTY;
+        self.yielded = ThreadSet::EMPTY;
+        self.blocking = ThreadSet::EMPTY;
+        self.awaiting = ThreadSet::EMPTY;
+        self.awaiters = 0;
+        self.last = None;
+        self.awaited.clear();
+        self.awaited_words.clear();
+        self.objects.clear();
+        self.order.clear();
+        self.steps = 0;
+        self.log.clear();
+        self.options.clear();
+        self.recording = recording;
+        self.recorded.clear();
+        self.races.reset();
+        self.failure = None;
+        self.running_on.clear();
+        self.must_restart = false;
+        self.looking = false;
+        self.repeat = None;
+    }
+
+    /// The number of the k-th child of a thread (of the main thread itself for `None`), the same in all executions of a
+    /// session. `None` when there are no numbers left.
+    pub(crate) fn intern(&mut self, parent: Option<ThreadId>) -> Option<ThreadId> {
+        let known = match parent {
+            None => (self.next_thread_id > 0).then_some(ThreadId::MAIN),
+            Some(p) => {
+                let p = &mut self.threads[p.index()];
+                p.spawned += 1;
+                p.children.get(p.spawned - 1).copied()
+            }
+        };
+        let id = match known {
+            Some(id) => id,
+            None => {
+                if self.next_thread_id >= MAX_THREADS {
+                    return None;
+                }
+                let id = ThreadId(self.next_thread_id as u16);
+                self.next_thread_id += 1;
+                self.threads.push(Thread::default());
+                self.pending.push(NOTHING);
+                if let Some(p) = parent {
+                    self.threads[p.index()].children.push(id);
+                }
+                id
+            }
+        };
+        (self.order.len() < self.settings.max_threads).then_some(id)
+    }
+
+    /// Enters a thread that will be spawned: its life and its token.
+    pub(crate) fn enter_thread(&mut self, id: ThreadId, life: u64) {
+        let rank = self.order.len() as u16;
+        self.order.push(id);
+        let life = self.enter(Class::Thread, life, None);
+        let token = self.enter(Class::Token, 0, None);
+        let thread = &mut self.threads[id.index()];
+        thread.reset();
+        (thread.life, thread.token, thread.rank) = (life, token, rank);
+    }
+
+    /// A thread that was spawned runs on to its first operation.
+    pub(crate) fn awaken(&mut self, id: ThreadId, parent: Option<ThreadId>, site: Site) {
+        let life = self.threads[id.index()].life;
+        self.live.insert(id);
+        self.pending[id.index()] = Pending { op: Op::new(OpKind::Start, life), site, awaited: (0, 0) };
+        self.running_on.push(id);
+        if let Some(parent) = parent {
+            self.ordered(parent, id);
+        }
+    }
+
+    /// Tells the search that the next step of `after` comes after what `before` has done.
+    fn ordered(&mut self, before: ThreadId, after: ThreadId) {
+        // SAFETY: as in `decide`.
+        unsafe { (*self.explorer).ordered(before, after) };
+    }
+
+    /// The thread that the running one joins has ended.
+    pub(crate) fn joined(&mut self, target: ThreadId, op: &Op, site: Site) {
+        let t = self.current;
+        self.note_quietly(op, site);
+        self.ordered(target, t);
+    }
+
+    /// The running thread waits for another one to end. It must suspend itself unless this says that it may go on at once.
+    pub(crate) fn announce_join(&mut self, op: Op, site: Site) -> bool {
+        let t = self.current;
+        self.pending[t.index()] = Pending { op, site, awaited: (0, 0) };
+        self.enabled.remove(t);
+        self.next = self.decide();
+        self.next == Some(t)
+    }
+
+    /// Keeps a record of something that is no step.
+    pub(crate) fn note_quietly(&mut self, op: &Op, site: Site) {
+        let before = self.word(op.object);
+        let applied = semantics::apply(op, before, self.current, 0);
+        self.objects[op.object.index()].word = applied.word;
+        self.log.push(Logged::new(self.current, op, before, &applied));
+        if self.recording && matches!(op.kind, OpKind::Spawn | OpKind::Join) {
+            self.record_quietly(op, before, &applied, site);
+        }
+    }
+
+    /// The running thread has ended: those that join it run on.
+    pub(crate) fn ended(&mut self) {
+        let t = self.current;
+        self.live.remove(t);
+        self.enabled.remove(t);
+        let thread = &mut self.threads[t.index()];
+        thread.ended = true;
+        let life = thread.life;
+        for u in self.live.iter() {
+            let op = &self.pending[u.index()].op;
+            if op.kind == OpKind::Join && op.object == life {
+                self.running_on.push(u);
+            }
+        }
+    }
+
+    /// Whether user code runs, not the search.
+    pub(crate) fn in_user_code(&self) -> bool {
+        self.watched.user.load(Ordering::Relaxed)
+    }
+
+    /// What runs from here on is the test's.
+    pub(crate) fn enter_user_code(&self) {
+        self.watched.user.store(true, Ordering::Relaxed);
+    }
+
+    /// What runs from here on is ours.
+    pub(crate) fn leave_user_code(&self) {
+        self.watched.user.store(false, Ordering::Relaxed);
+    }
+
+    /// How the search sees the threads.
+    pub(crate) fn view(&self) -> View<'_> {
+        View {
+            pending: &self.pending,
+            live: self.live,
+            enabled: self.enabled,
+            current: self.last,
+            yielded: self.yielded,
+            objects: self.objects.len() as u32,
+            awaited: &self.awaited,
+        }
+    }
+
+    /// The running thread announces its next operation. Says whether it may run at once; otherwise it must suspend
+    /// itself, and [`Execution::next`] says who runs instead.
+    #[inline]
+    pub(crate) fn announce(&mut self, op: Op, site: Site) -> bool {
+        let t = self.current;
+        self.pending[t.index()] = Pending { op, site, awaited: (0, 0) };
+        self.enabled.insert(t);
+        if op.may_block() {
+            self.announce_blocking(t, &op);
+        }
+        self.next = self.decide();
+        self.next == Some(t)
+    }
+
+    fn announce_blocking(&mut self, t: ThreadId, op: &Op) {
+        let word = self.word(op.object);
+        if !semantics::enabled(op, word, t) {
+            self.enabled.remove(t);
+        }
+        // Whether these can run depends on more than the word, and is kept up to date by those who change it.
+        if !matches!(op.kind, OpKind::Wake | OpKind::Await | OpKind::Assume) {
+            self.blocking.insert(t);
+            self.objects[op.object.index()].waiters += 1;
+        }
+    }
+
+    /// The running thread waits until one of the words it has seen differs.
+    pub(crate) fn announce_await(&mut self, seen: &[(ObjectId, u64)], site: Site) -> bool {
+        let t = self.current;
+        let start = self.awaited.len() as u32;
+        for (object, word) in seen {
+            self.awaited.push(*object);
+            self.awaited_words.push(*word);
+        }
+        let (first, word) = seen.first().copied().unwrap_or((ObjectId::NONE, 0));
+        let awaited = (start, seen.len() as u32);
+        self.pending[t.index()] = Pending { op: Op::new(OpKind::Await, first).with(word, 0), site, awaited };
+        self.awaiting.insert(t);
+        self.awaiters += 1;
+        self.enabled.remove(t);
+        self.next = self.decide();
+        self.next == Some(t)
+    }
+
+    #[inline]
+    pub(crate) fn word(&self, object: ObjectId) -> u64 {
+        self.objects.get(object.index()).map_or(0, |o| o.word)
+    }
+
+    /// Asks the search who goes next. `None`: the execution is over, and `end` says how.
+    #[inline]
+    pub(crate) fn decide(&mut self) -> Option<ThreadId> {
+        if self.running_on.is_empty() { self.ask_search() } else { Some(self.running_on.remove(0)) }
+    }
+
+    fn ask_search(&mut self) -> Option<ThreadId> {
+        if self.enabled.is_empty() && !self.let_time_pass() {
+            self.end = Some(self.natural_end());
+            return None;
+        }
+        if self.steps >= self.settings.max_steps {
+            self.took_too_long();
+            return None;
+        }
+        self.watched.user.store(false, Ordering::Relaxed);
+        // SAFETY: the explorer is borrowed by `run_once` for longer than the execution runs, and it is used only
+        // through this pointer meanwhile. It knows nothing of this execution, so it cannot come back to it.
+        let decision = unsafe { (*self.explorer).next_thread(&self.view()) };
+        self.watched.user.store(true, Ordering::Relaxed);
+        match decision {
+            Decision::Run(t) => {
+                assert!(self.enabled.contains(t), "the search chose thread {t}, which cannot run");
+                Some(t)
+            }
+            Decision::Stop => {
+                self.end = Some(End::Stopped);
+                None
+            }
+        }
+    }
+
+    fn natural_end(&self) -> End {
+        let assumed = self.live.iter().any(|t| self.pending[t.index()].op.kind == OpKind::Assume);
+        if assumed { End::Assumed } else { End::Complete }
+    }
+
+    /// Nobody can run: waits with a time limit end now. Says whether there are any.
+    #[cold]
+    fn let_time_pass(&mut self) -> bool {
+        let mut any = false;
+        for t in self.live.iter() {
+            let op = &mut self.pending[t.index()].op;
+            if matches!(op.kind, OpKind::Wake | OpKind::Park) && self.threads[t.index()].timed {
+                op.a |= Op::TIME_PASSES | Op::MAY_TIME_OUT;
+                self.enabled.insert(t);
+                any = true;
+            }
+        }
+        any
+    }
+
+    #[cold]
+    fn took_too_long(&mut self) {
+        let busiest =
+            self.order.iter().copied().max_by_key(|t| self.threads[t.index()].seq).unwrap_or(ThreadId::MAIN);
+        let message = format!(
+            "{} took {} steps without the execution ending, {} steps in all: it goes on for ever, or it needs more than \
+             Config::max_steps / RADDLE_MAX_STEPS allows",
+            self.thread_label(busiest),
+            self.threads[busiest.index()].seq,
+            self.steps
+        );
+        let place = crate::record::place_of(self.pending[busiest.index()].site);
+        self.note_failure(FailureKind::Limit, message, place, Some(busiest));
+        self.end = Some(End::Cut);
+    }
+
+    /// Remembers a failure unless there is one already.
+    pub(crate) fn note_failure(
+        &mut self,
+        kind: FailureKind,
+        message: String,
+        place: Option<Place>,
+        thread: Option<ThreadId>,
+    ) {
+        if self.failure.is_none() {
+            let location = place.map(|p| p.to_string());
+            self.failure = Some(Noted { kind, message, location, thread, help: None });
+        }
+    }
+
+    /// The outcome that the operation which is about to run will have, where it has several.
+    #[inline]
+    pub(crate) fn option(&mut self, op: &Op) -> u32 {
+        if CHOOSING >> op.kind as u8 & 1 == 0 { 0 } else { self.choose_option(op) }
+    }
+
+    /// Whether a weak compare-exchange of the running thread on this object may fail for no reason: not twice in a row. Once
+    /// it may not, it counts as a strong one, and the next one may again.
+    pub(crate) fn may_fail_spuriously(&mut self, object: ObjectId) -> bool {
+        let failed = &mut self.threads[self.current.index()].spurious;
+        let just_failed = failed.contains(&object);
+        failed.retain(|o| *o != object);
+        self.settings.spurious_cas && !just_failed
+    }
+
+    fn choose_option(&mut self, op: &Op) -> u32 {
+        match op.kind {
+            OpKind::Choose if op.a > 1 => self.ask(Asked::Below(op.a as u32)),
+            OpKind::NotifyOne => {
+                self.waiters.clear();
+                for u in self.live.iter() {
+                    let p = &self.pending[u.index()].op;
+                    if p.kind == OpKind::Wake && p.object == op.object && p.b == 0 {
+                        self.waiters.push(u.0 as u32);
+                    }
+                }
+                match self.waiters[..] {
+                    [] => 0,
+                    [only] => only,
+                    _ => self.ask(Asked::Waiters),
+                }
+            }
+            OpKind::CompareExchangeWeak if self.word(op.object) == op.a => self.ask(Asked::Below(2)),
+            _ => 0,
+        }
+    }
+
+    fn ask(&mut self, asked: Asked) -> u32 {
+        let options = match asked {
+            Asked::Below(n) => Options::Below(n),
+            Asked::Waiters => Options::Of(&self.waiters),
+        };
+        self.watched.user.store(false, Ordering::Relaxed);
+        // SAFETY: as in `decide`.
+        let option = unsafe { (*self.explorer).next_option(options) };
+        self.watched.user.store(true, Ordering::Relaxed);
+        self.options.push((option, matches!(asked, Asked::Waiters)));
+        option
+    }
+
+    /// Runs the announced operation of the current thread, whose turn it is.
+    #[inline]
+    pub(crate) fn finish(&mut self, op: Op, option: u32) -> Done {
+        let t = self.current;
+        let ti = t.index();
+        let before = self.word(op.object);
+        let applied = semantics::apply(&op, before, t, option);
+        let Pending { site, awaited, .. } = self.pending[ti];
+        if self.recording {
+            self.record(&op, option, before, &applied, site);
+        }
+        if op.may_block() {
+            self.unblock(t, &op);
+        }
+        self.last = Some(t);
+        self.yielded.remove(t);
+        self.steps += 1;
+        self.total_steps += 1;
+        self.watched.steps.store(self.total_steps, Ordering::Relaxed);
+        self.threads[ti].seq += 1;
+        self.log.push(Logged::new(t, &op, before, &applied));
+        if applied.word != before {
+            let object = &mut self.objects[op.object.index()];
+            object.word = applied.word;
+            if object.waiters > 0 {
+                self.recheck(op.object);
+            }
+            if self.awaiters > 0 {
+                self.recheck_awaiting();
+            }
+        }
+        if SPECIAL >> op.kind as u8 & 1 == 1 {
+            self.after(t, &op, option, applied.ok);
+        }
+        spin::after_step(self, &op, site, before, &applied, option);
+        self.watched.user.store(false, Ordering::Relaxed);
+        // SAFETY: as in `decide`.
+        unsafe {
+            (*self.explorer).executed(Executed {
+                thread: t,
+                op,
+                access: applied.access,
+                before,
+                value: applied.value,
+                ok: applied.ok,
+                site,
+                awaited: &self.awaited[awaited.0 as usize..(awaited.0 + awaited.1) as usize],
+            });
+        }
+        self.watched.user.store(true, Ordering::Relaxed);
+        Done { value: applied.value, ok: applied.ok }
+    }
+
+    fn unblock(&mut self, t: ThreadId, op: &Op) {
+        if self.blocking.remove(t) {
+            self.objects[op.object.index()].waiters -= 1;
+        }
+        if self.awaiting.remove(t) {
+            self.awaiters -= 1;
+        }
+    }
+
+    /// The word of an object changed: which of the threads that wait for it can run?
+    fn recheck(&mut self, object: ObjectId) {
+        let word = self.word(object);
+        for u in self.blocking.iter() {
+            let op = &self.pending[u.index()].op;
+            if op.object == object {
+                if semantics::enabled(op, word, u) {
+                    self.enabled.insert(u);
+                } else {
+                    self.enabled.remove(u);
+                }
+            }
+        }
+    }
+
+    fn recheck_awaiting(&mut self) {
+        for u in self.awaiting.iter() {
+            let (from, n) = self.pending[u.index()].awaited;
+            let differs = (from as usize..(from + n) as usize)
+                .any(|i| self.objects[self.awaited[i].index()].word != self.awaited_words[i]);
+            if differs {
+                self.enabled.insert(u);
+            } else {
+                self.enabled.remove(u);
+            }
+        }
+    }
+
+    /// What some kinds of steps do besides changing their object's word.
+    #[inline(never)]
+    fn after(&mut self, t: ThreadId, op: &Op, option: u32, ok: bool) {
+        let ti = t.index();
+        match op.kind {
+            OpKind::Yield => {
+                self.yielded.insert(t);
+            }
+            OpKind::Wait => {
+                let word = semantics::apply_other(op, self.word(op.other));
+                self.objects[op.other.index()].word = word;
+                if self.objects[op.other.index()].waiters > 0 {
+                    self.recheck(op.other);
+                }
+                if self.awaiters > 0 {
+                    self.recheck_awaiting();
+                }
+            }
+            OpKind::Wake => {
+                let exhausted = &mut self.threads[ti].exhausted;
+                exhausted.retain(|c| *c != op.object);
+                if !ok {
+                    exhausted.push(op.object);
+                }
+            }
+            OpKind::Park => self.threads[ti].park_exhausted = !ok,
+            OpKind::NotifyOne | OpKind::NotifyAll if ok => {
+                let cause = Access::cause(t, self.threads[ti].seq);
+                for u in self.live.iter() {
+                    let p = &mut self.pending[u.index()].op;
+                    let meant = op.kind == OpKind::NotifyAll || u.0 as u32 == option;
+                    if meant && p.kind == OpKind::Wake && p.object == op.object && p.b == 0 {
+                        p.b = cause;
+                        self.enabled.insert(u);
+                    }
+                }
+            }
+            OpKind::End => self.ended(),
+            OpKind::CompareExchangeWeak => {
+                let spurious = &mut self.threads[ti].spurious;
+                if option == 1 {
+                    spurious.push(op.object);
+                } else if !spurious.is_empty() {
+                    spurious.retain(|o| *o != op.object);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The first panic that nobody took by joining its thread, or that of the main thread.
+    pub(crate) fn unseen_panic(&self) -> Option<(ThreadId, &Panicked)> {
+        self.order
+            .iter()
+            .filter_map(|t| self.threads[t.index()].panicked.as_ref().map(|p| (*t, p)))
+            .filter(|(_, p)| !p.seen)
+            .min_by_key(|(_, p)| p.at)
+    }
+
+    /// `thread 2 (name)`, with the number that a replay will give it.
+    pub(crate) fn thread_label(&self, t: ThreadId) -> String {
+        match self.threads.get(t.index()) {
+            Some(thread) => match (thread.name.as_deref(), t) {
+                (Some(name), _) => format!("thread {} ({name})", thread.rank),
+                (None, ThreadId::MAIN) => "thread 0 (main)".to_string(),
+                (None, _) => format!("thread {}", thread.rank),
+            },
+            None => format!("thread {t}"),
+        }
+    }
+
+    /// The number of a thread in the order of spawns of this execution, by which tokens and reports name it: a fresh
+    /// session that runs the same schedule gives the same numbers.
+    pub(crate) fn rank(&self, t: ThreadId) -> ThreadId {
+        ThreadId(self.threads[t.index()].rank)
+    }
+
+    /// Whatever is left to say once the threads, the trace and the token are known.
+    pub(crate) fn full_failure(&self, noted: Noted) -> Failure {
+        Failure {
+            kind: noted.kind,
+            message: noted.message,
+            location: noted.location,
+            thread: noted.thread.map(|t| self.rank(t)),
+            replay: self.schedule().to_string(),
+            preemptions: self.recorded.iter().filter(|r| r.preempts.is_some()).count(),
+            threads: self.thread_infos(),
+            cycle: Vec::new(),
+            trace: self.trace(),
+            help: noted.help,
+        }
+    }
+
+    /// Whether `t` goes on while it could have let the thread before it go on.
+    pub(crate) fn preempted_by(&self, t: ThreadId) -> Option<ThreadId> {
+        self.last.filter(|l| *l != t && self.enabled.contains(*l) && !self.yielded.contains(*l))
+    }
+}
+
+enum Asked {
+    Below(u32),
+    Waiters,
+}

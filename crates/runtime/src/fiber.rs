@@ -1,0 +1,92 @@
+//! Fibers and their pooled stacks.
+
+use crate::emergency;
+use corosensei::stack::{DefaultStack, Stack};
+use corosensei::{Coroutine, Yielder};
+use std::cell::Cell;
+
+/// What a suspended fiber is told when it runs again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resume {
+    /// Go on.
+    Go,
+    /// Unwind: the execution is given up.
+    Unwind,
+}
+
+/// How a fiber ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Its body returned or was unwound.
+    Done,
+    /// It ran out of stack.
+    StackOverflow,
+}
+
+pub(crate) type Fiber = Coroutine<Resume, (), Exit, DefaultStack>;
+pub(crate) type FiberYielder = Yielder<Resume, ()>;
+
+/// The payload with which a fiber is unwound.
+pub(crate) struct Abandoned;
+
+/// Stack that an operation may use for the search, on top of what the test asked for.
+const RESERVE: usize = 64 * 1024;
+/// An operation that finds less than this reports that there is no more stack.
+const RED_ZONE: usize = 48 * 1024;
+/// How many stacks an OS thread keeps between checks.
+const KEPT: usize = 512;
+
+thread_local! {
+    static POOL: Cell<Vec<DefaultStack>> = const { Cell::new(Vec::new()) };
+}
+
+/// The stacks of a session, taken from the OS thread's pool and given back.
+pub(crate) struct Stacks {
+    free: Vec<DefaultStack>,
+}
+
+impl Stacks {
+    pub(crate) fn take() -> Stacks {
+        Stacks { free: POOL.with(|p| p.take()) }
+    }
+
+    /// A stack with room for at least `size` bytes besides our own.
+    pub(crate) fn get(&mut self, size: usize) -> DefaultStack {
+        let wanted = size + RESERVE;
+        match self.free.iter().rposition(|s| usable(s) >= wanted) {
+            Some(i) => self.free.swap_remove(i),
+            None => DefaultStack::new(wanted).unwrap_or_else(|e| {
+                emergency::die(&format!("there is no memory for one more stack of {size} bytes: {e}"))
+            }),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn put(&mut self, stack: DefaultStack) {
+        if self.free.len() < KEPT {
+            self.free.push(stack);
+        }
+    }
+}
+
+impl Drop for Stacks {
+    fn drop(&mut self) {
+        let mine = std::mem::take(&mut self.free);
+        let _ = POOL.try_with(|p| p.set(mine));
+    }
+}
+
+fn page_size() -> usize {
+    static PAGE: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    // SAFETY: `sysconf` has no preconditions.
+    *PAGE.get_or_init(|| unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize)
+}
+
+fn usable(stack: &DefaultStack) -> usize {
+    stack.base().get() - stack.limit().get() - page_size()
+}
+
+/// The address below which an operation on this stack must not start.
+pub(crate) fn floor(stack: &DefaultStack) -> usize {
+    stack.limit().get() + page_size() + RED_ZONE
+}

@@ -1,0 +1,130 @@
+//! The object table of an execution, and the handle by which a type finds its entry.
+
+use crate::execution::Execution;
+use crate::{Class, Place, statics};
+use explore::ObjectId;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// The identity of a shared object: lives inside each of our types, costs one word, and is made in a `const`.
+///
+/// It caches which entry of the running execution's object table belongs to the object. An object that is met for the
+/// first time in an execution is entered with its initial state, so statics start afresh in each execution.
+pub struct Handle {
+    /// The number of the execution in the upper half, the index in its table in the lower.
+    cached: AtomicU64,
+}
+
+impl Handle {
+    /// The handle of an object that no execution has met.
+    pub const fn new() -> Handle {
+        Handle { cached: AtomicU64::new(0) }
+    }
+
+    /// The address, which identifies a handle in a static.
+    pub(crate) fn address(&self) -> usize {
+        std::ptr::from_ref(self) as usize
+    }
+
+    pub(crate) fn forget(&mut self) {
+        *self.cached.get_mut() = 0;
+    }
+}
+
+impl Default for Handle {
+    fn default() -> Self {
+        Handle::new()
+    }
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Handle")
+    }
+}
+
+/// One shared object.
+pub(crate) struct Object {
+    /// Its state, as [`explore::semantics`] lays it out.
+    pub(crate) word: u64,
+    /// Where it was first used.
+    pub(crate) place: Option<Place>,
+    /// How many threads have announced an operation on it that may block.
+    pub(crate) waiters: u16,
+    pub(crate) class: Class,
+    /// It lies in a static.
+    pub(crate) is_static: bool,
+    /// Its count must be 0 at the end.
+    pub(crate) counted: bool,
+    /// Its index among the cells, plus one.
+    pub(crate) cell: u32,
+}
+
+/// A number for an execution that no other execution of the process has.
+pub(crate) fn next_epoch() -> u32 {
+    static EPOCH: AtomicU32 = AtomicU32::new(1);
+    loop {
+        // After four thousand million executions numbers come again; a handle that was last used that long ago and
+        // has not been touched since would have to meet exactly its own old number.
+        let epoch = EPOCH.fetch_add(1, Ordering::Relaxed);
+        if epoch != 0 {
+            return epoch;
+        }
+    }
+}
+
+impl Execution {
+    /// The entry of a handle; a handle that this execution has not met is entered.
+    #[inline]
+    pub(crate) fn resolve(&mut self, handle: &Handle, class: Class, initial: u64, place: Place) -> ObjectId {
+        match self.known(handle) {
+            Some(id) => id,
+            None => self.meet(handle, class, initial, place),
+        }
+    }
+
+    /// The entry of a handle if its cached word belongs to this execution.
+    #[inline]
+    pub(crate) fn known(&self, handle: &Handle) -> Option<ObjectId> {
+        let cached = handle.cached.load(Ordering::Relaxed);
+        ((cached >> 32) as u32 == self.epoch).then_some(ObjectId(cached as u32))
+    }
+
+    /// The slow path: tests on other OS threads may have overwritten the cached word of a static, so statics are also
+    /// found by their address.
+    #[cold]
+    fn meet(&mut self, handle: &Handle, class: Class, initial: u64, place: Place) -> ObjectId {
+        let address = handle.address();
+        let is_static = statics::contains(address);
+        let found = if is_static { self.statics.find(address) } else { None };
+        let id = found.unwrap_or_else(|| {
+            let id = self.enter(class, initial, Some(place));
+            self.objects[id.index()].is_static = is_static;
+            if is_static {
+                self.statics.note(address, id);
+            }
+            id
+        });
+        handle.cached.store((self.epoch as u64) << 32 | id.0 as u64, Ordering::Relaxed);
+        id
+    }
+
+    /// A new entry in the table.
+    pub(crate) fn enter(&mut self, class: Class, word: u64, place: Option<Place>) -> ObjectId {
+        let id = ObjectId(self.objects.len() as u32);
+        self.objects.push(Object {
+            word,
+            place,
+            waiters: 0,
+            class,
+            is_static: false,
+            counted: false,
+            cell: 0,
+        });
+        id
+    }
+
+    /// Finds the entry of a handle without entering it.
+    pub(crate) fn find(&self, handle: &Handle) -> Option<ObjectId> {
+        self.known(handle).or_else(|| self.statics.find(handle.address()))
+    }
+}

@@ -1,0 +1,152 @@
+//! Panics of controlled threads: caught with message and place, and printed by nobody.
+
+use crate::context;
+use crate::emergency;
+use crate::execution::{Execution, Noted};
+use crate::fiber::Abandoned;
+use crate::threads::Panicked;
+use explore::{FailureKind, ThreadId};
+use std::any::Any;
+use std::panic::PanicHookInfo;
+use std::sync::Once;
+
+/// Installs the hook, once a process. Panics outside controlled threads go to the hook that was there before.
+pub(crate) fn install() {
+    static INSTALL: Once = Once::new();
+    INSTALL.call_once(|| {
+        let previous = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !note(info) {
+                previous(info);
+            }
+        }));
+    });
+}
+
+/// What a panic says.
+fn text(payload: &(dyn Any + Send)) -> String {
+    payload
+        .downcast_ref::<&str>()
+        .map(|s| s.to_string())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic whose payload is not a text".to_string())
+}
+
+/// Messages of panics after which the process is aborted.
+const FATAL: [&str; 2] = ["panic in a destructor during cleanup", "panic in a function that cannot unwind"];
+
+/// Notes a panic of a controlled thread. `false`: it is none.
+fn note(info: &PanicHookInfo<'_>) -> bool {
+    let ex = context::current_if_any();
+    if ex.is_null() {
+        return false;
+    }
+    // SAFETY: a current execution is valid; the hook runs in the middle of the code that panics, which is either user
+    // code, where no reference into the execution is alive, or the search, whose call is under way with one: then only
+    // the two flags are touched.
+    unsafe {
+        if !(*ex).in_fiber {
+            return false;
+        }
+        if !(*ex).in_user_code() {
+            (*ex).search_panicked = true;
+            return false;
+        }
+        let ex = &mut *ex;
+        let message = text(info.payload());
+        let location = info.location().map(|l| l.to_string());
+        if FATAL.contains(&message.as_str()) {
+            last_words(ex, &message);
+            return true;
+        }
+        let thread = &mut ex.threads[ex.current.index()];
+        thread.panicking = true;
+        thread.noted = Some((message, location));
+        true
+    }
+}
+
+/// The process aborts: a destructor panicked while a panic, or the end of an abandoned execution, unwound its thread.
+fn last_words(ex: &Execution, why: &str) {
+    let thread = &ex.threads[ex.current.index()];
+    let cause = match &thread.noted {
+        Some((message, Some(at))) => format!("`{message}` at {at}"),
+        Some((message, None)) => format!("`{message}`"),
+        None => "a panic".to_string(),
+    };
+    let when = match ex.phase {
+        crate::execution::Phase::Running => "",
+        crate::execution::Phase::TearingDown => {
+            " (the execution was being given up, so operations did nothing; guard the destructor with \
+             `std::thread::panicking()`)"
+        }
+    };
+    let what = format!("the process aborts: {why}; the last panic was {cause}{when}");
+    emergency::write(&emergency::report(ex, FailureKind::Abort, &what));
+}
+
+/// Whether the running thread unwinds from a panic. The hook says when that begins; it has ended for sure when nobody on
+/// this OS thread panics.
+pub(crate) fn still_panicking(ex: &mut Execution) -> bool {
+    let thread = &mut ex.threads[ex.current.index()];
+    thread.panicking = thread.panicking && std::thread::panicking();
+    thread.panicking
+}
+
+/// A panic came out of a thread.
+///
+/// # Safety
+///
+/// `ex` is the current execution, and the caller holds no reference into it.
+pub(crate) unsafe fn note_end(ex: *mut Execution, t: ThreadId, payload: Box<dyn Any + Send>) {
+    if payload.is::<Abandoned>() {
+        return;
+    }
+    // SAFETY: by the contract; the payload, whose destructor may be any code, is dropped with the thread's entry not
+    // borrowed.
+    let old = unsafe {
+        let at = (*ex).log.len() as u64;
+        let thread = &mut (&mut (*ex).threads)[t.index()];
+        let (message, location) = match thread.noted.take() {
+            Some((message, location)) if message == text(&*payload) || location.is_some() => {
+                (message, location)
+            }
+            _ => (text(&*payload), None),
+        };
+        if thread.panicked.is_none() {
+            thread.panicked = Some(Panicked { message, location, at, seen: false });
+        }
+        thread.payload.replace(payload)
+    };
+    drop(old);
+}
+
+/// Messages of panics that only pass on that another thread has panicked.
+const PASSED_ON: [&str; 2] = ["on an `Err` value: Any", "a scoped thread panicked"];
+
+/// The failure that panics amount to, if any.
+pub(crate) fn failure(ex: &Execution) -> Option<Noted> {
+    let (thread, shown) = ex.unseen_panic()?;
+    let first = ex
+        .order
+        .iter()
+        .filter_map(|t| ex.threads[t.index()].panicked.as_ref().map(|p| (*t, p)))
+        .min_by_key(|(_, p)| p.at)
+        .filter(|(_, p)| {
+            p.seen && (shown.location.is_none() || PASSED_ON.iter().any(|m| shown.message.contains(m)))
+        });
+    let (origin, panicked) = first.unwrap_or((thread, shown));
+    let kind =
+        if panicked.message.starts_with("assertion") { FailureKind::Assertion } else { FailureKind::Panic };
+    let help = first.map(|_| {
+        let at = shown.location.as_ref().map_or_else(String::new, |l| format!(" at {l}"));
+        format!("{} passed the panic on{at}", ex.thread_label(thread))
+    });
+    Some(Noted {
+        kind,
+        message: panicked.message.clone(),
+        location: panicked.location.clone(),
+        thread: Some(origin),
+        help,
+    })
+}

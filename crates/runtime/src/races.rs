@@ -1,0 +1,315 @@
+//! Data races on cells: accesses that nothing orders.
+//!
+//! Order is that of C11: program order, plus *synchronises-with*. A load with acquire order synchronises with the store it
+//! reads from if that has release order, also through a release sequence of read-modify-writes, also through fences;
+//! relaxed accesses do not synchronise. Unlock and lock, notify and wake, send and receive, barrier, unpark and park, spawn
+//! and start, end and join, and the last drop of a counted reference synchronise.
+//!
+//! This is *not* the dependence of the search, by which any two accesses of an atomic are ordered. A schedule in which two
+//! accesses of a cell come one after the other, ordered by a relaxed atomic only, is a race; the search need not run
+//! them side by side.
+//!
+//! The clocks are computed only in executions that touch a cell, from the short record of every step, up to the step at
+//! which the cell is touched.
+
+use crate::context;
+use crate::execution::{Execution, Phase};
+use crate::objects::Handle;
+use crate::record::Logged;
+use crate::{Class, Place, spin, sync};
+use explore::{FailureKind, MemoryOrder, Mode, ObjectId, OpKind, ThreadId};
+
+/// A vector clock: how many steps of each thread are known.
+type Clock = Vec<u32>;
+
+fn join(into: &mut Clock, from: &Clock) {
+    if into.len() < from.len() {
+        into.resize(from.len(), 0);
+    }
+    into.iter_mut().zip(from).for_each(|(a, b)| *a = (*a).max(*b));
+}
+
+fn assign(into: &mut Clock, from: &Clock) {
+    into.clear();
+    into.extend_from_slice(from);
+}
+
+fn get(clock: &Clock, t: ThreadId) -> u32 {
+    clock.get(t.index()).copied().unwrap_or(0)
+}
+
+/// The clocks of one thread.
+#[derive(Default)]
+struct OfThread {
+    now: Clock,
+    /// As of its last release fence.
+    released: Clock,
+    /// What an acquire fence would learn: the release clocks of what relaxed loads have read.
+    readable: Clock,
+}
+
+/// The clocks of one object: what its last release published, and a second one whose meaning depends on the object (what
+/// readers of a lock, the end of a thread, odd generations of a barrier, the receiver published).
+#[derive(Default)]
+struct OfObject {
+    first: Clock,
+    second: Clock,
+    /// For a channel: of each message, what its sender and its receiver published.
+    messages: Vec<(Clock, Clock)>,
+}
+
+/// One access of a cell.
+#[derive(Clone, Copy)]
+struct Touch {
+    thread: ThreadId,
+    /// How many steps its thread had taken.
+    at: u32,
+    place: Place,
+}
+
+#[derive(Default)]
+struct Cell {
+    write: Option<Touch>,
+    reads: Vec<Touch>,
+}
+
+/// The order of the execution, as far as it has been computed, and the cells.
+#[derive(Default)]
+pub(crate) struct Races {
+    /// How many records have been looked at.
+    done: usize,
+    threads: Vec<OfThread>,
+    objects: Vec<OfObject>,
+    cells: Vec<Cell>,
+    used_cells: usize,
+}
+
+impl Races {
+    /// Forgets everything but the memory.
+    pub(crate) fn reset(&mut self) {
+        if self.used_cells == 0 {
+            return;
+        }
+        self.done = 0;
+        for t in &mut self.threads {
+            t.now.clear();
+            t.released.clear();
+            t.readable.clear();
+        }
+        for o in &mut self.objects {
+            o.first.clear();
+            o.second.clear();
+            o.messages.clear();
+        }
+        for c in &mut self.cells[..self.used_cells] {
+            c.write = None;
+            c.reads.clear();
+        }
+        self.used_cells = 0;
+    }
+
+    fn new_cell(&mut self) -> usize {
+        if self.used_cells == self.cells.len() {
+            self.cells.push(Cell::default());
+        }
+        self.used_cells += 1;
+        self.used_cells - 1
+    }
+
+    /// Takes the steps in that have run since the last call.
+    fn advance(&mut self, log: &[Logged], threads: usize, objects: usize) {
+        if self.threads.len() < threads {
+            self.threads.resize_with(threads, OfThread::default);
+        }
+        if self.objects.len() < objects {
+            self.objects.resize_with(objects, OfObject::default);
+        }
+        for l in &log[self.done..] {
+            self.take(l);
+        }
+        self.done = log.len();
+    }
+
+    fn take(&mut self, l: &Logged) {
+        use OpKind::*;
+        let t = l.thread;
+        let thread = &mut self.threads[t.index()];
+        if thread.now.len() <= t.index() {
+            thread.now.resize(t.index() + 1, 0);
+        }
+        thread.now[t.index()] += 1;
+        let acquires = matches!(l.order, MemoryOrder::Acquire | MemoryOrder::AcqRel | MemoryOrder::SeqCst);
+        let releases = matches!(l.order, MemoryOrder::Release | MemoryOrder::AcqRel | MemoryOrder::SeqCst);
+        if l.kind == Fence {
+            if acquires {
+                join(&mut thread.now, &thread.readable);
+            }
+            if releases {
+                assign(&mut thread.released, &thread.now);
+            }
+            return;
+        }
+        if l.kind == Wait {
+            assign(&mut self.objects[l.other.index()].first, &thread.now);
+        }
+        if !l.object.is_some() {
+            return;
+        }
+        let object = &mut self.objects[l.object.index()];
+        match l.kind {
+            Load | CompareExchange | CompareExchangeWeak | Rmw | Store => {
+                let reads = l.kind != Store;
+                let writes = l.mode == Mode::Write;
+                if reads {
+                    let learns = if acquires { &mut thread.now } else { &mut thread.readable };
+                    join(learns, &object.first);
+                }
+                if writes {
+                    let published = if releases { &thread.now } else { &thread.released };
+                    if reads {
+                        // A read-modify-write goes on with the release sequence of what it read.
+                        join(&mut object.first, published);
+                    } else {
+                        assign(&mut object.first, published);
+                    }
+                }
+            }
+            Lock | TryLock | ReadLock | TryReadLock if l.ok => join(&mut thread.now, &object.first),
+            WriteLock | TryWriteLock if l.ok => {
+                join(&mut thread.now, &object.first);
+                join(&mut thread.now, &object.second);
+            }
+            Unlock | WriteUnlock => assign(&mut object.first, &thread.now),
+            ReadUnlock => join(&mut object.second, &thread.now),
+            NotifyOne | NotifyAll | Unpark => join(&mut object.first, &thread.now),
+            Wake | Park if l.ok => join(&mut thread.now, &object.first),
+            Send | TrySend | SendDone | RecvReady | Recv | TryRecv | AddSender | DropSender
+            | DropReceiver => {
+                channel(l, &mut thread.now, object);
+            }
+            Arrive => {
+                let (arrived, generation) = (l.aux & 0xffff_ffff, l.aux >> 32);
+                let clock = if generation & 1 == 0 { &mut object.first } else { &mut object.second };
+                if arrived == 0 {
+                    clock.clear();
+                }
+                join(clock, &thread.now);
+                if l.ok {
+                    join(&mut thread.now, clock);
+                }
+            }
+            Pass => {
+                let clock = if l.aux & 1 == 0 { &object.first } else { &object.second };
+                join(&mut thread.now, clock);
+            }
+            Spawn => assign(&mut object.first, &thread.now),
+            Start => join(&mut thread.now, &object.first),
+            End => assign(&mut object.second, &thread.now),
+            Join => join(&mut thread.now, &object.second),
+            IsFinished if l.aux == 1 => join(&mut thread.now, &object.second),
+            CountDown => {
+                join(&mut object.first, &thread.now);
+                if l.aux == 0 {
+                    join(&mut thread.now, &object.first);
+                }
+            }
+            CountRead if acquires => join(&mut thread.now, &object.first),
+            _ => {}
+        }
+    }
+}
+
+fn channel(l: &Logged, now: &mut Clock, object: &mut OfObject) {
+    let message = (l.aux & 0xffff_ffff) as usize;
+    let mut slot = |i: usize| {
+        if object.messages.len() <= i {
+            object.messages.resize_with(i + 1, Default::default);
+        }
+        i
+    };
+    match (l.kind, l.mode) {
+        (OpKind::Send | OpKind::TrySend, Mode::Sent) => {
+            let i = slot(message);
+            if let Some(room) = (l.aux >> 32).checked_sub(1) {
+                let room = slot(room as usize);
+                join(now, &object.messages[room].1);
+            }
+            assign(&mut object.messages[i].0, now);
+        }
+        (OpKind::TrySend, Mode::Write) => {
+            let i = slot(message);
+            join(now, &object.second);
+            assign(&mut object.messages[i].0, now);
+        }
+        (_, Mode::Received) => {
+            let i = slot(message);
+            join(now, &object.messages[i].0);
+            assign(&mut object.messages[i].1, now);
+        }
+        (_, Mode::Delivered) => {
+            let i = slot(message);
+            join(now, &object.messages[i].1);
+        }
+        (OpKind::DropSender, _) => join(&mut object.first, now),
+        (_, Mode::FoundClosed) => join(now, &object.first),
+        (OpKind::DropReceiver | OpKind::RecvReady, _) => join(&mut object.second, now),
+        (_, Mode::SendRefused) => join(now, &object.second),
+        _ => {}
+    }
+}
+
+/// Notes an access to a cell and reports a data race if another access is not ordered with it. Not a step.
+pub fn cell_access(object: &Handle, write: bool, place: Place) {
+    let ex = context::required("a cell", place);
+    // SAFETY: a current execution is valid; the borrow ends before `fail`, which suspends.
+    let race = unsafe {
+        if (*ex).phase != Phase::Running {
+            return;
+        }
+        let ex = &mut *ex;
+        let id = ex.resolve(object, Class::Cell, 0, place);
+        if write && ex.looking {
+            spin::changed(ex);
+        }
+        check(ex, id, write, place)
+    };
+    if let Some(message) = race {
+        sync::fail(FailureKind::DataRace, message, place);
+    }
+}
+
+fn check(ex: &mut Execution, id: ObjectId, write: bool, place: Place) -> Option<String> {
+    let thread = ex.current;
+    if ex.objects[id.index()].cell == 0 {
+        ex.objects[id.index()].cell = ex.races.new_cell() as u32 + 1;
+    }
+    let index = ex.objects[id.index()].cell as usize - 1;
+    ex.races.advance(&ex.log, ex.threads.len(), ex.objects.len());
+    let now = &ex.races.threads[thread.index()].now;
+    let touch = Touch { thread, at: get(now, thread), place };
+    // An access is published by a later step of its thread, so it is known to those who know more steps than it had.
+    let unordered = |other: &Touch| other.thread != thread && get(now, other.thread) <= other.at;
+    let cell = &mut ex.races.cells[index];
+    let found = cell.write.filter(unordered).map(|w| (w, true));
+    let found =
+        found.or_else(|| cell.reads.iter().copied().find(|r| write && unordered(r)).map(|r| (r, false)));
+    if write {
+        cell.write = Some(touch);
+        cell.reads.clear();
+    } else {
+        cell.reads.retain(|r| r.thread != thread);
+        cell.reads.push(touch);
+    }
+    found.map(|(other, wrote)| {
+        let kind = |w| if w { "write" } else { "read" };
+        let name = ex.object_name(id).unwrap_or_default();
+        format!(
+            "data race on {name}: {} by {} at {place}, and {} by {} at {}, with nothing that orders them",
+            kind(write),
+            ex.thread_label(thread),
+            kind(wrote),
+            ex.thread_label(other.thread),
+            other.place
+        )
+    })
+}

@@ -1,0 +1,275 @@
+//! What is kept of an execution: a short record of every step, always; and, for a failure that is shown, all of it.
+
+use crate::execution::Execution;
+use crate::{Class, Place};
+use explore::Mode;
+use explore::semantics::{Applied, Channel};
+use explore::{MemoryOrder, ObjectId, Op, OpKind, Schedule, Site, Step, ThreadId};
+
+/// The short record: enough for the schedule and for the order that the step establishes.
+#[derive(Clone, Copy)]
+pub(crate) struct Logged {
+    pub(crate) thread: ThreadId,
+    pub(crate) kind: OpKind,
+    pub(crate) order: MemoryOrder,
+    pub(crate) mode: Mode,
+    pub(crate) ok: bool,
+    pub(crate) object: ObjectId,
+    pub(crate) other: ObjectId,
+    /// What of the numbers matters for this kind.
+    pub(crate) aux: u64,
+}
+
+impl Logged {
+    #[inline]
+    pub(crate) fn new(thread: ThreadId, op: &Op, before: u64, applied: &Applied) -> Logged {
+        let aux = match op.kind {
+            OpKind::Arrive => before,
+            OpKind::Pass => op.a,
+            OpKind::TrySend | OpKind::CountDown | OpKind::IsFinished if applied.access.mode != Mode::Sent => {
+                applied.value
+            }
+            _ => applied.access.aux,
+        };
+        Logged {
+            thread,
+            kind: op.kind,
+            order: op.order,
+            mode: applied.access.mode,
+            ok: applied.ok,
+            object: op.object,
+            other: op.other,
+            aux,
+        }
+    }
+}
+
+/// The full record.
+pub(crate) struct Recorded {
+    thread: ThreadId,
+    op: Op,
+    option: u32,
+    before: u64,
+    applied: Applied,
+    site: Site,
+    pub(crate) preempts: Option<ThreadId>,
+    /// What an await waited on.
+    awaited: Vec<ObjectId>,
+}
+
+/// The place that a site stands for.
+pub(crate) fn place_of(site: Site) -> Option<Place> {
+    if site.0 == 0 {
+        return None;
+    }
+    // SAFETY: this crate makes sites from `&'static Location` alone (`sync::site`), or 0.
+    Some(unsafe { &*(site.0 as *const std::panic::Location<'static>) })
+}
+
+/// The name of an operation.
+pub(crate) fn operation(kind: OpKind) -> &'static str {
+    use OpKind::*;
+    match kind {
+        Load => "load",
+        Store => "store",
+        Rmw => "fetch",
+        CompareExchange => "compare_exchange",
+        CompareExchangeWeak => "compare_exchange_weak",
+        Fence => "fence",
+        Lock => "lock",
+        TryLock => "try_lock",
+        Unlock => "unlock",
+        ReadLock => "read",
+        TryReadLock => "try_read",
+        ReadUnlock => "unlock_read",
+        WriteLock => "write",
+        TryWriteLock => "try_write",
+        WriteUnlock => "unlock_write",
+        Wait => "wait",
+        Wake => "wake",
+        NotifyOne => "notify_one",
+        NotifyAll => "notify_all",
+        Send => "send",
+        TrySend => "try_send",
+        SendDone => "sent",
+        RecvReady => "ready_to_recv",
+        Recv => "recv",
+        TryRecv => "try_recv",
+        AddSender => "clone_sender",
+        DropSender => "drop_sender",
+        DropReceiver => "drop_receiver",
+        Arrive => "barrier_arrive",
+        Pass => "barrier_pass",
+        Park => "park",
+        Unpark => "unpark",
+        Spawn => "spawn",
+        Start => "start",
+        End => "end",
+        Join => "join",
+        IsFinished => "is_finished",
+        CountUp => "clone",
+        CountDown => "drop",
+        CountRead => "count",
+        Yield => "yield",
+        Choose => "choose",
+        Await => "spin",
+        Assume => "assume",
+    }
+}
+
+impl Execution {
+    #[cold]
+    pub(crate) fn record(&mut self, op: &Op, option: u32, before: u64, applied: &Applied, site: Site) {
+        let thread = self.current;
+        let (from, n) = self.pending[thread.index()].awaited;
+        let awaited = self.awaited[from as usize..(from + n) as usize].to_vec();
+        let preempts = self.preempted_by(thread);
+        self.recorded.push(Recorded {
+            thread,
+            op: *op,
+            option,
+            before,
+            applied: *applied,
+            site,
+            preempts,
+            awaited,
+        });
+    }
+
+    /// The same for what is no step: it is shown, with the number 0.
+    #[cold]
+    pub(crate) fn record_quietly(&mut self, op: &Op, before: u64, applied: &Applied, site: Site) {
+        let thread = self.current;
+        let (op, applied) = (*op, *applied);
+        self.recorded.push(Recorded {
+            thread,
+            op,
+            option: 0,
+            before,
+            applied,
+            site,
+            preempts: None,
+            awaited: Vec::new(),
+        });
+    }
+
+    /// The schedule so far, with threads numbered in the order of their spawns.
+    pub(crate) fn schedule(&self) -> Schedule {
+        let is_step = |l: &&Logged| match l.kind {
+            OpKind::Spawn | OpKind::Start | OpKind::Join => false,
+            OpKind::End => self.ends_are_steps,
+            _ => true,
+        };
+        let threads = self.log.iter().filter(is_step).map(|l| self.rank(l.thread)).collect();
+        let options = self
+            .options
+            .iter()
+            .map(|(o, thread)| if *thread { self.rank(ThreadId(*o as u16)).0 as u32 } else { *o })
+            .collect();
+        Schedule::new(threads, options)
+    }
+
+    /// `mutex #2`, `thread 1`.
+    pub(crate) fn object_name(&self, id: ObjectId) -> Option<String> {
+        let class = self.objects.get(id.index())?.class;
+        let word = match class {
+            Class::Atomic => "atomic",
+            Class::Mutex => "mutex",
+            Class::RwLock => "rwlock",
+            Class::Condvar => "condvar",
+            Class::Channel => "channel",
+            Class::Barrier => "barrier",
+            Class::Arc => "arc",
+            Class::Cell => "cell",
+            Class::Once => "once",
+            Class::Thread | Class::Token => return None,
+        };
+        let number = self.objects[..=id.index()].iter().filter(|o| o.class == class).count();
+        Some(format!("{word} #{number}"))
+    }
+
+    /// The thread whose life or token an object is.
+    pub(crate) fn thread_of(&self, id: ObjectId) -> Option<ThreadId> {
+        self.order.iter().copied().find(|t| {
+            let thread = &self.threads[t.index()];
+            thread.life == id || thread.token == id
+        })
+    }
+
+    /// The recorded steps in words.
+    pub(crate) fn trace(&self) -> Vec<Step> {
+        let mut steps = 0;
+        let mut number = |r: &Recorded| {
+            let quiet = matches!(r.op.kind, OpKind::Spawn | OpKind::Join);
+            steps += !quiet as usize;
+            if quiet { 0 } else { steps }
+        };
+        self.recorded
+            .iter()
+            .map(|r| Step {
+                step: number(r),
+                thread: self.rank(r.thread),
+                operation: operation(r.op.kind).to_string(),
+                object: self.object_name(r.op.object),
+                detail: self.detail(r),
+                location: place_of(r.site).map(|p| p.to_string()),
+                preempts: r.preempts.map(|t| self.rank(t)),
+            })
+            .collect()
+    }
+
+    fn detail(&self, r: &Recorded) -> Option<String> {
+        use OpKind::*;
+        let number = |n: u64| if n > i64::MAX as u64 { (n as i64).to_string() } else { n.to_string() };
+        let (before, after, value, ok) = (r.before, r.applied.word, r.applied.value, r.applied.ok);
+        let outcome = |what: &str| if ok { None } else { Some(what.to_string()) };
+        Some(match r.op.kind {
+            Load | CountRead => number(value),
+            Store => format!("= {}", number(r.op.a)),
+            Rmw | CountUp | CountDown => format!("{} -> {}", number(before), number(after)),
+            CompareExchange | CompareExchangeWeak if ok => format!("{} -> {}", number(before), number(after)),
+            CompareExchangeWeak if r.option == 1 => format!("{}: failed for no reason", number(before)),
+            CompareExchange | CompareExchangeWeak => {
+                format!("{}, wanted {}: failed", number(before), number(r.op.a))
+            }
+            TryLock | TryReadLock | TryWriteLock => return outcome("held: failed"),
+            Wait => format!("releases {}", self.object_name(r.op.other)?),
+            Wake if r.op.b != 0 => {
+                let by = ThreadId((r.op.b >> 32) as u16 - 1);
+                format!("woken by {}", self.thread_label(by))
+            }
+            Wake if r.op.a & Op::MAY_TIME_OUT != 0 => "timed out".to_string(),
+            Wake => "woken by nobody".to_string(),
+            NotifyOne if ok => format!("wakes {}", self.thread_label(ThreadId(r.option as u16))),
+            NotifyAll if ok => format!("wakes {value}"),
+            NotifyOne | NotifyAll => "nobody waits".to_string(),
+            Send | TrySend if ok => format!("message {value}"),
+            Send | SendDone => return outcome("the receiver is gone"),
+            TrySend if value == 1 && !Channel::unpack(before).closed => "full".to_string(),
+            TrySend => "the receiver is gone".to_string(),
+            Recv | TryRecv if ok => format!("message {value}"),
+            Recv | TryRecv if value == 1 => "all senders are gone".to_string(),
+            Recv | TryRecv => "empty".to_string(),
+            Arrive if ok => format!("the last of {}", r.op.a),
+            Arrive => format!("{} of {}", after & 0xffff_ffff, r.op.a),
+            Park if ok => return None,
+            Park if r.op.a & Op::MAY_TIME_OUT != 0 => "timed out".to_string(),
+            Park => "unparked by nobody".to_string(),
+            Spawn | Join | Unpark => self.thread_label(self.thread_of(r.op.object)?),
+            IsFinished => {
+                format!(
+                    "{}: {}",
+                    self.thread_label(self.thread_of(r.op.object)?),
+                    if value == 1 { "yes" } else { "no" }
+                )
+            }
+            Choose => format!("{value} of {}", r.op.a),
+            Await => {
+                let names: Vec<String> = r.awaited.iter().filter_map(|o| self.object_name(*o)).collect();
+                format!("saw a change of {}", names.join(", "))
+            }
+            Fence => format!("{:?}", r.op.order),
+            _ => return None,
+        })
+    }
+}

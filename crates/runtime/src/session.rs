@@ -1,0 +1,295 @@
+//! One check: execution after execution, on one OS thread.
+
+use crate::context::{self, Entered};
+use crate::driver::Settings;
+use crate::execution::{Execution, Phase};
+use crate::fiber::{self, Exit, Fiber, Resume, Stacks};
+use crate::watchdog::Watched;
+use crate::{panics, signals, statics, threads};
+use corosensei::CoroutineResult;
+use explore::{
+    Decision, End, Executed, Explorer, Failure, FailureKind, Options, Schedule, Site, ThreadId, View,
+};
+use std::panic::AssertUnwindSafe;
+
+/// What one execution gave.
+#[derive(Debug)]
+pub struct Once {
+    /// The search wants another one.
+    pub again: bool,
+    /// How it ended.
+    pub end: End,
+    /// What went wrong. The trace is empty unless it was recorded.
+    pub failure: Option<Failure>,
+    /// The test asked whether a thread has ended, so ends have to be steps from now on: the execution does not count, and the
+    /// search must start again.
+    pub restart: bool,
+    /// The choices that were made; empty unless something went wrong. Threads are numbered in the order in which this
+    /// execution spawned them, as a fresh session numbers them when it follows the schedule.
+    pub schedule: Schedule,
+}
+
+/// The executions of one program on the calling OS thread, with what is kept from one to the next: the numbers of threads,
+/// stacks, and memory.
+pub struct Session {
+    execution: Box<Execution>,
+    stacks: Stacks,
+}
+
+/// Stands where no search is connected.
+struct NoExplorer;
+
+impl Explorer for NoExplorer {
+    fn begin(&mut self) {}
+    fn next_thread(&mut self, _view: &View<'_>) -> Decision {
+        Decision::Stop
+    }
+    fn next_option(&mut self, _options: Options<'_>) -> u32 {
+        0
+    }
+    fn executed(&mut self, _event: Executed<'_>) {}
+    fn end(&mut self, _end: End, _view: &View<'_>) -> bool {
+        false
+    }
+}
+
+static mut NO_EXPLORER: NoExplorer = NoExplorer;
+
+impl Session {
+    /// A session with nothing run yet.
+    ///
+    /// # Panics
+    ///
+    /// Inside a controlled thread: checks cannot be nested.
+    pub fn new(settings: &Settings) -> Session {
+        assert!(
+            context::current().is_null(),
+            "`raddle::check` was called inside a check: a test that is being checked cannot check another one"
+        );
+        panics::install();
+        signals::install();
+        let mut settings = settings.clone();
+        settings.max_threads = settings.max_threads.clamp(1, explore::MAX_THREADS);
+        let watchdog = settings.watchdog;
+        let mut execution = Box::new(Execution::new(settings, &raw mut NO_EXPLORER));
+        execution.watched = Watched::new(watchdog, &raw mut *execution);
+        Session { execution, stacks: Stacks::take() }
+    }
+
+    /// How many steps have been taken in all.
+    pub fn total_steps(&self) -> u64 {
+        self.execution.total_steps
+    }
+
+    /// Runs `test` once, under the schedule that `explorer` gives. With `record` a failure has its full trace.
+    pub fn run_once(&mut self, explorer: &mut dyn Explorer, test: &dyn Fn(), record: bool) -> Once {
+        let ex: *mut Execution = &raw mut *self.execution;
+        // SAFETY: `ex` points into the box of this session, which is borrowed for the whole call and not otherwise used;
+        // from here on everything goes through this pointer. The explorer and the test outlive the call, and all fibers
+        // that could use them have ended, or will never run again, when it returns.
+        unsafe {
+            (*ex).reset(record);
+            (*ex).explorer =
+                std::mem::transmute::<*mut (dyn Explorer + '_), *mut (dyn Explorer + 'static)>(explorer);
+            (*(*ex).explorer).begin();
+            let entered = Entered::new(ex);
+            let test: Box<dyn FnOnce() + '_> = Box::new(test);
+            let test = std::mem::transmute::<Box<dyn FnOnce() + '_>, Box<dyn FnOnce() + 'static>>(test);
+            self.start_main(ex, test);
+            let ran = std::panic::catch_unwind(AssertUnwindSafe(|| self.resume_fibers(ex)));
+            (*ex).leave_user_code();
+            if ran.is_err() || (*ex).search_panicked {
+                // A bug of the search: it goes up as a panic of whoever called the check.
+                (*ex).search_panicked = false;
+                self.tear_down(ex);
+                drop(entered);
+                (*ex).explorer = &raw mut NO_EXPLORER;
+                panic!("the search panicked; see the message above");
+            }
+            if (*ex).must_restart {
+                self.tear_down(ex);
+                drop(entered);
+                (*ex).explorer = &raw mut NO_EXPLORER;
+                (*ex).ends_are_steps = true;
+                return Once {
+                    again: true,
+                    end: End::Cut,
+                    failure: None,
+                    restart: true,
+                    schedule: Schedule::default(),
+                };
+            }
+            let end = (*ex).end.unwrap_or(End::Cut);
+            let clean = end == End::Complete && (*ex).live.is_empty();
+            let mut found = judge(&mut *ex, end);
+            self.tear_down(ex);
+            if clean && found.is_none() && (*ex).settings.leaks {
+                found = leaked(&*ex);
+            }
+            let again = (*(*ex).explorer).end(end, &(*ex).view());
+            drop(entered);
+            (*ex).explorer = &raw mut NO_EXPLORER;
+            let schedule = if found.is_some() { (*ex).schedule() } else { Schedule::default() };
+            Once { again, end, failure: found, restart: false, schedule }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `ex` is this session's execution, just reset.
+    unsafe fn start_main(&mut self, ex: *mut Execution, test: Box<dyn FnOnce()>) {
+        // SAFETY: by the contract; the borrow ends here.
+        let ex = unsafe { &mut *ex };
+        let main = ex.intern(None).unwrap_or(ThreadId::MAIN);
+        ex.enter_thread(main, 1);
+        let thread = &mut ex.threads[main.index()];
+        thread.body = Some(test);
+        thread.stack_size = ex.settings.stack_size;
+        ex.awaken(main, None, Site(0));
+    }
+
+    /// The loop from which all fibers are resumed.
+    ///
+    /// # Safety
+    ///
+    /// `ex` is this session's execution, the current one, and no reference into it is alive.
+    unsafe fn resume_fibers(&mut self, ex: *mut Execution) {
+        // SAFETY: by the contract; references into the execution end before a fiber is resumed. A fiber is resumed in
+        // place: the table of threads has its full capacity from the start, so it does not move when threads are added.
+        unsafe {
+            let mut next = (*ex).decide();
+            while let Some(t) = next {
+                (*ex).current = t;
+                let thread: *mut threads::Thread = &mut (&mut (*ex).threads)[t.index()];
+                if (*thread).fiber.is_none() {
+                    let stack = self.stacks.get((*thread).stack_size);
+                    (*thread).stack_floor = fiber::floor(&stack);
+                    (*thread).fiber = Some(make_fiber(stack, ex, t));
+                }
+                (*ex).stack_floor = (*thread).stack_floor;
+                (*ex).looking = !(*thread).window.is_empty();
+                (*ex).repeat = None;
+                let Some(fiber) = &mut (*thread).fiber else { break };
+                (*ex).in_fiber = true;
+                let result = fiber.resume(Resume::Go);
+                (*ex).in_fiber = false;
+                next = match result {
+                    CoroutineResult::Yield(()) => (*ex).next,
+                    CoroutineResult::Return(exit) => {
+                        if let Some(fiber) = (*thread).fiber.take() {
+                            self.stacks.put(fiber.into_stack());
+                        }
+                        if exit == Exit::StackOverflow {
+                            let message = signals::overflow_message(&*ex);
+                            let place = crate::record::place_of((&(*ex).pending)[t.index()].site);
+                            (*ex).note_failure(FailureKind::Signal, message, place, Some(t));
+                            (*ex).end = Some(End::Cut);
+                        }
+                        if (*ex).search_panicked || (*ex).end.is_some() { None } else { (*ex).decide() }
+                    }
+                };
+            }
+        }
+    }
+
+    /// Ends all fibers that have not ended, the youngest first: a thread may use what lies on the stack of the one that
+    /// spawned it (a scope), never the other way round. Their destructors run; operations do nothing.
+    ///
+    /// # Safety
+    ///
+    /// As for `resume_fibers`.
+    unsafe fn tear_down(&mut self, ex: *mut Execution) {
+        // SAFETY: by the contract, and as in `resume_fibers`.
+        unsafe {
+            (*ex).phase = Phase::TearingDown;
+            (*ex).enter_user_code();
+            (*ex).looking = false;
+            for i in (0..(*ex).order.len()).rev() {
+                let t = (&(*ex).order)[i];
+                let thread: *mut threads::Thread = &mut (&mut (*ex).threads)[t.index()];
+                (*ex).current = t;
+                (*ex).teardown_ops = 0;
+                if let Some(mut fiber) = (*thread).fiber.take() {
+                    // A fiber that unwinds from a panic must not get a second one: its operations come back.
+                    let how = if (*thread).panicking { Resume::Go } else { Resume::Unwind };
+                    (*ex).in_fiber = true;
+                    let result = fiber.resume(how);
+                    (*ex).in_fiber = false;
+                    match result {
+                        CoroutineResult::Return(_) => self.stacks.put(fiber.into_stack()),
+                        // It asked to be left alone. What is on its stack leaks, and so does the stack.
+                        CoroutineResult::Yield(()) => std::mem::forget(fiber),
+                    }
+                }
+                let rest = ((*thread).body.take(), (*thread).payload.take());
+                if rest.0.is_some() || rest.1.is_some() {
+                    let _ = std::panic::catch_unwind(AssertUnwindSafe(|| drop(rest)));
+                }
+            }
+            statics::drop_copies(ex);
+            (*ex).leave_user_code();
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.execution.watched.stop();
+    }
+}
+
+/// # Safety
+///
+/// `ex` outlives the fiber, which is resumed only as `t`, when it is `t`'s turn.
+unsafe fn make_fiber(stack: corosensei::stack::DefaultStack, ex: *mut Execution, t: ThreadId) -> Fiber {
+    Fiber::with_stack(stack, move |yielder, how| {
+        // SAFETY: by the contract. The yielder lives as long as the fiber.
+        unsafe {
+            let bottom = 0u8;
+            let thread = &mut (&mut (*ex).threads)[t.index()];
+            thread.yielder = yielder;
+            thread.frames_end = std::ptr::from_ref(&bottom) as usize & !7;
+            if how == Resume::Go {
+                threads::live(ex, t);
+            }
+        }
+        Exit::Done
+    })
+}
+
+/// What the execution amounts to.
+fn judge(ex: &mut Execution, end: End) -> Option<Failure> {
+    // Where the execution was cut, a panic may still have been taken by a join that did not come to run.
+    let (noted, cycle) = match ex.failure.take() {
+        Some(noted) => (noted, Vec::new()),
+        None if end != End::Complete => return None,
+        None => match panics::failure(ex) {
+            // A panic that nobody took came before whatever blocks.
+            Some(panic) => (panic, Vec::new()),
+            None => ex.blocked_failure()?,
+        },
+    };
+    let mut failure = ex.full_failure(noted);
+    failure.cycle = cycle;
+    Some(failure)
+}
+
+/// A counted object whose count is not 0 at the end.
+fn leaked(ex: &Execution) -> Option<Failure> {
+    let (i, object) = ex.objects.iter().enumerate().find(|(_, o)| o.counted && o.word != 0)?;
+    let name = ex.object_name(explore::ObjectId(i as u32)).unwrap_or_default();
+    let references = if object.word == 1 { "reference" } else { "references" };
+    let location = object.place.map(|p| p.to_string());
+    let message = format!(
+        "{name} was never dropped: {} {references} left at the end, made at {}",
+        object.word,
+        location.as_deref().unwrap_or("an unknown place")
+    );
+    Some(ex.full_failure(crate::execution::Noted {
+        kind: FailureKind::Leak,
+        message,
+        location,
+        thread: None,
+        help: None,
+    }))
+}

@@ -1,0 +1,202 @@
+//! More stack than there is, and a process that ends itself.
+
+use crate::context;
+use crate::emergency;
+use crate::execution::{Execution, Phase};
+use crate::fiber::Exit;
+use explore::FailureKind;
+use std::sync::{Once, OnceLock};
+
+/// Installs the handlers: of signals and of exits once a process, the alternate stack once an OS thread.
+pub(crate) fn install() {
+    static INSTALL: Once = Once::new();
+    INSTALL.call_once(|| {
+        // SAFETY: `on_exit` has the signature that is asked for.
+        unsafe { libc::atexit(on_exit) };
+        previous::install();
+    });
+    alternate_stack();
+}
+
+/// What is said when a fiber has no more stack.
+pub(crate) fn overflow_message(ex: &Execution) -> String {
+    format!(
+        "stack overflow: {} needs more than its {} KiB of stack; raise Config::stack_size / RADDLE_STACK_SIZE, or look for \
+         a recursion without an end",
+        ex.thread_label(ex.current),
+        ex.threads[ex.current.index()].stack_size / 1024
+    )
+}
+
+/// The test called `std::process::exit`, or something of its kind.
+extern "C" fn on_exit() {
+    let ex = context::current_if_any();
+    if ex.is_null() {
+        return;
+    }
+    // SAFETY: the execution on this OS thread is valid, and the code that called `exit` never comes back.
+    unsafe {
+        if (*ex).in_fiber {
+            let what = "the test ended its own process, which a checked program must not do";
+            emergency::write(&emergency::report(&*ex, FailureKind::ExitCode, what));
+            emergency::leave();
+        }
+    }
+}
+
+/// Makes sure that this OS thread has a stack for signal handlers. Threads of Rust's standard library have one.
+fn alternate_stack() {
+    const SIZE: usize = 64 * 1024;
+    // SAFETY: `sigaltstack` reads and writes the structures that are handed in; the memory that is given as the stack is
+    // leaked, so it outlives the thread.
+    unsafe {
+        let mut old: libc::stack_t = std::mem::zeroed();
+        if libc::sigaltstack(std::ptr::null(), &mut old) == 0 && old.ss_flags & libc::SS_DISABLE != 0 {
+            let memory = Vec::<u8>::with_capacity(SIZE).leak().as_mut_ptr();
+            let new = libc::stack_t { ss_sp: memory.cast(), ss_flags: 0, ss_size: SIZE };
+            libc::sigaltstack(&new, std::ptr::null_mut());
+        }
+    }
+}
+
+mod previous {
+    use super::*;
+
+    static PREVIOUS: OnceLock<[libc::sigaction; 2]> = OnceLock::new();
+    const SIGNALS: [libc::c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
+
+    pub(super) fn install() {
+        // SAFETY: zero is a valid `sigaction`; `handler` has the signature that `SA_SIGINFO` asks for. The actions that
+        // were there before are read first, so that the handler finds them from the moment it is in place.
+        unsafe {
+            let old = SIGNALS.map(|signal| {
+                let mut old: libc::sigaction = std::mem::zeroed();
+                libc::sigaction(signal, std::ptr::null(), &mut old);
+                old
+            });
+            let _ = PREVIOUS.set(old);
+            let mut new: libc::sigaction = std::mem::zeroed();
+            new.sa_sigaction = handler as *const () as usize;
+            new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            for signal in SIGNALS {
+                libc::sigaction(signal, &new, std::ptr::null_mut());
+            }
+        }
+    }
+
+    unsafe extern "C" fn handler(
+        signal: libc::c_int,
+        info: *mut libc::siginfo_t,
+        context: *mut libc::c_void,
+    ) {
+        // SAFETY: called by the kernel with valid pointers.
+        unsafe {
+            if overflow(info, context) {
+                return;
+            }
+            let Some(index) = SIGNALS.iter().position(|s| *s == signal) else { return };
+            let Some(old) = PREVIOUS.get().map(|p| p[index]) else { return };
+            match old.sa_sigaction {
+                libc::SIG_DFL | libc::SIG_IGN => {
+                    let mut default: libc::sigaction = std::mem::zeroed();
+                    default.sa_sigaction = libc::SIG_DFL;
+                    libc::sigaction(signal, &default, std::ptr::null_mut());
+                }
+                f if old.sa_flags & libc::SA_SIGINFO != 0 => {
+                    // SAFETY: with this flag the action is a function of this type.
+                    let f: unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
+                        std::mem::transmute(f);
+                    f(signal, info, context);
+                }
+                f => {
+                    // SAFETY: without the flag it is a function of this one.
+                    let f: unsafe extern "C" fn(libc::c_int) = std::mem::transmute(f);
+                    f(signal);
+                }
+            }
+        }
+    }
+
+    /// If the running fiber hit the end of its stack: makes it return to the loop that resumes fibers.
+    ///
+    /// # Safety
+    ///
+    /// Called in a signal handler with the kernel's arguments.
+    unsafe fn overflow(info: *mut libc::siginfo_t, context: *mut libc::c_void) -> bool {
+        let ex = context::current_if_any();
+        if ex.is_null() {
+            return false;
+        }
+        // SAFETY: the execution on this OS thread is valid. User code was interrupted, so no reference into it is alive.
+        unsafe {
+            if !(*ex).in_fiber {
+                return false;
+            }
+            let Some(fiber) = &(&(*ex).threads)[(*ex).current.index()].fiber else { return false };
+            let trap = fiber.trap_handler();
+            let address = (*info).si_addr() as usize;
+            // The fault is at, or just below, the stack pointer, in the lowest pages of the stack.
+            let Some(sp) = stack_pointer(context) else { return false };
+            if !trap.stack_ptr_in_bounds(address) || !trap.stack_ptr_in_bounds(sp) {
+                return false;
+            }
+            let user = (*ex).in_user_code();
+            if !user || (*ex).phase != Phase::Running {
+                emergency::write(&emergency::report(&*ex, FailureKind::Signal, &overflow_message(&*ex)));
+                emergency::leave();
+            }
+            // What the fiber has on its stack is lost, and leaks. It was in user code, not in the search.
+            set_registers(context, trap.setup_trap_handler(|| Exit::StackOverflow));
+            true
+        }
+    }
+
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    unsafe fn stack_pointer(context: *mut libc::c_void) -> Option<usize> {
+        // SAFETY: the kernel hands in a `ucontext_t`.
+        Some(unsafe {
+            (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RSP as usize] as usize
+        })
+    }
+
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    unsafe fn set_registers(context: *mut libc::c_void, regs: corosensei::trap::TrapHandlerRegs) {
+        // SAFETY: the kernel hands in a `ucontext_t`, and goes on from what is left in it.
+        unsafe {
+            let gregs = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
+            gregs[libc::REG_RIP as usize] = regs.rip as i64;
+            gregs[libc::REG_RSP as usize] = regs.rsp as i64;
+            gregs[libc::REG_RBP as usize] = regs.rbp as i64;
+            gregs[libc::REG_RDI as usize] = regs.rdi as i64;
+            gregs[libc::REG_RSI as usize] = regs.rsi as i64;
+        }
+    }
+
+    #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+    unsafe fn stack_pointer(context: *mut libc::c_void) -> Option<usize> {
+        // SAFETY: the kernel hands in a `ucontext_t`.
+        Some(unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.sp as usize })
+    }
+
+    #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+    unsafe fn set_registers(context: *mut libc::c_void, regs: corosensei::trap::TrapHandlerRegs) {
+        // SAFETY: the kernel hands in a `ucontext_t`, and goes on from what is left in it.
+        unsafe {
+            let machine = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext;
+            machine.pc = regs.pc;
+            machine.sp = regs.sp;
+            machine.regs[29] = regs.x29;
+            machine.regs[30] = regs.lr;
+            machine.regs[0] = regs.x0;
+            machine.regs[1] = regs.x1;
+        }
+    }
+
+    #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    unsafe fn stack_pointer(_context: *mut libc::c_void) -> Option<usize> {
+        None
+    }
+
+    #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    unsafe fn set_registers(_context: *mut libc::c_void, _regs: corosensei::trap::TrapHandlerRegs) {}
+}

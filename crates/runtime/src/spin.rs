@@ -1,0 +1,359 @@
+//! Spin loops: a thread that can only look again at what it has seen waits until that changes.
+//!
+//! # The rule
+//!
+//! A *look* is a step that left its object as it was: a load, a yield, a failed compare-exchange or `try_lock`, a store
+//! or read-modify-write of the value that was there already. A thread that announces an operation in exactly the local
+//! state in which it announced it before, and has done nothing but look since, at objects whose words are still what it
+//! saw, is in a cycle: with these words it would take the same steps with the same results for ever. So it waits
+//! ([`explore::OpKind::Await`]) until one of these words differs.
+//!
+//! # Why it loses nothing
+//!
+//! The steps of one more turn of the cycle change no object, no local state, and no other thread's steps. Any execution in
+//! which the thread goes round again before a word changes has the same final states, and the same results in all
+//! other steps, as the one without that turn. When a word differs the thread may go on, whether or not it differs for long:
+//! the search decides when it runs, so every value that the thread could have seen is still seen in some execution. Turns that
+//! can be told apart are not cut: the counter of `for _ in 0..3` is local state, so all three turns are seen. If nobody
+//! ever changes a word, all threads that are left wait: that is a livelock, and it is reported.
+//!
+//! # The local state, and what it does not see
+//!
+//! It is a 64-bit hash of the place in the machine code, of the thread's stack from the frame that calls the operation
+//! down to the bottom, and of the registers that a call preserves. Data on the heap, in statics and in thread-locals that the thread changes *without our
+//! operations* is not in it: a loop that counts its turns in a `Box` looks as if it repeated itself. Two things soften
+//! that: a write to one of our cells ends the cycle, and a loop without a yield or spin hint must come back to its
+//! state twice before it is cut. Two different states could have the same hash; with 64 bits we accept that.
+//!
+//! A loop that takes a lock in each turn (`while !*done.lock() { yield_now() }`) is not cut: what it guards may change
+//! within the turn, and is not in the state. Such loops rest on the fair treatment of yields and on the limit of steps.
+//!
+//! Frames between the loop and the operation are set up anew in each turn, on top of whatever the last turn left there,
+//! and that includes frames of the search. So the stack below an operation is wiped when a look returns; then what a turn
+//! leaves behind depends on the turn alone, and the turn at which a loop is cut does not differ from one run of a
+//! schedule to the next. On processors for which the state cannot be taken nothing is cut.
+
+use crate::context;
+use crate::execution::{Execution, Phase};
+use crate::objects::Handle;
+use crate::{Place, sync};
+use explore::semantics::Applied;
+use explore::{ObjectId, Op, OpKind, Site, ThreadId};
+
+/// The most looks that are remembered.
+const WINDOW: usize = 64;
+
+const fn bit(kind: OpKind) -> u64 {
+    1 << kind as u8
+}
+
+/// Kinds that are looks if they leave the word as it was.
+const LOOKS: u64 = bit(OpKind::Load)
+    | bit(OpKind::Store)
+    | bit(OpKind::Rmw)
+    | bit(OpKind::CompareExchange)
+    | bit(OpKind::CompareExchangeWeak)
+    | bit(OpKind::Fence)
+    | bit(OpKind::TryLock)
+    | bit(OpKind::TryReadLock)
+    | bit(OpKind::TryWriteLock)
+    | bit(OpKind::TrySend)
+    | bit(OpKind::TryRecv)
+    | bit(OpKind::IsFinished)
+    | bit(OpKind::CountRead)
+    | bit(OpKind::Yield);
+
+/// What makes two operations the same.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Key {
+    site: Site,
+    object: ObjectId,
+    kind: OpKind,
+    a: u64,
+    b: u64,
+}
+
+/// One look.
+#[derive(Clone, Copy)]
+struct Look {
+    key: Key,
+    /// What it saw.
+    word: u64,
+    /// The local state in which it was announced, if that was taken.
+    state: Option<u64>,
+    /// How often in a row the thread came back to that state here.
+    repeats: u8,
+}
+
+/// The looks of a thread since its last step that was none.
+#[derive(Default)]
+pub(crate) struct Window {
+    looks: Vec<Look>,
+    /// The state of the look that is about to run.
+    next: Option<(u64, u8)>,
+}
+
+impl Window {
+    pub(crate) fn clear(&mut self) {
+        self.looks.clear();
+        self.next = None;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.looks.is_empty()
+    }
+}
+
+/// The operation that is about to run was done before: in the state `state`, and, when the same state was found `from`
+/// some look on, with nothing changed since.
+#[derive(Clone, Copy)]
+pub(crate) struct Repeat {
+    state: u64,
+    repeats: u8,
+    await_from: Option<usize>,
+}
+
+/// An operation that is about to run.
+pub(crate) struct Probe<'a> {
+    pub(crate) kind: OpKind,
+    pub(crate) on: On<'a>,
+    pub(crate) a: u64,
+    pub(crate) b: u64,
+    pub(crate) place: Place,
+}
+
+/// What an operation is on.
+pub(crate) enum On<'a> {
+    Object(&'a Handle),
+    LifeOf(ThreadId),
+    Nothing,
+}
+
+/// To be called first in an operation, from the caller's frame.
+///
+/// Nothing that changes from turn to turn may come back into that frame: it would be part of the next state. So this
+/// is one call without a result, whatever comes out of it.
+#[inline(always)]
+pub(crate) fn watch(probe: &Probe<'_>) {
+    // SAFETY: the probe is alive; `seen_before` gives an end only on a fiber, whose frames reach up to there.
+    unsafe { machine::watch(std::ptr::from_ref(probe).cast()) };
+}
+
+/// To be called last in an operation, from the caller's frame: wipes what a look left on the stack.
+#[inline(always)]
+pub(crate) fn leave() {
+    // SAFETY: where there was a look, the operation has just checked that far more stack than that is left.
+    unsafe { machine::leave() };
+}
+
+/// Whether the running thread has looked at something.
+#[cfg(all(target_arch = "x86_64", unix))]
+extern "sysv64" fn looking() -> bool {
+    let ex = context::current();
+    // SAFETY: a current execution is valid.
+    !ex.is_null() && unsafe { (*ex).looking }
+}
+
+/// If the operation was done before, in the window: where the frames of the thread end. Otherwise 0.
+///
+/// # Safety
+///
+/// `probe` points to a live [`Probe`].
+#[cfg(all(target_arch = "x86_64", unix))]
+unsafe extern "sysv64" fn seen_before(probe: *const ()) -> usize {
+    if !looking() {
+        return 0;
+    }
+    // SAFETY: by the contract; `looking` says that there is an execution, which is valid. The borrow ends here.
+    let (probe, ex) = unsafe { (&*probe.cast::<Probe<'_>>(), &mut *context::current()) };
+    let object = match probe.on {
+        On::Object(handle) => ex.find(handle),
+        On::LifeOf(thread) => ex.threads.get(thread.index()).map(|t| t.life),
+        On::Nothing => Some(ObjectId::NONE),
+    };
+    let Some(object) = object else { return 0 };
+    let Probe { kind, a, b, place, .. } = *probe;
+    if find(ex, Key { site: sync::site(place), object, kind, a, b }) {
+        ex.threads[ex.current.index()].frames_end
+    } else {
+        0
+    }
+}
+
+/// Whether the running thread has the look in its window; notes where.
+#[cfg(all(target_arch = "x86_64", unix))]
+fn find(ex: &mut Execution, key: Key) -> bool {
+    if ex.phase != Phase::Running {
+        return false;
+    }
+    let looks = &ex.threads[ex.current.index()].window.looks;
+    let found = looks.iter().rposition(|l| l.key == key);
+    ex.repeat = found.map(|i| Repeat { state: 0, repeats: 0, await_from: Some(i) });
+    found.is_some()
+}
+
+/// Compares the state with that of the look that was found.
+#[cfg(all(target_arch = "x86_64", unix))]
+extern "sysv64" fn compare(state: u64) {
+    // SAFETY: called after `seen_before` found an execution, which is valid; the borrow ends here.
+    let ex = unsafe { &mut *context::current() };
+    let Some(Repeat { await_from: Some(i), .. }) = ex.repeat else { return };
+    let cycle = &ex.threads[ex.current.index()].window.looks[i..];
+    let same = cycle[0].state == Some(state)
+        && cycle.iter().all(|l| !l.key.object.is_some() || ex.word(l.key.object) == l.word);
+    let repeats = if same { cycle[0].repeats + 1 } else { 0 };
+    let wanted = if cycle.iter().any(|l| l.key.kind == OpKind::Yield) { 1 } else { 2 };
+    ex.repeat = Some(Repeat { state, repeats, await_from: (repeats >= wanted).then_some(i) });
+}
+
+/// Announces that the thread waits for a change, if that is how the comparison came out; says whether it did.
+pub(crate) fn announce(ex: &mut Execution, site: Site) -> bool {
+    let Some(repeat) = ex.repeat.take() else { return false };
+    let t = ex.current.index();
+    let Some(from) = repeat.await_from else {
+        ex.threads[t].window.next = Some((repeat.state, repeat.repeats));
+        return false;
+    };
+    let mut seen = std::mem::take(&mut ex.seen);
+    seen.clear();
+    for look in &ex.threads[t].window.looks[from..] {
+        let object = look.key.object;
+        if object.is_some() && seen.iter().all(|s| s.0 != object) {
+            seen.push((object, look.word));
+        }
+    }
+    ex.threads[t].window.clear();
+    ex.looking = false;
+    ex.announce_await(&seen, site);
+    ex.seen = seen;
+    true
+}
+
+/// Notes a step that has run.
+#[inline]
+pub(crate) fn after_step(
+    ex: &mut Execution,
+    op: &Op,
+    site: Site,
+    before: u64,
+    applied: &Applied,
+    option: u32,
+) {
+    let t = ex.current.index();
+    let spurious = op.kind == OpKind::CompareExchangeWeak && option == 1;
+    if LOOKS >> op.kind as u8 & 1 == 1 && applied.word == before && !spurious && ex.settings.spin_loops {
+        let window = &mut ex.threads[t].window;
+        if window.looks.len() == WINDOW {
+            window.looks.drain(..WINDOW / 2);
+        }
+        let (a, b) = if op.kind == OpKind::Rmw { (0, 0) } else { (op.a, op.b) };
+        let key = Key { site, object: op.object, kind: op.kind, a, b };
+        let next = window.next.take();
+        let (state, repeats) = (next.map(|n| n.0), next.map_or(0, |n| n.1));
+        window.looks.push(Look { key, word: before, state, repeats });
+        ex.looking = true;
+    } else if ex.looking {
+        changed(ex);
+    }
+}
+
+/// The running thread did something that is not a look.
+#[cold]
+pub(crate) fn changed(ex: &mut Execution) {
+    ex.threads[ex.current.index()].window.clear();
+    ex.looking = false;
+}
+
+#[cfg(all(target_arch = "x86_64", unix))]
+mod machine {
+    /// If the operation was done before: hands a hash of the state to `compare`. The state is where the caller goes on,
+    /// its stack up to the end of the thread's frames, and the registers that calls preserve. A loop that the compiler has
+    /// unrolled keeps its counter in the first of these.
+    ///
+    /// # Safety
+    ///
+    /// As for `seen_before`; the end it gives lies above the caller's frame on the running stack.
+    #[unsafe(naked)]
+    pub(super) unsafe extern "sysv64" fn watch(probe: *const ()) {
+        // Each word is taken in by `h = rotate((h ^ word) * odd)`, which loses nothing of `h`. The first word on the stack
+        // is the return address.
+        std::arch::naked_asm!(
+            "sub rsp, 8",
+            "call {seen_before}",
+            "add rsp, 8",
+            "test rax, rax",
+            "jz 3f",
+            "mov rsi, rax",
+            "movabs rdi, 0x9E3779B97F4A7C15",
+            "movabs rcx, 0xFF51AFD7ED558CCD",
+            "xor rdi, rbx",
+            "imul rdi, rcx",
+            "rol rdi, 29",
+            "xor rdi, rbp",
+            "imul rdi, rcx",
+            "rol rdi, 29",
+            "xor rdi, r12",
+            "imul rdi, rcx",
+            "rol rdi, 29",
+            "xor rdi, r13",
+            "imul rdi, rcx",
+            "rol rdi, 29",
+            "xor rdi, r14",
+            "imul rdi, rcx",
+            "rol rdi, 29",
+            "xor rdi, r15",
+            "imul rdi, rcx",
+            "rol rdi, 29",
+            "mov rdx, rsp",
+            "2:",
+            "xor rdi, [rdx]",
+            "imul rdi, rcx",
+            "rol rdi, 29",
+            "add rdx, 8",
+            "cmp rdx, rsi",
+            "jb 2b",
+            "jmp {compare}",
+            "3:",
+            "ret",
+            seen_before = sym super::seen_before,
+            compare = sym super::compare,
+        )
+    }
+
+    /// If the thread looked: clears 2 KiB of the stack below the caller's frame.
+    ///
+    /// # Safety
+    ///
+    /// That much stack must be left.
+    #[unsafe(naked)]
+    pub(super) unsafe extern "sysv64" fn leave() {
+        std::arch::naked_asm!(
+            "sub rsp, 8",
+            "call {looking}",
+            "add rsp, 8",
+            "test al, al",
+            "jz 2f",
+            "lea rdi, [rsp - 2048]",
+            "mov ecx, 256",
+            "xor eax, eax",
+            "cld",
+            "rep stosq",
+            "2:",
+            "ret",
+            looking = sym super::looking,
+        )
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", unix)))]
+mod machine {
+    /// # Safety
+    ///
+    /// None is needed.
+    pub(super) unsafe fn watch(_probe: *const ()) {}
+
+    /// # Safety
+    ///
+    /// None is needed.
+    pub(super) unsafe fn leave() {}
+}

@@ -1,0 +1,425 @@
+//! Steps: what our types call for each operation.
+
+use crate::context;
+use crate::execution::{Execution, Phase};
+use crate::fiber::{Abandoned, Resume};
+use crate::objects::Handle;
+use crate::panics;
+use crate::spin::{self, On, Probe};
+use crate::threads::wake_bits;
+use crate::{Class, Done, Place, Request};
+use explore::{End, FailureKind, MemoryOrder, ObjectId, Op, OpKind, Site, semantics};
+
+/// After so many operations a destructor of an abandoned fiber is taken to loop for ever.
+const MOST_TEARDOWN_OPS: u32 = 100_000;
+
+/// Whether a controlled thread runs on this OS thread.
+#[inline]
+pub fn active() -> bool {
+    !context::current().is_null()
+}
+
+/// Whether the execution is being given up: destructors run, and operations do nothing.
+pub fn tearing_down() -> bool {
+    let ex = context::current();
+    // SAFETY: a current execution is valid.
+    !ex.is_null() && unsafe { (*ex).phase == Phase::TearingDown }
+}
+
+/// The place as the search sees it.
+#[inline]
+pub(crate) fn site(place: Place) -> Site {
+    Site(std::ptr::from_ref(place) as usize)
+}
+
+/// Announces an operation of the running thread and returns when it is its turn. Says `false` if the execution was given
+/// up meanwhile and the thread, which was unwinding already, must get through its destructors: the operation does not run.
+///
+/// # Safety
+///
+/// `ex` is the current execution, in the phase `Running`; the caller is one of its fibers and holds no reference into
+/// it.
+#[inline]
+pub(crate) unsafe fn turn(ex: *mut Execution, op: Op, site: Site) -> bool {
+    // SAFETY: by the contract; the borrow of `announce` ends before the suspension.
+    unsafe {
+        let marker = 0u8;
+        if (std::ptr::from_ref(&marker) as usize) < (*ex).stack_floor {
+            out_of_stack(ex, site);
+        }
+        let t = (*ex).current.index();
+        if (&(*ex).threads)[t].panicking {
+            panics::still_panicking(&mut *ex);
+        }
+        (*ex).announce(op, site) || suspend(ex)
+    }
+}
+
+#[cold]
+unsafe fn out_of_stack(ex: *mut Execution, site: Site) -> ! {
+    // SAFETY: as for `turn`, our caller.
+    unsafe {
+        let message = crate::signals::overflow_message(&*ex);
+        let t = (*ex).current;
+        (*ex).note_failure(FailureKind::Signal, message, crate::record::place_of(site), Some(t));
+        give_up(ex)
+    }
+}
+
+/// Suspends the running fiber; returns when it is its turn again, or with `false` as [`turn`] does.
+///
+/// # Safety
+///
+/// As for [`turn`], and `next` is set.
+pub(crate) unsafe fn suspend(ex: *mut Execution) -> bool {
+    // SAFETY: by the contract. The yielder lives at the bottom of this fiber's own stack.
+    unsafe {
+        let yielder = (&(*ex).threads)[(*ex).current.index()].yielder;
+        match (*yielder).suspend(()) {
+            Resume::Go => (*ex).phase == Phase::Running,
+            Resume::Unwind => std::panic::resume_unwind(Box::new(Abandoned)),
+        }
+    }
+}
+
+/// Ends the execution here; the fiber is unwound.
+///
+/// # Safety
+///
+/// As for [`turn`].
+pub(crate) unsafe fn give_up(ex: *mut Execution) -> ! {
+    // SAFETY: by the contract. With no next thread the loop that resumes fibers only comes back to unwind this one, or
+    // in the phase `TearingDown`, when this fiber was unwinding from a panic of its own and must not get a second one.
+    unsafe {
+        (*ex).end = Some(End::Cut);
+        (*ex).next = None;
+        suspend(ex);
+        leave_for_good(ex)
+    }
+}
+
+/// Suspends the running fiber and asks not to be resumed: what is on its stack leaks.
+///
+/// # Safety
+///
+/// As for [`turn`], in the phase `TearingDown`.
+pub(crate) unsafe fn leave_for_good(ex: *mut Execution) -> ! {
+    // SAFETY: by the contract; see `suspend`.
+    unsafe {
+        let yielder = (&(*ex).threads)[(*ex).current.index()].yielder;
+        loop {
+            let _ = (*yielder).suspend(());
+        }
+    }
+}
+
+/// What every operation does while the execution is given up: nothing, but a fiber that has caught the unwinding is
+/// unwound further, and one that loops is left alone.
+///
+/// # Safety
+///
+/// `ex` is the current execution in the phase `TearingDown`, and the caller holds no reference into it.
+pub(crate) unsafe fn given_up(ex: *mut Execution) {
+    // SAFETY: by the contract.
+    unsafe {
+        if !(*ex).in_fiber {
+            return;
+        }
+        if !std::thread::panicking() {
+            std::panic::resume_unwind(Box::new(Abandoned));
+        }
+        (*ex).teardown_ops += 1;
+        if (*ex).teardown_ops > MOST_TEARDOWN_OPS {
+            leave_for_good(ex);
+        }
+    }
+}
+
+/// A step on an object that is known already.
+///
+/// # Safety
+///
+/// `ex` is the current execution, and the caller holds no reference into it.
+pub(crate) unsafe fn step_on(ex: *mut Execution, op: Op, place: Place) -> Done {
+    // SAFETY: by the contract.
+    unsafe {
+        if (*ex).phase != Phase::Running {
+            return step_given_up(ex, op);
+        }
+        let site = site(place);
+        if (*ex).repeat.is_some() && !await_change(ex, site) || !turn(ex, op, site) {
+            return step_given_up(ex, op);
+        }
+        let option = (*ex).option(&op);
+        (*ex).finish(op, option)
+    }
+}
+
+#[cold]
+unsafe fn step_given_up(ex: *mut Execution, op: Op) -> Done {
+    // SAFETY: our callers hand on the contract of `given_up`.
+    unsafe {
+        given_up(ex);
+        let word = (*ex).word(op.object);
+        match op.kind {
+            OpKind::Recv | OpKind::TryRecv => Done { value: 1, ok: false },
+            // Counts stay right, so that what is released now is not taken for a leak; and what a destructor does to atomics
+            // holds, so that it does not release the same thing twice.
+            OpKind::CountUp
+            | OpKind::CountDown
+            | OpKind::Store
+            | OpKind::CompareExchange
+            | OpKind::CompareExchangeWeak => {
+                let applied = semantics::apply(&op, word, (*ex).current, 0);
+                (&mut (*ex).objects)[op.object.index()].word = applied.word;
+                Done { value: applied.value, ok: applied.ok }
+            }
+            _ => Done { value: word, ok: true },
+        }
+    }
+}
+
+/// The thread is where it was before and would only look again at what it has seen: it waits for a change first.
+#[cold]
+unsafe fn await_change(ex: *mut Execution, site: Site) -> bool {
+    // SAFETY: our callers hand on the contract of `turn`.
+    unsafe {
+        if !spin::announce(&mut *ex, site) {
+            return true;
+        }
+        if (*ex).next != Some((*ex).current) && !suspend(ex) {
+            return false;
+        }
+        let op = (&(*ex).pending)[(*ex).current.index()].op;
+        (*ex).finish(op, 0);
+        true
+    }
+}
+
+/// One step on one object. Outside an execution it panics with a message that says so; while an execution is given up it
+/// returns at once, as if it had succeeded, and changes nothing.
+// Inlined so that the frame in which the local state is taken (see `spin`) is that of the caller, and holds nothing of ours
+// that changes from call to call.
+#[inline(always)]
+pub fn step(request: Request<'_>) -> Done {
+    let Request { kind, object, a, b, place, .. } = request;
+    spin::watch(&Probe { kind, on: On::Object(object), a, b, place });
+    let done = run(&request);
+    spin::leave();
+    done
+}
+
+#[inline(never)]
+fn run(request: &Request<'_>) -> Done {
+    let ex = context::required(name(request.class), request.place);
+    // SAFETY: a current execution is valid, and no reference into it is held over `step_on`.
+    unsafe {
+        let object = (*ex).resolve(request.object, request.class, request.initial, request.place);
+        let mut kind = request.kind;
+        if kind == OpKind::CompareExchangeWeak && !(*ex).may_fail_spuriously(object) {
+            kind = OpKind::CompareExchange;
+        }
+        let op = Op { kind, order: request.order, object, other: ObjectId::NONE, a: request.a, b: request.b };
+        step_on(ex, op, request.place)
+    }
+}
+
+fn name(class: Class) -> &'static str {
+    match class {
+        Class::Atomic => "an atomic",
+        Class::Mutex => "a `Mutex`",
+        Class::RwLock => "an `RwLock`",
+        Class::Condvar => "a `Condvar`",
+        Class::Channel => "a channel",
+        Class::Barrier => "a `Barrier`",
+        Class::Arc => "an `Arc`",
+        Class::Cell => "a cell",
+        Class::Once => "a `Once`",
+        Class::Thread | Class::Token => "a thread",
+    }
+}
+
+/// A read-modify-write: gives the old value.
+#[inline(always)]
+pub fn rmw(
+    object: &Handle,
+    initial: u64,
+    order: MemoryOrder,
+    place: Place,
+    f: impl FnOnce(u64) -> u64,
+) -> u64 {
+    spin::watch(&Probe { kind: OpKind::Rmw, on: On::Object(object), a: 0, b: 0, place });
+    let old = run_rmw(object, initial, order, place, f);
+    spin::leave();
+    old
+}
+
+#[inline(never)]
+fn run_rmw(
+    object: &Handle,
+    initial: u64,
+    order: MemoryOrder,
+    place: Place,
+    f: impl FnOnce(u64) -> u64,
+) -> u64 {
+    let ex = context::required("an atomic", place);
+    // SAFETY: a current execution is valid, and no reference into it is held over the suspension or over `f`.
+    unsafe {
+        let object = (*ex).resolve(object, Class::Atomic, initial, place);
+        let site = site(place);
+        let mut op = Op::new(OpKind::Rmw, object).ordered(order);
+        if (*ex).phase != Phase::Running
+            || (*ex).repeat.is_some() && !await_change(ex, site)
+            || !turn(ex, op, site)
+        {
+            given_up(ex);
+            let old = (*ex).word(object);
+            let new = f(old);
+            (&mut (*ex).objects)[object.index()].word = new;
+            return old;
+        }
+        op.a = f((*ex).word(object));
+        (*ex).finish(op, 0).value
+    }
+}
+
+/// A fence, a yield, or another step on no object.
+#[inline(always)]
+pub fn local_step(kind: OpKind, order: MemoryOrder, place: Place) {
+    spin::watch(&Probe { kind, on: On::Nothing, a: 0, b: 0, place });
+    run_local(kind, order, place);
+    spin::leave();
+}
+
+#[inline(never)]
+fn run_local(kind: OpKind, order: MemoryOrder, place: Place) {
+    let ex = context::required("an operation", place);
+    // SAFETY: a current execution is valid.
+    unsafe { step_on(ex, Op::local(kind).ordered(order), place) };
+}
+
+/// Releases the mutex, waits for a notification (or, when `timed`, for the time to run out), takes the mutex again. Says
+/// whether it was woken by a notification.
+pub fn wait(condvar: &Handle, mutex: &Handle, timed: bool, place: Place) -> bool {
+    let ex = context::required("a `Condvar`", place);
+    // SAFETY: a current execution is valid, and no reference into it is held over a suspension.
+    unsafe {
+        if (*ex).phase != Phase::Running {
+            given_up(ex);
+            return true;
+        }
+        let condvar = (*ex).resolve(condvar, Class::Condvar, 0, place);
+        let mutex = (*ex).resolve(mutex, Class::Mutex, 0, place);
+        let t = (*ex).current;
+        let site = site(place);
+        let wait = Op { other: mutex, ..Op::new(OpKind::Wait, condvar) };
+        if !turn(ex, wait, site) {
+            return true;
+        }
+        (*ex).finish(wait, 0);
+
+        let spurious = (*ex).settings.spurious_wakeups;
+        let thread = &mut (&mut (*ex).threads)[t.index()];
+        thread.timed = timed;
+        let bits = if thread.exhausted.contains(&condvar) { 0 } else { wake_bits(timed, spurious) };
+        if !turn(ex, Op::new(OpKind::Wake, condvar).with(bits, 0), site) {
+            return true;
+        }
+        // Who notified it was written into the announced operation.
+        let wake = (&(*ex).pending)[t.index()].op;
+        let woken = (*ex).finish(wake, 0).ok;
+
+        let lock = Op::new(OpKind::Lock, mutex);
+        if turn(ex, lock, site) {
+            (*ex).finish(lock, 0);
+        }
+        woken
+    }
+}
+
+/// Wakes one waiter, any of them, or all.
+pub fn notify(condvar: &Handle, all: bool, place: Place) {
+    let kind = if all { OpKind::NotifyAll } else { OpKind::NotifyOne };
+    let class = Class::Condvar;
+    run(&Request { kind, object: condvar, class, initial: 0, a: 0, b: 0, order: MemoryOrder::None, place });
+}
+
+/// The value of an object that the caller owns alone, and the end of its entry: the next step on it enters it anew.
+/// `None` when this execution has not met it.
+pub fn take_word(object: &mut Handle) -> Option<u64> {
+    let ex = context::current();
+    if ex.is_null() {
+        object.forget();
+        return None;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    let word = unsafe {
+        (*ex).find(object).map(|id| {
+            let entry = &mut (&mut (*ex).objects)[id.index()];
+            entry.counted = false;
+            entry.word
+        })
+    };
+    object.forget();
+    word
+}
+
+/// Enters a counted object with count 1, to be reported as a leak when its count is not 0 at the end.
+pub fn enter_count(object: &Handle, place: Place) {
+    let ex = context::required("an `Arc`", place);
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        let id = (*ex).resolve(object, Class::Arc, 1, place);
+        if (*ex).phase == Phase::Running {
+            (&mut (*ex).objects)[id.index()].counted = true;
+        }
+    }
+}
+
+/// One of the numbers below `n`; each is explored.
+pub fn choose(n: u32, place: Place) -> u32 {
+    let ex = context::required("`choose`", place);
+    // SAFETY: a current execution is valid.
+    unsafe {
+        if (*ex).phase != Phase::Running {
+            given_up(ex);
+            return 0;
+        }
+        assert!(n > 0, "`choose(0)`: there is nothing to choose from");
+        step_on(ex, Op::local(OpKind::Choose).with(n as u64, 0), place).value as u32
+    }
+}
+
+/// Gives this execution up quietly unless `condition` holds.
+pub fn assume(condition: bool, place: Place) {
+    let ex = context::required("`assume`", place);
+    if condition {
+        return;
+    }
+    // SAFETY: a current execution is valid; an `Assume` is never enabled, so `turn` comes back only by unwinding, or
+    // when the fiber was unwinding already.
+    unsafe {
+        if (*ex).phase != Phase::Running {
+            return given_up(ex);
+        }
+        turn(ex, Op::local(OpKind::Assume), site(place));
+    }
+}
+
+/// Reports that a lock was used against its rules, or another misuse, and ends the execution.
+pub fn fail(kind: FailureKind, message: String, place: Place) -> ! {
+    let ex = context::required("`fail`", place);
+    // SAFETY: a current execution is valid, and no reference into it is held over the suspension.
+    unsafe {
+        if (*ex).phase == Phase::Running && (*ex).in_fiber {
+            let t = (*ex).current;
+            (*ex).note_failure(kind, message, Some(place), Some(t));
+            give_up(ex)
+        }
+        given_up(ex);
+        if (*ex).in_fiber {
+            leave_for_good(ex);
+        }
+        panic!("{message}")
+    }
+}

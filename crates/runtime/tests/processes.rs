@@ -1,0 +1,111 @@
+//! Cases in which the process ends: each runs in a child process, which is this test binary again.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::*;
+use runtime::Settings;
+use std::process::Command;
+use std::time::Duration;
+
+const CASE: &str = "RADDLE_RUNTIME_TEST_CASE";
+
+/// Runs one case in a child and gives its standard error and exit code.
+fn child(case: &str) -> (String, Option<i32>) {
+    let out = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_case_in_a_child", "--include-ignored"])
+        .env(CASE, case)
+        .output()
+        .unwrap();
+    (String::from_utf8_lossy(&out.stderr).into_owned(), out.status.code())
+}
+
+struct PanicsOnDrop;
+
+impl Drop for PanicsOnDrop {
+    fn drop(&mut self) {
+        panic!("second");
+    }
+}
+
+#[test]
+#[ignore = "only in a child process"]
+fn a_case_in_a_child() {
+    let Ok(case) = std::env::var(CASE) else { return };
+    let settings = Settings { watchdog: Some(Duration::from_millis(300)), ..settings() };
+    let test: Box<dyn Fn()> = match case.as_str() {
+        "exit" => Box::new(|| {
+            Atomic::new(0).load();
+            join(spawn(|| std::process::exit(0)));
+        }),
+        "double-panic" => Box::new(|| {
+            join(named("twice", || {
+                let _p = PanicsOnDrop;
+                panic!("first");
+            }));
+        }),
+        "stuck" => Box::new(|| {
+            let m = shared(std::sync::Mutex::new(()));
+            let m1 = m.clone();
+            let x = shared(Atomic::new(0));
+            let x1 = x.clone();
+            let _t = named("waiter", move || {
+                let _g = m1.lock();
+                x1.add(1);
+            });
+            let _g = m.lock();
+            x.add(1);
+        }),
+        "loop" => Box::new(|| {
+            Atomic::new(0).load();
+            loop {
+                std::hint::spin_loop();
+            }
+        }),
+        _ => unreachable!(),
+    };
+    explore_with(&settings, Naive::default(), test);
+}
+
+#[test]
+fn a_process_exit_inside_is_reported() {
+    let (err, code) = child("exit");
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("failure (exit-code)") && err.contains("RADDLE_REPLAY=rd1-"), "{err}");
+    assert!(err.contains("thread:    thread 1"), "{err}");
+}
+
+#[test]
+fn a_panic_while_panicking_is_reported_before_the_abort() {
+    let (err, code) = child("double-panic");
+    assert_eq!(code, None, "{err}");
+    assert!(err.contains("failure (abort)") && err.contains("`second` at"), "{err}");
+    assert!(err.contains("thread 1 (twice)") && err.contains("RADDLE_REPLAY=rd1-"), "{err}");
+}
+
+#[test]
+fn a_std_mutex_across_threads_is_reported_by_the_watchdog() {
+    let (err, code) = child("stuck");
+    assert_eq!(code, Some(1), "{err}");
+    assert!(
+        err.contains("something that raddle does not control") && err.contains("RADDLE_REPLAY=rd1-"),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_loop_without_operations_is_reported_by_the_watchdog() {
+    let (err, code) = child("loop");
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("last step: load at"), "{err}");
+}
+
+#[test]
+fn the_watchdog_leaves_a_long_search_alone() {
+    let settings = Settings { watchdog: Some(Duration::from_millis(50)), ..settings() };
+    let start = std::time::Instant::now();
+    while start.elapsed() < Duration::from_millis(400) {
+        let found = explore_with(&settings, Naive::default(), || join(spawn(|| ())));
+        assert!(found.failures.is_empty());
+    }
+}
