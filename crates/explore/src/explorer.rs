@@ -29,11 +29,19 @@ pub struct View<'a> {
     pub yielded: ThreadSet,
     /// How many objects have been numbered so far; `u32::MAX` if numbers are names that all executions share.
     pub objects: u32,
+    /// By object: a name that the object has in every execution, or 0 where the front end knows none. A search gets by without,
+    /// but may then try a sequence that it need not.
+    pub names: &'a [u64],
     /// The objects that awaiting threads wait on.
     pub awaited: &'a [ObjectId],
 }
 
 impl View<'_> {
+    /// The name of an object, or 0.
+    pub(crate) fn name(&self, object: ObjectId) -> u64 {
+        self.names.get(object.index()).copied().unwrap_or(0)
+    }
+
     /// What a thread at an [`OpKind::Await`](crate::OpKind::Await) waits on.
     pub fn awaited_by(&self, t: ThreadId) -> &[ObjectId] {
         let (from, count) = self.pending[t.index()].awaited;

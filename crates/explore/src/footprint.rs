@@ -11,8 +11,6 @@ pub(crate) struct Footprint {
     pub(crate) thread: ThreadId,
     pub(crate) cause: u64,
     op: Op,
-    /// What the thread saw, if the step has run: it decides what the thread does next.
-    pub(crate) outcome: Option<(u64, bool)>,
     links: [(ObjectId, Access); 2],
     count: u8,
     /// It touches more than fits: taken to conflict with everything.
@@ -24,7 +22,6 @@ impl Footprint {
     pub(crate) fn of(trace: &Trace, i: usize) -> Footprint {
         let e = trace.event(i);
         let mut f = Footprint::nothing(e.thread, e.cause(), e.op);
-        f.outcome = Some((e.value, e.ok));
         for l in trace.links_of(i) {
             f.add(l.object, l.access);
         }
@@ -33,15 +30,7 @@ impl Footprint {
 
     /// Of a step that touches nothing.
     pub(crate) fn nothing(thread: ThreadId, cause: u64, op: Op) -> Footprint {
-        Footprint {
-            thread,
-            cause,
-            op,
-            outcome: None,
-            links: [(ObjectId::NONE, Access::LOCAL); 2],
-            count: 0,
-            wide: false,
-        }
+        Footprint { thread, cause, op, links: [(ObjectId::NONE, Access::LOCAL); 2], count: 0, wide: false }
     }
 
     /// Adds one object.
@@ -59,6 +48,29 @@ impl Footprint {
     #[inline]
     pub(crate) fn links(&self) -> &[(ObjectId, Access)] {
         &self.links[..self.count as usize]
+    }
+
+    /// Whether its thread learns nothing by it, so that what the thread does next does not depend on when it was taken. A
+    /// value that was read is not enough to tell: what it was read for may lie in memory that the search does not see.
+    pub(crate) fn teaches_nothing(&self) -> bool {
+        use OpKind::*;
+        matches!(
+            self.op.kind,
+            Store
+                | Fence
+                | Unlock
+                | ReadUnlock
+                | WriteUnlock
+                | Wait
+                | NotifyOne
+                | NotifyAll
+                | AddSender
+                | DropSender
+                | DropReceiver
+                | Unpark
+                | CountUp
+                | Yield
+        )
     }
 
     /// Whether it is a weak compare-exchange that succeeds, so that it might as well fail.

@@ -110,6 +110,7 @@ pub fn enabled(op: &Op, word: u64, _thread: ThreadId) -> bool {
 /// alternative where an operation has several.
 ///
 /// An operation that is not enabled must not be applied.
+#[inline]
 pub fn apply(op: &Op, word: u64, thread: ThreadId, option: u32) -> Applied {
     use OpKind::*;
     let owner = thread.0 as u64 + 1;

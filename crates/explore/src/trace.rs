@@ -207,6 +207,20 @@ impl Trace {
         &self.races[self.events[f].first_race as usize..to]
     }
 
+    /// Whether `f`, without `e`, can come directly before it for a plain reason: its thread has done nothing since, and both
+    /// touch just one object, which `e` wrote, so that nothing independent of `e` touches it in between.
+    #[inline]
+    pub(crate) fn next_after(&self, e: usize, f: usize) -> bool {
+        let (first, second) = (&self.events[e], &self.events[f]);
+        let edges = self.events.get(f + 1).map_or(self.edges.len(), |n| n.first_edge as usize);
+        (second.prev_of_thread == NONE || (second.prev_of_thread as usize) < e)
+            && edges == second.first_edge as usize
+            && first.access.is_total()
+            && first.links == 1
+            && second.links == 1
+            && second.op.kind != OpKind::CompareExchangeWeak
+    }
+
     /// Marks the `k`-th race.
     pub(crate) fn settle(&mut self, k: usize) {
         self.races[k].settled = true;
@@ -369,18 +383,28 @@ impl Trace {
     /// The clocks of what event `f` comes after in program order, by spawns and by joins.
     pub(crate) fn past_of(&self, f: usize, out: &mut Vec<u32>) {
         self.row_of(self.previous(f), out);
-        let to = self.events.get(f + 1).map_or(self.edges.len(), |e| e.first_edge as usize);
-        for e in &self.edges[self.events[f].first_edge as usize..to] {
-            join_into(out, self.clock(*e as usize));
+        for e in self.edges_of(f) {
+            join_into(out, self.clock(e));
         }
     }
 
     /// The same for the next event of a thread.
     pub(crate) fn past_of_next(&self, t: ThreadId, out: &mut Vec<u32>) {
         self.row_of(self.last_of(t), out);
-        for (_, e) in self.waiting_edges.iter().filter(|e| e.0 == t) {
-            join_into(out, self.clock(*e as usize));
+        for e in self.waiting_edges_of(t) {
+            join_into(out, self.clock(e));
         }
+    }
+
+    /// What event `f` comes after by spawns and joins.
+    pub(crate) fn edges_of(&self, f: usize) -> impl Iterator<Item = usize> + '_ {
+        let to = self.events.get(f + 1).map_or(self.edges.len(), |e| e.first_edge as usize);
+        self.edges[self.events[f].first_edge as usize..to].iter().map(|e| *e as usize)
+    }
+
+    /// The same for the next event of a thread.
+    pub(crate) fn waiting_edges_of(&self, t: ThreadId) -> impl Iterator<Item = usize> + '_ {
+        self.waiting_edges.iter().filter(move |e| e.0 == t).map(|e| e.1 as usize)
     }
 
     fn row_of(&self, e: Option<usize>, out: &mut Vec<u32>) {

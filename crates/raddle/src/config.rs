@@ -7,6 +7,7 @@ use runtime::Settings;
 use std::fmt::Display;
 use std::io::IsTerminal;
 use std::str::FromStr;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// Runs `test` under every schedule whose outcome can differ, once each, and panics with a report if one fails.
@@ -271,7 +272,15 @@ impl Config {
     }
 
     /// What the variables say, over what the program says.
+    ///
+    /// Whether there are any is looked up once in a process: a test of a few microseconds would pay for it each time.
     fn with_environment(mut self) -> Config {
+        static ANY: OnceLock<bool> = OnceLock::new();
+        if !ANY.get_or_init(|| {
+            std::env::vars_os().any(|(name, _)| name.as_encoded_bytes().starts_with(b"RADDLE_"))
+        }) {
+            return self;
+        }
         if let Some(name) = variable::<String>("RADDLE_ALGORITHM") {
             self.algorithm = explore::algorithm(&name).unwrap_or_else(|e| bad("RADDLE_ALGORITHM", &name, &e));
         }

@@ -11,8 +11,9 @@ use raddle::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use raddle::sync::{Arc, Condvar, Mutex, RwLock, mpsc};
 use raddle::{Config, Verdict, thread};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicUsize as RealAtomic;
+use std::time::{Duration, Instant};
 
 /// Panics when it is dropped.
 struct Sour(&'static str);
@@ -125,6 +126,7 @@ mod panics {
 mod limits {
     use super::*;
 
+    // OPEN: `stats.threads` is 0 in an execution without steps.
     #[test]
     fn seventy_threads_work() {
         let report = verified_with(plain(), || {
@@ -164,8 +166,8 @@ mod limits {
         let failure = fails_with(default().max_threads(4), Limit, spawn(4));
         says(&failure.message, &["max_threads", "RADDLE_MAX_THREADS"]);
         verified_with(default().max_threads(4), spawn(3));
-        let failure = fails(Limit, spawn(300));
-        says(&failure.message, &["256"]);
+        let failure = fails(Limit, spawn(1_000));
+        says(&failure.message, &["max_threads", "at most"]);
     }
 
     #[inline(never)]
@@ -203,6 +205,7 @@ mod limits {
         says(&failure.message, &["deep"]);
     }
 
+    // OPEN: a pooled stack that is larger than asked for is used, so whether it overflows depends on what ran before.
     #[test]
     fn more_stack_helps_and_checks_go_on_after_an_overflow() {
         let deep = || _ = recurse(2_000, &AtomicUsize::new(0), true);
@@ -406,13 +409,14 @@ mod determinism {
         let runs = RealAtomic::new(0);
         let failure = fails(Nondeterminism, || {
             let n = AtomicUsize::new(0);
+            if runs.fetch_add(1, SeqCst) == 0 {
+                n.load(SeqCst);
+            } else {
+                n.store(1, SeqCst);
+            }
             thread::scope(|s| {
                 s.spawn(|| n.fetch_add(1, SeqCst));
-                if runs.fetch_add(1, SeqCst) == 0 {
-                    n.load(SeqCst);
-                } else {
-                    n.store(1, SeqCst);
-                }
+                n.fetch_add(1, SeqCst);
             });
         });
         says(&failure.message, &["not deterministic", "`load` at", "`store` at", "faults.rs", "thread 0"]);
@@ -424,6 +428,7 @@ mod determinism {
         let runs = RealAtomic::new(0);
         let failure = fails(Nondeterminism, || {
             let n = AtomicUsize::new(runs.fetch_add(1, SeqCst));
+            n.load(SeqCst);
             thread::scope(|s| {
                 s.spawn(|| n.load(SeqCst));
                 n.fetch_add(1, SeqCst);
@@ -622,15 +627,31 @@ mod processes {
 
     /// Runs a case in a child with these variables. What takes longer than a test may take is a hang.
     fn child(case: &str, variables: &[(&str, &str)]) -> Ended {
-        let out = Command::new(std::env::current_exe().unwrap())
+        let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "processes::a_case_in_a_child", "--ignored", "--nocapture", "--test-threads=1"])
             .env_clear()
             .env(CASE, case)
             .envs(variables.iter().copied())
-            .output()
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
             .unwrap();
+        let start = Instant::now();
+        let mut hung = false;
+        while child.try_wait().unwrap().is_none() {
+            if start.elapsed() > Duration::from_secs(20) {
+                hung = true;
+                child.kill().unwrap();
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let out = child.wait_with_output().unwrap();
+        let code = out.status.code();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Ended { code: out.status.code(), out: text(&out.stdout), err: text(&out.stderr) }
+        let (out, err) = (text(&out.stdout), text(&out.stderr));
+        assert!(!hung, "`{case}` with {variables:?} hangs, having said:\n{out}{err}");
+        Ended { code, out, err }
     }
 
     #[test]
@@ -684,9 +705,10 @@ mod processes {
                     std::hint::spin_loop();
                 }
             }),
-            "abort" => raddle::check(|| {
-                AtomicUsize::new(0).store(1, SeqCst);
-                std::process::abort();
+            "real loop at once" => raddle::check(|| {
+                loop {
+                    std::hint::spin_loop();
+                }
             }),
             "three times each" => show(three_times_each),
             "lost update" => show(lost_update),
@@ -736,6 +758,7 @@ mod processes {
         says(&err, &["exit-code", "ended its own process", "thread 1", "RADDLE_REPLAY=rd1-"]);
     }
 
+    // OPEN: the first panic, which is the cause, is not in the report.
     #[test]
     fn a_panic_while_panicking_names_both_and_the_token() {
         let Ended { code, err, .. } = child("panic while panicking", &[]);
@@ -743,6 +766,7 @@ mod processes {
         says(&err, &["abort", "the second", "the first", "faults.rs", "RADDLE_REPLAY=rd1-"]);
     }
 
+    // OPEN: the deadlock, which is the cause, is not in the report.
     #[test]
     fn a_destructor_that_panics_while_its_execution_is_given_up_is_explained() {
         let Ended { err, .. } = child("destructor of what is given up", &[]);
@@ -766,6 +790,13 @@ mod processes {
         let Ended { code, err, .. } = child("real loop", &[("RADDLE_WATCHDOG", "1")]);
         assert_eq!(code, Some(1), "{err}");
         says(&err, &["loop without any operation", "store at", "faults.rs", "RADDLE_REPLAY=rd1-"]);
+    }
+
+    #[test]
+    fn a_loop_before_the_first_step_is_reported_as_well() {
+        let Ended { code, err, .. } = child("real loop at once", &[("RADDLE_WATCHDOG", "1")]);
+        assert_eq!(code, Some(1), "{err}");
+        says(&err, &["loop without any operation"]);
     }
 
     #[test]

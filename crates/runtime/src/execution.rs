@@ -12,7 +12,7 @@ use crate::threads::{Panicked, Thread};
 use crate::watchdog::Watched;
 use crate::{Class, Done, Place};
 use explore::{
-    Access, Decision, End, Executed, Explorer, Failure, FailureKind, MAX_THREADS, ObjectId, Op, OpKind,
+    Access, Decision, End, Executed, Explorer, Failure, FailureKind, MAX_THREADS, Mode, ObjectId, Op, OpKind,
     Options, Pending, Site, ThreadId, ThreadSet, View, semantics,
 };
 use std::sync::Arc;
@@ -65,6 +65,8 @@ pub(crate) struct Execution {
     /// For each entry of `awaited`, the word that was seen.
     awaited_words: Vec<u64>,
     pub(crate) objects: Vec<Object>,
+    /// By object: what it is called in every execution, or 0.
+    pub(crate) names: Vec<u64>,
     pub(crate) statics: Statics,
     /// The threads of this execution in the order in which they were spawned.
     pub(crate) order: Vec<ThreadId>,
@@ -149,6 +151,7 @@ impl Execution {
             awaited: Vec::new(),
             awaited_words: Vec::new(),
             objects: Vec::new(),
+            names: Vec::new(),
             statics: Statics::default(),
             order: Vec::new(),
             next_thread_id: 0,
@@ -190,6 +193,7 @@ impl Execution {
         self.awaited.clear();
         self.awaited_words.clear();
         self.objects.clear();
+        self.names.clear();
         self.order.clear();
         self.steps = 0;
         self.log.clear();
@@ -278,15 +282,29 @@ impl Execution {
         self.next == Some(t)
     }
 
-    /// Keeps a record of something that is no step.
+    /// Keeps a record of something that is no step: a spawn, a start, an end, a join.
     pub(crate) fn note_quietly(&mut self, op: &Op, site: Site) {
-        let before = self.word(op.object);
-        let applied = semantics::apply(op, before, self.current, 0);
-        self.objects[op.object.index()].word = applied.word;
-        self.log.push(Logged::new(self.current, op, before, &applied));
+        let thread = self.current;
         if self.recording && matches!(op.kind, OpKind::Spawn | OpKind::Join) {
+            let before = self.word(op.object);
+            let applied = semantics::apply(op, before, thread, 0);
             self.record_quietly(op, before, &applied, site);
         }
+        self.objects[op.object.index()].word = match op.kind {
+            OpKind::Spawn => 1,
+            OpKind::Start => 2,
+            _ => 3,
+        };
+        self.log.push(Logged {
+            thread,
+            kind: op.kind,
+            order: op.order,
+            mode: Mode::Local,
+            ok: true,
+            object: op.object,
+            other: op.other,
+            aux: 0,
+        });
     }
 
     /// The running thread has ended: those that join it run on.
@@ -329,6 +347,7 @@ impl Execution {
             current: self.last,
             yielded: self.yielded,
             objects: self.objects.len() as u32,
+            names: &self.names,
             awaited: &self.awaited,
         }
     }
@@ -372,7 +391,7 @@ impl Execution {
         self.pending[t.index()] = Pending { op: Op::new(OpKind::Await, first).with(word, 0), site, awaited };
         self.awaiting.insert(t);
         self.awaiters += 1;
-        self.enabled.remove(t);
+        self.recheck_awaiting();
         self.next = self.decide();
         self.next == Some(t)
     }

@@ -99,6 +99,7 @@ impl Execution {
         let id = found.unwrap_or_else(|| {
             let id = self.enter(class, initial, Some(place));
             self.objects[id.index()].is_static = is_static;
+            self.names[id.index()] = if is_static { address as u64 } else { self.name_on_stack(address) };
             if is_static {
                 self.statics.note(address, id);
             }
@@ -108,9 +109,23 @@ impl Execution {
         id
     }
 
+    /// The name of an object that lies on the stack of a thread: whose, and how far from its bottom. The frames of a thread lie
+    /// there alike whenever it has done the same.
+    fn name_on_stack(&self, address: usize) -> u64 {
+        let holder = self.order.iter().find(|t| {
+            let thread = &self.threads[t.index()];
+            thread.fiber.is_some() && (thread.stack_floor..thread.frames_end).contains(&address)
+        });
+        holder.map_or(0, |t| {
+            let depth = self.threads[t.index()].frames_end - address;
+            1 << 63 | (t.0 as u64) << 40 | depth as u64
+        })
+    }
+
     /// A new entry in the table.
     pub(crate) fn enter(&mut self, class: Class, word: u64, place: Option<Place>) -> ObjectId {
         let id = ObjectId(self.objects.len() as u32);
+        self.names.push(0);
         self.objects.push(Object {
             word,
             place,

@@ -4,9 +4,9 @@
 //!
 //! A *look* is a step that left its object as it was: a load, a yield, a failed compare-exchange or `try_lock`, a store
 //! or read-modify-write of the value that was there already. A thread that announces an operation in exactly the local
-//! state in which it announced it before, and has done nothing but look since, at objects whose words are still what it
-//! saw, is in a cycle: with these words it would take the same steps with the same results for ever. So it waits
-//! ([`explore::OpKind::Await`]) until one of these words differs.
+//! state in which it announced it before, and has done nothing but look since, is in a cycle: as long as the words are what
+//! it saw it would take the same steps with the same results for ever. So it waits ([`explore::OpKind::Await`]) until one of
+//! these words differs.
 //!
 //! # Why it loses nothing
 //!
@@ -199,8 +199,9 @@ extern "sysv64" fn compare(state: u64) {
     let ex = unsafe { &mut *context::current() };
     let Some(Repeat { await_from: Some(i), .. }) = ex.repeat else { return };
     let cycle = &ex.threads[ex.current.index()].window.looks[i..];
-    let same = cycle[0].state == Some(state)
-        && cycle.iter().all(|l| !l.key.object.is_some() || ex.word(l.key.object) == l.word);
+    // Whether the words are still what was seen does not matter here: what a thread announces must be decided by what it has
+    // seen itself. If one differs already, the wait is over at once.
+    let same = cycle[0].state == Some(state);
     let repeats = if same { cycle[0].repeats + 1 } else { 0 };
     let wanted = if cycle.iter().any(|l| l.key.kind == OpKind::Yield) { 1 } else { 2 };
     ex.repeat = Some(Repeat { state, repeats, await_from: (repeats >= wanted).then_some(i) });

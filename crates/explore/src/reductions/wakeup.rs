@@ -38,8 +38,8 @@ pub(crate) struct Sequence {
     e: usize,
     /// By thread: how many events were taken.
     taken: Vec<u32>,
-    /// Threads of which a step was taken that is not in the sequence, and had another outcome in the execution at hand: what
-    /// they do next is not known from it.
+    /// Threads of which a step was taken that is not in the sequence, and may have shown its thread something else in the
+    /// execution at hand: what they do next is not known from it.
     strayed: ThreadSet,
     leaned_on_absent: bool,
 }
@@ -160,15 +160,30 @@ impl Sequence {
             })
     }
 
-    /// Whether a step from another execution touches an object that was numbered after the node, and something that is left
-    /// does too: these may be one object under two numbers. The step is then taken to conflict, which can cost an execution
-    /// but loses none.
-    fn may_share_new_object(&self, core: &Core, step: &Footprint) -> bool {
+    /// Whether a step from another execution is independent of all that is left, when its thread's state is not that of the
+    /// execution at hand. Objects that were numbered after the node are compared by name; where they have none, they are
+    /// taken to be one, which can cost an execution but loses none.
+    fn independent_of_stray(&self, core: &Core, step: &Footprint, names: [u64; 2], view: &View<'_>) -> bool {
         let known = core.nodes[self.e].objects;
-        let new = |o: ObjectId| o.is_some() && o.0 >= known;
-        step.links().iter().any(|(o, _)| new(*o))
-            && (self.remaining().any(|g| core.trace.links_of(g).iter().any(|l| new(l.object)))
-                || self.f.is_some_and(|f| self.f_left && f.links().iter().any(|(o, _)| new(*o))))
+        let clash = |(o, a): (ObjectId, Access), cause: u64| {
+            step.links().iter().zip(names).any(|((p, b), name)| {
+                let one = match (o.0 < known, p.0 < known) {
+                    (true, true) => o == *p,
+                    (false, false) => {
+                        let mine = view.name(o);
+                        mine == 0 || name == 0 || mine == name
+                    }
+                    _ => false,
+                };
+                one && a.conflicts(cause, b, step.cause)
+            })
+        };
+        let f = self.f.filter(|_| self.f_left);
+        !self.remaining().any(|g| {
+            let cause = core.trace.event(g).cause();
+            core.trace.links_of(g).iter().any(|l| clash((l.object, l.access), cause))
+        }) && !f.is_some_and(|f| f.links().iter().any(|l| clash(*l, f.cause)))
+            && (step.depends_on_count().is_none() || self.independent(&core.trace, step))
     }
 
     /// Whether a thread has no step in what is left.
@@ -177,7 +192,7 @@ impl Sequence {
     }
 
     /// Goes below a branch that fits.
-    fn pass(&mut self, core: &Core, b: &Branch) {
+    fn pass(&mut self, b: &Branch) {
         let t = b.step.thread;
         if self.is_f(t) {
             self.take(t);
@@ -185,7 +200,7 @@ impl Sequence {
         } else if self.head(t).is_some() {
             self.take(t);
         } else {
-            if !same_outcome(core, self, b) {
+            if !b.step.teaches_nothing() {
                 self.strayed.insert(t);
             }
             self.taken[t.index()] += 1;
@@ -262,6 +277,8 @@ const TAKEN: u32 = u32::MAX - 1;
 #[derive(Clone, Copy)]
 struct Branch {
     step: Footprint,
+    /// The names of its objects.
+    names: [u64; 2],
     option: u32,
     options: u32,
     next: u32,
@@ -285,8 +302,10 @@ pub(crate) struct Forest {
 }
 
 impl Forest {
-    fn new_branch(&mut self, step: Footprint, option: u32, options: u32) -> u32 {
-        let b = Branch { step, option, options, next: NONE, child: NONE };
+    fn new_branch(&mut self, step: Footprint, option: u32, options: u32, view: &View<'_>) -> u32 {
+        let mut names = [0; 2];
+        step.links().iter().zip(&mut names).for_each(|((o, _), name)| *name = view.name(*o));
+        let b = Branch { step, names, option, options, next: NONE, child: NONE };
         match self.free.pop() {
             Some(i) => {
                 self.branches[i as usize] = b;
@@ -335,7 +354,7 @@ impl Forest {
         let first = core.nodes[sequence.e].tree;
         let mut path = Vec::new();
         if let Some((parent, last)) = self.find_place(core, sequence, NONE, first, view, &mut path) {
-            let branch = self.plant(core, sequence);
+            let branch = self.plant(core, sequence, view);
             if last != NONE {
                 self.branches[last as usize].next = branch;
             } else if parent != NONE {
@@ -368,13 +387,13 @@ impl Forest {
             let fits = self.fits(core, sequence, &b, view);
             if fits && b.option != ANY && sequence.absent(t) {
                 let mut below = sequence.clone();
-                below.pass(core, &b);
+                below.pass(&b);
                 path.push(b.step);
                 if b.child != NONE
                     && let Some((parent, last)) =
                         self.find_place(core, &mut below, child, b.child, view, path)
                 {
-                    let branch = self.plant(core, &below);
+                    let branch = self.plant(core, &below, view);
                     let at = if last != NONE { last } else { parent };
                     let at = &mut self.branches[at as usize];
                     *(if last != NONE { &mut at.next } else { &mut at.child }) = branch;
@@ -386,7 +405,7 @@ impl Forest {
                     return None;
                 }
             } else if fits {
-                sequence.pass(core, &b);
+                sequence.pass(&b);
                 if sequence.left == 0 || b.child == NONE {
                     return None;
                 }
@@ -404,7 +423,7 @@ impl Forest {
     }
 
     /// What is left of the sequence, as a new branch.
-    fn plant(&mut self, core: &Core, sequence: &Sequence) -> u32 {
+    fn plant(&mut self, core: &Core, sequence: &Sequence, view: &View<'_>) -> u32 {
         let mut above = NONE;
         let mut first = NONE;
         for k in 0..sequence.events.len() {
@@ -414,11 +433,11 @@ impl Forest {
             let g = sequence.events[k] as usize;
             let e = core.trace.event(g);
             let option = if e.options == 1 { ANY } else { e.option };
-            let b = self.new_branch(Footprint::of(&core.trace, g), option, e.options);
+            let b = self.new_branch(Footprint::of(&core.trace, g), option, e.options, view);
             self.chain(&mut above, &mut first, b);
         }
         if let Some(f) = sequence.f.filter(|_| sequence.f_left) {
-            let b = self.new_branch(f, sequence.f_option, if sequence.f_option == ANY { 1 } else { 2 });
+            let b = self.new_branch(f, sequence.f_option, if sequence.f_option == ANY { 1 } else { 2 }, view);
             self.chain(&mut above, &mut first, b);
         }
         first
@@ -437,8 +456,7 @@ impl Forest {
     fn fits(&self, core: &Core, sequence: &Sequence, b: &Branch, view: &View<'_>) -> bool {
         let t = b.step.thread;
         if sequence.strayed.contains(t) {
-            return sequence.independent(&core.trace, &b.step)
-                && !sequence.may_share_new_object(core, &b.step);
+            return sequence.independent_of_stray(core, &b.step, b.names, view);
         }
         if let Some(g) = sequence.head(t) {
             let e = core.trace.event(g);
@@ -457,14 +475,6 @@ fn same_step(core: &Core, sequence: &Sequence, b: &Branch) -> Option<usize> {
     let t = b.step.thread;
     let seq = core.trace.seq_before(t, sequence.e) + sequence.taken[t.index()] + 1;
     core.trace.nth_of(t, seq)
-}
-
-/// Whether the step of a branch showed its thread the same in the execution at hand, so that the thread goes on alike.
-fn same_outcome(core: &Core, sequence: &Sequence, b: &Branch) -> bool {
-    same_step(core, sequence, b).is_some_and(|i| {
-        let e = core.trace.event(i);
-        b.step.outcome == Some((e.value, e.ok)) && (b.option == ANY || b.option == e.option)
-    })
 }
 
 /// The step of a branch with the object numbers of the execution at hand: the thread is in the same state there, so it is

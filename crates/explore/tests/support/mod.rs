@@ -524,7 +524,16 @@ fn execute(p: &Program, explorer: &mut dyn Explorer) -> (Option<Shown>, bool) {
         }
         let pending = m.pending.clone();
         let objects = if p.numbered { m.numbers.len() as u32 } else { u32::MAX };
-        let view = View { pending: &pending, live, enabled, current, yielded, objects, awaited: &awaited };
+        let view = View {
+            pending: &pending,
+            live,
+            enabled,
+            current,
+            yielded,
+            objects,
+            names: &[],
+            awaited: &awaited,
+        };
         if enabled.is_empty() {
             let again = explorer.end(End::Complete, &view);
             let state = format!("{:?} {:?}", m.threads.iter().map(|t| t.regs).collect::<Vec<_>>(), m.words);

@@ -52,7 +52,8 @@ impl Outcome {
 pub(super) struct JoinInner<T> {
     pub(super) thread: Thread,
     value: Real<Packet<T>>,
-    pub(super) outcome: Real<Outcome>,
+    /// Kept apart only where a scope wants to know it too.
+    outcome: Option<Real<Outcome>>,
 }
 
 impl<T> JoinInner<T> {
@@ -82,18 +83,26 @@ impl<T> JoinInner<T> {
             unsafe { std::mem::transmute::<Box<dyn FnOnce() + '_>, Box<dyn FnOnce() + 'static>>(body) };
         let thread_name = name.as_deref().map(Real::from);
         let id = runtime::spawn(name, stack_size, place, body);
-        let outcome = Outcome { panic: RealMutex::new(None), joined_by: RealMutex::new(None) };
-        JoinInner { thread: Thread { id, name: thread_name }, value: packet, outcome: Real::new(outcome) }
+        JoinInner { thread: Thread { id, name: thread_name }, value: packet, outcome: None }
+    }
+
+    /// How the thread ends, for its scope.
+    pub(super) fn outcome(&mut self) -> Real<Outcome> {
+        let new = || Real::new(Outcome { panic: RealMutex::new(None), joined_by: RealMutex::new(None) });
+        self.outcome.get_or_insert_with(new).clone()
     }
 
     pub(super) fn join(self, place: Place) -> Result<T> {
-        if let Err(panic) = runtime::join(self.thread.id, place) {
-            self.outcome.keep(panic);
+        let mut panic = runtime::join(self.thread.id, place).err();
+        if let Some(outcome) = &self.outcome {
+            if let Some(panic) = panic.take() {
+                outcome.keep(panic);
+            }
+            *Outcome::lock(&outcome.joined_by) = Some(runtime::current());
+            panic = Outcome::lock(&outcome.panic).take();
         }
-        *Outcome::lock(&self.outcome.joined_by) = Some(runtime::current());
         // SAFETY: the thread has ended, and no reference into the packet lives across a step; see `Sync` of `Packet`.
         let value = unsafe { (*self.value.0.get()).take() };
-        let panic = Outcome::lock(&self.outcome.panic).take();
         match (value, panic) {
             // A destructor of a thread-local may panic after the value was made; std gives the value then.
             (Some(value), _) => Ok(value),

@@ -87,8 +87,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     {
         // SAFETY: what is borrowed outlives 'scope, and the scope does not end before the thread: `scope` waits for it also when its
         // closure panics, and no thread is made after that, since all who hold the scope have ended.
-        let inner = unsafe { builder.start_unchecked(f, place) };
-        self.threads().push(Started { id: inner.thread.id, outcome: inner.outcome.clone() });
+        let mut inner = unsafe { builder.start_unchecked(f, place) };
+        self.threads().push(Started { id: inner.thread.id, outcome: inner.outcome() });
         ScopedJoinHandle { inner, scope: PhantomData }
     }
 

@@ -61,8 +61,7 @@ pub(crate) fn fails_with(config: Config, kind: FailureKind, f: impl Fn()) -> Fai
     assert_eq!(report.verdict, Verdict::Failure, "{}", report.guarantee);
     assert_eq!(report.failures.len(), 1, "{}", briefly(&report));
     assert_eq!(report.failures[0].kind, kind, "{}", briefly(&report));
-    let failure = report.failures.remove(0);
-    failure
+    report.failures.remove(0)
 }
 
 /// The same with what a user gets.
