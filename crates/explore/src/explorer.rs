@@ -32,8 +32,8 @@ pub struct View<'a> {
     /// By object: a name that the object has in every execution, or 0 where the front end knows none. A search gets by without,
     /// but may then try a sequence that it need not.
     pub names: &'a [u64],
-    /// The objects that awaiting threads wait on.
-    pub awaited: &'a [ObjectId],
+    /// The objects that awaiting threads wait on, each with the word that was seen.
+    pub awaited: &'a [(ObjectId, u64)],
 }
 
 impl View<'_> {
@@ -43,7 +43,7 @@ impl View<'_> {
     }
 
     /// What a thread at an [`OpKind::Await`](crate::OpKind::Await) waits on.
-    pub fn awaited_by(&self, t: ThreadId) -> &[ObjectId] {
+    pub fn awaited_by(&self, t: ThreadId) -> &[(ObjectId, u64)] {
         let (from, count) = self.pending[t.index()].awaited;
         &self.awaited[from as usize..(from + count) as usize]
     }
@@ -107,8 +107,8 @@ pub struct Executed<'a> {
     pub ok: bool,
     /// Where in the source.
     pub site: Site,
-    /// The objects an [`OpKind::Await`](crate::OpKind::Await) read.
-    pub awaited: &'a [ObjectId],
+    /// The objects an [`OpKind::Await`](crate::OpKind::Await) waited on, each with the word that was seen before.
+    pub awaited: &'a [(ObjectId, u64)],
 }
 
 /// How an execution ended.

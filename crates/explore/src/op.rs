@@ -99,8 +99,7 @@ pub enum OpKind {
     Yield,
     /// Choose one of `a` values.
     Choose,
-    /// A thread repeats the same reads of the same values: wait until one of them changes. `a` is the word that was seen
-    /// when there is one object to wait on.
+    /// A thread repeats the same reads of the same values: wait until one of them changes.
     Await,
     /// Wait for ever: an assumption does not hold here.
     Assume,
@@ -271,7 +270,7 @@ impl Op {
 pub enum Mode {
     /// Nothing that another thread can see.
     Local,
-    /// Looked at it.
+    /// Looked at it. For an await `aux` is the word that was seen before.
     Read,
     /// Changed it; ordered with everything else on the object.
     Write,

@@ -436,7 +436,7 @@ impl<R: Reduction> Explorer for Search<R> {
         let s = &mut core.stats;
         s.steps += core.pos as u64;
         s.longest = s.longest.max(core.pos as u64);
-        s.threads = s.threads.max(core.trace.threads() as u64);
+        s.threads = s.threads.max(view.pending.len() as u64);
         if self.divergence.is_some() {
             return false;
         }

@@ -104,7 +104,7 @@ pub struct Trace {
     scratch: Vec<u32>,
     fold: Vec<u32>,
     /// What the await at hand waits on.
-    awaited: Vec<ObjectId>,
+    awaited: Vec<(ObjectId, u64)>,
 }
 
 impl Trace {
@@ -319,8 +319,8 @@ impl Trace {
         if x.op.kind == OpKind::Await {
             self.awaited.clear();
             self.awaited.extend_from_slice(x.awaited);
-            for o in x.awaited {
-                self.add_link(f, *o, Access::new(Mode::Read));
+            for (object, seen) in x.awaited {
+                self.add_link(f, *object, Access { mode: Mode::Read, aux: *seen });
             }
         } else if x.op.object.is_some() && x.access.mode != Mode::Local {
             self.add_link(f, x.op.object, x.access);
@@ -547,7 +547,7 @@ impl Trace {
         &mut self,
         thread: ThreadId,
         op: &Op,
-        awaited: &[ObjectId],
+        awaited: &[(ObjectId, u64)],
         out: &mut Vec<usize>,
     ) {
         let (mut scratch, mut past) = (std::mem::take(&mut self.scratch), std::mem::take(&mut self.past));
@@ -556,9 +556,8 @@ impl Trace {
         let cause = Access::cause(thread, u32::MAX);
         self.awaited.clear();
         self.awaited.extend_from_slice(awaited);
-        let objects = [op.object, op.other];
-        let objects = if op.kind == OpKind::Await { awaited } else { &objects[..] };
-        for (k, object) in objects.iter().enumerate() {
+        for k in 0.. {
+            let Some(object) = nth_object(op, awaited, k) else { break };
             let mut link =
                 if object.is_some() { self.heads.get(object.index()).copied().unwrap_or(NONE) } else { NONE };
             let access =
@@ -599,7 +598,7 @@ impl Trace {
         match op.kind {
             OpKind::Wake => return op.a & !Op::TIME_PASSES != 0,
             OpKind::Join | OpKind::Start | OpKind::Assume | OpKind::SendDone => return false,
-            OpKind::Await => return self.change_without(e, op, past),
+            OpKind::Await => return self.change_without(e),
             _ if !op.may_block() => return true,
             _ => {}
         }
@@ -616,28 +615,23 @@ impl Trace {
         semantics::enabled(op, word, thread)
     }
 
-    /// Whether a waiting look would see a change without event `e`: for one word that is known exactly, for several there
-    /// must be another write that changed one of them after the thread looked.
-    fn change_without(&self, e: usize, op: &Op, past: &[u32]) -> bool {
-        if let [_] = self.awaited[..] {
-            return self.events[e].before != op.a;
-        }
-        self.awaited.iter().any(|object| {
+    /// Whether a wait would be over without event `e` and what happens after it.
+    fn change_without(&self, e: usize) -> bool {
+        self.awaited.iter().any(|(object, seen)| {
+            let mut first = None;
             let mut g = self.heads.get(object.index()).copied().unwrap_or(NONE);
             while g != NONE {
                 let l = self.links[g as usize];
-                let event = &self.events[l.event as usize];
-                let seen = self.in_past(l.event as usize, past);
-                if l.access.mode == Mode::Write
-                    && !seen
-                    && !self.happens_before(e, l.event as usize)
-                    && self.step_word(l.event as usize, *object, event.before) != event.before
-                {
-                    return true;
+                let i = l.event as usize;
+                let before =
+                    if self.events[i].op.object == *object { Some(self.events[i].before) } else { None };
+                first = before.or(first);
+                if l.access.is_total() && !self.happens_before(e, i) {
+                    return before.is_some_and(|word| self.step_word(i, *object, word) != *seen);
                 }
                 g = l.prev;
             }
-            false
+            first.is_some_and(|word| word != *seen)
         })
     }
 
@@ -781,14 +775,13 @@ impl Trace {
         &self,
         thread: ThreadId,
         op: &Op,
-        awaited: &[ObjectId],
+        awaited: &[(ObjectId, u64)],
         end: usize,
         test: impl Fn(&Trace, usize) -> bool,
     ) -> Option<usize> {
-        let pair = [op.object, op.other];
-        let objects = if op.kind == OpKind::Await { awaited } else { &pair[..] };
         let mut best = None;
-        for (k, object) in objects.iter().enumerate() {
+        for k in 0.. {
+            let Some(object) = nth_object(op, awaited, k) else { break };
             if !object.is_some() {
                 continue;
             }
@@ -833,6 +826,11 @@ impl Trace {
         }
         h
     }
+}
+
+/// The k-th object that an operation touches.
+fn nth_object(op: &Op, awaited: &[(ObjectId, u64)], k: usize) -> Option<ObjectId> {
+    if op.kind == OpKind::Await { awaited.get(k).map(|a| a.0) } else { [op.object, op.other].get(k).copied() }
 }
 
 /// The strongest thing an operation that has not run can turn out to do.

@@ -100,7 +100,7 @@ impl Execution {
                 let (from, n) = pending.awaited;
                 let seen: Vec<String> = self.awaited[from as usize..(from + n) as usize]
                     .iter()
-                    .map(|o| match self.object_name(*o) {
+                    .map(|(o, _)| match self.object_name(*o) {
                         Some(name) => format!("{name} = {}", self.word(*o)),
                         None => "the end of a thread".to_string(),
                     })

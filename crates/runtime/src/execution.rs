@@ -61,9 +61,8 @@ pub(crate) struct Execution {
     awaiting: ThreadSet,
     awaiters: u32,
     last: Option<ThreadId>,
-    pub(crate) awaited: Vec<ObjectId>,
-    /// For each entry of `awaited`, the word that was seen.
-    awaited_words: Vec<u64>,
+    /// What awaiting threads wait on, each with the word that was seen.
+    pub(crate) awaited: Vec<(ObjectId, u64)>,
     pub(crate) objects: Vec<Object>,
     /// By object: what it is called in every execution, or 0.
     pub(crate) names: Vec<u64>,
@@ -82,6 +81,8 @@ pub(crate) struct Execution {
     pub(crate) recorded: Vec<Recorded>,
     pub(crate) races: Races,
     pub(crate) failure: Option<Noted>,
+    /// What the execution is given up for, in words.
+    pub(crate) given_up_for: Option<String>,
     /// A fiber's code runs, not the loop that resumes fibers.
     pub(crate) in_fiber: bool,
     /// The search itself panicked, on the stack of a fiber.
@@ -149,7 +150,6 @@ impl Execution {
             awaiters: 0,
             last: None,
             awaited: Vec::new(),
-            awaited_words: Vec::new(),
             objects: Vec::new(),
             names: Vec::new(),
             statics: Statics::default(),
@@ -163,6 +163,7 @@ impl Execution {
             recorded: Vec::new(),
             races: Races::default(),
             failure: None,
+            given_up_for: None,
             in_fiber: false,
             search_panicked: false,
             teardown_ops: 0,
@@ -191,7 +192,6 @@ impl Execution {
         self.awaiters = 0;
         self.last = None;
         self.awaited.clear();
-        self.awaited_words.clear();
         self.objects.clear();
         self.names.clear();
         self.order.clear();
@@ -202,6 +202,7 @@ impl Execution {
         self.recorded.clear();
         self.races.reset();
         self.failure = None;
+        self.given_up_for = None;
         self.running_on.clear();
         self.must_restart = false;
         self.looking = false;
@@ -382,13 +383,10 @@ impl Execution {
     pub(crate) fn announce_await(&mut self, seen: &[(ObjectId, u64)], site: Site) -> bool {
         let t = self.current;
         let start = self.awaited.len() as u32;
-        for (object, word) in seen {
-            self.awaited.push(*object);
-            self.awaited_words.push(*word);
-        }
-        let (first, word) = seen.first().copied().unwrap_or((ObjectId::NONE, 0));
+        self.awaited.extend_from_slice(seen);
+        let first = seen.first().map_or(ObjectId::NONE, |s| s.0);
         let awaited = (start, seen.len() as u32);
-        self.pending[t.index()] = Pending { op: Op::new(OpKind::Await, first).with(word, 0), site, awaited };
+        self.pending[t.index()] = Pending { op: Op::new(OpKind::Await, first), site, awaited };
         self.awaiting.insert(t);
         self.awaiters += 1;
         self.recheck_awaiting();
@@ -613,8 +611,9 @@ impl Execution {
     fn recheck_awaiting(&mut self) {
         for u in self.awaiting.iter() {
             let (from, n) = self.pending[u.index()].awaited;
-            let differs = (from as usize..(from + n) as usize)
-                .any(|i| self.objects[self.awaited[i].index()].word != self.awaited_words[i]);
+            let differs = self.awaited[from as usize..(from + n) as usize]
+                .iter()
+                .any(|(object, seen)| self.objects[object.index()].word != *seen);
             if differs {
                 self.enabled.insert(u);
             } else {

@@ -50,10 +50,12 @@ impl Stacks {
         Stacks { free: POOL.with(|p| p.take()) }
     }
 
-    /// A stack with room for at least `size` bytes besides our own.
+    /// A stack with room for `size` bytes besides our own, and hardly more: whether code runs out of stack must not depend on
+    /// what ran before.
     pub(crate) fn get(&mut self, size: usize) -> DefaultStack {
         let wanted = size + RESERVE;
-        match self.free.iter().rposition(|s| usable(s) >= wanted) {
+        let slack = 2 * page_size();
+        match self.free.iter().rposition(|s| (wanted..wanted + slack).contains(&usable(s))) {
             Some(i) => self.free.swap_remove(i),
             None => DefaultStack::new(wanted).unwrap_or_else(|e| {
                 emergency::die(&format!("there is no memory for one more stack of {size} bytes: {e}"))

@@ -60,8 +60,9 @@ fn note(info: &PanicHookInfo<'_>) -> bool {
             return true;
         }
         let thread = &mut ex.threads[ex.current.index()];
+        let earlier = thread.noted.replace((message, location));
+        thread.unwinding_from = if thread.panicking { earlier } else { None };
         thread.panicking = true;
-        thread.noted = Some((message, location));
         true
     }
 }
@@ -69,11 +70,17 @@ fn note(info: &PanicHookInfo<'_>) -> bool {
 /// The process aborts: a destructor panicked while a panic, or the end of an abandoned execution, unwound its thread.
 fn last_words(ex: &Execution, why: &str) {
     let thread = &ex.threads[ex.current.index()];
-    let cause = match &thread.noted {
-        Some((message, Some(at))) => format!("`{message}` at {at}"),
-        Some((message, None)) => format!("`{message}`"),
-        None => "a panic".to_string(),
+    let say = |panic: &(String, Option<String>)| match panic {
+        (message, Some(at)) => format!("`{message}` at {at}"),
+        (message, None) => format!("`{message}`"),
     };
+    let mut cause = thread.noted.as_ref().map_or("a panic".to_string(), say);
+    if let Some(first) = &thread.unwinding_from {
+        cause += &format!(", while the thread unwound from {}", say(first));
+    }
+    if let Some(found) = &ex.given_up_for {
+        cause += &format!(", after the execution had failed: {found}");
+    }
     let when = match ex.phase {
         crate::execution::Phase::Running => "",
         crate::execution::Phase::TearingDown => {

@@ -122,7 +122,7 @@ impl Execution {
     pub(crate) fn record(&mut self, op: &Op, option: u32, before: u64, applied: &Applied, site: Site) {
         let thread = self.current;
         let (from, n) = self.pending[thread.index()].awaited;
-        let awaited = self.awaited[from as usize..(from + n) as usize].to_vec();
+        let awaited = self.awaited[from as usize..(from + n) as usize].iter().map(|a| a.0).collect();
         let preempts = self.preempted_by(thread);
         self.recorded.push(Recorded {
             thread,

@@ -122,6 +122,7 @@ impl Session {
             let end = (*ex).end.unwrap_or(End::Cut);
             let clean = end == End::Complete && (*ex).live.is_empty();
             let mut found = judge(&mut *ex, end);
+            (*ex).given_up_for = found.as_ref().map(|f| format!("{}: {}", f.kind.name(), f.message));
             self.tear_down(ex);
             if clean && found.is_none() && (*ex).settings.leaks {
                 found = leaked(&*ex);

@@ -53,6 +53,8 @@ pub(crate) struct Thread {
     pub(crate) panicking: bool,
     /// What the panic hook noted last.
     pub(crate) noted: Option<(String, Option<String>)>,
+    /// The panic from which it was unwinding already when the last one came.
+    pub(crate) unwinding_from: Option<(String, Option<String>)>,
     pub(crate) panicked: Option<Panicked>,
     pub(crate) payload: Option<Box<dyn Any + Send>>,
     pub(crate) ended: bool,
@@ -82,6 +84,7 @@ impl Default for Thread {
             spurious: Vec::new(),
             panicking: false,
             noted: None,
+            unwinding_from: None,
             panicked: None,
             payload: None,
             ended: false,
@@ -103,6 +106,7 @@ impl Thread {
         self.spurious.clear();
         self.panicking = false;
         self.noted = None;
+        self.unwinding_from = None;
         self.panicked = None;
         self.ended = false;
         self.locals.clear();

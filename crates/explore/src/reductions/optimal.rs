@@ -25,7 +25,7 @@ pub(crate) struct Optimal {
     /// What is to be explored below the branch taken last.
     below: u32,
     pending: Vec<usize>,
-    awaited: Vec<ObjectId>,
+    awaited: Vec<(ObjectId, u64)>,
 }
 
 impl Default for Optimal {
@@ -45,9 +45,11 @@ impl Optimal {
         thread: ThreadId,
         seq: u32,
         op: &Op,
+        end: usize,
         view: &View<'_>,
     ) -> bool {
-        let end = core.trace.len();
+        // What comes after a wait may undo the change that ended it.
+        let end = if op.kind == OpKind::Await { end } else { core.trace.len() };
         let mut again = true;
         let mut spurious = false;
         let mut settled = true;
@@ -117,10 +119,10 @@ impl Reduction for Optimal {
             let (thread, seq, op) = (event.thread, event.seq, event.op);
             self.awaited.clear();
             if op.kind == OpKind::Await {
-                self.awaited.extend(core.trace.links_of(f).iter().map(|l| l.object));
+                self.awaited.extend(core.trace.links_of(f).iter().map(|l| (l.object, l.access.aux)));
             }
             core.trace.past_of(f, &mut self.sequence.past);
-            if self.reverse(core, e, thread, seq, &op, view) {
+            if self.reverse(core, e, thread, seq, &op, f, view) {
                 core.trace.settle(k);
             }
         }
@@ -134,7 +136,7 @@ impl Reduction for Optimal {
             self.awaited.clear();
             self.awaited.extend_from_slice(view.awaited_by(t));
             for e in &pending {
-                self.reverse(core, *e, t, seq, &op, view);
+                self.reverse(core, *e, t, seq, &op, core.trace.len(), view);
             }
             self.pending = pending;
         }

@@ -26,7 +26,7 @@ impl SourceSets {
         thread: ThreadId,
         seq: u32,
         op: &Op,
-        awaited: &[ObjectId],
+        awaited: &[(ObjectId, u64)],
         end: usize,
     ) {
         if !self.sequence.reverse(&core.trace, e, thread, seq, op, awaited, end) {
@@ -61,8 +61,8 @@ impl Reduction for SourceSets {
         for k in 0..core.trace.races_of(f).len() {
             let e = core.trace.races_of(f)[k].first.index();
             let event = *core.trace.event(f);
-            let awaited: Vec<ObjectId> = match event.op.kind {
-                OpKind::Await => core.trace.links_of(f).iter().map(|l| l.object).collect(),
+            let awaited: Vec<(ObjectId, u64)> = match event.op.kind {
+                OpKind::Await => core.trace.links_of(f).iter().map(|l| (l.object, l.access.aux)).collect(),
                 _ => Vec::new(),
             };
             core.trace.past_of(f, &mut self.sequence.past);

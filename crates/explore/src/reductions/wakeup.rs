@@ -54,7 +54,7 @@ impl Sequence {
         thread: ThreadId,
         seq: u32,
         op: &Op,
-        awaited: &[ObjectId],
+        awaited: &[(ObjectId, u64)],
         end: usize,
     ) -> bool {
         let Some(access) = trace.reversal(e, thread, &self.past, op, end, &mut self.events) else {
@@ -62,7 +62,7 @@ impl Sequence {
         };
         let mut f = Footprint::nothing(thread, Access::cause(thread, seq), *op);
         if op.kind == OpKind::Await {
-            awaited.iter().for_each(|o| f.add(*o, access));
+            awaited.iter().for_each(|(o, _)| f.add(*o, access));
         } else {
             f.add(op.object, access);
             if op.kind == OpKind::Wait {

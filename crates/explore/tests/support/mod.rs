@@ -409,7 +409,7 @@ impl Machine {
         if op.kind == OpKind::Wait {
             self.words.insert(other, 0);
         }
-        let awaited = [op.object];
+        let awaited = [(op.object, op.a)];
         let x = Executed {
             thread: ThreadId(t as u16),
             op,
@@ -518,7 +518,7 @@ fn execute(p: &Program, explorer: &mut dyn Explorer) -> (Option<Shown>, bool) {
     loop {
         let live = m.live();
         let enabled: ThreadSet = live.iter().filter(|t| m.enabled(t.index())).collect();
-        let awaited: Vec<ObjectId> = m.pending.iter().map(|p| p.op.object).collect();
+        let awaited: Vec<(ObjectId, u64)> = m.pending.iter().map(|p| (p.op.object, p.op.a)).collect();
         for (t, p) in m.pending.iter_mut().enumerate() {
             p.awaited = if p.op.kind == OpKind::Await { (t as u32, 1) } else { (0, 0) };
         }
