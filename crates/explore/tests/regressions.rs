@@ -121,3 +121,17 @@ fn a_step_on_an_object_met_later_is_compared_by_what_its_thread_saw() {
 fn a_barrier_that_is_passed_late_is_not_held_up_by_the_next_round() {
     all_right(vec![vec![Arrive(0, 2)], vec![Arrive(0, 2)], vec![Arrive(0, 2)], vec![Arrive(0, 2)]]);
 }
+
+#[test]
+fn a_count_that_nothing_else_touches_stays_what_it_is() {
+    let threads = vec![vec![Add(1)], vec![Writing(0, vec![Down(0)])], vec![Read(1, 0), Reading(0, vec![Park])]];
+    right(&Program { count: 4, ..Program::of(threads) });
+}
+
+#[test]
+fn two_words_that_are_awaited_may_change_back() {
+    all_right(vec![
+        vec![Write(0, 0), Write(0, 1), Write(1, 0)],
+        vec![Read(0, 0), If(0, 1, vec![Read(1, 1), If(1, 1, vec![Await(0, 1), Read(1, 1)])])],
+    ]);
+}

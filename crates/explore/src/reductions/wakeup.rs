@@ -154,6 +154,11 @@ impl Sequence {
         !(self.f_left && self.f.is_some_and(|f| f.conflicts(step)))
             && !self.remaining().any(|g| step.conflicts_with(trace.links_of(g), trace.event(g).cause()))
             && step.depends_on_count().is_none_or(|(object, mode)| {
+                let touched = self.remaining().any(|g| trace.links_of(g).iter().any(|l| l.object == object))
+                    || self.f.is_some_and(|f| self.f_left && f.links().iter().any(|l| l.0 == object));
+                if !touched {
+                    return true;
+                }
                 let word = trace.word_after(object, self.e, self.remaining());
                 let word = self.f.filter(|_| self.f_left).map_or(word, |f| f.word_after(object, word));
                 step.mode_at(word) == mode
