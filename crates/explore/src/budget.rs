@@ -53,10 +53,11 @@ impl Meter {
         self.runs += 1;
         if let Some(n) = self.budget.executions.filter(|n| self.runs >= *n) {
             self.spent = Some(Spent::Executions(n));
-        } else if let Some(s) = self.budget.seconds {
-            if (self.runs % Self::CLOCK_EVERY == 1 || self.runs < Self::CLOCK_EVERY) && (self.clock)() >= s {
-                self.spent = Some(Spent::Seconds(s));
-            }
+        } else if let Some(s) = self.budget.seconds
+            && (self.runs % Self::CLOCK_EVERY == 1 || self.runs < Self::CLOCK_EVERY)
+            && (self.clock)() >= s
+        {
+            self.spent = Some(Spent::Seconds(s));
         }
         self.spent.is_none()
     }

@@ -246,7 +246,7 @@ impl Op {
     /// pairs that certainly cannot say no; classic DPOR skips those (Flanagan and Godefroid 2005, section 3).
     pub fn may_be_coenabled(&self, earlier: &Op) -> bool {
         use OpKind::*;
-        !matches!(
+        let never = matches!(
             (earlier.kind, self.kind),
             (Unlock | Wait, Lock | Unlock)
                 | (ReadUnlock | WriteUnlock, WriteLock | WriteUnlock)
@@ -259,7 +259,8 @@ impl Op {
                 | (Send, Recv)
                 | (DropSender, Recv)
                 | (Recv | TryRecv, SendDone)
-        ) && !(self.kind == Wake && self.a == 0)
+        );
+        !never && (self.kind != Wake || self.a != 0)
     }
 }
 

@@ -174,6 +174,14 @@ impl Trace {
         (p != NONE).then_some(p as usize)
     }
 
+    /// What event `f` waited on, if it was an await.
+    pub(crate) fn awaited_of(&self, f: usize, out: &mut Vec<(ObjectId, u64)>) {
+        out.clear();
+        if self.events[f].op.kind == OpKind::Await {
+            out.extend(self.links_of(f).iter().map(|l| (l.object, l.access.aux)));
+        }
+    }
+
     /// The number that the next event of a thread will have.
     pub(crate) fn next_seq(&self, t: ThreadId) -> u32 {
         self.last_of(t).map_or(1, |i| self.events[i].seq + 1)

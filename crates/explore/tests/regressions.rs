@@ -124,7 +124,8 @@ fn a_barrier_that_is_passed_late_is_not_held_up_by_the_next_round() {
 
 #[test]
 fn a_count_that_nothing_else_touches_stays_what_it_is() {
-    let threads = vec![vec![Add(1)], vec![Writing(0, vec![Down(0)])], vec![Read(1, 0), Reading(0, vec![Park])]];
+    let threads =
+        vec![vec![Add(1)], vec![Writing(0, vec![Down(0)])], vec![Read(1, 0), Reading(0, vec![Park])]];
     right(&Program { count: 4, ..Program::of(threads) });
 }
 

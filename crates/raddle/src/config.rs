@@ -378,7 +378,7 @@ impl Ticker {
 
     fn tick(&mut self, search: &dyn Progress) {
         self.calls = self.calls.wrapping_add(1);
-        if !self.on || self.calls % 256 != 0 {
+        if !self.on || !self.calls.is_multiple_of(256) {
             return;
         }
         let elapsed = self.start.elapsed();

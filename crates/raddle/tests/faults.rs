@@ -126,7 +126,6 @@ mod panics {
 mod limits {
     use super::*;
 
-    // OPEN: `stats.threads` is 0 in an execution without steps.
     #[test]
     fn seventy_threads_work() {
         let report = verified_with(plain(), || {
@@ -205,7 +204,6 @@ mod limits {
         says(&failure.message, &["deep"]);
     }
 
-    // OPEN: a pooled stack that is larger than asked for is used, so whether it overflows depends on what ran before.
     #[test]
     fn more_stack_helps_and_checks_go_on_after_an_overflow() {
         let deep = || _ = recurse(2_000, &AtomicUsize::new(0), true);
@@ -758,7 +756,6 @@ mod processes {
         says(&err, &["exit-code", "ended its own process", "thread 1", "RADDLE_REPLAY=rd1-"]);
     }
 
-    // OPEN: the first panic, which is the cause, is not in the report.
     #[test]
     fn a_panic_while_panicking_names_both_and_the_token() {
         let Ended { code, err, .. } = child("panic while panicking", &[]);
@@ -766,7 +763,6 @@ mod processes {
         says(&err, &["abort", "the second", "the first", "faults.rs", "RADDLE_REPLAY=rd1-"]);
     }
 
-    // OPEN: the deadlock, which is the cause, is not in the report.
     #[test]
     fn a_destructor_that_panics_while_its_execution_is_given_up_is_explained() {
         let Ended { err, .. } = child("destructor of what is given up", &[]);

@@ -209,7 +209,6 @@ fn file_system(n: usize) {
     });
 }
 
-// OPEN: the optimal search has blocked executions from 15 threads on; `locks_that_are_met_...` is the smallest.
 #[test]
 fn the_file_system_of_the_first_paper() {
     // Paper 001, section 5.2: a single path up to 13 threads. 14: 2 and 16: 8 from Nidhugg and GenMC; 19: 64 from Abdulla et
@@ -369,7 +368,6 @@ fn objects_that_are_met_in_another_order_in_each_execution_block_nothing() {
     }
 }
 
-// OPEN: the optimal search has a blocked execution on some of these.
 #[test]
 fn locks_that_are_met_in_another_order_in_each_execution_block_nothing() {
     // By construction, as above, with locks: this is the file system of paper 001 with two blocks and four threads.

@@ -89,7 +89,6 @@ impl<const TURN_FIRST: bool> Lock for Peterson<TURN_FIRST> {
     }
 }
 
-// OPEN: two rounds are reported as not deterministic; `source` panics on them. `dpor` and `sleep` verify.
 #[test]
 fn petersons_lock() {
     verified(|| contend::<Peterson<false>>(2, 1));
@@ -126,7 +125,6 @@ impl<const STUBBORN: bool> Lock for Dekker<STUBBORN> {
     }
 }
 
-// OPEN: the optimal search panics: "a wakeup sequence can be run". `source`, `dpor` and `sleep` verify.
 #[test]
 fn dekkers_lock() {
     verified(|| contend::<Dekker<false>>(2, 1));

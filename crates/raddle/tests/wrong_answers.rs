@@ -358,8 +358,8 @@ fn waiting_for_a_thread_or_a_message_by_looking_again_ends() {
     });
 }
 
-// OPEN: does not end, although it yields: the lock and the unlock are no looks.
 #[test]
+#[ignore = "not there yet: a lock and its release are no looks, so a loop that polls under a lock is not cut"]
 fn waiting_for_a_value_under_a_lock_by_looking_again_ends() {
     polling_ends(|| {
         let m = Mutex::new(false);
@@ -390,8 +390,8 @@ fn waiting_for_a_value_under_a_lock_by_looking_again_ends() {
     });
 }
 
-// OPEN: runs into the step limit in the first execution.
 #[test]
+#[ignore = "not there yet: a lock and its release are no looks, so a loop that polls under a lock is not cut"]
 fn waiting_for_a_value_under_a_lock_with_nothing_in_the_loop_ends() {
     polling_ends(|| {
         let m = Mutex::new(false);
@@ -402,8 +402,6 @@ fn waiting_for_a_value_under_a_lock_with_nothing_in_the_loop_ends() {
     });
 }
 
-// OPEN: `optimal` reports it as not deterministic ("thread 0 did nothing: it could not run the first time"), and `source`
-// panics ("an initial of a reversed race is enabled before it"). `dpor` and `sleep` verify.
 #[test]
 fn a_loop_that_waits_for_either_of_two_words_ends_also_when_one_comes_back() {
     let one_comes_back = || {

@@ -14,8 +14,8 @@
 
 use crate::explorer::{End, View};
 use crate::ids::{ObjectId, ThreadId};
-use crate::op::{Op, OpKind};
-use crate::reductions::wakeup::{Forest, Sequence};
+use crate::op::OpKind;
+use crate::reductions::wakeup::{Forest, Later, Sequence};
 use crate::search::{Core, Node, Reduction};
 
 /// Wakeup trees.
@@ -38,24 +38,15 @@ impl Default for Optimal {
 impl Optimal {
     /// Turns the race of event `e` with `op` of `thread` round, and adds the sequence where it is new. Says whether that holds
     /// for all executions in which the race stands.
-    fn reverse(
-        &mut self,
-        core: &mut Core,
-        e: usize,
-        thread: ThreadId,
-        seq: u32,
-        op: &Op,
-        end: usize,
-        view: &View<'_>,
-    ) -> bool {
+    fn reverse(&mut self, core: &mut Core, e: usize, later: &Later<'_>, end: usize, view: &View<'_>) -> bool {
         // What comes after a wait may undo the change that ended it.
-        let end = if op.kind == OpKind::Await { end } else { core.trace.len() };
+        let end = if later.op.kind == OpKind::Await { end } else { core.trace.len() };
         let mut again = true;
         let mut spurious = false;
         let mut settled = true;
         while again {
             let s = &mut self.sequence;
-            if !s.reverse(&core.trace, e, thread, seq, op, &self.awaited, end) {
+            if !s.reverse(&core.trace, e, later, end) {
                 return settled;
             }
             // A weak compare-exchange that would succeed has two outcomes that conflict with different steps.
@@ -117,14 +108,13 @@ impl Reduction for Optimal {
             }
             let event = core.trace.event(f);
             let (thread, seq, op) = (event.thread, event.seq, event.op);
-            self.awaited.clear();
-            if op.kind == OpKind::Await {
-                self.awaited.extend(core.trace.links_of(f).iter().map(|l| (l.object, l.access.aux)));
-            }
+            core.trace.awaited_of(f, &mut self.awaited);
             core.trace.past_of(f, &mut self.sequence.past);
-            if self.reverse(core, e, thread, seq, &op, f, view) {
+            let awaited = std::mem::take(&mut self.awaited);
+            if self.reverse(core, e, &Later { thread, seq, op: &op, awaited: &awaited }, f, view) {
                 core.trace.settle(k);
             }
+            self.awaited = awaited;
         }
         for t in Core::stuck(view, how).iter() {
             let op = view.pending[t.index()].op;
@@ -133,10 +123,9 @@ impl Reduction for Optimal {
             core.trace.races_of_pending(t, &op, view.awaited_by(t), &mut pending);
             core.trace.past_of_next(t, &mut self.sequence.past);
             let seq = core.trace.next_seq(t);
-            self.awaited.clear();
-            self.awaited.extend_from_slice(view.awaited_by(t));
+            let later = Later { thread: t, seq, op: &op, awaited: view.awaited_by(t) };
             for e in &pending {
-                self.reverse(core, *e, t, seq, &op, core.trace.len(), view);
+                self.reverse(core, *e, &later, core.trace.len(), view);
             }
             self.pending = pending;
         }

@@ -7,8 +7,7 @@
 
 use crate::explorer::{End, View};
 use crate::ids::{ObjectId, ThreadId, ThreadSet};
-use crate::op::{Op, OpKind};
-use crate::reductions::wakeup::Sequence;
+use crate::reductions::wakeup::{Later, Sequence};
 use crate::search::{Core, Reduction};
 
 /// Source sets with sleep sets.
@@ -16,27 +15,19 @@ use crate::search::{Core, Reduction};
 pub(crate) struct SourceSets {
     sequence: Sequence,
     pending: Vec<usize>,
+    awaited: Vec<(ObjectId, u64)>,
 }
 
 impl SourceSets {
-    fn reverse(
-        &mut self,
-        core: &mut Core,
-        e: usize,
-        thread: ThreadId,
-        seq: u32,
-        op: &Op,
-        awaited: &[(ObjectId, u64)],
-        end: usize,
-    ) {
-        if !self.sequence.reverse(&core.trace, e, thread, seq, op, awaited, end) {
+    fn reverse(&mut self, core: &mut Core, e: usize, later: &Later<'_>, end: usize) {
+        if !self.sequence.reverse(&core.trace, e, later, end) {
             return;
         }
         let initials: ThreadSet = self.sequence.initials(&core.trace);
         debug_assert!(!initials.is_empty());
         let node = &mut core.nodes[e];
         if node.backtrack.and(&initials).is_empty() {
-            let pick = if initials.contains(thread) { Some(thread) } else { initials.first() };
+            let pick = if initials.contains(later.thread) { Some(later.thread) } else { initials.first() };
             if let Some(q) = pick {
                 debug_assert!(node.enabled.contains(q), "an initial of a reversed race is enabled before it");
                 node.backtrack.insert(q);
@@ -61,12 +52,12 @@ impl Reduction for SourceSets {
         for k in 0..core.trace.races_of(f).len() {
             let e = core.trace.races_of(f)[k].first.index();
             let event = *core.trace.event(f);
-            let awaited: Vec<(ObjectId, u64)> = match event.op.kind {
-                OpKind::Await => core.trace.links_of(f).iter().map(|l| (l.object, l.access.aux)).collect(),
-                _ => Vec::new(),
-            };
+            let mut awaited = std::mem::take(&mut self.awaited);
+            core.trace.awaited_of(f, &mut awaited);
             core.trace.past_of(f, &mut self.sequence.past);
-            self.reverse(core, e, event.thread, event.seq, &event.op, &awaited, f);
+            let later = Later { thread: event.thread, seq: event.seq, op: &event.op, awaited: &awaited };
+            self.reverse(core, e, &later, f);
+            self.awaited = awaited;
         }
     }
 
@@ -76,10 +67,11 @@ impl Reduction for SourceSets {
             let mut pending = std::mem::take(&mut self.pending);
             pending.clear();
             core.trace.races_of_pending(t, &op, view.awaited_by(t), &mut pending);
+            core.trace.past_of_next(t, &mut self.sequence.past);
+            let seq = core.trace.next_seq(t);
+            let later = Later { thread: t, seq, op: &op, awaited: view.awaited_by(t) };
             for e in &pending {
-                core.trace.past_of_next(t, &mut self.sequence.past);
-                let (seq, end) = (core.trace.next_seq(t), core.trace.len());
-                self.reverse(core, *e, t, seq, &op, view.awaited_by(t), end);
+                self.reverse(core, *e, &later, core.trace.len());
             }
             self.pending = pending;
         }

@@ -16,6 +16,17 @@ const NONE: u32 = u32::MAX;
 /// The outcome of a step that may have any outcome.
 pub(crate) const ANY: u32 = u32::MAX;
 
+/// The later step of a race.
+#[derive(Clone, Copy)]
+pub(crate) struct Later<'a> {
+    pub(crate) thread: ThreadId,
+    /// Its number among the thread's events.
+    pub(crate) seq: u32,
+    pub(crate) op: &'a Op,
+    /// What it waits on, if it is an await.
+    pub(crate) awaited: &'a [(ObjectId, u64)],
+}
+
 /// `v`: what ran after event `e` and does not happen after it, then the step `f` that raced with `e`.
 ///
 /// Steps can be taken from its front as long as nothing in it happens before them.
@@ -45,18 +56,9 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// Turns the race of event `e` with `op` of `thread`, the event with number `seq` of it, round; `past` is set. Says whether
-    /// that can be done.
-    pub(crate) fn reverse(
-        &mut self,
-        trace: &Trace,
-        e: usize,
-        thread: ThreadId,
-        seq: u32,
-        op: &Op,
-        awaited: &[(ObjectId, u64)],
-        end: usize,
-    ) -> bool {
+    /// Turns the race of event `e` with a later step round; `past` is set. Says whether that can be done.
+    pub(crate) fn reverse(&mut self, trace: &Trace, e: usize, later: &Later<'_>, end: usize) -> bool {
+        let Later { thread, seq, op, awaited } = *later;
         let Some(access) = trace.reversal(e, thread, &self.past, op, end, &mut self.events) else {
             return false;
         };
@@ -151,7 +153,8 @@ impl Sequence {
 
     /// Whether a step of a thread that is not in the sequence is independent of all that is left.
     fn independent(&self, trace: &Trace, step: &Footprint) -> bool {
-        !(self.f_left && self.f.is_some_and(|f| f.conflicts(step)))
+        let f = self.f.filter(|_| self.f_left);
+        !f.is_some_and(|f| f.conflicts(step))
             && !self.remaining().any(|g| step.conflicts_with(trace.links_of(g), trace.event(g).cause()))
             && step.depends_on_count().is_none_or(|(object, mode)| {
                 let touched = self.remaining().any(|g| trace.links_of(g).iter().any(|l| l.object == object))

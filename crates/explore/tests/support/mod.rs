@@ -735,6 +735,9 @@ fn candidates(p: &Program) -> Vec<Program> {
     out
 }
 
+/// Makes a block again with another inside.
+type Remake = Box<dyn Fn(Vec<Stmt>) -> Stmt>;
+
 fn smaller_blocks(b: &[Stmt]) -> Vec<Vec<Stmt>> {
     let mut out = vec![];
     for i in 0..b.len() {
@@ -745,7 +748,7 @@ fn smaller_blocks(b: &[Stmt]) -> Vec<Vec<Stmt>> {
             c
         };
         out.push(with(vec![]));
-        let remake: Option<(&Vec<Stmt>, Box<dyn Fn(Vec<Stmt>) -> Stmt>)> = match b[i].clone() {
+        let remake: Option<(&Vec<Stmt>, Remake)> = match b[i].clone() {
             Stmt::Critical(m, _) => Some((inner(&b[i]), Box::new(move |x| Stmt::Critical(m, x)))),
             Stmt::TryCritical(m, _) => Some((inner(&b[i]), Box::new(move |x| Stmt::TryCritical(m, x)))),
             Stmt::Reading(m, _) => Some((inner(&b[i]), Box::new(move |x| Stmt::Reading(m, x)))),
