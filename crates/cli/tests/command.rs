@@ -116,8 +116,11 @@ fn the_help_names_every_variable_that_is_read() {
     let source = include_str!("../../raddle/src/config.rs");
     let text = out(&raddle(&["--help"]));
     let quoted: Vec<&str> = source.split('"').skip(1).step_by(2).collect();
-    let is_name =
-        |s: &&&str| s.len() > 3 && s.chars().all(|c| c.is_ascii_uppercase() || c == '_') && **s != "COLUMNS";
+    let is_name = |s: &&&str| {
+        s.len() > 3
+            && s.chars().all(|c| c.is_ascii_uppercase() || c == '_')
+            && !["COLUMNS", "RADDLE_"].contains(*s)
+    };
     let names: Vec<_> = quoted.iter().filter(is_name).filter(|s| !s.starts_with("NO_")).collect();
     assert!(names.len() > 5, "{names:?}");
     for name in names {

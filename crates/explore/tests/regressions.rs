@@ -136,3 +136,19 @@ fn two_words_that_are_awaited_may_change_back() {
         vec![Read(0, 0), If(0, 1, vec![Read(1, 1), If(1, 1, vec![Await(0, 1), Read(1, 1)])])],
     ]);
 }
+
+#[test]
+fn a_wait_that_moves_takes_all_that_is_independent_with_it() {
+    right(&Program {
+        silent: true,
+        threads: vec![
+            vec![Spawn(3), Write(1, 2)],
+            vec![Write(0, 1)],
+            vec![Await(1, 0)],
+            vec![WriteReg(1, 1, 1), Write(0, 1)],
+        ],
+        spawned: vec![3],
+        count: 4,
+        ..Program::default()
+    });
+}

@@ -38,9 +38,8 @@ impl Default for Optimal {
 impl Optimal {
     /// Turns the race of event `e` with `op` of `thread` round, and adds the sequence where it is new. Says whether that holds
     /// for all executions in which the race stands.
-    fn reverse(&mut self, core: &mut Core, e: usize, later: &Later<'_>, end: usize, view: &View<'_>) -> bool {
-        // What comes after a wait may undo the change that ended it.
-        let end = if later.op.kind == OpKind::Await { end } else { core.trace.len() };
+    fn reverse(&mut self, core: &mut Core, e: usize, later: &Later<'_>, view: &View<'_>) -> bool {
+        let end = core.trace.len();
         let mut again = true;
         let mut spurious = false;
         let mut settled = true;
@@ -111,7 +110,7 @@ impl Reduction for Optimal {
             core.trace.awaited_of(f, &mut self.awaited);
             core.trace.past_of(f, &mut self.sequence.past);
             let awaited = std::mem::take(&mut self.awaited);
-            if self.reverse(core, e, &Later { thread, seq, op: &op, awaited: &awaited }, f, view) {
+            if self.reverse(core, e, &Later { thread, seq, op: &op, awaited: &awaited }, view) {
                 core.trace.settle(k);
             }
             self.awaited = awaited;
@@ -125,7 +124,7 @@ impl Reduction for Optimal {
             let seq = core.trace.next_seq(t);
             let later = Later { thread: t, seq, op: &op, awaited: view.awaited_by(t) };
             for e in &pending {
-                self.reverse(core, *e, &later, core.trace.len(), view);
+                self.reverse(core, *e, &later, view);
             }
             self.pending = pending;
         }
