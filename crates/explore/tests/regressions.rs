@@ -152,3 +152,13 @@ fn a_wait_that_moves_takes_all_that_is_independent_with_it() {
         ..Program::default()
     });
 }
+
+#[test]
+fn a_receive_that_finds_nothing_when_it_comes_first_conflicts_with_more() {
+    let threads = vec![
+        vec![WriteReg(0, 1, 1), DropSender(0)],
+        vec![Read(0, 0), Send(0, Op::UNBOUNDED)],
+        vec![Cas(0, 0, 2, 0), TryRecv(0, Op::UNBOUNDED, 0)],
+    ];
+    right(&Program { count: 3, ..Program::of(threads) });
+}

@@ -7,9 +7,10 @@
 //! sleeps, following it never ends with all threads asleep: that is asserted.
 //!
 //! A race of a prefix that stays is not turned round again in each execution: once there is a branch for it, a source set needs
-//! no other, whatever comes after. There are two exceptions. What was found may lean on a step of a thread that is not in the
+//! no other, whatever comes after. There are three exceptions. What was found may lean on a step of a thread that is not in the
 //! sequence (it sleeps, or has a branch, and is independent of all of it); another execution may have something in the
-//! sequence that conflicts with that step. And a sequence says which outcome its steps take, so when an execution differs from
+//! sequence that conflicts with that step. The later event may become another kind of access when it comes first, and
+//! conflict with what it did not conflict with. And a sequence says which outcome its steps take, so when an execution differs from
 //! the last one by the outcome of a step, sequences with that step are made again.
 
 use crate::explorer::{End, View};
@@ -110,7 +111,8 @@ impl Reduction for Optimal {
             core.trace.awaited_of(f, &mut self.awaited);
             core.trace.past_of(f, &mut self.sequence.past);
             let awaited = std::mem::take(&mut self.awaited);
-            if self.reverse(core, e, &Later { thread, seq, op: &op, awaited: &awaited }, view) {
+            let settled = self.reverse(core, e, &Later { thread, seq, op: &op, awaited: &awaited }, view);
+            if settled && !self.sequence.becomes_another(&core.trace, e, f) {
                 core.trace.settle(k);
             }
             self.awaited = awaited;

@@ -7,6 +7,7 @@
 
 use crate::explorer::{End, View};
 use crate::ids::{ObjectId, ThreadId, ThreadSet};
+use crate::op::OpKind;
 use crate::reductions::wakeup::{Later, Sequence};
 use crate::search::{Core, Reduction};
 
@@ -31,6 +32,29 @@ impl SourceSets {
             if let Some(q) = pick {
                 debug_assert!(node.enabled.contains(q), "an initial of a reversed race is enabled before it");
                 node.backtrack.insert(q);
+            }
+        }
+    }
+}
+
+impl SourceSets {
+    /// A step that becomes another kind of access when it comes first may conflict with what came later in the execution:
+    /// then the race is turned round once more, with all of it.
+    fn reverse_what_changes(&mut self, core: &mut Core) {
+        let end = core.trace.len();
+        for k in 0..core.trace.races().len() {
+            let (e, f) = (core.trace.races()[k].first.index(), core.trace.races()[k].second.index());
+            let event = *core.trace.event(f);
+            if core.trace.event(e).access.is_total() {
+                continue;
+            }
+            core.trace.past_of(f, &mut self.sequence.past);
+            let later = Later { thread: event.thread, seq: event.seq, op: &event.op, awaited: &[] };
+            if event.op.kind != OpKind::Await
+                && self.sequence.reverse(&core.trace, e, &later, end)
+                && self.sequence.becomes_another(&core.trace, e, f)
+            {
+                self.reverse(core, e, &later, end);
             }
         }
     }
@@ -62,6 +86,7 @@ impl Reduction for SourceSets {
     }
 
     fn ended(&mut self, core: &mut Core, view: &View<'_>, end: End) {
+        self.reverse_what_changes(core);
         for t in Core::stuck(view, end).iter() {
             let op = view.pending[t.index()].op;
             let mut pending = std::mem::take(&mut self.pending);

@@ -96,6 +96,13 @@ impl Sequence {
         true
     }
 
+    /// Whether `f` is another access here than it was as event `f`, and may conflict with what is independent of `e`. It may
+    /// not if `e` wrote the object: then nothing on it is independent of `e`.
+    pub(crate) fn becomes_another(&self, trace: &Trace, e: usize, f: usize) -> bool {
+        !trace.event(e).access.is_total()
+            && self.f.is_some_and(|now| now.links().first().is_some_and(|l| l.1 != trace.event(f).access))
+    }
+
     /// If `f` is a weak compare-exchange that would succeed, fixes its outcome. Says whether it is one.
     pub(crate) fn split_spurious(&mut self, fail: bool) -> bool {
         let Some(f) = self.f.as_mut().filter(|f| f.can_fail_spuriously()) else { return false };
