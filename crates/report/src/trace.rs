@@ -99,7 +99,13 @@ fn rows(failure: &Failure, names: &Names<'_>) -> (Vec<Row>, Vec<ThreadId>) {
         }
         let place = step.location.as_deref().map(place).unwrap_or_default();
         let ink = if matches!(&*step.operation, "start" | "end") { Ink::Faint } else { Ink::Lane(lane) };
-        rows.push(Row { number: Some(step.step), lane, text: describe(step), ink, place });
+        rows.push(Row {
+            number: (step.step > 0).then_some(step.step),
+            lane,
+            text: describe(step),
+            ink,
+            place,
+        });
     }
     for (thread, wait) in &waiting {
         let place = thread.location.as_deref().map(place).unwrap_or_default();

@@ -15,7 +15,6 @@
 
 use crate::explorer::{End, View};
 use crate::ids::{ObjectId, ThreadId};
-use crate::op::OpKind;
 use crate::reductions::wakeup::{Forest, Later, Sequence};
 use crate::search::{Core, Node, Reduction};
 
