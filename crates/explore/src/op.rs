@@ -257,7 +257,6 @@ impl Op {
                 | (End, Join)
                 | (Arrive, Pass)
                 | (Send, Recv)
-                | (DropSender, Recv)
                 | (Recv | TryRecv, SendDone)
         );
         !never && (self.kind != Wake || self.a != 0)
