@@ -28,6 +28,11 @@ impl Footprint {
         f
     }
 
+    /// The operation.
+    pub(crate) fn op(&self) -> &Op {
+        &self.op
+    }
+
     /// Of a step that touches nothing.
     pub(crate) fn nothing(thread: ThreadId, cause: u64, op: Op) -> Footprint {
         Footprint { thread, cause, op, links: [(ObjectId::NONE, Access::LOCAL); 2], count: 0, wide: false }

@@ -7,7 +7,7 @@
 use crate::budget::{Meter, Spent};
 use crate::explorer::{Decision, Divergence, End, Executed, Explorer, Options, View};
 use crate::footprint::Footprint;
-use crate::ids::{ThreadId, ThreadSet};
+use crate::ids::{Site, ThreadId, ThreadSet};
 use crate::outcome::Stats;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
@@ -91,6 +91,20 @@ impl Core {
     /// Whether one outcome of a thread's step sleeps.
     fn option_sleeps(&self, node: usize, thread: ThreadId, option: u32) -> bool {
         self.sleep(node).iter().any(|s| s.step.thread == thread && s.option == option)
+    }
+
+    /// Where this execution leaves the last one: a thread that sleeps stands where it stood, so it must want to do what it did.
+    fn sleeper_that_changed(&self, view: &View<'_>) -> Option<Divergence> {
+        self.sleep(self.pos).iter().find_map(|s| {
+            let thread = s.step.thread;
+            let now = view.pending.get(thread.index()).filter(|_| view.live.contains(thread))?;
+            (!s.step.op().same_step(&now.op)).then(|| Divergence {
+                step: self.pos,
+                thread,
+                expected: Some((*s.step.op(), Site::default())),
+                found: Some((now.op, now.site)),
+            })
+        })
     }
 
     /// A new node for the state of `view`, with the sleep set it inherits.
@@ -361,6 +375,12 @@ impl<R: Reduction> Explorer for Search<R> {
                 None => true,
             };
             if same && view.enabled.contains(t) {
+                if core.pos == core.trace.len()
+                    && let Some(d) = core.sleeper_that_changed(view)
+                {
+                    self.divergence = Some(d);
+                    return Decision::Stop;
+                }
                 return Decision::Run(t);
             }
             return self.diverge(t, view);

@@ -422,6 +422,23 @@ mod determinism {
     }
 
     #[test]
+    fn a_program_that_differs_where_an_execution_leaves_the_last_one_is_told() {
+        let runs = RealAtomic::new(0);
+        let failure = fails(Nondeterminism, || {
+            let n = AtomicUsize::new(0);
+            thread::scope(|s| {
+                s.spawn(|| n.fetch_add(1, SeqCst));
+                if runs.fetch_add(1, SeqCst) == 0 {
+                    n.load(SeqCst);
+                } else {
+                    n.store(1, SeqCst);
+                }
+            });
+        });
+        says(&failure.message, &["not deterministic", "`load`", "`store` at"]);
+    }
+
+    #[test]
     fn a_program_that_reads_another_value_the_second_time_is_told() {
         let runs = RealAtomic::new(0);
         let failure = fails(Nondeterminism, || {
