@@ -389,6 +389,7 @@ impl Access {
             (SenderGone | SenderCame, FoundEmpty | FoundClosed) => true,
             (FoundEmpty | FoundClosed, SenderGone | SenderCame) => true,
             (SenderGone | SenderCame, _) | (_, SenderGone | SenderCame) => false,
+            (FoundEmpty | FoundClosed, FoundEmpty | FoundClosed) => false,
             (FoundFull, FoundFull) | (SendRefused, SendRefused) => false,
             // Barriers: only who comes last matters.
             (ArrivedLast, Passed) | (Passed, ArrivedLast) => self.aux == other.aux,

@@ -34,6 +34,8 @@ pub(crate) struct Node {
     pub(crate) asleep: ThreadSet,
     /// The same when the node was made: what it inherited.
     pub(crate) inherited: ThreadSet,
+    /// The execution in which it was made.
+    pub(crate) made: u64,
     /// How many branches were taken, the one taken now included.
     pub(crate) taken: u32,
     /// The thread taken now.
@@ -62,6 +64,8 @@ pub(crate) struct Core {
     pub(crate) stats: Stats,
     /// The first event of this execution that is new.
     pub(crate) fresh: usize,
+    /// The number of this execution, from 1.
+    pub(crate) run: u64,
     pos: usize,
     chosen_option: (u32, u32),
     pub(crate) prune: bool,
@@ -76,6 +80,7 @@ impl Core {
             options: Vec::new(),
             stats: Stats::default(),
             fresh: 0,
+            run: 0,
             pos: 0,
             chosen_option: (0, 1),
             prune: false,
@@ -129,6 +134,7 @@ impl Core {
             done: ThreadSet::EMPTY,
             asleep,
             inherited: asleep,
+            made: self.run,
             taken: 1,
             chosen: ThreadId::MAIN,
             current: view.current,
@@ -353,6 +359,7 @@ impl<R: Reduction> Search<R> {
 impl<R: Reduction> Explorer for Search<R> {
     fn begin(&mut self) {
         self.core.pos = 0;
+        self.core.run += 1;
         self.core.trace.restart();
         self.core.fresh = self.core.trace.len();
         self.core.prune = false;

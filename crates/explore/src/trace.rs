@@ -76,8 +76,9 @@ pub struct Race {
     pub first: EventIndex,
     /// The later one.
     pub second: EventIndex,
-    /// For a search: there is nothing more to be done about it while both events stand.
-    pub(crate) settled: bool,
+    /// For a search: in which execution it was found that there is nothing more to be done about it while both events stand;
+    /// 0 if there is.
+    pub(crate) settled: u64,
 }
 
 /// Events with happens-before and races.
@@ -230,8 +231,8 @@ impl Trace {
     }
 
     /// Marks the `k`-th race.
-    pub(crate) fn settle(&mut self, k: usize) {
-        self.races[k].settled = true;
+    pub(crate) fn settle(&mut self, k: usize, run: u64) {
+        self.races[k].settled = run;
     }
 
     /// How many threads have run.
@@ -485,7 +486,7 @@ impl Trace {
             self.races.push(Race {
                 first: EventIndex(e as u32),
                 second: EventIndex(f as u32),
-                settled: false,
+                settled: 0,
             });
             self.join_rows(f, e);
         }
@@ -536,7 +537,7 @@ impl Trace {
                 self.races.push(Race {
                     first: EventIndex(e as u32),
                     second: EventIndex(f as u32),
-                    settled: false,
+                    settled: 0,
                 });
                 join_into(&mut scratch, self.clock(e));
                 covered = true;

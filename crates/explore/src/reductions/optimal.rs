@@ -95,14 +95,16 @@ impl Reduction for Optimal {
         for k in 0..core.trace.races().len() {
             let race = core.trace.races()[k];
             let (e, f) = (race.first.index(), race.second.index());
-            if race.settled && !(other_outcome && f < fresh && !core.trace.happens_before(e, fresh)) {
+            let made_with_this_step =
+                || race.settled >= core.nodes[fresh].made && !core.trace.happens_before(e, fresh);
+            if race.settled > 0 && !(other_outcome && f < fresh && made_with_this_step()) {
                 continue;
             }
-            if !race.settled
+            if race.settled == 0
                 && core.trace.next_after(e, f)
                 && core.nodes[e].asleep.contains(core.trace.event(f).thread)
             {
-                core.trace.settle(k);
+                core.trace.settle(k, core.run);
                 continue;
             }
             let event = core.trace.event(f);
@@ -112,7 +114,7 @@ impl Reduction for Optimal {
             let awaited = std::mem::take(&mut self.awaited);
             let settled = self.reverse(core, e, &Later { thread, seq, op: &op, awaited: &awaited }, view);
             if settled && !self.sequence.becomes_another(&core.trace, e, f) {
-                core.trace.settle(k);
+                core.trace.settle(k, core.run);
             }
             self.awaited = awaited;
         }
