@@ -57,7 +57,7 @@ macro_rules! table {
 }
 
 static TABLE: &[Algorithm] = table! {
-    "optimal", "complete: every happens-before class exactly once, nothing cut", "Abdulla et al., POPL 2014",
+    "optimal", "complete: every happens-before class exactly once", "Abdulla et al., POPL 2014",
         "wakeup trees: one execution for each class", Optimal::default();
     "source", COMPLETE, "Abdulla et al., POPL 2014",
         "source sets and sleep sets: no class completed twice, some executions cut", SourceSets::default();

@@ -1,20 +1,12 @@
 //! How much a search may spend.
 
-/// Limits of a search; `None` is no limit.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Limits of a search; `None` is no limit. How many steps one execution may take is for the front end that runs it to limit.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Budget {
     /// Executions, complete or blocked.
     pub executions: Option<u64>,
     /// Seconds of wall time.
     pub seconds: Option<f64>,
-    /// Steps of one execution; one that takes more is reported as a failure.
-    pub steps: u64,
-}
-
-impl Default for Budget {
-    fn default() -> Self {
-        Budget { executions: None, seconds: None, steps: 100_000 }
-    }
 }
 
 /// Which limit ended a search.
@@ -65,5 +57,37 @@ impl Meter {
     /// Which limit was reached.
     pub fn spent(&self) -> Option<Spent> {
         self.spent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    #[test]
+    fn executions_are_counted() {
+        let mut m = Meter::new(Budget { executions: Some(3), seconds: None }, Box::new(|| 0.0));
+        assert_eq!([m.another(), m.another(), m.another()], [true, true, false]);
+        assert_eq!(m.spent(), Some(Spent::Executions(3)));
+    }
+
+    #[test]
+    fn time_is_looked_at_often_enough_and_not_at_each_execution() {
+        let (now, looks) = (Rc::new(Cell::new(0.0)), Rc::new(Cell::new(0)));
+        let clock = {
+            let (now, looks) = (now.clone(), looks.clone());
+            Box::new(move || {
+                looks.set(looks.get() + 1);
+                now.get()
+            })
+        };
+        let mut m = Meter::new(Budget { executions: None, seconds: Some(1.0) }, clock);
+        assert!((0..10_000).all(|_| m.another()));
+        assert!(looks.get() < 300);
+        now.set(1.5);
+        assert!((0..64).any(|_| !m.another()));
+        assert_eq!(m.spent(), Some(Spent::Seconds(1.0)));
     }
 }

@@ -483,11 +483,7 @@ impl Trace {
         let e = self.links[link as usize].event as usize;
         let (thread, seq) = (self.events[e].thread, self.events[e].seq);
         if self.clock(f)[thread.index()] < seq {
-            self.races.push(Race {
-                first: EventIndex(e as u32),
-                second: EventIndex(f as u32),
-                settled: 0,
-            });
+            self.races.push(Race { first: EventIndex(e as u32), second: EventIndex(f as u32), settled: 0 });
             self.join_rows(f, e);
         }
     }

@@ -166,8 +166,8 @@ fn a_receive_that_finds_nothing_when_it_comes_first_conflicts_with_more() {
 #[test]
 fn a_race_that_was_answered_before_a_step_with_outcomes_is_not_answered_for_one_of_them() {
     let threads = vec![
-        vec![TryRecv(0, 1, 1)],
-        vec![TryRecv(0, 1, 0), Arrive(0, 2)],
+        vec![Add(2)],
+        vec![Add(2), Arrive(0, 2)],
         vec![CasWeak(0, 1, 1, 0)],
         vec![Cas(0, 0, 1, 1), Cas(1, 0, 0, 1)],
     ];

@@ -320,6 +320,16 @@ fn warnings(verdict: Verdict, stats: &Stats) -> Vec<String> {
     out
 }
 
+/// A report as JSON: one object with the fields `verdict`, `guarantee`, `algorithm`, `executions`, `blocked`, `failures`, ...
+///
+/// ```
+/// let report = raddle::Config::new().quiet(true).run(|| ());
+/// assert!(raddle::to_json(&report).contains("\"verdict\": \"verified\""));
+/// ```
+pub fn to_json(report: &Report) -> String {
+    report::json::render(report)
+}
+
 fn render(report: &Report) -> String {
     let thread = std::thread::current();
     let mut style = report::Style::for_test(thread.name().filter(|n| *n != "main"));

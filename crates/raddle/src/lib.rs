@@ -30,6 +30,6 @@ mod object;
 pub mod sync;
 pub mod thread;
 
-pub use config::{Config, check};
+pub use config::{Config, check, to_json};
 pub use explore::{Failure, FailureKind, Report, Stats, Verdict};
 pub use nondet::{Nondet, any, assume, choose};
