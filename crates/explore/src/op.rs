@@ -256,7 +256,6 @@ impl Op {
                 | (Spawn, Start)
                 | (End, Join)
                 | (Arrive, Pass)
-                | (Send, Recv)
                 | (Recv | TryRecv, SendDone)
         );
         !never && (self.kind != Wake || self.a != 0)
