@@ -173,3 +173,29 @@ fn a_race_that_was_answered_before_a_step_with_outcomes_is_not_answered_for_one_
     ];
     right(&Program { numbered: true, count: 4, ..Program::of(threads) });
 }
+
+#[test]
+fn an_outcome_that_is_seen_below_a_branch_further_up_is_covered_further_down() {
+    all_right(vec![
+        vec![Read(1, 1)],
+        vec![Write(1, 0), TryWriting(0, vec![])],
+        vec![CasWeak(1, 0, 0, 1)],
+        vec![TryWriting(0, vec![])],
+    ]);
+}
+
+#[test]
+fn whom_a_notification_wakes_is_not_mixed_up_with_what_a_compare_exchange_does() {
+    right(&Program {
+        silent: true,
+        threads: vec![
+            vec![Spawn(3), NotifyOne(0)],
+            vec![CasWeak(0, 0, 0, 1)],
+            vec![Wait(0, 0)],
+            vec![CasWeak(0, 0, 1, 0)],
+        ],
+        spawned: vec![3],
+        count: 4,
+        ..Program::default()
+    });
+}

@@ -53,6 +53,8 @@ pub(crate) struct Sequence {
     /// execution at hand: what they do next is not known from it.
     strayed: ThreadSet,
     leaned_on_absent: bool,
+    /// Outcomes of steps of threads that are not in the sequence for which it is seen below another branch.
+    elsewhere: Vec<(ThreadId, u32)>,
 }
 
 impl Sequence {
@@ -82,6 +84,7 @@ impl Sequence {
         self.threads = ThreadSet::EMPTY;
         self.strayed = ThreadSet::EMPTY;
         self.leaned_on_absent = false;
+        self.elsewhere.clear();
         for k in (0..n).rev() {
             let t = trace.event(self.events[k] as usize).thread;
             self.next[k] = self.first[t.index()];
@@ -223,14 +226,17 @@ impl Sequence {
         }
     }
 
-    /// How many outcomes of a thread's step sleep before the race, and still do after the steps of `path` and what is left.
-    fn sleeping_outcomes(&self, core: &Core, t: ThreadId, path: &[Footprint]) -> u32 {
+    /// How many outcomes of a step of a thread that is not in the sequence are seen elsewhere: below another branch, or asleep
+    /// before the race and still after the steps of `path` and what is left.
+    fn outcomes_elsewhere(&self, core: &Core, t: ThreadId, path: &[Footprint]) -> u32 {
         let sleeps = |s: &&Sleeper| {
             s.step.thread == t
+                && !self.elsewhere.contains(&(t, s.option))
                 && path.iter().all(|p| p.thread != t && !p.conflicts(&s.step))
                 && self.independent(&core.trace, &s.step)
         };
-        core.sleep(self.e).iter().filter(sleeps).count() as u32
+        let asleep = core.sleep(self.e).iter().filter(sleeps).count();
+        (asleep + self.elsewhere.iter().filter(|o| o.0 == t).count()) as u32
     }
 
     fn take(&mut self, t: ThreadId) {
@@ -395,7 +401,6 @@ impl Forest {
         path: &mut Vec<Footprint>,
     ) -> Option<(u32, u32)> {
         let mut last = NONE;
-        let mut outcomes = 0;
         while child != NONE {
             let b = self.branches[child as usize];
             let t = b.step.thread;
@@ -414,9 +419,10 @@ impl Forest {
                     *(if last != NONE { &mut at.next } else { &mut at.child }) = branch;
                 }
                 path.pop();
-                outcomes += 1;
                 sequence.leaned_on_absent = true;
-                if outcomes + sequence.sleeping_outcomes(core, t, path) >= b.options {
+                // That holds further down as well: the step can come first there too.
+                sequence.elsewhere.push((t, b.option));
+                if sequence.outcomes_elsewhere(core, t, path) >= b.options {
                     return None;
                 }
             } else if fits {
@@ -428,7 +434,6 @@ impl Forest {
                 parent = child;
                 child = b.child;
                 last = NONE;
-                outcomes = 0;
                 continue;
             }
             last = child;
