@@ -34,8 +34,6 @@ pub(crate) struct Node {
     pub(crate) asleep: ThreadSet,
     /// The same when the node was made: what it inherited.
     pub(crate) inherited: ThreadSet,
-    /// The execution in which it was made.
-    pub(crate) made: u64,
     /// How many branches were taken, the one taken now included.
     pub(crate) taken: u32,
     /// The thread taken now.
@@ -46,6 +44,10 @@ pub(crate) struct Node {
     pub(crate) objects: u32,
     sleep: u32,
     sleep_end: u32,
+    /// How many of the sleepers it inherited.
+    pub(crate) sleep_inherited: u32,
+    /// Its first step was given by a wakeup tree.
+    pub(crate) guided: bool,
     options: u32,
     options_end: u32,
     option: u32,
@@ -64,8 +66,6 @@ pub(crate) struct Core {
     pub(crate) stats: Stats,
     /// The first event of this execution that is new.
     pub(crate) fresh: usize,
-    /// The number of this execution, from 1.
-    pub(crate) run: u64,
     pos: usize,
     chosen_option: (u32, u32),
     pub(crate) prune: bool,
@@ -80,7 +80,6 @@ impl Core {
             options: Vec::new(),
             stats: Stats::default(),
             fresh: 0,
-            run: 0,
             pos: 0,
             chosen_option: (0, 1),
             prune: false,
@@ -134,13 +133,14 @@ impl Core {
             done: ThreadSet::EMPTY,
             asleep,
             inherited: asleep,
-            made: self.run,
             taken: 1,
             chosen: ThreadId::MAIN,
             current: view.current,
             objects: view.objects,
             sleep: start as u32,
             sleep_end: self.sleepers.len() as u32,
+            sleep_inherited: (self.sleepers.len() - start) as u32,
+            guided: false,
             options,
             options_end: options,
             option: 0,
@@ -359,7 +359,6 @@ impl<R: Reduction> Search<R> {
 impl<R: Reduction> Explorer for Search<R> {
     fn begin(&mut self) {
         self.core.pos = 0;
-        self.core.run += 1;
         self.core.trace.restart();
         self.core.fresh = self.core.trace.len();
         self.core.prune = false;

@@ -76,9 +76,8 @@ pub struct Race {
     pub first: EventIndex,
     /// The later one.
     pub second: EventIndex,
-    /// For a search: in which execution it was found that there is nothing more to be done about it while both events stand;
-    /// 0 if there is.
-    pub(crate) settled: u64,
+    /// For a search: there is nothing more to be done about it while both events stand.
+    pub(crate) settled: bool,
 }
 
 /// Events with happens-before and races.
@@ -231,8 +230,8 @@ impl Trace {
     }
 
     /// Marks the `k`-th race.
-    pub(crate) fn settle(&mut self, k: usize, run: u64) {
-        self.races[k].settled = run;
+    pub(crate) fn settle(&mut self, k: usize) {
+        self.races[k].settled = true;
     }
 
     /// How many threads have run.
@@ -483,7 +482,11 @@ impl Trace {
         let e = self.links[link as usize].event as usize;
         let (thread, seq) = (self.events[e].thread, self.events[e].seq);
         if self.clock(f)[thread.index()] < seq {
-            self.races.push(Race { first: EventIndex(e as u32), second: EventIndex(f as u32), settled: 0 });
+            self.races.push(Race {
+                first: EventIndex(e as u32),
+                second: EventIndex(f as u32),
+                settled: false,
+            });
             self.join_rows(f, e);
         }
     }
@@ -533,7 +536,7 @@ impl Trace {
                 self.races.push(Race {
                     first: EventIndex(e as u32),
                     second: EventIndex(f as u32),
-                    settled: 0,
+                    settled: false,
                 });
                 join_into(&mut scratch, self.clock(e));
                 covered = true;

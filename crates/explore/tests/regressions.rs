@@ -199,3 +199,13 @@ fn whom_a_notification_wakes_is_not_mixed_up_with_what_a_compare_exchange_does()
         ..Program::default()
     });
 }
+
+#[test]
+fn a_step_may_take_its_other_outcome_at_another_place() {
+    all_right(vec![
+        vec![Write(1, 0)],
+        vec![CasWeak(0, 0, 2, 0), Await(0, 1)],
+        vec![Cas(1, 1, 0, 1), Cas(1, 0, 0, 1)],
+        vec![CasWeak(0, 1, 1, 1), Await(1, 1), Write(0, 1)],
+    ]);
+}

@@ -7,11 +7,11 @@
 //! sleeps, following it never ends with all threads asleep: that is asserted.
 //!
 //! A race of a prefix that stays is not turned round again in each execution: once there is a branch for it, a source set needs
-//! no other, whatever comes after. There are three exceptions. What was found may lean on a step of a thread that is not in the
-//! sequence (it sleeps, or has a branch, and is independent of all of it); another execution may have something in the
-//! sequence that conflicts with that step. The later event may become another kind of access when it comes first, and
-//! conflict with what it did not conflict with. And a sequence says which outcome its steps take, so when an execution differs from
-//! the last one by the outcome of a step, sequences with that step are made again.
+//! no other, whatever comes after. There are three
+//! exceptions. What was found may lean on a step of a thread that is not in the sequence (it sleeps, or has a branch, and is
+//! independent of all of it); another execution may have something in the sequence that conflicts with that step. The later
+//! event may become another kind of access when it comes first, and conflict with what it did not conflict with. And a
+//! sequence says which outcome its steps take; in another execution they may take another one.
 
 use crate::explorer::{End, View};
 use crate::ids::{ObjectId, ThreadId};
@@ -77,6 +77,7 @@ impl Reduction for Optimal {
             debug_assert!(waits || view.enabled.contains(taken.thread), "a wakeup sequence can be run");
             debug_assert!(!n.asleep.contains(taken.thread), "a wakeup sequence wakes what it runs");
             if view.enabled.contains(taken.thread) {
+                n.guided = true;
                 n.fixed = taken.fixed;
                 self.below = taken.below;
                 return Some(taken.thread);
@@ -89,22 +90,14 @@ impl Reduction for Optimal {
     }
 
     fn ended(&mut self, core: &mut Core, view: &View<'_>, how: End) {
-        let end = core.trace.len();
-        let fresh = core.fresh;
-        let other_outcome = fresh < end && core.trace.event(fresh).options > 1;
         for k in 0..core.trace.races().len() {
             let race = core.trace.races()[k];
             let (e, f) = (race.first.index(), race.second.index());
-            let made_with_this_step =
-                || race.settled >= core.nodes[fresh].made && !core.trace.happens_before(e, fresh);
-            if race.settled > 0 && !(other_outcome && f < fresh && made_with_this_step()) {
+            if race.settled {
                 continue;
             }
-            if race.settled == 0
-                && core.trace.next_after(e, f)
-                && core.nodes[e].asleep.contains(core.trace.event(f).thread)
-            {
-                core.trace.settle(k, core.run);
+            if core.trace.next_after(e, f) && core.nodes[e].asleep.contains(core.trace.event(f).thread) {
+                core.trace.settle(k);
                 continue;
             }
             let event = core.trace.event(f);
@@ -114,7 +107,7 @@ impl Reduction for Optimal {
             let awaited = std::mem::take(&mut self.awaited);
             let settled = self.reverse(core, e, &Later { thread, seq, op: &op, awaited: &awaited }, view);
             if settled && !self.sequence.becomes_another(&core.trace, e, f) {
-                core.trace.settle(k, core.run);
+                core.trace.settle(k);
             }
             self.awaited = awaited;
         }

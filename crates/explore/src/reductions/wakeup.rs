@@ -53,6 +53,8 @@ pub(crate) struct Sequence {
     /// execution at hand: what they do next is not known from it.
     strayed: ThreadSet,
     leaned_on_absent: bool,
+    /// Some event in it had several outcomes.
+    has_outcomes: bool,
     /// Outcomes of steps of threads that are not in the sequence for which it is seen below another branch.
     elsewhere: Vec<(ThreadId, u32)>,
 }
@@ -84,6 +86,7 @@ impl Sequence {
         self.threads = ThreadSet::EMPTY;
         self.strayed = ThreadSet::EMPTY;
         self.leaned_on_absent = false;
+        self.has_outcomes = self.events.iter().any(|g| trace.event(*g as usize).options > 1);
         self.elsewhere.clear();
         for k in (0..n).rev() {
             let t = trace.event(self.events[k] as usize).thread;
@@ -270,25 +273,31 @@ impl Sequence {
     }
 
     /// Whether the sleep set of the node before `e` covers the sequence.
+    ///
+    /// A step that is not in the sequence covers it if it is independent of all of it: what comes later and conflicts with
+    /// the step is found from where the step was explored, and leads back here along a branch that wakes it. Past the end of
+    /// such a branch nothing that was inherited should sleep any more. Something may, where a branch was added that was not
+    /// needed (objects without names, steps with several outcomes); it covers nothing there.
     pub(crate) fn covered_by_sleep(&mut self, core: &Core) -> bool {
         let sleep = core.sleep(self.e);
         let node = &core.nodes[self.e];
         let covers =
-            |s: &&Sleeper| self.sleeper_covers(&core.trace, s, node.asleep.contains(s.step.thread), sleep);
+            |s: &Sleeper| self.sleeper_covers(&core.trace, s, node.asleep.contains(s.step.thread), sleep);
         // A step of the sequence itself is better: that will not change.
-        let covering = |present: bool| {
-            sleep.iter().filter(|s| self.absent(s.step.thread) != present).any(|s| covers(&s))
-        };
-        let present = covering(true);
-        let covered = present || covering(false);
-        self.leaned_on_absent |= covered && !present;
+        if sleep.iter().any(|s| !self.absent(s.step.thread) && covers(s)) {
+            return true;
+        }
+        let reliable = if node.guided { sleep } else { &sleep[node.sleep_inherited as usize..] };
+        let covered = reliable.iter().any(|s| self.absent(s.step.thread) && covers(s));
+        self.leaned_on_absent |= covered;
         covered
     }
 
     /// Whether what was found of the sequence holds whatever else the execution does. It does not if it leans on a step of a
     /// thread that is not in the sequence: another execution may have something in between that the step conflicts with.
+    /// Nor does it if a step has several outcomes: another execution may take another one.
     pub(crate) fn settled(&self) -> bool {
-        !self.leaned_on_absent
+        !self.leaned_on_absent && !self.has_outcomes
     }
 }
 
