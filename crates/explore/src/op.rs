@@ -236,12 +236,6 @@ impl Op {
         )
     }
 
-    /// Whether it only looks: repeating it with the same result changes nothing.
-    pub fn only_looks(&self) -> bool {
-        use OpKind::*;
-        matches!(self.kind, Load | Fence | IsFinished | CountRead | Yield)
-    }
-
     /// Whether an executed `earlier` and a later `self` on the same object could ever be enabled in one state. Only
     /// pairs that certainly cannot say no; classic DPOR skips those (Flanagan and Godefroid 2005, section 3).
     pub fn may_be_coenabled(&self, earlier: &Op) -> bool {

@@ -4,7 +4,8 @@
 //! Instead of a set of threads, each node keeps a *wakeup tree*: sequences to explore from there, in order. At the end of an
 //! execution, each race of an event `e` with a later one `f` is turned round: `v` is what does not happen after `e`, then `f`.
 //! If no sleeping step before `e` is a weak initial of `v`, it goes into the tree there. Because `v` wakes everything that
-//! sleeps, following it never ends with all threads asleep: that is asserted.
+//! sleeps, following it never ends with all threads asleep. That is asserted where objects have numbers that all executions
+//! share; where they do not, a sequence may be tried that was not needed, and the execution is counted as blocked.
 //!
 //! A race of a prefix that stays is not turned round again in each execution: once there is a branch for it, a source set needs
 //! no other, whatever comes after. There are three
