@@ -1,6 +1,7 @@
 //! Every search by name: one table, one line each.
 
 use crate::budget::Meter;
+use crate::plan::{BadPlan, Plan};
 use crate::reductions::dpor::Dpor;
 use crate::reductions::dpor_per_thread::DporPerThread;
 use crate::reductions::hb_cache::HbCache;
@@ -23,7 +24,7 @@ pub struct Algorithm {
     pub source: &'static str,
     /// What it does, in a sentence.
     pub summary: &'static str,
-    build: fn(Meter) -> Box<dyn Progress>,
+    build: fn(&Plan, Meter) -> Result<Box<dyn Progress>, BadPlan>,
 }
 
 impl std::fmt::Debug for Algorithm {
@@ -36,9 +37,14 @@ impl Algorithm {
     /// The one to use unless there is a reason not to.
     pub const DEFAULT: &'static str = "optimal";
 
-    /// A search of this kind.
-    pub fn search(&self, meter: Meter) -> Box<dyn Progress> {
-        (self.build)(meter)
+    /// The one that suits a plan that names none.
+    pub(crate) fn default_for(_plan: &Plan) -> &'static Algorithm {
+        TABLE.iter().find(|a| a.name == Self::DEFAULT).unwrap_or(&TABLE[0])
+    }
+
+    /// A search of this kind, within the bounds of the plan.
+    pub(crate) fn build(&self, plan: &Plan, meter: Meter) -> Result<Box<dyn Progress>, BadPlan> {
+        (self.build)(plan, meter)
     }
 }
 
@@ -51,7 +57,10 @@ macro_rules! table {
             guarantee: $guarantee,
             source: $source,
             summary: $summary,
-            build: |meter| Box::new(Search::new(|| $build, meter)),
+            build: |plan, meter| {
+                no_bounds($name, plan)?;
+                Ok(Box::new(Search::new(|| $build, meter)))
+            },
         }),*]
     };
 }
@@ -76,6 +85,14 @@ static TABLE: &[Algorithm] = table! {
     "none", "complete: every interleaving", "-",
         "no reduction: the oracle of all the others", Everything;
 };
+
+/// For algorithms that know no bounds.
+fn no_bounds(name: &str, plan: &Plan) -> Result<(), BadPlan> {
+    match plan.bounds.first() {
+        None => Ok(()),
+        Some(b) => Err(BadPlan(format!("`{name}` does not search within a bound: leave `{b}` out"))),
+    }
+}
 
 /// Every algorithm.
 pub fn algorithms() -> &'static [Algorithm] {

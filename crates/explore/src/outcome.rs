@@ -145,6 +145,8 @@ pub struct Stats {
     pub blocked: u64,
     /// Executions in which an assumption did not hold.
     pub assumed: u64,
+    /// Executions that were cut because every way on is over the bound.
+    pub over_bound: u64,
     /// Steps run, those that were replayed included.
     pub steps: u64,
     /// Steps of the longest execution.

@@ -69,6 +69,10 @@ pub(crate) struct Core {
     pos: usize,
     chosen_option: (u32, u32),
     pub(crate) prune: bool,
+    /// This execution ends here because every way on is over the bound.
+    pub(crate) over_bound: bool,
+    /// Some step was refused because it is over the bound: what was seen is not everything.
+    pub(crate) refused: bool,
 }
 
 impl Core {
@@ -83,6 +87,8 @@ impl Core {
             pos: 0,
             chosen_option: (0, 1),
             prune: false,
+            over_bound: false,
+            refused: false,
         }
     }
 
@@ -239,6 +245,18 @@ pub(crate) trait Reduction {
     /// their threads are blocked, may still be in a race ([`Core::stuck`]).
     fn ended(&mut self, _core: &mut Core, _view: &View<'_>, _end: End) {}
 
+    /// All below the branch taken at node `i` is explored. Called from the last node up to the one at which the search goes
+    /// on, once for each. Says whether the branch may sleep from now on.
+    #[inline]
+    fn finished(&mut self, _core: &mut Core, _i: usize) -> bool {
+        self.sleeps()
+    }
+
+    /// What the search promises once it has ended.
+    fn promise(&self, _core: &Core) -> Promise {
+        Promise::Everything
+    }
+
     /// The branch of the top node is finished: the next thread to take there, if any.
     fn next_branch(&mut self, core: &mut Core) -> Option<ThreadId> {
         let node = core.nodes.last()?;
@@ -261,10 +279,21 @@ pub(crate) trait Reduction {
 pub(crate) struct Search<R> {
     core: Core,
     reduction: R,
-    make: fn() -> R,
+    make: Box<dyn Fn() -> R>,
     meter: Meter,
     divergence: Option<Divergence>,
     finished: bool,
+}
+
+/// What a search that ran to its end promises.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// Every behaviour was seen.
+    Everything,
+    /// Every behaviour within this was seen: `2 preemptions`.
+    Within(String),
+    /// Nothing, but for what this says.
+    Nothing(String),
 }
 
 /// A search that can be driven, and asked how it is doing.
@@ -274,6 +303,9 @@ pub trait Progress: Explorer {
 
     /// Whether everything was explored.
     fn finished(&self) -> bool;
+
+    /// What it promises, if it is finished.
+    fn promise(&self) -> Promise;
 
     /// Forgets everything: the program is run in another way from now on.
     fn restart(&mut self);
@@ -291,8 +323,9 @@ pub trait Progress: Explorer {
 
 impl<R: Reduction> Search<R> {
     /// A search that stops when `meter` says so.
-    pub(crate) fn new(make: fn() -> R, meter: Meter) -> Self {
-        Search { core: Core::new(), reduction: make(), make, meter, divergence: None, finished: false }
+    pub(crate) fn new(make: impl Fn() -> R + 'static, meter: Meter) -> Self {
+        let (core, reduction) = (Core::new(), make());
+        Search { core, reduction, make: Box::new(make), meter, divergence: None, finished: false }
     }
 
     #[cold]
@@ -313,11 +346,12 @@ impl<R: Reduction> Search<R> {
     fn backtrack(&mut self) -> bool {
         let core = &mut self.core;
         for i in (0..core.nodes.len()).rev() {
-            let n = &core.nodes[i];
             // A node is left without an event only when the execution was cut there.
             if core.trace.len() <= i {
                 continue;
             }
+            let sleeps = self.reduction.finished(core, i);
+            let n = &core.nodes[i];
             let option = (n.options < n.options_end && n.fixed.is_none())
                 .then(|| {
                     (n.option + 1..n.options_end - n.options)
@@ -329,7 +363,7 @@ impl<R: Reduction> Search<R> {
             }
             core.cut_below(i);
             // What is finished sleeps.
-            if self.reduction.sleeps() {
+            if sleeps {
                 core.put_to_sleep();
             }
             core.trace.truncate(i);
@@ -362,6 +396,7 @@ impl<R: Reduction> Explorer for Search<R> {
         self.core.trace.restart();
         self.core.fresh = self.core.trace.len();
         self.core.prune = false;
+        self.core.over_bound = false;
     }
 
     #[inline]
@@ -468,6 +503,7 @@ impl<R: Reduction> Explorer for Search<R> {
         }
         let redundant = end == End::Stopped || core.prune;
         match end {
+            _ if core.over_bound => s.over_bound += 1,
             _ if redundant => s.blocked += 1,
             End::Assumed => s.assumed += 1,
             _ => s.executions += 1,
@@ -495,6 +531,10 @@ impl<R: Reduction> Progress for Search<R> {
 
     fn finished(&self) -> bool {
         self.finished
+    }
+
+    fn promise(&self) -> Promise {
+        self.reduction.promise(&self.core)
     }
 
     fn restart(&mut self) {

@@ -1,7 +1,8 @@
 //! What to check and how far: [`check`], [`Config`], and the `RADDLE_*` variables.
 
 use explore::{
-    Algorithm, Budget, Meter, Progress, Report, Schedule, Spent, Stats, UnknownAlgorithm, Verdict,
+    BadPlan, Budget, Limit, Meter, Order, Plan, Progress, Promise, Report, Schedule, Spent, Stats,
+    UnknownAlgorithm, Verdict,
 };
 use runtime::Settings;
 use std::fmt::Display;
@@ -59,7 +60,7 @@ pub fn check(test: impl Fn()) {
 #[derive(Clone, Debug)]
 #[must_use = "a configuration does nothing until `run` or `check`"]
 pub struct Config {
-    algorithm: &'static Algorithm,
+    plan: Plan,
     budget: Budget,
     settings: Settings,
     replay: Option<Schedule>,
@@ -75,9 +76,8 @@ impl Default for Config {
 impl Config {
     /// The defaults: the optimal search, no limits but on the length of one execution.
     pub fn new() -> Config {
-        let algorithm = explore::algorithms().iter().find(|a| a.name == Algorithm::DEFAULT);
         Config {
-            algorithm: algorithm.unwrap_or(&explore::algorithms()[0]),
+            plan: Plan::default(),
             budget: Budget::default(),
             settings: Settings::default(),
             replay: None,
@@ -100,8 +100,53 @@ impl Config {
 
     /// The same, for names that come from outside.
     pub fn try_algorithm(mut self, name: &str) -> Result<Config, UnknownAlgorithm> {
-        self.algorithm = explore::algorithm(name)?;
+        self.plan.algorithm = Some(explore::algorithm(name)?);
         Ok(self)
+    }
+
+    /// Searches within a bound: `preemptions=2`, or `preemptions=0..` for one bound after the other until nothing is cut.
+    /// More than one bound may be given: every execution must be within all. `RADDLE_BOUND`, several with commas.
+    ///
+    /// # Panics
+    ///
+    /// If the text is not a bound; see [`Config::try_bound`].
+    #[track_caller]
+    pub fn bound(self, bound: &str) -> Config {
+        match self.try_bound(bound) {
+            Ok(config) => config,
+            Err(e) => panic!("{e}"),
+        }
+    }
+
+    /// The same, for text that comes from outside.
+    pub fn try_bound(mut self, bound: &str) -> Result<Config, BadPlan> {
+        self.plan.bounds.push(bound.parse()?);
+        Ok(self)
+    }
+
+    /// Searches in this order: `depth-first` unless set. `RADDLE_ORDER`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such order; see [`Config::try_order`].
+    #[track_caller]
+    pub fn order(self, order: &str) -> Config {
+        match self.try_order(order) {
+            Ok(config) => config,
+            Err(e) => panic!("{e}"),
+        }
+    }
+
+    /// The same, for text that comes from outside.
+    pub fn try_order(mut self, order: &str) -> Result<Config, BadPlan> {
+        self.plan.order = order.parse()?;
+        Ok(self)
+    }
+
+    /// Random orders start from this number. `RADDLE_SEED`; 1 unless set.
+    pub fn seed(mut self, seed: u64) -> Config {
+        self.plan.seed = seed;
+        self
     }
 
     /// Stops after so many executions. `RADDLE_MAX_EXECUTIONS`.
@@ -231,6 +276,7 @@ impl Config {
         let start = Instant::now();
         let mut failures;
         let (stats, finished, spent, estimate, name);
+        let mut promise = Promise::Everything;
         if let Some(schedule) = &self.replay {
             let mut settings = self.settings.clone();
             (settings.shrink, settings.keep_going) = (false, false);
@@ -241,28 +287,31 @@ impl Config {
             name = "replay";
         } else {
             let meter = Meter::new(self.budget, Box::new(move || start.elapsed().as_secs_f64()));
-            let mut search = self.algorithm.search(meter);
+            let mut search = self.plan.search(meter).unwrap_or_else(|e| panic!("{e}"));
             let mut ticker = Ticker::new(self.quiet, start);
             failures = runtime::check(&self.settings, &mut *search, test, &mut |s| ticker.tick(s));
             ticker.clear();
             (stats, finished, estimate) = (search.stats(), search.finished(), search.estimate());
+            promise = search.promise();
             spent = search.spent().map(|s| match s {
                 Spent::Executions(n) => format!("{} executions", report::count(n)),
                 Spent::Seconds(s) => report::duration(s),
             });
-            name = self.algorithm.name;
+            name = self.plan.algorithm().name;
         }
         failures.sort_by_key(|f| f.kind == explore::FailureKind::Leak);
-        let verdict = match (failures.is_empty(), finished) {
-            (false, _) => Verdict::Failure,
-            (true, true) => Verdict::Verified,
-            (true, false) => Verdict::Incomplete,
+        let verdict = match (failures.is_empty(), finished, &promise) {
+            (false, ..) => Verdict::Failure,
+            (true, true, Promise::Everything) => Verdict::Verified,
+            (true, true, Promise::Within(_)) => Verdict::NoFailureWithinBound,
+            _ => Verdict::Incomplete,
         };
+        let bounds: Vec<String> = self.plan.bounds.iter().map(Limit::to_string).collect();
         Report {
             verdict,
-            guarantee: report::guarantee(verdict, &stats, spent.as_deref(), estimate),
+            guarantee: report::guarantee(verdict, &promise, &stats, spent.as_deref(), estimate),
             algorithm: name.to_owned(),
-            bound: None,
+            bound: (!bounds.is_empty()).then(|| bounds.join(",")),
             memory: "sc".to_owned(),
             stats,
             warnings: warnings(verdict, &stats),
@@ -282,8 +331,17 @@ impl Config {
             return self;
         }
         if let Some(name) = variable::<String>("RADDLE_ALGORITHM") {
-            self.algorithm = explore::algorithm(&name).unwrap_or_else(|e| bad("RADDLE_ALGORITHM", &name, &e));
+            let algorithm = explore::algorithm(&name).unwrap_or_else(|e| bad("RADDLE_ALGORITHM", &name, &e));
+            self.plan.algorithm = Some(algorithm);
         }
+        if let Some(bounds) = variable::<String>("RADDLE_BOUND") {
+            let parsed: Result<Vec<Limit>, _> = bounds.split(',').map(str::parse).collect();
+            self.plan.bounds = parsed.unwrap_or_else(|e| bad("RADDLE_BOUND", &bounds, &e));
+        }
+        if let Some(order) = variable::<Order>("RADDLE_ORDER") {
+            self.plan.order = order;
+        }
+        set(&mut self.plan.seed, "RADDLE_SEED");
         if let Some(token) = variable::<String>("RADDLE_REPLAY") {
             self.replay = Some(token.parse().unwrap_or_else(|e| bad("RADDLE_REPLAY", &token, &e)));
         }

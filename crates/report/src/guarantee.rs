@@ -1,26 +1,32 @@
 //! What a result covers, in a sentence.
 
 use crate::numbers::{count, plural, short_count};
-use explore::{Stats, Verdict};
+use explore::{Promise, Stats, Verdict};
 
 /// The sentence that says what a result covers.
 ///
-/// `spent` names what ended the search: for [`Verdict::Incomplete`] the limit that was reached (`60 s`,
-/// `1,000 executions`), for [`Verdict::NoFailureWithinBound`] the bound (`2 preemptions`). `estimate` is a guess at how
+/// `promise` is what the search promises if it has ended; `spent` names the limit that was reached if it has not (`60 s`,
+/// `1,000 executions`). `estimate` is a guess at how
 /// many executions there are in all, and the sentence says that it is one.
 ///
 /// A check that stopped early never looks like one that finished: only a finished one has the words `verified` or
 /// `complete` in its sentence.
 ///
 /// ```
-/// use explore::{Stats, Verdict};
+/// use explore::{Promise, Stats, Verdict};
 /// let stats = Stats { executions: 1_234_567, open: 31, ..Stats::default() };
 /// assert_eq!(
-///     report::guarantee(Verdict::Incomplete, &stats, Some("60 s"), Some(5.1e9)),
+///     report::guarantee(Verdict::Incomplete, &Promise::Everything, &stats, Some("60 s"), Some(5.1e9)),
 ///     "gave up after 60 s, 1.2 M executions, 31 open branches; there may be 5.1 G executions in all (an estimate)"
 /// );
 /// ```
-pub fn guarantee(verdict: Verdict, stats: &Stats, spent: Option<&str>, estimate: Option<f64>) -> String {
+pub fn guarantee(
+    verdict: Verdict,
+    promise: &Promise,
+    stats: &Stats,
+    spent: Option<&str>,
+    estimate: Option<f64>,
+) -> String {
     let assumed = match stats.assumed {
         0 => String::new(),
         n => format!(" that satisfy the assumptions ({} more did not)", count(n)),
@@ -37,7 +43,7 @@ pub fn guarantee(verdict: Verdict, stats: &Stats, spent: Option<&str>, estimate:
         },
         Verdict::NoFailureWithinBound => format!(
             "no failure within {} (complete for that bound: all {}{assumed})",
-            spent.unwrap_or("the bound"),
+            if let Promise::Within(bound) = promise { bound.as_str() } else { "the bound" },
             plural(stats.executions, "execution"),
         ),
         Verdict::Failure => {
@@ -51,6 +57,9 @@ pub fn guarantee(verdict: Verdict, stats: &Stats, spent: Option<&str>, estimate:
             }
         }
         Verdict::Incomplete => {
+            if let Promise::Nothing(what) = promise {
+                return format!("no failure in {} ({what})", plural(stats.executions, "execution"));
+            }
             let mut parts = Vec::new();
             let counted = spent.is_some_and(|s| s.ends_with("executions") || s.ends_with("execution"));
             parts.extend(spent.map(str::to_owned));
@@ -85,8 +94,9 @@ mod tests {
 
     #[test]
     fn a_finished_search_says_how_many_executions_it_saw() {
-        let says =
-            |executions, assumed| guarantee(Verdict::Verified, &stats(executions, 0, assumed), None, None);
+        let says = |executions, assumed| {
+            guarantee(Verdict::Verified, &Promise::Everything, &stats(executions, 0, assumed), None, None)
+        };
         assert_eq!(says(24, 0), "verified: all 24 executions");
         assert_eq!(says(1_234_567, 0), "verified: all 1,234,567 executions");
         assert_eq!(says(1, 0), "verified: the only execution");
@@ -100,14 +110,21 @@ mod tests {
     #[test]
     fn a_bounded_search_names_its_bound() {
         assert_eq!(
-            guarantee(Verdict::NoFailureWithinBound, &stats(7, 0, 0), Some("2 preemptions"), None),
+            guarantee(
+                Verdict::NoFailureWithinBound,
+                &Promise::Within("2 preemptions".into()),
+                &stats(7, 0, 0),
+                None,
+                None
+            ),
             "no failure within 2 preemptions (complete for that bound: all 7 executions)"
         );
     }
 
     #[test]
     fn a_failure_says_whether_anything_is_left() {
-        let says = |open, spent| guarantee(Verdict::Failure, &stats(3, open, 0), spent, None);
+        let says =
+            |open, spent| guarantee(Verdict::Failure, &Promise::Everything, &stats(3, open, 0), spent, None);
         assert_eq!(says(0, None), "failure found; 3 complete executions seen, no open branches left");
         assert_eq!(says(4, None), "failure found; 3 complete executions seen, 4 open branches left");
         assert_eq!(
@@ -121,7 +138,13 @@ mod tests {
         for spent in [None, Some("60 s"), Some("1,000 executions")] {
             for estimate in [None, Some(2.0), Some(1e9), Some(f64::INFINITY), Some(f64::NAN)] {
                 for open in [0, 1, 9] {
-                    let text = guarantee(Verdict::Incomplete, &stats(1_000, open, 0), spent, estimate);
+                    let text = guarantee(
+                        Verdict::Incomplete,
+                        &Promise::Everything,
+                        &stats(1_000, open, 0),
+                        spent,
+                        estimate,
+                    );
                     assert!(text.starts_with("gave up after "), "{text}");
                     assert!(
                         !text.contains("verified") && !text.contains("complete") && !text.contains("inf"),
@@ -131,7 +154,13 @@ mod tests {
             }
         }
         assert_eq!(
-            guarantee(Verdict::Incomplete, &stats(990, 1, 0), Some("1,000 executions"), None),
+            guarantee(
+                Verdict::Incomplete,
+                &Promise::Everything,
+                &stats(990, 1, 0),
+                Some("1,000 executions"),
+                None
+            ),
             "gave up after 1,000 executions, 1 open branch"
         );
     }

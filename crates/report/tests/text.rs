@@ -1,6 +1,6 @@
 //! What a user sees, word for word.
 
-use explore::{Failure, FailureKind, Report, Stats, Step, ThreadId, ThreadInfo, Verdict};
+use explore::{Failure, FailureKind, Promise, Report, Stats, Step, ThreadId, ThreadInfo, Verdict};
 use report::{Style, json, text};
 
 const MAIN: ThreadId = ThreadId(0);
@@ -32,7 +32,7 @@ fn failed(failure: Failure) -> Report {
     let stats = Stats { executions: 2, open: 1, ..Stats::default() };
     Report {
         verdict: Verdict::Failure,
-        guarantee: report::guarantee(Verdict::Failure, &stats, None, None),
+        guarantee: report::guarantee(Verdict::Failure, &Promise::Everything, &stats, None, None),
         algorithm: "optimal".into(),
         bound: None,
         memory: "sc".into(),
@@ -286,7 +286,7 @@ fn a_thread_that_waits_for_itself_is_a_cycle_too() {
 
 fn passed(verdict: Verdict, executions: u64, open: u64, spent: Option<&str>) -> Report {
     let stats = Stats { executions, open, ..Stats::default() };
-    let guarantee = report::guarantee(verdict, &stats, spent, None);
+    let guarantee = report::guarantee(verdict, &Promise::Everything, &stats, spent, None);
     Report { verdict, guarantee, stats, failures: vec![], ..lost_update() }
 }
 

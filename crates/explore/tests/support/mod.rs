@@ -584,7 +584,7 @@ impl Seen {
 
 /// Searches a program to the end, or for at most `limit` executions.
 pub fn search(p: &Program, algorithm: &str, limit: u64) -> Seen {
-    let mut s: Box<dyn Progress> = explore::algorithm(algorithm).unwrap().search(Meter::unlimited());
+    let mut s: Box<dyn Progress> = explore::Plan::of(algorithm).unwrap().search(Meter::unlimited()).unwrap();
     let mut seen = Seen::default();
     loop {
         let before = s.stats().executions;
