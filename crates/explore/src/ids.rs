@@ -176,18 +176,31 @@ impl ThreadSet {
     }
 
     /// The members in ascending order.
-    pub fn iter(&self) -> impl Iterator<Item = ThreadId> + use<> {
-        let words = self.0;
-        (0..WORDS).flat_map(move |i| {
-            let mut w = words[i];
-            std::iter::from_fn(move || {
-                (w != 0).then(|| {
-                    let b = w.trailing_zeros();
-                    w &= w - 1;
-                    ThreadId((i * 64) as u16 + b as u16)
-                })
-            })
-        })
+    #[inline]
+    pub fn iter(&self) -> Threads {
+        Threads { left: self.0 }
+    }
+}
+
+/// The members of a [`ThreadSet`], in ascending order.
+#[derive(Clone, Debug)]
+pub struct Threads {
+    left: [u64; WORDS],
+}
+
+impl Iterator for Threads {
+    type Item = ThreadId;
+
+    #[inline]
+    fn next(&mut self) -> Option<ThreadId> {
+        for (i, word) in self.left.iter_mut().enumerate() {
+            if *word != 0 {
+                let bit = word.trailing_zeros();
+                *word &= *word - 1;
+                return Some(ThreadId((i * 64) as u16 + bit as u16));
+            }
+        }
+        None
     }
 }
 

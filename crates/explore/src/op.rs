@@ -143,6 +143,35 @@ pub struct Op {
     pub b: u64,
 }
 
+impl OpKind {
+    /// Whether a step of this kind may be disabled, or may touch more than one object.
+    #[inline]
+    pub(crate) fn is_special(self) -> bool {
+        self == OpKind::Wait || self.may_block()
+    }
+
+    /// Whether a step of this kind may be disabled.
+    #[inline]
+    fn may_block(self) -> bool {
+        use OpKind::*;
+        matches!(
+            self,
+            Lock | ReadLock
+                | WriteLock
+                | Wake
+                | Send
+                | SendDone
+                | Recv
+                | Pass
+                | Park
+                | Join
+                | Await
+                | Assume
+                | Start
+        )
+    }
+}
+
 impl Op {
     /// Bit of `a`: the wait has a time limit, so it may return with nobody having woken it.
     pub const MAY_TIME_OUT: u64 = 1;
@@ -190,23 +219,9 @@ impl Op {
     }
 
     /// Whether the operation may be disabled: it waits for another thread in some states.
+    #[inline]
     pub fn may_block(&self) -> bool {
-        use OpKind::*;
-        matches!(
-            self.kind,
-            Lock | ReadLock
-                | WriteLock
-                | Wake
-                | Send
-                | SendDone
-                | Recv
-                | Pass
-                | Park
-                | Join
-                | Await
-                | Assume
-                | Start
-        )
+        self.kind.may_block()
     }
 
     /// Whether the operation may enable another thread (a *release* in the words of the bounded-search papers).

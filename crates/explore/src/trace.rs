@@ -19,6 +19,14 @@ const NONE: u32 = u32::MAX;
 /// Clocks are kept eight at a time, so that joining two rows is a handful of vector instructions.
 type Lane = [u32; 8];
 
+/// The greater of each two clocks. Signed numbers, which clocks never are too great for, take fewer instructions.
+#[inline]
+fn join_lane(into: &mut Lane, other: &Lane) {
+    for (a, b) in into.iter_mut().zip(other) {
+        *a = (*a as i32).max(*b as i32) as u32;
+    }
+}
+
 /// What one event did to one object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
@@ -284,6 +292,76 @@ impl Trace {
     /// Adds an event: computes its clocks and finds its races.
     #[inline]
     pub fn push(&mut self, x: &Executed<'_>, option: u32, options: u32) {
+        if !self.push_plain(x, option, options) {
+            self.push_any(x, option, options);
+        }
+    }
+
+    /// Adds an event if it is what most events are: of one of few threads, of a kind that is always enabled, on one object
+    /// whose last access is all that it has to be ordered after. Says whether it was.
+    #[inline]
+    fn push_plain(&mut self, x: &Executed<'_>, option: u32, options: u32) -> bool {
+        let (t, object, mode) = (x.thread.index(), x.op.object.index(), x.access.mode);
+        let told = self.waiting_edges.iter().any(|e| e.0 == x.thread);
+        if self.lanes != 1 || told || x.op.kind.is_special() || mode == Mode::Local {
+            return false;
+        }
+        let (Some(prev_of_thread), Some(head)) = (self.last.get(t).copied(), self.heads.get(object).copied())
+        else {
+            return false;
+        };
+        let mut last_write = NONE;
+        let mut after = NONE;
+        if head != NONE {
+            let h = &self.links[head as usize];
+            last_write = if h.access.mode == Mode::Read { h.last_write } else { head };
+            after = if mode == Mode::Read { last_write } else { head };
+            if after != NONE && !self.links[after as usize].access.is_total() {
+                return false;
+            }
+        }
+        let f = self.events.len() as u32;
+        let (seq, mut row) = match self.events.get(prev_of_thread as usize) {
+            Some(prev) => (prev.seq + 1, self.clocks[prev_of_thread as usize]),
+            None => (1, Lane::default()),
+        };
+        row[t & 7] = seq;
+        let first_race = self.races.len() as u32;
+        if after != NONE {
+            let e = self.links[after as usize].event;
+            let earlier = &self.events[e as usize];
+            if row[earlier.thread.index() & 7] < earlier.seq {
+                let (first, second) = (EventIndex(e), EventIndex(f));
+                self.races.push(Race { first, second, settled: false });
+                join_lane(&mut row, &self.clocks[e as usize]);
+            }
+        }
+        let first_link = self.links.len() as u32;
+        self.clocks.push(row);
+        self.links.push(Link { object: x.op.object, access: x.access, event: f, prev: head, last_write });
+        self.heads[object] = first_link;
+        self.last[t] = f;
+        self.events.push(Event {
+            thread: x.thread,
+            seq,
+            op: x.op,
+            access: x.access,
+            before: x.before,
+            value: x.value,
+            ok: x.ok,
+            site: x.site,
+            option,
+            options,
+            first_link,
+            links: 1,
+            first_race,
+            first_edge: self.edges.len() as u32,
+            prev_of_thread,
+        });
+        true
+    }
+
+    fn push_any(&mut self, x: &Executed<'_>, option: u32, options: u32) {
         let t = x.thread.index();
         if t >= self.last.len() {
             if t >= self.width() {
@@ -356,16 +434,18 @@ impl Trace {
     /// The next event of `after` comes after what `before` has done in the first `len` events: it was spawned by it, or has
     /// joined it. Neither is an event of its own.
     pub fn order(&mut self, before: ThreadId, after: ThreadId, len: usize) {
-        let mut e = self.last_of(before);
-        while let Some(i) = e.filter(|i| *i >= len) {
-            e = self.previous(i);
-        }
-        self.waiting_edges.extend(e.map(|i| (after, i as u32)));
         for k in 0..self.waiting_edges.len() {
             let (t, i) = self.waiting_edges[k];
             if t == before {
                 self.waiting_edges.push((after, i));
             }
+        }
+        let Some(mut e) = self.last.get(before.index()).copied() else { return };
+        while e != NONE && e as usize >= len {
+            e = self.events[e as usize].prev_of_thread;
+        }
+        if e != NONE {
+            self.waiting_edges.push((after, e));
         }
     }
 
@@ -435,10 +515,7 @@ impl Trace {
         debug_assert!(from < into);
         for k in 0..self.lanes {
             let other = self.clocks[from * self.lanes + k];
-            let lane = &mut self.clocks[into * self.lanes + k];
-            for (a, b) in lane.iter_mut().zip(other) {
-                *a = (*a).max(b);
-            }
+            join_lane(&mut self.clocks[into * self.lanes + k], &other);
         }
     }
 

@@ -81,9 +81,8 @@ impl Execution {
             OpKind::Wake => (format!("waits on {name} for a notification"), Vec::new()),
             OpKind::Park => ("is parked and nobody unparks it".to_string(), Vec::new()),
             OpKind::Join => {
-                let whom = self.thread_of(op.object);
-                let label = whom.map_or_else(String::new, |t| self.thread_label(t));
-                (format!("waits for the end of {label}"), whom.into_iter().collect())
+                let whom = ThreadId(op.a as u16);
+                (format!("waits for the end of {}", self.thread_label(whom)), vec![whom])
             }
             OpKind::Recv => {
                 let senders = Channel::unpack(word).senders;
@@ -166,7 +165,7 @@ impl Execution {
             .map(|t| {
                 let thread = &self.threads[t.index()];
                 let site = self.pending[t.index()].site;
-                let (state, location, waits_for) = if let Some(p) = &thread.panicked {
+                let (state, location, waits_for) = if let Some(p) = &thread.seldom().panicked {
                     ("panicked".to_string(), p.location.clone(), Vec::new())
                 } else if thread.ended {
                     ("finished".to_string(), None, Vec::new())
@@ -181,7 +180,7 @@ impl Execution {
                         (state, location, whom.into_iter().map(|t| self.rank(t)).collect())
                     }
                 };
-                let name = match (&thread.name, *t) {
+                let name = match (&thread.seldom().name, *t) {
                     (Some(name), _) => name.clone(),
                     (None, ThreadId::MAIN) => "main".to_string(),
                     (None, _) => String::new(),

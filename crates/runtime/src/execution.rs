@@ -12,7 +12,7 @@ use crate::threads::{Panicked, Thread};
 use crate::watchdog::Watched;
 use crate::{Class, Done, Place};
 use explore::{
-    Access, Decision, End, Executed, Explorer, Failure, FailureKind, MAX_THREADS, Mode, ObjectId, Op, OpKind,
+    Access, Decision, End, Executed, Explorer, Failure, FailureKind, MAX_THREADS, ObjectId, Op, OpKind,
     Options, Pending, Site, ThreadId, ThreadSet, View, semantics,
 };
 use std::sync::Arc;
@@ -40,6 +40,8 @@ pub(crate) struct Noted {
 pub(crate) struct Execution {
     pub(crate) settings: Settings,
     pub(crate) explorer: *mut dyn Explorer,
+    /// What the main thread runs.
+    pub(crate) test: *const dyn Fn(),
     pub(crate) watched: Arc<Watched>,
     /// The number that handles cache.
     pub(crate) epoch: u32,
@@ -97,8 +99,11 @@ pub(crate) struct Execution {
     pub(crate) repeat: Option<spin::Repeat>,
     waiters: Vec<u32>,
     /// Threads that run on to their next operation before the search is asked: they were spawned, or the thread they join
-    /// has ended. Neither is a step.
+    /// has ended. Neither is a step. Those before `ran_on` have.
     running_on: Vec<ThreadId>,
+    ran_on: usize,
+    /// How many panics came out of threads.
+    pub(crate) panics: u64,
     /// The end of a thread is a step. It is only when the test asks whether a thread has ended: nobody else can tell an end
     /// from the last step before it. Kept from one execution of a session to the next.
     pub(crate) ends_are_steps: bool,
@@ -125,6 +130,12 @@ const SPECIAL: u64 = bit(OpKind::Wait)
 /// Kinds that may have several outcomes.
 const CHOOSING: u64 = bit(OpKind::Choose) | bit(OpKind::NotifyOne) | bit(OpKind::CompareExchangeWeak);
 
+/// The word of the life of a thread that has not ended, as [`semantics::apply`] has it.
+const RUNNING: u64 = 2;
+
+/// Stands where there is no test.
+static NO_TEST: fn() = || ();
+
 /// A pending operation that means nothing.
 const NOTHING: Pending = Pending { op: Op::local(OpKind::Yield), site: Site(0), awaited: (0, 0) };
 
@@ -133,6 +144,7 @@ impl Execution {
         Execution {
             settings,
             explorer,
+            test: &raw const NO_TEST,
             watched: Watched::new(None, std::ptr::null_mut()),
             epoch: 0,
             phase: Phase::Running,
@@ -172,10 +184,22 @@ impl Execution {
             repeat: None,
             waiters: Vec::new(),
             running_on: Vec::new(),
+            ran_on: 0,
+            panics: 0,
             ends_are_steps: false,
             must_restart: false,
             seen: Vec::new(),
         }
+    }
+
+    /// Makes everything ready for another check.
+    pub(crate) fn renew(&mut self, settings: &Settings) {
+        self.settings.clone_from(settings);
+        self.pending.clear();
+        self.next_thread_id = 0;
+        self.total_steps = 0;
+        self.ends_are_steps = false;
+        self.search_panicked = false;
     }
 
     /// Makes everything ready for the next execution.
@@ -204,6 +228,8 @@ impl Execution {
         self.failure = None;
         self.given_up_for = None;
         self.running_on.clear();
+        self.ran_on = 0;
+        self.panics = 0;
         self.must_restart = false;
         self.looking = false;
         self.repeat = None;
@@ -228,8 +254,12 @@ impl Execution {
                 }
                 let id = ThreadId(self.next_thread_id as u16);
                 self.next_thread_id += 1;
-                self.threads.push(Thread::default());
                 self.pending.push(NOTHING);
+                match self.threads.get_mut(id.index()) {
+                    // What an earlier check left.
+                    Some(thread) => thread.children.clear(),
+                    None => self.threads.push(Thread::default()),
+                }
                 if let Some(p) = parent {
                     self.threads[p.index()].children.push(id);
                 }
@@ -239,22 +269,41 @@ impl Execution {
         (self.order.len() < self.settings.max_threads).then_some(id)
     }
 
-    /// Enters a thread that will be spawned: its life and its token.
-    pub(crate) fn enter_thread(&mut self, id: ThreadId, life: u64) {
+    /// Enters a thread that will be spawned.
+    pub(crate) fn enter_thread(&mut self, id: ThreadId) {
         let rank = self.order.len() as u16;
         self.order.push(id);
-        let life = self.enter(Class::Thread, life, None);
-        let token = self.enter(Class::Token, 0, None);
         let thread = &mut self.threads[id.index()];
         thread.reset();
-        (thread.life, thread.token, thread.rank) = (life, token, rank);
+        thread.rank = rank;
+    }
+
+    /// The object that the end of a thread changes.
+    pub(crate) fn life_of(&mut self, t: ThreadId) -> ObjectId {
+        if let Some(life) = self.threads[t.index()].seldom().life {
+            return life;
+        }
+        let life = self.enter(Class::Thread, RUNNING, None);
+        self.names[life.index()] = 1 << 62 | (t.0 as u64) << 1;
+        self.threads[t.index()].seldom_mut().life = Some(life);
+        life
+    }
+
+    /// The object that parking and unparking a thread changes.
+    pub(crate) fn token_of(&mut self, t: ThreadId) -> ObjectId {
+        if let Some(token) = self.threads[t.index()].seldom().token {
+            return token;
+        }
+        let token = self.enter(Class::Token, 0, None);
+        self.names[token.index()] = 1 << 62 | (t.0 as u64) << 1 | 1;
+        self.threads[t.index()].seldom_mut().token = Some(token);
+        token
     }
 
     /// A thread that was spawned runs on to its first operation.
     pub(crate) fn awaken(&mut self, id: ThreadId, parent: Option<ThreadId>, site: Site) {
-        let life = self.threads[id.index()].life;
         self.live.insert(id);
-        self.pending[id.index()] = Pending { op: Op::new(OpKind::Start, life), site, awaited: (0, 0) };
+        self.pending[id.index()] = Pending { op: Op::local(OpKind::Start), site, awaited: (0, 0) };
         self.running_on.push(id);
         if let Some(parent) = parent {
             self.ordered(parent, id);
@@ -268,44 +317,30 @@ impl Execution {
     }
 
     /// The thread that the running one joins has ended.
-    pub(crate) fn joined(&mut self, target: ThreadId, op: &Op, site: Site) {
+    pub(crate) fn joined(&mut self, target: ThreadId, site: Site) {
         let t = self.current;
-        self.note_quietly(op, site);
+        self.note_quietly(OpKind::Join, target, site);
         self.ordered(target, t);
     }
 
     /// The running thread waits for another one to end. It must suspend itself unless this says that it may go on at once.
-    pub(crate) fn announce_join(&mut self, op: Op, site: Site) -> bool {
+    pub(crate) fn announce_join(&mut self, target: ThreadId, site: Site) -> bool {
         let t = self.current;
+        let op = Op::local(OpKind::Join).with(target.0 as u64, 0);
+        self.threads[target.index()].joiners += 1;
         self.pending[t.index()] = Pending { op, site, awaited: (0, 0) };
         self.enabled.remove(t);
         self.next = self.decide();
         self.next == Some(t)
     }
 
-    /// Keeps a record of something that is no step: a spawn, a start, an end, a join.
-    pub(crate) fn note_quietly(&mut self, op: &Op, site: Site) {
+    /// Keeps a record of something that is no step: a spawn, a join.
+    pub(crate) fn note_quietly(&mut self, kind: OpKind, other: ThreadId, site: Site) {
         let thread = self.current;
-        if self.recording && matches!(op.kind, OpKind::Spawn | OpKind::Join) {
-            let before = self.word(op.object);
-            let applied = semantics::apply(op, before, thread, 0);
-            self.record_quietly(op, before, &applied, site);
+        if self.recording {
+            self.record_quietly(&Op::local(kind).with(other.0 as u64, 0), site);
         }
-        self.objects[op.object.index()].word = match op.kind {
-            OpKind::Spawn => 1,
-            OpKind::Start => 2,
-            _ => 3,
-        };
-        self.log.push(Logged {
-            thread,
-            kind: op.kind,
-            order: op.order,
-            mode: Mode::Local,
-            ok: true,
-            object: op.object,
-            other: op.other,
-            aux: 0,
-        });
+        self.log.push(Logged::quiet(thread, kind, other));
     }
 
     /// The running thread has ended: those that join it run on.
@@ -315,11 +350,12 @@ impl Execution {
         self.enabled.remove(t);
         let thread = &mut self.threads[t.index()];
         thread.ended = true;
-        let life = thread.life;
-        for u in self.live.iter() {
-            let op = &self.pending[u.index()].op;
-            if op.kind == OpKind::Join && op.object == life {
-                self.running_on.push(u);
+        if thread.joiners > 0 {
+            for u in self.live.iter() {
+                let op = &self.pending[u.index()].op;
+                if op.kind == OpKind::Join && op.a == t.0 as u64 {
+                    self.running_on.push(u);
+                }
             }
         }
     }
@@ -402,7 +438,18 @@ impl Execution {
     /// Asks the search who goes next. `None`: the execution is over, and `end` says how.
     #[inline]
     pub(crate) fn decide(&mut self) -> Option<ThreadId> {
-        if self.running_on.is_empty() { self.ask_search() } else { Some(self.running_on.remove(0)) }
+        match self.running_on.get(self.ran_on) {
+            None => self.ask_search(),
+            Some(t) => {
+                let t = *t;
+                self.ran_on += 1;
+                if self.ran_on == self.running_on.len() {
+                    self.running_on.clear();
+                    self.ran_on = 0;
+                }
+                Some(t)
+            }
+        }
     }
 
     fn ask_search(&mut self) -> Option<ThreadId> {
@@ -442,7 +489,7 @@ impl Execution {
         let mut any = false;
         for t in self.live.iter() {
             let op = &mut self.pending[t.index()].op;
-            if matches!(op.kind, OpKind::Wake | OpKind::Park) && self.threads[t.index()].timed {
+            if matches!(op.kind, OpKind::Wake | OpKind::Park) && self.threads[t.index()].seldom().timed {
                 op.a |= Op::TIME_PASSES | Op::MAY_TIME_OUT;
                 self.enabled.insert(t);
                 any = true;
@@ -490,9 +537,11 @@ impl Execution {
     /// Whether a weak compare-exchange of the running thread on this object may fail for no reason: not twice in a row. Once
     /// it may not, it counts as a strong one, and the next one may again.
     pub(crate) fn may_fail_spuriously(&mut self, object: ObjectId) -> bool {
-        let failed = &mut self.threads[self.current.index()].spurious;
-        let just_failed = failed.contains(&object);
-        failed.retain(|o| *o != object);
+        let thread = &mut self.threads[self.current.index()];
+        let just_failed = thread.seldom().spurious.contains(&object);
+        if just_failed {
+            thread.seldom_mut().spurious.retain(|o| *o != object);
+        }
         self.settings.spurious_cas && !just_failed
     }
 
@@ -641,13 +690,13 @@ impl Execution {
                 }
             }
             OpKind::Wake => {
-                let exhausted = &mut self.threads[ti].exhausted;
+                let exhausted = &mut self.threads[ti].seldom_mut().exhausted;
                 exhausted.retain(|c| *c != op.object);
                 if !ok {
                     exhausted.push(op.object);
                 }
             }
-            OpKind::Park => self.threads[ti].park_exhausted = !ok,
+            OpKind::Park => self.threads[ti].seldom_mut().park_exhausted = !ok,
             OpKind::NotifyOne | OpKind::NotifyAll if ok => {
                 let cause = Access::cause(t, self.threads[ti].seq);
                 for u in self.live.iter() {
@@ -661,11 +710,11 @@ impl Execution {
             }
             OpKind::End => self.ended(),
             OpKind::CompareExchangeWeak => {
-                let spurious = &mut self.threads[ti].spurious;
+                let thread = &mut self.threads[ti];
                 if option == 1 {
-                    spurious.push(op.object);
-                } else if !spurious.is_empty() {
-                    spurious.retain(|o| *o != op.object);
+                    thread.seldom_mut().spurious.push(op.object);
+                } else if !thread.seldom().spurious.is_empty() {
+                    thread.seldom_mut().spurious.retain(|o| *o != op.object);
                 }
             }
             _ => {}
@@ -676,7 +725,7 @@ impl Execution {
     pub(crate) fn unseen_panic(&self) -> Option<(ThreadId, &Panicked)> {
         self.order
             .iter()
-            .filter_map(|t| self.threads[t.index()].panicked.as_ref().map(|p| (*t, p)))
+            .filter_map(|t| self.threads[t.index()].seldom().panicked.as_ref().map(|p| (*t, p)))
             .filter(|(_, p)| !p.seen)
             .min_by_key(|(_, p)| p.at)
     }
@@ -684,7 +733,7 @@ impl Execution {
     /// `thread 2 (name)`, with the number that a replay will give it.
     pub(crate) fn thread_label(&self, t: ThreadId) -> String {
         match self.threads.get(t.index()) {
-            Some(thread) => match (thread.name.as_deref(), t) {
+            Some(thread) => match (thread.seldom().name.as_deref(), t) {
                 (Some(name), _) => format!("thread {} ({name})", thread.rank),
                 (None, ThreadId::MAIN) => "thread 0 (main)".to_string(),
                 (None, _) => format!("thread {}", thread.rank),

@@ -12,19 +12,30 @@ pub(crate) enum Resume {
     Go,
     /// Unwind: the execution is given up.
     Unwind,
+    /// End: the fiber, which waits for a body, is not needed any more.
+    Retire,
+}
+
+/// Why a fiber suspended itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// It is another thread's turn.
+    Waits,
+    /// Its body returned or was unwound. It can run another one.
+    Ended,
 }
 
 /// How a fiber ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Its body returned or was unwound.
+    /// It was retired.
     Done,
     /// It ran out of stack.
     StackOverflow,
 }
 
-pub(crate) type Fiber = Coroutine<Resume, (), Exit, DefaultStack>;
-pub(crate) type FiberYielder = Yielder<Resume, ()>;
+pub(crate) type Fiber = Coroutine<Resume, Said, Exit, DefaultStack>;
+pub(crate) type FiberYielder = Yielder<Resume, Said>;
 
 /// The payload with which a fiber is unwound.
 pub(crate) struct Abandoned;

@@ -37,13 +37,17 @@ pub fn thread_local<T: 'static>(key: *const (), init: fn() -> T) -> Option<*cons
             return (!local.is_null()).then_some(local.cast::<T>().cast_const());
         }
         let t = (*ex).current.index();
-        (&mut (*ex).threads)[t].locals.push(Local { key, value: value.cast(), drop: drop_it::<T> });
+        (&mut (*ex).threads)[t].seldom_mut().locals.push(Local {
+            key,
+            value: value.cast(),
+            drop: drop_it::<T>,
+        });
         Some(value)
     }
 }
 
 fn find(ex: &Execution, key: usize) -> Option<*mut u8> {
-    ex.threads[ex.current.index()].locals.iter().find(|l| l.key == key).map(|l| l.value)
+    ex.threads[ex.current.index()].seldom().locals.iter().find(|l| l.key == key).map(|l| l.value)
 }
 
 /// Drops the locals of a thread, as that thread, the youngest first. Destructors may use other locals, and make new ones.
@@ -55,7 +59,7 @@ pub(crate) unsafe fn drop_all(ex: *mut Execution, t: ThreadId) {
     // SAFETY: by the contract; each value is taken out of the table before its destructor runs.
     unsafe {
         loop {
-            let locals = &mut (&mut (*ex).threads)[t.index()].locals;
+            let locals = &mut (&mut (*ex).threads)[t.index()].seldom_mut().locals;
             let Some(local) = locals.iter_mut().rev().find(|l| !l.value.is_null()) else { break };
             let (value, drop_it) = (local.value, local.drop);
             local.value = std::ptr::null_mut();

@@ -114,7 +114,7 @@ impl Execution {
     fn name_on_stack(&self, address: usize) -> u64 {
         let holder = self.order.iter().find(|t| {
             let thread = &self.threads[t.index()];
-            thread.fiber.is_some() && (thread.stack_floor..thread.frames_end).contains(&address)
+            thread.running && (thread.stack_floor..thread.frames_end).contains(&address)
         });
         holder.map_or(0, |t| {
             let depth = self.threads[t.index()].frames_end - address;

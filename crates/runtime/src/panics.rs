@@ -60,8 +60,10 @@ fn note(info: &PanicHookInfo<'_>) -> bool {
             return true;
         }
         let thread = &mut ex.threads[ex.current.index()];
-        let earlier = thread.noted.replace((message, location));
-        thread.unwinding_from = if thread.panicking { earlier } else { None };
+        let again = thread.panicking;
+        let notes = thread.seldom_mut();
+        let earlier = notes.noted.replace((message, location));
+        notes.unwinding_from = if again { earlier } else { None };
         thread.panicking = true;
         true
     }
@@ -74,8 +76,8 @@ fn last_words(ex: &Execution, why: &str) {
         (message, Some(at)) => format!("`{message}` at {at}"),
         (message, None) => format!("`{message}`"),
     };
-    let mut cause = thread.noted.as_ref().map_or("a panic".to_string(), say);
-    if let Some(first) = &thread.unwinding_from {
+    let mut cause = thread.seldom().noted.as_ref().map_or("a panic".to_string(), say);
+    if let Some(first) = &thread.seldom().unwinding_from {
         cause += &format!(", while the thread unwound from {}", say(first));
     }
     if let Some(found) = &ex.given_up_for {
@@ -112,8 +114,9 @@ pub(crate) unsafe fn note_end(ex: *mut Execution, t: ThreadId, payload: Box<dyn 
     // SAFETY: by the contract; the payload, whose destructor may be any code, is dropped with the thread's entry not
     // borrowed.
     let old = unsafe {
-        let at = (*ex).log.len() as u64;
-        let thread = &mut (&mut (*ex).threads)[t.index()];
+        (*ex).panics += 1;
+        let at = (*ex).panics;
+        let thread = (&mut (*ex).threads)[t.index()].seldom_mut();
         let (message, location) = match thread.noted.take() {
             Some((message, location)) if message == text(&*payload) || location.is_some() => {
                 (message, location)
@@ -137,7 +140,7 @@ pub(crate) fn failure(ex: &Execution) -> Option<Noted> {
     let first = ex
         .order
         .iter()
-        .filter_map(|t| ex.threads[t.index()].panicked.as_ref().map(|p| (*t, p)))
+        .filter_map(|t| ex.threads[t.index()].seldom().panicked.as_ref().map(|p| (*t, p)))
         .min_by_key(|(_, p)| p.at)
         .filter(|(_, p)| {
             p.seen && (shown.location.is_none() || PASSED_ON.iter().any(|m| shown.message.contains(m)))

@@ -149,6 +149,9 @@ impl Races {
             }
             return;
         }
+        if matches!(l.kind, Spawn | Join) {
+            return self.take_thread(t, l.kind, ThreadId(l.aux as u16));
+        }
         if l.kind == Wait {
             assign(&mut self.objects[l.other.index()].first, &thread.now);
         }
@@ -202,10 +205,7 @@ impl Races {
                 let clock = if l.aux & 1 == 0 { &object.first } else { &object.second };
                 join(&mut thread.now, clock);
             }
-            Spawn => assign(&mut object.first, &thread.now),
-            Start => join(&mut thread.now, &object.first),
             End => assign(&mut object.second, &thread.now),
-            Join => join(&mut thread.now, &object.second),
             IsFinished if l.aux == 1 => join(&mut thread.now, &object.second),
             CountDown => {
                 join(&mut object.first, &thread.now);
@@ -216,6 +216,25 @@ impl Races {
             CountRead if acquires => join(&mut thread.now, &object.first),
             _ => {}
         }
+    }
+}
+
+impl Races {
+    /// A thread knows what its parent did before it, and whoever joins it knows all of it.
+    fn take_thread(&mut self, t: ThreadId, kind: OpKind, other: ThreadId) {
+        let mut theirs = std::mem::take(&mut self.threads[other.index()].now);
+        let mine = &mut self.threads[t.index()].now;
+        if kind == OpKind::Spawn {
+            assign(&mut theirs, mine);
+        } else {
+            if theirs.len() <= other.index() {
+                theirs.resize(other.index() + 1, 0);
+            }
+            // The end, which publishes what came after the last step.
+            theirs[other.index()] += 1;
+            join(mine, &theirs);
+        }
+        self.threads[other.index()].now = theirs;
     }
 }
 

@@ -4,7 +4,7 @@ use crate::execution::Execution;
 use crate::{Class, Place};
 use explore::Mode;
 use explore::semantics::{Applied, Channel};
-use explore::{MemoryOrder, ObjectId, Op, OpKind, Schedule, Site, Step, ThreadId};
+use explore::{MemoryOrder, ObjectId, Op, OpKind, Schedule, Site, Step, ThreadId, semantics};
 
 /// The short record: enough for the schedule and for the order that the step establishes.
 #[derive(Clone, Copy)]
@@ -40,6 +40,21 @@ impl Logged {
             object: op.object,
             other: op.other,
             aux,
+        }
+    }
+
+    /// A spawn or a join of another thread, which are no steps.
+    #[inline]
+    pub(crate) fn quiet(thread: ThreadId, kind: OpKind, other: ThreadId) -> Logged {
+        Logged {
+            thread,
+            kind,
+            order: MemoryOrder::None,
+            mode: Mode::Local,
+            ok: true,
+            object: ObjectId::NONE,
+            other: ObjectId::NONE,
+            aux: other.0 as u64,
         }
     }
 }
@@ -138,15 +153,14 @@ impl Execution {
 
     /// The same for what is no step: it is shown, with the number 0.
     #[cold]
-    pub(crate) fn record_quietly(&mut self, op: &Op, before: u64, applied: &Applied, site: Site) {
+    pub(crate) fn record_quietly(&mut self, op: &Op, site: Site) {
         let thread = self.current;
-        let (op, applied) = (*op, *applied);
         self.recorded.push(Recorded {
             thread,
-            op,
+            op: *op,
             option: 0,
-            before,
-            applied,
+            before: 0,
+            applied: semantics::apply(op, 0, thread, 0),
             site,
             preempts: None,
             awaited: Vec::new(),
@@ -155,11 +169,7 @@ impl Execution {
 
     /// The schedule so far, with threads numbered in the order of their spawns.
     pub(crate) fn schedule(&self) -> Schedule {
-        let is_step = |l: &&Logged| match l.kind {
-            OpKind::Spawn | OpKind::Start | OpKind::Join => false,
-            OpKind::End => self.ends_are_steps,
-            _ => true,
-        };
+        let is_step = |l: &&Logged| !matches!(l.kind, OpKind::Spawn | OpKind::Join);
         let threads = self.log.iter().filter(is_step).map(|l| self.rank(l.thread)).collect();
         let options = self
             .options
@@ -191,8 +201,8 @@ impl Execution {
     /// The thread whose life or token an object is.
     pub(crate) fn thread_of(&self, id: ObjectId) -> Option<ThreadId> {
         self.order.iter().copied().find(|t| {
-            let thread = &self.threads[t.index()];
-            thread.life == id || thread.token == id
+            let thread = self.threads[t.index()].seldom();
+            thread.life == Some(id) || thread.token == Some(id)
         })
     }
 
@@ -255,7 +265,8 @@ impl Execution {
             Park if ok => return None,
             Park if r.op.a & Op::MAY_TIME_OUT != 0 => "timed out".to_string(),
             Park => "unparked by nobody".to_string(),
-            Spawn | Join | Unpark => self.thread_label(self.thread_of(r.op.object)?),
+            Spawn | Join => self.thread_label(ThreadId(r.op.a as u16)),
+            Unpark => self.thread_label(self.thread_of(r.op.object)?),
             IsFinished => {
                 format!(
                     "{}: {}",

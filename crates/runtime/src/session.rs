@@ -3,13 +3,14 @@
 use crate::context::{self, Entered};
 use crate::driver::Settings;
 use crate::execution::{Execution, Phase};
-use crate::fiber::{self, Exit, Fiber, Resume, Stacks};
+use crate::fiber::{self, Exit, Fiber, Resume, Said, Stacks};
 use crate::watchdog::Watched;
 use crate::{panics, signals, statics, threads};
 use corosensei::CoroutineResult;
 use explore::{
     Decision, End, Executed, Explorer, Failure, FailureKind, Options, Schedule, Site, ThreadId, View,
 };
+use std::cell::Cell;
 use std::panic::AssertUnwindSafe;
 
 /// What one execution gave.
@@ -32,8 +33,14 @@ pub struct Once {
 /// The executions of one program on the calling OS thread, with what is kept from one to the next: the numbers of threads,
 /// stacks, and memory.
 pub struct Session {
-    execution: Box<Execution>,
+    /// `None` only while it is being dropped.
+    execution: Option<Box<Execution>>,
     stacks: Stacks,
+}
+
+thread_local! {
+    /// What the last check on this OS thread used, with its memory and its fibers.
+    static LAST: Cell<Option<Box<Execution>>> = const { Cell::new(None) };
 }
 
 /// Stands where no search is connected.
@@ -68,22 +75,28 @@ impl Session {
         );
         panics::install();
         signals::install();
-        let mut settings = settings.clone();
-        settings.max_threads = settings.max_threads.clamp(1, explore::MAX_THREADS);
-        let watchdog = settings.watchdog;
-        let mut execution = Box::new(Execution::new(settings, &raw mut NO_EXPLORER));
-        execution.watched = Watched::new(watchdog, &raw mut *execution);
-        Session { execution, stacks: Stacks::take() }
+        let mut execution = LAST
+            .take()
+            .unwrap_or_else(|| Box::new(Execution::new(Settings::default(), &raw mut NO_EXPLORER)));
+        execution.renew(settings);
+        execution.settings.max_threads = settings.max_threads.clamp(1, explore::MAX_THREADS);
+        execution.watched = Watched::new(settings.watchdog, &raw mut *execution);
+        Session { execution: Some(execution), stacks: Stacks::take() }
+    }
+
+    fn execution(&self) -> &Execution {
+        self.execution.as_deref().expect("a session has its execution until it is dropped")
     }
 
     /// How many steps have been taken in all.
     pub fn total_steps(&self) -> u64 {
-        self.execution.total_steps
+        self.execution().total_steps
     }
 
     /// Runs `test` once, under the schedule that `explorer` gives. With `record` a failure has its full trace.
     pub fn run_once(&mut self, explorer: &mut dyn Explorer, test: &dyn Fn(), record: bool) -> Once {
-        let ex: *mut Execution = &raw mut *self.execution;
+        let Some(execution) = &mut self.execution else { unreachable!("see `Session::execution`") };
+        let ex: *mut Execution = &raw mut **execution;
         // SAFETY: `ex` points into the box of this session, which is borrowed for the whole call and not otherwise used;
         // from here on everything goes through this pointer. The explorer and the test outlive the call, and all fibers
         // that could use them have ended, or will never run again, when it returns.
@@ -93,9 +106,8 @@ impl Session {
                 std::mem::transmute::<*mut (dyn Explorer + '_), *mut (dyn Explorer + 'static)>(explorer);
             (*(*ex).explorer).begin();
             let entered = Entered::new(ex);
-            let test: Box<dyn FnOnce() + '_> = Box::new(test);
-            let test = std::mem::transmute::<Box<dyn FnOnce() + '_>, Box<dyn FnOnce() + 'static>>(test);
-            self.start_main(ex, test);
+            (*ex).test = std::mem::transmute::<*const (dyn Fn() + '_), *const (dyn Fn() + 'static)>(test);
+            self.start_main(ex);
             let ran = std::panic::catch_unwind(AssertUnwindSafe(|| self.resume_fibers(ex)));
             (*ex).leave_user_code();
             if ran.is_err() || (*ex).search_panicked {
@@ -138,13 +150,12 @@ impl Session {
     /// # Safety
     ///
     /// `ex` is this session's execution, just reset.
-    unsafe fn start_main(&mut self, ex: *mut Execution, test: Box<dyn FnOnce()>) {
+    unsafe fn start_main(&mut self, ex: *mut Execution) {
         // SAFETY: by the contract; the borrow ends here.
         let ex = unsafe { &mut *ex };
         let main = ex.intern(None).unwrap_or(ThreadId::MAIN);
-        ex.enter_thread(main, 1);
+        ex.enter_thread(main);
         let thread = &mut ex.threads[main.index()];
-        thread.body = Some(test);
         thread.stack_size = ex.settings.stack_size;
         ex.awaken(main, None, Site(0));
     }
@@ -162,10 +173,11 @@ impl Session {
             while let Some(t) = next {
                 (*ex).current = t;
                 let thread: *mut threads::Thread = &mut (&mut (*ex).threads)[t.index()];
-                if (*thread).fiber.is_none() {
-                    let stack = self.stacks.get((*thread).stack_size);
-                    (*thread).stack_floor = fiber::floor(&stack);
-                    (*thread).fiber = Some(make_fiber(stack, ex, t));
+                if !(*thread).running {
+                    if (*thread).fiber.is_none() || (*thread).fiber_size != (*thread).stack_size {
+                        self.equip(ex, t);
+                    }
+                    (*thread).running = true;
                 }
                 (*ex).stack_floor = (*thread).stack_floor;
                 (*ex).looking = !(*thread).window.is_empty();
@@ -175,21 +187,54 @@ impl Session {
                 let result = fiber.resume(Resume::Go);
                 (*ex).in_fiber = false;
                 next = match result {
-                    CoroutineResult::Yield(()) => (*ex).next,
-                    CoroutineResult::Return(exit) => {
-                        if let Some(fiber) = (*thread).fiber.take() {
-                            self.stacks.put(fiber.into_stack());
-                        }
-                        if exit == Exit::StackOverflow {
-                            let message = signals::overflow_message(&*ex);
-                            let place = crate::record::place_of((&(*ex).pending)[t.index()].site);
-                            (*ex).note_failure(FailureKind::Signal, message, place, Some(t));
-                            (*ex).end = Some(End::Cut);
-                        }
+                    CoroutineResult::Yield(Said::Waits) => (*ex).next,
+                    CoroutineResult::Yield(Said::Ended) => {
+                        (*thread).running = false;
                         if (*ex).search_panicked || (*ex).end.is_some() { None } else { (*ex).decide() }
+                    }
+                    // A fiber is retired only between executions: this one ran out of stack.
+                    CoroutineResult::Return(_) => {
+                        (*thread).running = false;
+                        self.unequip(thread);
+                        let message = signals::overflow_message(&*ex);
+                        let place = crate::record::place_of((&(*ex).pending)[t.index()].site);
+                        (*ex).note_failure(FailureKind::Signal, message, place, Some(t));
+                        (*ex).end = Some(End::Cut);
+                        None
                     }
                 };
             }
+        }
+    }
+
+    /// Gives a thread that is not running a fiber for its stack size.
+    ///
+    /// # Safety
+    ///
+    /// As for `resume_fibers`.
+    #[cold]
+    unsafe fn equip(&mut self, ex: *mut Execution, t: ThreadId) {
+        // SAFETY: by the contract, and as in `resume_fibers`.
+        unsafe {
+            let thread: *mut threads::Thread = &mut (&mut (*ex).threads)[t.index()];
+            retire(&mut (*thread).fiber);
+            self.unequip(thread);
+            let stack = self.stacks.get((*thread).stack_size);
+            (*thread).stack_floor = fiber::floor(&stack);
+            (*thread).fiber_size = (*thread).stack_size;
+            (*thread).fiber = Some(make_fiber(stack, ex, t));
+        }
+    }
+
+    /// Takes the stack of a fiber that has returned.
+    ///
+    /// # Safety
+    ///
+    /// `thread` is valid, and no reference to it is alive.
+    unsafe fn unequip(&mut self, thread: *mut threads::Thread) {
+        // SAFETY: by the contract.
+        if let Some(fiber) = unsafe { (*thread).fiber.take() } {
+            self.stacks.put(fiber.into_stack());
         }
     }
 
@@ -210,21 +255,27 @@ impl Session {
                 let thread: *mut threads::Thread = &mut (&mut (*ex).threads)[t.index()];
                 (*ex).current = t;
                 (*ex).teardown_ops = 0;
-                if let Some(mut fiber) = (*thread).fiber.take() {
+                if (*thread).running
+                    && let Some(mut fiber) = (*thread).fiber.take()
+                {
                     // A fiber that unwinds from a panic must not get a second one: its operations come back.
                     let how = if (*thread).panicking { Resume::Go } else { Resume::Unwind };
                     (*ex).in_fiber = true;
                     let result = fiber.resume(how);
                     (*ex).in_fiber = false;
+                    (*thread).running = false;
                     match result {
+                        CoroutineResult::Yield(Said::Ended) => (*thread).fiber = Some(fiber),
                         CoroutineResult::Return(_) => self.stacks.put(fiber.into_stack()),
                         // It asked to be left alone. What is on its stack leaks, and so does the stack.
-                        CoroutineResult::Yield(()) => std::mem::forget(fiber),
+                        CoroutineResult::Yield(Said::Waits) => std::mem::forget(fiber),
                     }
                 }
-                let rest = ((*thread).body.take(), (*thread).payload.take());
-                if rest.0.is_some() || rest.1.is_some() {
-                    let _ = std::panic::catch_unwind(AssertUnwindSafe(|| drop(rest)));
+                if let Some(body) = (*thread).body.take() {
+                    let _ = std::panic::catch_unwind(AssertUnwindSafe(move || body.discard()));
+                }
+                if let Some(payload) = (*thread).take_payload() {
+                    let _ = std::panic::catch_unwind(AssertUnwindSafe(|| drop(payload)));
                 }
             }
             statics::drop_copies(ex);
@@ -235,7 +286,26 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.execution.watched.stop();
+        let Some(execution) = self.execution.take() else { return };
+        execution.watched.stop();
+        // An OS thread that ends has no more use for it.
+        let _ = LAST.try_with(|last| last.set(Some(execution)));
+    }
+}
+
+impl Drop for Execution {
+    fn drop(&mut self) {
+        for thread in &mut self.threads {
+            retire(&mut thread.fiber);
+        }
+    }
+}
+
+/// Ends a fiber that waits for a body.
+fn retire(fiber: &mut Option<Fiber>) {
+    if let Some(fiber) = fiber {
+        let retired = fiber.resume(Resume::Retire);
+        debug_assert!(matches!(retired, CoroutineResult::Return(Exit::Done)));
     }
 }
 
@@ -243,15 +313,16 @@ impl Drop for Session {
 ///
 /// `ex` outlives the fiber, which is resumed only as `t`, when it is `t`'s turn.
 unsafe fn make_fiber(stack: corosensei::stack::DefaultStack, ex: *mut Execution, t: ThreadId) -> Fiber {
-    Fiber::with_stack(stack, move |yielder, how| {
+    Fiber::with_stack(stack, move |yielder, mut how| {
         // SAFETY: by the contract. The yielder lives as long as the fiber.
         unsafe {
             let bottom = 0u8;
             let thread = &mut (&mut (*ex).threads)[t.index()];
             thread.yielder = yielder;
             thread.frames_end = std::ptr::from_ref(&bottom) as usize & !7;
-            if how == Resume::Go {
+            while how == Resume::Go {
                 threads::live(ex, t);
+                how = yielder.suspend(Said::Ended);
             }
         }
         Exit::Done

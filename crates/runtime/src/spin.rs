@@ -168,7 +168,7 @@ unsafe extern "sysv64" fn seen_before(probe: *const ()) -> usize {
     let (probe, ex) = unsafe { (&*probe.cast::<Probe<'_>>(), &mut *context::current()) };
     let object = match probe.on {
         On::Object(handle) => ex.find(handle),
-        On::LifeOf(thread) => ex.threads.get(thread.index()).map(|t| t.life),
+        On::LifeOf(thread) => ex.threads.get(thread.index()).and_then(|t| t.seldom().life),
         On::Nothing => Some(ObjectId::NONE),
     };
     let Some(object) = object else { return 0 };

@@ -2,7 +2,7 @@
 
 use crate::context;
 use crate::execution::{Execution, Phase};
-use crate::fiber::{Abandoned, Resume};
+use crate::fiber::{Abandoned, Resume, Said};
 use crate::objects::Handle;
 use crate::panics;
 use crate::spin::{self, On, Probe};
@@ -75,9 +75,9 @@ pub(crate) unsafe fn suspend(ex: *mut Execution) -> bool {
     // SAFETY: by the contract. The yielder lives at the bottom of this fiber's own stack.
     unsafe {
         let yielder = (&(*ex).threads)[(*ex).current.index()].yielder;
-        match (*yielder).suspend(()) {
+        match (*yielder).suspend(Said::Waits) {
             Resume::Go => (*ex).phase == Phase::Running,
-            Resume::Unwind => std::panic::resume_unwind(Box::new(Abandoned)),
+            Resume::Unwind | Resume::Retire => std::panic::resume_unwind(Box::new(Abandoned)),
         }
     }
 }
@@ -108,7 +108,7 @@ pub(crate) unsafe fn leave_for_good(ex: *mut Execution) -> ! {
     unsafe {
         let yielder = (&(*ex).threads)[(*ex).current.index()].yielder;
         loop {
-            let _ = (*yielder).suspend(());
+            let _ = (*yielder).suspend(Said::Waits);
         }
     }
 }
@@ -319,7 +319,7 @@ pub fn wait(condvar: &Handle, mutex: &Handle, timed: bool, place: Place) -> bool
         (*ex).finish(wait, 0);
 
         let spurious = (*ex).settings.spurious_wakeups;
-        let thread = &mut (&mut (*ex).threads)[t.index()];
+        let thread = (&mut (*ex).threads)[t.index()].seldom_mut();
         thread.timed = timed;
         let bits = if thread.exhausted.contains(&condvar) { 0 } else { wake_bits(timed, spurious) };
         if !turn(ex, Op::new(OpKind::Wake, condvar).with(bits, 0), site) {

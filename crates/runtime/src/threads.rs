@@ -9,6 +9,7 @@ use crate::sync::{self, turn};
 use crate::{Place, panics};
 use explore::{FailureKind, ObjectId, Op, OpKind, Site, ThreadId};
 use std::any::Any;
+use std::sync::Arc;
 
 /// How a thread ended by a panic.
 pub(crate) struct Panicked {
@@ -16,32 +17,62 @@ pub(crate) struct Panicked {
     pub(crate) message: String,
     /// Where.
     pub(crate) location: Option<String>,
-    /// After how much of what the execution has kept a record of.
+    /// The how many-th panic of the execution.
     pub(crate) at: u64,
     /// Somebody took the result by joining the thread.
     pub(crate) seen: bool,
 }
 
+/// What a thread runs. Whoever joins the thread may hold it too, for what it leaves there.
+pub trait Body {
+    /// Runs it, once.
+    fn run(&self);
+
+    /// Drops what was to be run, if it was not.
+    fn discard(&self);
+}
+
 /// One thread. The entry stays over executions, with the numbers of the thread's children.
 pub(crate) struct Thread {
+    /// Where it runs. Once made it stays, from execution to execution, and from check to check.
     pub(crate) fiber: Option<Fiber>,
+    /// The stack size that the fiber was made for.
+    pub(crate) fiber_size: usize,
+    /// The fiber is in the middle of a body.
+    pub(crate) running: bool,
     pub(crate) yielder: *const FiberYielder,
-    pub(crate) body: Option<Box<dyn FnOnce()>>,
+    /// What it runs; the main thread runs the test.
+    pub(crate) body: Option<Arc<dyn Body>>,
     pub(crate) stack_size: usize,
     /// See [`Execution::stack_floor`].
     pub(crate) stack_floor: usize,
     /// Where the frames of the body begin.
     pub(crate) frames_end: usize,
-    pub(crate) name: Option<String>,
     pub(crate) children: Vec<ThreadId>,
     pub(crate) spawned: usize,
     /// Its place in the order of spawns of this execution.
     pub(crate) rank: u16,
-    pub(crate) life: ObjectId,
-    pub(crate) token: ObjectId,
+    /// How many threads wait for its end.
+    pub(crate) joiners: u16,
+    pub(crate) ended: bool,
+    pub(crate) panicking: bool,
     /// How many steps it has taken.
     pub(crate) seq: u32,
     pub(crate) window: Window,
+    /// What most threads do not have.
+    seldom: Seldom,
+    /// It has some of that.
+    has_seldom: bool,
+}
+
+/// What most threads do not have.
+#[derive(Default)]
+pub(crate) struct Seldom {
+    pub(crate) name: Option<String>,
+    /// The object that its end changes, once somebody asked whether it has ended.
+    pub(crate) life: Option<ObjectId>,
+    /// The object that `park` and `unpark` change, once it was used.
+    pub(crate) token: Option<ObjectId>,
     /// The condition variables from which it last came back with nobody having notified it.
     pub(crate) exhausted: Vec<ObjectId>,
     /// The same for its token.
@@ -50,14 +81,12 @@ pub(crate) struct Thread {
     pub(crate) timed: bool,
     /// The atomics on which its last weak compare-exchange failed for no reason.
     pub(crate) spurious: Vec<ObjectId>,
-    pub(crate) panicking: bool,
     /// What the panic hook noted last.
     pub(crate) noted: Option<(String, Option<String>)>,
     /// The panic from which it was unwinding already when the last one came.
     pub(crate) unwinding_from: Option<(String, Option<String>)>,
     pub(crate) panicked: Option<Panicked>,
     pub(crate) payload: Option<Box<dyn Any + Send>>,
-    pub(crate) ended: bool,
     pub(crate) locals: Vec<Local>,
 }
 
@@ -65,30 +94,23 @@ impl Default for Thread {
     fn default() -> Self {
         Thread {
             fiber: None,
+            fiber_size: 0,
+            running: false,
             yielder: std::ptr::null(),
             body: None,
             stack_size: 0,
             stack_floor: 0,
             frames_end: 0,
-            name: None,
             children: Vec::new(),
             spawned: 0,
             rank: 0,
-            life: ObjectId::NONE,
-            token: ObjectId::NONE,
+            joiners: 0,
+            ended: false,
+            panicking: false,
             seq: 0,
             window: Window::default(),
-            exhausted: Vec::new(),
-            park_exhausted: false,
-            timed: false,
-            spurious: Vec::new(),
-            panicking: false,
-            noted: None,
-            unwinding_from: None,
-            panicked: None,
-            payload: None,
-            ended: false,
-            locals: Vec::new(),
+            seldom: Seldom::default(),
+            has_seldom: false,
         }
     }
 }
@@ -96,45 +118,69 @@ impl Default for Thread {
 impl Thread {
     /// Forgets what the last execution left. What has a destructor was dropped when that execution ended.
     pub(crate) fn reset(&mut self) {
-        debug_assert!(self.fiber.is_none() && self.body.is_none() && self.payload.is_none());
+        debug_assert!(!self.running && self.body.is_none() && self.seldom.payload.is_none());
         self.spawned = 0;
+        self.joiners = 0;
+        self.ended = false;
+        self.panicking = false;
         self.seq = 0;
         self.window.clear();
-        self.exhausted.clear();
-        self.park_exhausted = false;
-        self.timed = false;
-        self.spurious.clear();
-        self.panicking = false;
-        self.noted = None;
-        self.unwinding_from = None;
-        self.panicked = None;
-        self.ended = false;
-        self.locals.clear();
-        self.name = None;
+        if self.has_seldom {
+            self.forget_seldom();
+        }
+    }
+
+    #[cold]
+    fn forget_seldom(&mut self) {
+        let s = &mut self.seldom;
+        s.name = None;
+        (s.life, s.token) = (None, None);
+        s.exhausted.clear();
+        s.park_exhausted = false;
+        s.timed = false;
+        s.spurious.clear();
+        s.noted = None;
+        s.unwinding_from = None;
+        s.panicked = None;
+        s.locals.clear();
+        self.has_seldom = false;
+    }
+
+    /// What most threads do not have, to be looked at.
+    #[inline]
+    pub(crate) fn seldom(&self) -> &Seldom {
+        &self.seldom
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub(crate) fn seldom_mut(&mut self) -> &mut Seldom {
+        self.has_seldom = true;
+        &mut self.seldom
+    }
+
+    /// What its panic carried, if nobody took it.
+    pub(crate) fn take_payload(&mut self) -> Option<Box<dyn Any + Send>> {
+        if self.has_seldom { self.seldom.payload.take() } else { None }
     }
 }
 
 /// Makes a thread. `None` for the stack size takes the configured one. A name is shown in reports.
 ///
 /// While the execution is given up nothing is made: the body is dropped.
-pub fn spawn(
-    name: Option<String>,
-    stack_size: Option<usize>,
-    place: Place,
-    body: Box<dyn FnOnce()>,
-) -> ThreadId {
+pub fn spawn(name: Option<String>, stack_size: Option<usize>, place: Place, body: Arc<dyn Body>) -> ThreadId {
     let ex = context::required("a thread", place);
     // SAFETY: a current execution is valid; no reference into it is held over `turn`, which may suspend, nor over the
     // destructor of `body`.
     unsafe {
         if (*ex).phase != Phase::Running {
-            drop(body);
+            body.discard();
             return (*ex).current;
         }
         let parent = (*ex).current;
         let Some(child) = (*ex).intern(Some(parent)) else {
             let limit = (*ex).settings.max_threads;
-            drop(body);
+            body.discard();
             sync::fail(
                 FailureKind::Limit,
                 format!(
@@ -144,14 +190,15 @@ pub fn spawn(
                 place,
             );
         };
-        (*ex).enter_thread(child, 0);
+        (*ex).enter_thread(child);
         let default_size = (*ex).settings.stack_size;
         let thread = &mut (&mut (*ex).threads)[child.index()];
-        thread.name = name;
+        if name.is_some() {
+            thread.seldom_mut().name = name;
+        }
         thread.stack_size = stack_size.map_or(default_size, |s| s.max(default_size));
         thread.body = Some(body);
-        let op = Op::new(OpKind::Spawn, thread.life).with(child.0 as u64, 0);
-        (*ex).note_quietly(&op, sync::site(place));
+        (*ex).note_quietly(OpKind::Spawn, child, sync::site(place));
         (*ex).awaken(child, Some(parent), sync::site(place));
         child
     }
@@ -167,11 +214,10 @@ pub fn join(thread: ThreadId, place: Place) -> Result<(), Box<dyn Any + Send>> {
     // SAFETY: as in `spawn`.
     unsafe {
         if (*ex).phase == Phase::Running {
-            let life = (&(*ex).threads)[thread.index()].life;
-            let (op, site) = (Op::new(OpKind::Join, life), sync::site(place));
+            let site = sync::site(place);
             let ended = (&(*ex).threads)[thread.index()].ended;
-            if ended || (*ex).announce_join(op, site) || sync::suspend(ex) {
-                (*ex).joined(thread, &op, site);
+            if ended || (*ex).announce_join(thread, site) || sync::suspend(ex) {
+                (*ex).joined(thread, site);
             }
         }
         if (*ex).phase != Phase::Running && !(&(*ex).threads)[thread.index()].ended {
@@ -181,6 +227,10 @@ pub fn join(thread: ThreadId, place: Place) -> Result<(), Box<dyn Any + Send>> {
             return Err(Box::new("the execution was given up"));
         }
         let joined = &mut (&mut (*ex).threads)[thread.index()];
+        if joined.seldom().panicked.is_none() {
+            return Ok(());
+        }
+        let joined = joined.seldom_mut();
         match &mut joined.panicked {
             Some(p) => {
                 p.seen = true;
@@ -209,7 +259,7 @@ fn is_finished_inner(thread: ThreadId, place: Place) -> bool {
             (*ex).must_restart = true;
             sync::give_up(ex);
         }
-        let life = (&(*ex).threads)[thread.index()].life;
+        let life = (*ex).life_of(thread);
         sync::step_on(ex, Op::new(OpKind::IsFinished, life), place).value == 1
     }
 }
@@ -230,7 +280,7 @@ pub fn thread_name(thread: ThreadId) -> Option<String> {
     }
     // SAFETY: a current execution is valid; the borrow ends with the clone.
     let threads = unsafe { &(*ex).threads };
-    threads.get(thread.index()).and_then(|t| t.name.clone())
+    threads.get(thread.index()).and_then(|t| t.seldom().name.clone())
 }
 
 /// Waits for this thread's token.
@@ -243,10 +293,11 @@ pub fn park(timed: bool, place: Place) {
         }
         let spurious = (*ex).settings.spurious_wakeups;
         let t = (*ex).current.index();
-        let thread = &mut (&mut (*ex).threads)[t];
+        let token = (*ex).token_of((*ex).current);
+        let thread = (&mut (*ex).threads)[t].seldom_mut();
         thread.timed = timed;
         let bits = if thread.park_exhausted { 0 } else { wake_bits(timed, spurious) };
-        let op = Op::new(OpKind::Park, thread.token).with(bits, 0);
+        let op = Op::new(OpKind::Park, token).with(bits, 0);
         if turn(ex, op, sync::site(place)) {
             let op = (&(*ex).pending)[t].op;
             (*ex).finish(op, 0);
@@ -266,7 +317,7 @@ pub fn unpark(thread: ThreadId, place: Place) {
     let ex = context::required("`Thread::unpark`", place);
     // SAFETY: as in `spawn`.
     unsafe {
-        let token = (&(*ex).threads)[thread.index()].token;
+        let token = (*ex).token_of(thread);
         sync::step_on(ex, Op::new(OpKind::Unpark, token), place);
     }
 }
@@ -297,29 +348,31 @@ pub(crate) unsafe fn live(ex: *mut Execution, t: ThreadId) {
     // SAFETY: the execution outlives its fibers, and no reference into it is held over the body, the destructors of
     // thread-locals, or `turn`.
     unsafe {
-        let op = (&(*ex).pending)[t.index()].op;
-        (*ex).note_quietly(&op, Site(0));
-        let Some(body) = (&mut (*ex).threads)[t.index()].body.take() else { return };
+        let body = (&mut (*ex).threads)[t.index()].body.take();
         (*ex).enter_user_code();
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+        let test = (*ex).test;
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || match body {
+            Some(body) => body.run(),
+            None => (*test)(),
+        }));
         (&mut (*ex).threads)[t.index()].panicking = false;
         if let Err(payload) = result {
             panics::note_end(ex, t, payload);
         }
-        let dropping =
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| crate::locals::drop_all(ex, t)));
-        if let Err(payload) = dropping {
-            (&mut (*ex).threads)[t.index()].panicking = false;
-            panics::note_end(ex, t, payload);
+        if !(&(*ex).threads)[t.index()].seldom().locals.is_empty() {
+            let dropping =
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| crate::locals::drop_all(ex, t)));
+            if let Err(payload) = dropping {
+                (&mut (*ex).threads)[t.index()].panicking = false;
+                panics::note_end(ex, t, payload);
+            }
         }
         if (*ex).phase == Phase::Running && !(*ex).search_panicked {
-            let life = (&(*ex).threads)[t.index()].life;
-            let end = Op::new(OpKind::End, life);
             if !(*ex).ends_are_steps {
-                (*ex).note_quietly(&end, Site(0));
                 (*ex).ended();
                 return;
             }
+            let end = Op::new(OpKind::End, (*ex).life_of(t));
             let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 if turn(ex, end, Site(0)) {
                     (*ex).finish(end, 0);

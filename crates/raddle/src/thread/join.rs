@@ -8,14 +8,43 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::{Arc as Real, Mutex as RealMutex, MutexGuard, PoisonError};
 
-/// The value that a thread leaves for whoever joins it.
-struct Packet<T>(UnsafeCell<Option<T>>);
+/// What a thread runs, and the value that it leaves for whoever joins it, in one piece of memory.
+struct Packet<F, T> {
+    body: UnsafeCell<Option<F>>,
+    value: UnsafeCell<Option<T>>,
+}
 
-// SAFETY: the value is written by the thread before it ends and taken by one that saw the end (`T: Send`). It is touched only
-// between two steps of one controlled thread; no other one runs then.
-unsafe impl<T: Send> Sync for Packet<T> {}
-// SAFETY: it owns what it holds.
-unsafe impl<T: Send> Send for Packet<T> {}
+impl<F: FnOnce() -> T, T> runtime::Body for Packet<F, T> {
+    fn run(&self) {
+        // SAFETY: the runtime calls `run` or `discard`, once, on the OS thread on which everything happens; the reference ends
+        // before the body runs.
+        let Some(body) = (unsafe { (*self.body.get()).take() }) else { return };
+        let value = body();
+        // SAFETY: nobody reads it before this thread has ended. What was there is `None`, so nothing is dropped.
+        unsafe { *self.value.get() = Some(value) };
+    }
+
+    fn discard(&self) {
+        // SAFETY: as in `run`; the reference ends before the body is dropped.
+        let body = unsafe { (*self.body.get()).take() };
+        drop(body);
+    }
+}
+
+/// Where the value of a thread is.
+trait Slot<T> {
+    /// # Safety
+    ///
+    /// The thread has ended, or will never run again.
+    unsafe fn take(&self) -> Option<T>;
+}
+
+impl<F, T> Slot<T> for Packet<F, T> {
+    unsafe fn take(&self) -> Option<T> {
+        // SAFETY: by the contract the thread does not write it any more; the reference ends here.
+        unsafe { (*self.value.get()).take() }
+    }
+}
 
 /// How a thread ended, for whoever joins it and for its scope.
 pub(super) struct Outcome {
@@ -51,10 +80,16 @@ impl Outcome {
 /// What the handles of scoped and other threads share.
 pub(super) struct JoinInner<T> {
     pub(super) thread: Thread,
-    value: Real<Packet<T>>,
+    value: Real<dyn Slot<T>>,
     /// Kept apart only where a scope wants to know it too.
     outcome: Option<Real<Outcome>>,
 }
+
+// SAFETY: the value is written before the thread ends and taken after that by one that saw the end (`T: Send`); the body in the
+// packet is not reached from here, and gone by then.
+unsafe impl<T: Send> Send for JoinInner<T> {}
+// SAFETY: as above; a shared reference does not reach the value.
+unsafe impl<T: Send> Sync for JoinInner<T> {}
 
 impl<T> JoinInner<T> {
     /// # Safety
@@ -70,20 +105,27 @@ impl<T> JoinInner<T> {
         F: FnOnce() -> T + Send,
         T: Send,
     {
-        let packet = Real::new(Packet(UnsafeCell::new(None)));
-        let theirs = packet.clone();
-        let body: Box<dyn FnOnce() + '_> = Box::new(move || {
-            let value = f();
-            // SAFETY: see `Sync` of `Packet`; nobody reads it before this thread has ended.
-            unsafe { *theirs.0.get() = Some(value) };
-        });
-        // SAFETY: only the lifetime changes. The caller says that what the closure borrows outlives the thread, and the runtime
-        // keeps the closure no longer than the thread.
-        let body =
-            unsafe { std::mem::transmute::<Box<dyn FnOnce() + '_>, Box<dyn FnOnce() + 'static>>(body) };
+        let packet = Packet { body: UnsafeCell::new(Some(f)), value: UnsafeCell::new(None) };
+        let packet: *const Packet<F, T> = Real::into_raw(Real::new(packet));
+        // SAFETY: two references to one packet, each made from the one raw pointer, with the count to match. Only the lifetimes
+        // change. The caller says that what the closure borrows outlives the thread, and when the thread has ended, or is
+        // discarded, the closure is gone from the packet; what `T` borrows is in the type of the handle.
+        let (body, value) = unsafe {
+            Real::increment_strong_count(packet);
+            let body: *const (dyn runtime::Body + '_) = packet;
+            let value: *const (dyn Slot<T> + '_) = packet;
+            type Erased<T> = *const (dyn Slot<T> + 'static);
+            (
+                Real::from_raw(std::mem::transmute::<
+                    *const (dyn runtime::Body + '_),
+                    *const (dyn runtime::Body + 'static),
+                >(body)),
+                Real::from_raw(std::mem::transmute::<*const (dyn Slot<T> + '_), Erased<T>>(value)),
+            )
+        };
         let thread_name = name.as_deref().map(Real::from);
         let id = runtime::spawn(name, stack_size, place, body);
-        JoinInner { thread: Thread { id, name: thread_name }, value: packet, outcome: None }
+        JoinInner { thread: Thread { id, name: thread_name }, value, outcome: None }
     }
 
     /// How the thread ends, for its scope.
@@ -101,8 +143,8 @@ impl<T> JoinInner<T> {
             *Outcome::lock(&outcome.joined_by) = Some(runtime::current());
             panic = Outcome::lock(&outcome.panic).take();
         }
-        // SAFETY: the thread has ended, and no reference into the packet lives across a step; see `Sync` of `Packet`.
-        let value = unsafe { (*self.value.0.get()).take() };
+        // SAFETY: the thread has ended, or its execution is given up.
+        let value = unsafe { self.value.take() };
         match (value, panic) {
             // A destructor of a thread-local may panic after the value was made; std gives the value then.
             (Some(value), _) => Ok(value),
@@ -120,7 +162,8 @@ impl<T> JoinInner<T> {
 /// Waits for a thread. Dropped, it lets the thread go on alone.
 pub struct JoinHandle<T>(pub(super) JoinInner<T>);
 
-// SAFETY: the packet is `Send` and `Sync` if `T: Send`, which every way to make a handle demands; std says the same.
+// SAFETY: the value is written before the thread ends and taken after that, and every way to make a handle demands
+// `T: Send`; the body in the packet is not reached through the handle, and gone by then. std says the same.
 unsafe impl<T> Send for JoinHandle<T> {}
 // SAFETY: as above; `&JoinHandle` does not reach the value.
 unsafe impl<T> Sync for JoinHandle<T> {}

@@ -76,6 +76,10 @@ impl Explorer for Naive {
 }
 
 impl Progress for Naive {
+    fn promise(&self) -> explore::Promise {
+        explore::Promise::Everything
+    }
+
     fn stats(&self) -> Stats {
         Stats { executions: self.executions, assumed: self.assumed, steps: self.steps, ..Stats::default() }
     }
@@ -255,14 +259,34 @@ impl Drop for Guard<'_> {
     }
 }
 
+/// A closure as what a thread runs.
+struct Once<F>(std::cell::Cell<Option<F>>);
+
+impl<F: FnOnce()> runtime::Body for Once<F> {
+    fn run(&self) {
+        if let Some(f) = self.0.take() {
+            f();
+        }
+    }
+
+    fn discard(&self) {
+        drop(self.0.take());
+    }
+}
+
+#[allow(clippy::arc_with_non_send_sync, reason = "all threads are on one OS thread")]
+fn body(f: impl FnOnce() + 'static) -> std::sync::Arc<dyn runtime::Body> {
+    std::sync::Arc::new(Once(std::cell::Cell::new(Some(f))))
+}
+
 #[track_caller]
 pub fn spawn(f: impl FnOnce() + 'static) -> ThreadId {
-    runtime::spawn(None, None, Location::caller(), Box::new(f))
+    runtime::spawn(None, None, Location::caller(), body(f))
 }
 
 #[track_caller]
 pub fn named(name: &str, f: impl FnOnce() + 'static) -> ThreadId {
-    runtime::spawn(Some(name.to_string()), None, Location::caller(), Box::new(f))
+    runtime::spawn(Some(name.to_string()), None, Location::caller(), body(f))
 }
 
 #[track_caller]
