@@ -11,6 +11,7 @@ use crate::ids::{Site, ThreadId, ThreadSet};
 use crate::outcome::Stats;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
+use std::cell::Cell;
 
 /// A step that need not be taken from a node: all that begins with it is seen elsewhere.
 #[derive(Clone, Copy, Debug)]
@@ -75,8 +76,24 @@ pub(crate) struct Core {
     pub(crate) refused: bool,
 }
 
+thread_local! {
+    /// What the last search on this OS thread used: a test of a few microseconds would pay for its memory each time.
+    static LAST: Cell<Option<Core>> = const { Cell::new(None) };
+}
+
 impl Core {
+    /// An empty one, with the memory of the last.
     fn new() -> Core {
+        let Some(mut core) = LAST.take() else { return Core::default() };
+        core.trace.clear();
+        core.nodes.clear();
+        core.sleepers.clear();
+        core.options.clear();
+        let Core { trace, nodes, sleepers, options, .. } = core;
+        Core { trace, nodes, sleepers, options, ..Core::default() }
+    }
+
+    fn default() -> Core {
         Core {
             trace: Trace::new(),
             nodes: Vec::new(),
@@ -321,6 +338,18 @@ pub trait Progress: Explorer {
     fn schedule(&self) -> Schedule;
 }
 
+impl<R> Drop for Search<R> {
+    fn drop(&mut self) {
+        // A search that was very large gives its memory back.
+        const MOST: usize = 1 << 16;
+        if self.core.trace.capacity() <= MOST && self.core.nodes.capacity() <= MOST {
+            let core = std::mem::replace(&mut self.core, Core::default());
+            // An OS thread that ends has no more use for it.
+            let _ = LAST.try_with(|last| last.set(Some(core)));
+        }
+    }
+}
+
 impl<R: Reduction> Search<R> {
     /// A search that stops when `meter` says so.
     pub(crate) fn new(make: impl Fn() -> R + 'static, meter: Meter) -> Self {
@@ -538,7 +567,7 @@ impl<R: Reduction> Progress for Search<R> {
     }
 
     fn restart(&mut self) {
-        self.core = Core::new();
+        self.core = Core::default();
         self.reduction = (self.make)();
         self.divergence = None;
     }

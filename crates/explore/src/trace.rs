@@ -121,6 +121,24 @@ impl Trace {
         Trace { lanes: 1, ..Trace::default() }
     }
 
+    /// Forgets everything but the memory.
+    pub(crate) fn clear(&mut self) {
+        self.events.clear();
+        self.links.clear();
+        self.clocks.clear();
+        self.lanes = 1;
+        self.heads.clear();
+        self.last.clear();
+        self.races.clear();
+        self.waiting_edges.clear();
+        self.edges.clear();
+    }
+
+    /// For how many events there is memory.
+    pub(crate) fn capacity(&self) -> usize {
+        self.events.capacity()
+    }
+
     /// How many events.
     #[inline]
     pub fn len(&self) -> usize {

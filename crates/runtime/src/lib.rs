@@ -48,7 +48,7 @@ pub use statics::data;
 pub use sync::{
     active, assume, choose, enter_count, fail, local_step, notify, rmw, step, take_word, tearing_down, wait,
 };
-pub use threads::{Body, current, is_finished, join, panicking, park, spawn, thread_name, unpark};
+pub use threads::{Body, Task, current, is_finished, join, panicking, park, spawn, thread_name, unpark};
 
 use explore::{MemoryOrder, OpKind};
 use std::panic::Location;

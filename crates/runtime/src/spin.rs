@@ -132,9 +132,12 @@ pub(crate) enum On<'a> {
 /// To be called first in an operation, from the caller's frame.
 ///
 /// Nothing that changes from turn to turn may come back into that frame: it would be part of the next state. So this
-/// is one call without a result, whatever comes out of it.
+/// is a test and one call without a result, whatever comes out of it.
 #[inline(always)]
 pub(crate) fn watch(probe: &Probe<'_>) {
+    if !looking() {
+        return;
+    }
     // SAFETY: the probe is alive; `seen_before` gives an end only on a fiber, whose frames reach up to there.
     unsafe { machine::watch(std::ptr::from_ref(probe).cast()) };
 }
@@ -142,13 +145,16 @@ pub(crate) fn watch(probe: &Probe<'_>) {
 /// To be called last in an operation, from the caller's frame: wipes what a look left on the stack.
 #[inline(always)]
 pub(crate) fn leave() {
+    if !looking() {
+        return;
+    }
     // SAFETY: where there was a look, the operation has just checked that far more stack than that is left.
     unsafe { machine::leave() };
 }
 
 /// Whether the running thread has looked at something.
-#[cfg(all(target_arch = "x86_64", unix))]
-extern "sysv64" fn looking() -> bool {
+#[inline(always)]
+fn looking() -> bool {
     let ex = context::current();
     // SAFETY: a current execution is valid.
     !ex.is_null() && unsafe { (*ex).looking }
@@ -161,10 +167,7 @@ extern "sysv64" fn looking() -> bool {
 /// `probe` points to a live [`Probe`].
 #[cfg(all(target_arch = "x86_64", unix))]
 unsafe extern "sysv64" fn seen_before(probe: *const ()) -> usize {
-    if !looking() {
-        return 0;
-    }
-    // SAFETY: by the contract; `looking` says that there is an execution, which is valid. The borrow ends here.
+    // SAFETY: by the contract; `looking` said that there is an execution, which is valid. The borrow ends here.
     let (probe, ex) = unsafe { (&*probe.cast::<Probe<'_>>(), &mut *context::current()) };
     let object = match probe.on {
         On::Object(handle) => ex.find(handle),
@@ -321,7 +324,7 @@ mod machine {
         )
     }
 
-    /// If the thread looked: clears 2 KiB of the stack below the caller's frame.
+    /// Clears 2 KiB of the stack below the caller's frame.
     ///
     /// # Safety
     ///
@@ -329,19 +332,12 @@ mod machine {
     #[unsafe(naked)]
     pub(super) unsafe extern "sysv64" fn leave() {
         std::arch::naked_asm!(
-            "sub rsp, 8",
-            "call {looking}",
-            "add rsp, 8",
-            "test al, al",
-            "jz 2f",
             "lea rdi, [rsp - 2048]",
             "mov ecx, 256",
             "xor eax, eax",
             "cld",
             "rep stosq",
-            "2:",
             "ret",
-            looking = sym super::looking,
         )
     }
 }

@@ -140,7 +140,20 @@ pub(crate) unsafe fn given_up(ex: *mut Execution) {
 /// # Safety
 ///
 /// `ex` is the current execution, and the caller holds no reference into it.
+#[inline(never)]
 pub(crate) unsafe fn step_on(ex: *mut Execution, op: Op, place: Place) -> Done {
+    // SAFETY: by the contract.
+    unsafe { step_here(ex, op, place) }
+}
+
+/// The same, for where most steps come from. An operation that goes through memory to another function is read there before
+/// it has arrived.
+///
+/// # Safety
+///
+/// As for [`step_on`].
+#[inline(always)]
+unsafe fn step_here(ex: *mut Execution, op: Op, place: Place) -> Done {
     // SAFETY: by the contract.
     unsafe {
         if (*ex).phase != Phase::Running {
@@ -220,7 +233,7 @@ fn run(request: &Request<'_>) -> Done {
             kind = OpKind::CompareExchange;
         }
         let op = Op { kind, order: request.order, object, other: ObjectId::NONE, a: request.a, b: request.b };
-        step_on(ex, op, request.place)
+        step_here(ex, op, request.place)
     }
 }
 
@@ -267,10 +280,9 @@ fn run_rmw(
     unsafe {
         let object = (*ex).resolve(object, Class::Atomic, initial, place);
         let site = site(place);
-        let mut op = Op::new(OpKind::Rmw, object).ordered(order);
         if (*ex).phase != Phase::Running
             || (*ex).repeat.is_some() && !await_change(ex, site)
-            || !turn(ex, op, site)
+            || !turn(ex, Op::new(OpKind::Rmw, object).ordered(order), site)
         {
             given_up(ex);
             let old = (*ex).word(object);
@@ -278,8 +290,8 @@ fn run_rmw(
             (&mut (*ex).objects)[object.index()].word = new;
             return old;
         }
-        op.a = f((*ex).word(object));
-        (*ex).finish(op, 0).value
+        let new = f((*ex).word(object));
+        (*ex).finish(Op::new(OpKind::Rmw, object).ordered(order).with(new, 0), 0).value
     }
 }
 

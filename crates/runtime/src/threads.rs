@@ -9,7 +9,7 @@ use crate::sync::{self, turn};
 use crate::{Place, panics};
 use explore::{FailureKind, ObjectId, Op, OpKind, Site, ThreadId};
 use std::any::Any;
-use std::sync::Arc;
+use std::ptr::NonNull;
 
 /// How a thread ended by a panic.
 pub(crate) struct Panicked {
@@ -23,13 +23,53 @@ pub(crate) struct Panicked {
     pub(crate) seen: bool,
 }
 
-/// What a thread runs. Whoever joins the thread may hold it too, for what it leaves there.
+/// What a thread runs.
 pub trait Body {
     /// Runs it, once.
     fn run(&self);
 
     /// Drops what was to be run, if it was not.
     fn discard(&self);
+}
+
+/// A [`Body`] that somebody else may hold too, for what the thread leaves there.
+pub struct Task {
+    body: NonNull<dyn Body>,
+    leave: unsafe fn(NonNull<dyn Body>),
+}
+
+impl Task {
+    /// Hands a body over; it is left with `leave` when the thread has no more use for it.
+    ///
+    /// # Safety
+    ///
+    /// The body is valid until `leave`, which may be called with it once.
+    pub unsafe fn new(body: NonNull<dyn Body>, leave: unsafe fn(NonNull<dyn Body>)) -> Task {
+        Task { body, leave }
+    }
+
+    pub(crate) fn run(&self) {
+        // SAFETY: by the contract of `new`.
+        unsafe { self.body.as_ref().run() }
+    }
+
+    pub(crate) fn discard(&self) {
+        // SAFETY: by the contract of `new`.
+        unsafe { self.body.as_ref().discard() }
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        // SAFETY: by the contract of `new`; called once.
+        unsafe { (self.leave)(self.body) }
+    }
+}
+
+impl std::fmt::Debug for Task {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Task")
+    }
 }
 
 /// One thread. The entry stays over executions, with the numbers of the thread's children.
@@ -42,7 +82,7 @@ pub(crate) struct Thread {
     pub(crate) running: bool,
     pub(crate) yielder: *const FiberYielder,
     /// What it runs; the main thread runs the test.
-    pub(crate) body: Option<Arc<dyn Body>>,
+    pub(crate) body: Option<Task>,
     pub(crate) stack_size: usize,
     /// See [`Execution::stack_floor`].
     pub(crate) stack_floor: usize,
@@ -168,7 +208,7 @@ impl Thread {
 /// Makes a thread. `None` for the stack size takes the configured one. A name is shown in reports.
 ///
 /// While the execution is given up nothing is made: the body is dropped.
-pub fn spawn(name: Option<String>, stack_size: Option<usize>, place: Place, body: Arc<dyn Body>) -> ThreadId {
+pub fn spawn(name: Option<String>, stack_size: Option<usize>, place: Place, body: Task) -> ThreadId {
     let ex = context::required("a thread", place);
     // SAFETY: a current execution is valid; no reference into it is held over `turn`, which may suspend, nor over the
     // destructor of `body`.

@@ -1,17 +1,48 @@
 //! Threads that can be waited for.
 
-use super::{Result, Thread};
+use super::{Result, Thread, memory};
 use runtime::Place;
+use std::alloc::Layout;
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::panic::Location;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc as Real, Mutex as RealMutex, MutexGuard, PoisonError};
 
-/// What a thread runs, and the value that it leaves for whoever joins it, in one piece of memory.
+/// What a thread runs, and the value that it leaves for whoever joins it, in one piece of memory with two owners: the runtime
+/// and the handle.
+#[repr(C)]
 struct Packet<F, T> {
+    /// One of the owners has left. It comes first, so that it is found without knowing the types.
+    left: AtomicBool,
     body: UnsafeCell<Option<F>>,
     value: UnsafeCell<Option<T>>,
+}
+
+/// What one of the owners does last. The second one to do so drops the packet.
+///
+/// # Safety
+///
+/// `packet` points to a [`Packet`] made by [`JoinInner::spawn`]; each owner calls this once.
+unsafe fn leave<P: ?Sized>(packet: NonNull<P>) {
+    /// Gives the memory back also when the value panics as it is dropped.
+    struct Free(NonNull<u8>, Layout);
+    impl Drop for Free {
+        fn drop(&mut self) {
+            // SAFETY: made by `memory::take` with this layout; what was there is gone.
+            unsafe { memory::give(self.0, self.1) }
+        }
+    }
+    // SAFETY: by the contract the packet is valid until the second owner has left, and begins with the flag.
+    unsafe {
+        let left = packet.cast::<AtomicBool>().as_ref();
+        if left.load(Ordering::Acquire) || left.swap(true, Ordering::AcqRel) {
+            let _free = Free(packet.cast(), Layout::for_value(packet.as_ref()));
+            packet.as_ptr().drop_in_place();
+        }
+    }
 }
 
 impl<F: FnOnce() -> T, T> runtime::Body for Packet<F, T> {
@@ -80,7 +111,8 @@ impl Outcome {
 /// What the handles of scoped and other threads share.
 pub(super) struct JoinInner<T> {
     pub(super) thread: Thread,
-    value: Real<dyn Slot<T>>,
+    /// See [`leave`].
+    value: NonNull<dyn Slot<T>>,
     /// Kept apart only where a scope wants to know it too.
     outcome: Option<Real<Outcome>>,
 }
@@ -105,26 +137,29 @@ impl<T> JoinInner<T> {
         F: FnOnce() -> T + Send,
         T: Send,
     {
-        let packet = Packet { body: UnsafeCell::new(Some(f)), value: UnsafeCell::new(None) };
-        let packet: *const Packet<F, T> = Real::into_raw(Real::new(packet));
-        // SAFETY: two references to one packet, each made from the one raw pointer, with the count to match. Only the lifetimes
-        // change. The caller says that what the closure borrows outlives the thread, and when the thread has ended, or is
-        // discarded, the closure is gone from the packet; what `T` borrows is in the type of the handle.
-        let (body, value) = unsafe {
-            Real::increment_strong_count(packet);
-            let body: *const (dyn runtime::Body + '_) = packet;
-            let value: *const (dyn Slot<T> + '_) = packet;
-            type Erased<T> = *const (dyn Slot<T> + 'static);
-            (
-                Real::from_raw(std::mem::transmute::<
-                    *const (dyn runtime::Body + '_),
-                    *const (dyn runtime::Body + 'static),
-                >(body)),
-                Real::from_raw(std::mem::transmute::<*const (dyn Slot<T> + '_), Erased<T>>(value)),
-            )
+        let packet = Packet {
+            left: AtomicBool::new(false),
+            body: UnsafeCell::new(Some(f)),
+            value: UnsafeCell::new(None),
+        };
+        let there = memory::take(Layout::new::<Packet<F, T>>()).cast::<Packet<F, T>>();
+        type Erased<T> = NonNull<dyn Slot<T> + 'static>;
+        // SAFETY: the memory is large enough and nobody else's. Only lifetimes change. The caller says that what the closure
+        // borrows outlives the thread, and when the thread has ended, or is discarded, the closure is gone from the packet;
+        // what `T` borrows is in the type of the handle. The two owners are the task and the handle.
+        let (task, value) = unsafe {
+            there.write(packet);
+            let body: NonNull<dyn runtime::Body + '_> = there;
+            let value: NonNull<dyn Slot<T> + '_> = there;
+            let body = std::mem::transmute::<
+                NonNull<dyn runtime::Body + '_>,
+                NonNull<dyn runtime::Body + 'static>,
+            >(body);
+            let value = std::mem::transmute::<NonNull<dyn Slot<T> + '_>, Erased<T>>(value);
+            (runtime::Task::new(body, leave::<dyn runtime::Body>), value)
         };
         let thread_name = name.as_deref().map(Real::from);
-        let id = runtime::spawn(name, stack_size, place, body);
+        let id = runtime::spawn(name, stack_size, place, task);
         JoinInner { thread: Thread { id, name: thread_name }, value, outcome: None }
     }
 
@@ -143,8 +178,8 @@ impl<T> JoinInner<T> {
             *Outcome::lock(&outcome.joined_by) = Some(runtime::current());
             panic = Outcome::lock(&outcome.panic).take();
         }
-        // SAFETY: the thread has ended, or its execution is given up.
-        let value = unsafe { self.value.take() };
+        // SAFETY: the thread has ended, or its execution is given up; the packet is there until this handle is dropped.
+        let value = unsafe { self.value.as_ref().take() };
         match (value, panic) {
             // A destructor of a thread-local may panic after the value was made; std gives the value then.
             (Some(value), _) => Ok(value),
@@ -156,6 +191,13 @@ impl<T> JoinInner<T> {
     #[inline(always)]
     pub(super) fn is_finished(&self, place: Place) -> bool {
         runtime::is_finished(self.thread.id, place)
+    }
+}
+
+impl<T> Drop for JoinInner<T> {
+    fn drop(&mut self) {
+        // SAFETY: the handle is one of the two owners.
+        unsafe { leave(self.value) }
     }
 }
 

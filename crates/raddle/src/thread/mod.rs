@@ -13,6 +13,7 @@
 
 mod join;
 mod local;
+mod memory;
 mod scoped;
 
 use explore::{MemoryOrder, OpKind};

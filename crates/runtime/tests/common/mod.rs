@@ -274,9 +274,11 @@ impl<F: FnOnce()> runtime::Body for Once<F> {
     }
 }
 
-#[allow(clippy::arc_with_non_send_sync, reason = "all threads are on one OS thread")]
-fn body(f: impl FnOnce() + 'static) -> std::sync::Arc<dyn runtime::Body> {
-    std::sync::Arc::new(Once(std::cell::Cell::new(Some(f))))
+fn body(f: impl FnOnce() + 'static) -> runtime::Task {
+    let body: Box<dyn runtime::Body> = Box::new(Once(std::cell::Cell::new(Some(f))));
+    let body = std::ptr::NonNull::from(Box::leak(body));
+    // SAFETY: the box is there until it is left, once.
+    unsafe { runtime::Task::new(body, |body| drop(Box::from_raw(body.as_ptr()))) }
 }
 
 #[track_caller]
