@@ -2,6 +2,7 @@
 
 use crate::ids::{EventIndex, ObjectId, Site, ThreadId, ThreadSet};
 use crate::op::{Access, Op};
+use crate::trace::Event;
 
 /// What a thread has announced.
 #[derive(Clone, Copy, Debug)]
@@ -155,6 +156,19 @@ pub trait Explorer {
 
     /// The operation of the chosen thread has run.
     fn executed(&mut self, event: Executed<'_>);
+
+    /// What the execution that has just begun is going to do first, as it did before. A front end may take these steps without
+    /// asking: whoever runs it checks that thread, operation, place and result are those of the event, and then says so with
+    /// [`skip`](Explorer::skip), before it calls anything else. An event that does not come again as it was, or that has several
+    /// outcomes, is for [`next_thread`](Explorer::next_thread) and the rest, as all that come after it.
+    fn script(&self) -> &[Event] {
+        &[]
+    }
+
+    /// So many steps of the script have been taken.
+    fn skip(&mut self, steps: usize) {
+        let _ = steps;
+    }
 
     /// The execution is over; `true` asks for another one.
     fn end(&mut self, end: End, view: &View<'_>) -> bool;

@@ -10,7 +10,7 @@ use crate::footprint::Footprint;
 use crate::ids::{Site, ThreadId, ThreadSet};
 use crate::outcome::Stats;
 use crate::schedule::Schedule;
-use crate::trace::Trace;
+use crate::trace::{Event, Trace};
 use std::cell::Cell;
 
 /// A step that need not be taken from a node: all that begins with it is seen elsewhere.
@@ -465,6 +465,21 @@ impl<R: Reduction> Explorer for Search<R> {
                 Decision::Run(t)
             }
             None => Decision::Stop,
+        }
+    }
+
+    fn script(&self) -> &[Event] {
+        self.core.trace.events()
+    }
+
+    fn skip(&mut self, steps: usize) {
+        let core = &mut self.core;
+        debug_assert!(core.pos + steps <= core.trace.len());
+        core.chosen_option = (0, 1);
+        for _ in 0..steps {
+            let thread = core.trace.event(core.pos).thread;
+            core.trace.replayed(thread);
+            core.pos += 1;
         }
     }
 

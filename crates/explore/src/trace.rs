@@ -279,9 +279,13 @@ impl Trace {
     pub fn truncate(&mut self, len: usize) {
         for i in (len..self.events.len()).rev() {
             let e = &self.events[i];
-            for l in (e.first_link..e.first_link + e.links).rev() {
-                let link = &self.links[l as usize];
+            if e.links == 1 {
+                let link = &self.links[e.first_link as usize];
                 self.heads[link.object.index()] = link.prev;
+            } else {
+                for link in self.links[e.first_link as usize..][..e.links as usize].iter().rev() {
+                    self.heads[link.object.index()] = link.prev;
+                }
             }
             self.last[e.thread.index()] = e.prev_of_thread;
         }

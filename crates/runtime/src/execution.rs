@@ -12,7 +12,7 @@ use crate::threads::{Panicked, Thread};
 use crate::watchdog::Watched;
 use crate::{Class, Done, Place};
 use explore::{
-    Access, Decision, End, Executed, Explorer, Failure, FailureKind, MAX_THREADS, ObjectId, Op, OpKind,
+    Access, Decision, End, Event, Executed, Explorer, Failure, FailureKind, MAX_THREADS, ObjectId, Op, OpKind,
     Options, Pending, Site, ThreadId, ThreadSet, View, semantics,
 };
 use std::sync::Arc;
@@ -48,6 +48,12 @@ pub(crate) struct Execution {
     pub(crate) phase: Phase,
     /// The thread whose code runs.
     pub(crate) current: ThreadId,
+    /// What this execution is to do first; see [`Explorer::script`]. Valid until the search is told of a step that is not in it.
+    script: *const [Event],
+    /// How many steps of the script were taken.
+    scripted: usize,
+    /// How many of these the search was told of.
+    told: usize,
     /// The thread that runs next, after the current fiber suspended itself; `None` when the execution is over.
     pub(crate) next: Option<ThreadId>,
     /// How it ended, once it has.
@@ -149,6 +155,9 @@ impl Execution {
             epoch: 0,
             phase: Phase::Running,
             current: ThreadId::MAIN,
+            script: &[],
+            scripted: 0,
+            told: 0,
             next: None,
             end: None,
             pending: Vec::with_capacity(MAX_THREADS),
@@ -310,8 +319,43 @@ impl Execution {
         }
     }
 
+    /// Takes the script of the execution that has just begun.
+    pub(crate) fn take_script(&mut self) {
+        // SAFETY: as in `decide`.
+        self.script = unsafe { (*self.explorer).script() };
+        (self.scripted, self.told) = (0, 0);
+    }
+
+    /// The next event of the script, if it is one that can be taken without asking.
+    #[inline]
+    fn next_of_script(&self) -> Option<&Event> {
+        // SAFETY: nothing but `skip` and `ordered` is called on the search until the script has come to its end, and neither
+        // changes the events; see `forget_script`.
+        unsafe { (&*self.script).get(self.scripted) }.filter(|e| e.options == 1)
+    }
+
+    /// From here on the search is asked: its events may change.
+    #[cold]
+    pub(crate) fn forget_script(&mut self) {
+        self.tell();
+        self.script = &[];
+        self.scripted = 0;
+        self.told = 0;
+    }
+
+    /// Tells the search of the steps of the script that were taken.
+    #[inline]
+    fn tell(&mut self) {
+        if self.told < self.scripted {
+            // SAFETY: as in `decide`.
+            unsafe { (*self.explorer).skip(self.scripted - self.told) };
+            self.told = self.scripted;
+        }
+    }
+
     /// Tells the search that the next step of `after` comes after what `before` has done.
     fn ordered(&mut self, before: ThreadId, after: ThreadId) {
+        self.tell();
         // SAFETY: as in `decide`.
         unsafe { (*self.explorer).ordered(before, after) };
     }
@@ -461,6 +505,15 @@ impl Execution {
             self.took_too_long();
             return None;
         }
+        if let Some(e) = self.next_of_script() {
+            let p = &self.pending[e.thread.index()];
+            if self.enabled.contains(e.thread) && e.op.same_step(&p.op) && e.site == p.site {
+                return Some(e.thread);
+            }
+        }
+        if !self.script.is_empty() {
+            self.forget_script();
+        }
         self.watched.user.store(false, Ordering::Relaxed);
         // SAFETY: the explorer is borrowed by `run_once` for longer than the execution runs, and it is used only
         // through this pointer meanwhile. It knows nothing of this execution, so it cannot come back to it.
@@ -568,6 +621,9 @@ impl Execution {
     }
 
     fn ask(&mut self, asked: Asked) -> u32 {
+        if !self.script.is_empty() {
+            self.forget_script();
+        }
         let options = match asked {
             Asked::Below(n) => Options::Below(n),
             Asked::Waiters => Options::Of(&self.waiters),
@@ -615,6 +671,15 @@ impl Execution {
             self.after(t, &op, option, applied.ok);
         }
         spin::after_step(self, &op, site, before, &applied, option);
+        if let Some(e) = self.next_of_script()
+            && (e.value, e.access) == (applied.value, applied.access)
+        {
+            self.scripted += 1;
+            return Done { value: applied.value, ok: applied.ok };
+        }
+        if !self.script.is_empty() {
+            self.forget_script();
+        }
         self.watched.user.store(false, Ordering::Relaxed);
         // SAFETY: as in `decide`.
         unsafe {

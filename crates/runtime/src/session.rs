@@ -105,6 +105,7 @@ impl Session {
             (*ex).explorer =
                 std::mem::transmute::<*mut (dyn Explorer + '_), *mut (dyn Explorer + 'static)>(explorer);
             (*(*ex).explorer).begin();
+            (*ex).take_script();
             let entered = Entered::new(ex);
             (*ex).test = std::mem::transmute::<*const (dyn Fn() + '_), *const (dyn Fn() + 'static)>(test);
             self.start_main(ex);
@@ -139,6 +140,7 @@ impl Session {
             if clean && found.is_none() && (*ex).settings.leaks {
                 found = leaked(&*ex);
             }
+            (*ex).forget_script();
             let again = (*(*ex).explorer).end(end, &(*ex).view());
             drop(entered);
             (*ex).explorer = &raw mut NO_EXPLORER;
@@ -250,7 +252,10 @@ impl Session {
             (*ex).phase = Phase::TearingDown;
             (*ex).enter_user_code();
             (*ex).looking = false;
-            for i in (0..(*ex).order.len()).rev() {
+            // Threads that have all ended without a panic left nothing.
+            let left = if (*ex).live.is_empty() && (*ex).panics == 0 { 0 } else { (*ex).order.len() };
+            (*ex).current = ThreadId::MAIN;
+            for i in (0..left).rev() {
                 let t = (&(*ex).order)[i];
                 let thread: *mut threads::Thread = &mut (&mut (*ex).threads)[t.index()];
                 (*ex).current = t;
