@@ -359,7 +359,6 @@ fn waiting_for_a_thread_or_a_message_by_looking_again_ends() {
 }
 
 #[test]
-#[ignore = "not there yet: a lock and its release are no looks, so a loop that polls under a lock is not cut"]
 fn waiting_for_a_value_under_a_lock_by_looking_again_ends() {
     polling_ends(|| {
         let m = Mutex::new(false);
@@ -391,7 +390,6 @@ fn waiting_for_a_value_under_a_lock_by_looking_again_ends() {
 }
 
 #[test]
-#[ignore = "not there yet: a lock and its release are no looks, so a loop that polls under a lock is not cut"]
 fn waiting_for_a_value_under_a_lock_with_nothing_in_the_loop_ends() {
     polling_ends(|| {
         let m = Mutex::new(false);

@@ -1,5 +1,6 @@
 //! Executions that end with threads that wait for ever: who waits for what, held by whom.
 
+use crate::Class;
 use crate::execution::{Execution, Noted};
 use crate::record::place_of;
 use explore::semantics::Channel;
@@ -100,6 +101,7 @@ impl Execution {
                 let seen: Vec<String> = self.awaited[from as usize..(from + n) as usize]
                     .iter()
                     .map(|(o, _)| match self.object_name(*o) {
+                        Some(name) if self.objects[o.index()].class == Class::Version => name,
                         Some(name) => format!("{name} = {}", self.word(*o)),
                         None => "the end of a thread".to_string(),
                     })

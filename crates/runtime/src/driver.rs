@@ -1,5 +1,6 @@
 //! The loop of a check: executions until the search has no more, and full reports for what failed.
 
+use crate::polling::{Modes, Restart};
 use crate::record;
 use crate::session::{Once, Session};
 use explore::{Divergence, Failure, FailureKind, Progress, Replay, Schedule, simpler};
@@ -78,7 +79,7 @@ pub fn check(
         if let Some(found) = once.failure {
             let known = failures.iter().any(|f| same(f, &found));
             if !known {
-                failures.push(full(settings, test, found, &once.schedule));
+                failures.push(full(settings, session.modes(), test, found, &once.schedule));
             }
             if !settings.keep_going || failures.len() >= MOST_FAILURES {
                 break;
@@ -93,9 +94,17 @@ pub fn check(
 
 /// Runs `test` once, under a schedule that was recorded, and gives what failed, with its full trace.
 pub fn replay(settings: &Settings, schedule: &Schedule, test: &dyn Fn()) -> Vec<Failure> {
-    match recorded(settings, test, schedule) {
+    let plain = recorded(settings, Modes::default(), test, schedule);
+    if let (failure, None) = plain {
+        return failure.into_iter().collect();
+    }
+    // The token may be from a search that gave locks versions, which took steps.
+    let mut modes = Modes::default();
+    modes.change(Restart::LocksHaveVersions);
+    match (recorded(settings, modes, test, schedule), plain.1) {
+        ((failure, None), _) => failure.into_iter().collect(),
         (_, Some(divergence)) => vec![nondeterminism(&divergence, schedule)],
-        (failure, None) => failure.into_iter().collect(),
+        (_, None) => Vec::new(),
     }
 }
 
@@ -105,13 +114,13 @@ fn same(a: &Failure, b: &Failure) -> bool {
 }
 
 /// Runs a failing schedule again and records it.
-fn full(settings: &Settings, test: &dyn Fn(), found: Failure, schedule: &Schedule) -> Failure {
-    let mut best = match recorded(settings, test, schedule) {
+fn full(settings: &Settings, modes: Modes, test: &dyn Fn(), found: Failure, schedule: &Schedule) -> Failure {
+    let mut best = match recorded(settings, modes, test, schedule) {
         (Some(again), _) if same(&again, &found) => again,
         (again, divergence) => return differs(found, again, divergence),
     };
     if settings.shrink && best.preemptions > 0 {
-        shrink(settings, test, &mut best, schedule);
+        shrink(settings, modes, test, &mut best, schedule);
     }
     best
 }
@@ -119,11 +128,12 @@ fn full(settings: &Settings, test: &dyn Fn(), found: Failure, schedule: &Schedul
 /// One recorded run of a schedule, in a session of its own so that threads have the numbers of the schedule.
 fn recorded(
     settings: &Settings,
+    modes: Modes,
     test: &dyn Fn(),
     schedule: &Schedule,
 ) -> (Option<Failure>, Option<Divergence>) {
     let mut replay = Replay::strict(schedule.clone());
-    let mut session = Session::new(settings);
+    let mut session = Session::like(settings, modes);
     let mut once = session.run_once(&mut replay, test, true);
     if once.restart {
         once = session.run_once(&mut replay, test, true);
@@ -136,7 +146,7 @@ fn recorded(
 const MOST_TRIES: usize = 300;
 
 /// Looks for a schedule with fewer preemptions that fails alike. What is found is the start of the next round.
-fn shrink(settings: &Settings, test: &dyn Fn(), best: &mut Failure, schedule: &Schedule) {
+fn shrink(settings: &Settings, modes: Modes, test: &dyn Fn(), best: &mut Failure, schedule: &Schedule) {
     let mut schedule = schedule.clone();
     let mut tries = 0;
     'rounds: while best.preemptions > 0 {
@@ -150,7 +160,7 @@ fn shrink(settings: &Settings, test: &dyn Fn(), best: &mut Failure, schedule: &S
             }
             // Steps that cannot be taken any more are passed over.
             let mut replay = Replay::loose(candidate);
-            let once = Session::new(settings).run_once(&mut replay, test, true);
+            let once = Session::like(settings, modes).run_once(&mut replay, test, true);
             if let Some(again) = once.failure.filter(|f| same(f, best) && f.preemptions < best.preemptions) {
                 schedule = once.schedule;
                 *best = again;

@@ -4,6 +4,7 @@
 
 use crate::driver::Settings;
 use crate::objects::{self, Object};
+use crate::polling::{Modes, Restart, Versioned};
 use crate::races::Races;
 use crate::record::{Logged, Recorded};
 use crate::spin;
@@ -12,8 +13,8 @@ use crate::threads::{Panicked, Thread};
 use crate::watchdog::Watched;
 use crate::{Class, Done, Place};
 use explore::{
-    Access, Decision, End, Event, Executed, Explorer, Failure, FailureKind, MAX_THREADS, ObjectId, Op, OpKind,
-    Options, Pending, Site, ThreadId, ThreadSet, View, semantics,
+    Access, Decision, End, Event, Executed, Explorer, Failure, FailureKind, MAX_THREADS, ObjectId, Op,
+    OpKind, Options, Pending, Site, ThreadId, ThreadSet, View, semantics,
 };
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -110,11 +111,12 @@ pub(crate) struct Execution {
     ran_on: usize,
     /// How many panics came out of threads.
     pub(crate) panics: u64,
-    /// The end of a thread is a step. It is only when the test asks whether a thread has ended: nobody else can tell an end
-    /// from the last step before it. Kept from one execution of a session to the next.
-    pub(crate) ends_are_steps: bool,
-    /// The test asked, and ends were no steps: the search must start again.
-    pub(crate) must_restart: bool,
+    /// How executions of this session are run.
+    pub(crate) modes: Modes,
+    /// The search must start again, because of this.
+    pub(crate) restart: Option<Restart>,
+    /// The locks that have versions in this execution.
+    pub(crate) versioned: Vec<Versioned>,
     /// Room for what an await has seen.
     pub(crate) seen: Vec<(ObjectId, u64)>,
 }
@@ -195,8 +197,9 @@ impl Execution {
             running_on: Vec::new(),
             ran_on: 0,
             panics: 0,
-            ends_are_steps: false,
-            must_restart: false,
+            modes: Modes::default(),
+            restart: None,
+            versioned: Vec::new(),
             seen: Vec::new(),
         }
     }
@@ -207,7 +210,7 @@ impl Execution {
         self.pending.clear();
         self.next_thread_id = 0;
         self.total_steps = 0;
-        self.ends_are_steps = false;
+        self.modes = Modes::default();
         self.search_panicked = false;
     }
 
@@ -239,7 +242,8 @@ impl Execution {
         self.running_on.clear();
         self.ran_on = 0;
         self.panics = 0;
-        self.must_restart = false;
+        self.restart = None;
+        self.versioned.clear();
         self.looking = false;
         self.repeat = None;
     }
@@ -503,6 +507,10 @@ impl Execution {
         }
         if self.steps >= self.settings.max_steps {
             self.took_too_long();
+            return None;
+        }
+        if self.restart.is_some() {
+            self.end = Some(End::Cut);
             return None;
         }
         if let Some(e) = self.next_of_script() {

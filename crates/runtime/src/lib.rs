@@ -29,6 +29,7 @@ mod fiber;
 mod locals;
 mod objects;
 mod panics;
+mod polling;
 mod races;
 mod record;
 mod session;
@@ -42,6 +43,7 @@ mod watchdog;
 pub use driver::{Settings, check, replay};
 pub use locals::thread_local;
 pub use objects::Handle;
+pub use polling::{Modes, changed, unlock};
 pub use races::cell_access;
 pub use session::{Once, Session};
 pub use statics::data;
@@ -82,6 +84,8 @@ pub enum Class {
     Thread,
     /// The token of a thread.
     Token,
+    /// The version of what a lock guards.
+    Version,
 }
 
 /// What a step gave.

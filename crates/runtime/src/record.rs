@@ -193,9 +193,17 @@ impl Execution {
             Class::Cell => "cell",
             Class::Once => "once",
             Class::Thread | Class::Token => return None,
+            Class::Version => {
+                let lock = self.versioned.iter().find(|v| v.version == id)?.lock;
+                return Some(format!("what {} guards", self.object_name(lock)?));
+            }
         };
         let number = self.objects[..=id.index()].iter().filter(|o| o.class == class).count();
         Some(format!("{word} #{number}"))
+    }
+
+    fn is_version(&self, id: ObjectId) -> bool {
+        self.objects.get(id.index()).is_some_and(|o| o.class == Class::Version)
     }
 
     /// The thread whose life or token an object is.
@@ -219,7 +227,8 @@ impl Execution {
             .map(|r| Step {
                 step: number(r),
                 thread: self.rank(r.thread),
-                operation: operation(r.op.kind).to_string(),
+                operation: if self.is_version(r.op.object) { "change" } else { operation(r.op.kind) }
+                    .to_string(),
                 object: self.object_name(r.op.object),
                 detail: self.detail(r),
                 location: place_of(r.site).map(|p| p.to_string()),
@@ -234,6 +243,7 @@ impl Execution {
         let (before, after, value, ok) = (r.before, r.applied.word, r.applied.value, r.applied.ok);
         let outcome = |what: &str| if ok { None } else { Some(what.to_string()) };
         Some(match r.op.kind {
+            Store if self.is_version(r.op.object) => return None,
             Load | CountRead => number(value),
             Store => format!("= {}", number(r.op.a)),
             Rmw | CountUp | CountDown => format!("{} -> {}", number(before), number(after)),

@@ -4,6 +4,7 @@ use crate::context::{self, Entered};
 use crate::driver::Settings;
 use crate::execution::{Execution, Phase};
 use crate::fiber::{self, Exit, Fiber, Resume, Said, Stacks};
+use crate::polling::Modes;
 use crate::watchdog::Watched;
 use crate::{panics, signals, statics, threads};
 use corosensei::CoroutineResult;
@@ -22,8 +23,8 @@ pub struct Once {
     pub end: End,
     /// What went wrong. The trace is empty unless it was recorded.
     pub failure: Option<Failure>,
-    /// The test asked whether a thread has ended, so ends have to be steps from now on: the execution does not count, and the
-    /// search must start again.
+    /// The test does something for which executions have to be run in another way from now on: this one does not count, and
+    /// the search must start again.
     pub restart: bool,
     /// The choices that were made; empty unless something went wrong. Threads are numbered in the order in which this
     /// execution spawned them, as a fresh session numbers them when it follows the schedule.
@@ -88,6 +89,20 @@ impl Session {
         self.execution.as_deref().expect("a session has its execution until it is dropped")
     }
 
+    /// A session that runs executions as another one does.
+    pub fn like(settings: &Settings, modes: Modes) -> Session {
+        let mut session = Session::new(settings);
+        if let Some(execution) = &mut session.execution {
+            execution.modes = modes;
+        }
+        session
+    }
+
+    /// How executions are run by now.
+    pub fn modes(&self) -> Modes {
+        self.execution().modes
+    }
+
     /// How many steps have been taken in all.
     pub fn total_steps(&self) -> u64 {
         self.execution().total_steps
@@ -119,11 +134,11 @@ impl Session {
                 (*ex).explorer = &raw mut NO_EXPLORER;
                 panic!("the search panicked; see the message above");
             }
-            if (*ex).must_restart {
+            if let Some(why) = (*ex).restart {
                 self.tear_down(ex);
                 drop(entered);
                 (*ex).explorer = &raw mut NO_EXPLORER;
-                (*ex).ends_are_steps = true;
+                (*ex).modes.change(why);
                 return Once {
                     again: true,
                     end: End::Cut,

@@ -25,8 +25,7 @@
 //! that: a write to one of our cells ends the cycle, and a loop without a yield or spin hint must come back to its
 //! state twice before it is cut. Two different states could have the same hash; with 64 bits we accept that.
 //!
-//! A loop that takes a lock in each turn (`while !*done.lock() { yield_now() }`) is not cut: what it guards may change
-//! within the turn, and is not in the state. Such loops rest on the fair treatment of yields and on the limit of steps.
+//! For loops that take a lock in each turn see [`crate::polling`].
 //!
 //! Frames between the loop and the operation are set up anew in each turn, on top of whatever the last turn left there,
 //! and that includes frames of the search. So the stack below an operation is wiped when a look returns; then what a turn
@@ -63,6 +62,17 @@ const LOOKS: u64 = bit(OpKind::Load)
     | bit(OpKind::CountRead)
     | bit(OpKind::Yield);
 
+/// What is done to locks.
+const LOCKS: u64 = bit(OpKind::Lock)
+    | bit(OpKind::TryLock)
+    | bit(OpKind::Unlock)
+    | bit(OpKind::ReadLock)
+    | bit(OpKind::TryReadLock)
+    | bit(OpKind::ReadUnlock)
+    | bit(OpKind::WriteLock)
+    | bit(OpKind::TryWriteLock)
+    | bit(OpKind::WriteUnlock);
+
 /// What makes two operations the same.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Key {
@@ -77,6 +87,8 @@ struct Key {
 #[derive(Clone, Copy)]
 struct Look {
     key: Key,
+    /// The object whose word it saw: that of the key, or for a lock the version of what it guards.
+    on: ObjectId,
     /// What it saw.
     word: u64,
     /// The local state in which it was announced, if that was taken.
@@ -101,6 +113,15 @@ impl Window {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.looks.is_empty()
+    }
+
+    fn push(&mut self, key: Key, on: ObjectId, word: u64) {
+        if self.looks.len() == WINDOW {
+            self.looks.drain(..WINDOW / 2);
+        }
+        let next = self.next.take();
+        let (state, repeats) = (next.map(|n| n.0), next.map_or(0, |n| n.1));
+        self.looks.push(Look { key, on, word, state, repeats });
     }
 }
 
@@ -221,13 +242,16 @@ pub(crate) fn announce(ex: &mut Execution, site: Site) -> bool {
     let mut seen = std::mem::take(&mut ex.seen);
     seen.clear();
     for look in &ex.threads[t].window.looks[from..] {
-        let object = look.key.object;
+        let object = look.on;
         if object.is_some() && seen.iter().all(|s| s.0 != object) {
             seen.push((object, look.word));
         }
     }
     ex.threads[t].window.clear();
     ex.looking = false;
+    if ex.modes.versions {
+        seen.iter().for_each(|s| ex.has_polled(s.0));
+    }
     ex.announce_await(&seen, site);
     ex.seen = seen;
     true
@@ -244,21 +268,39 @@ pub(crate) fn after_step(
     option: u32,
 ) {
     let t = ex.current.index();
+    if LOCKS >> op.kind as u8 & 1 == 1 && ex.modes.versions && after_lock(ex, op, site, applied.ok) {
+        return;
+    }
     let spurious = op.kind == OpKind::CompareExchangeWeak && option == 1;
     if LOOKS >> op.kind as u8 & 1 == 1 && applied.word == before && !spurious && ex.settings.spin_loops {
-        let window = &mut ex.threads[t].window;
-        if window.looks.len() == WINDOW {
-            window.looks.drain(..WINDOW / 2);
-        }
         let (a, b) = if op.kind == OpKind::Rmw { (0, 0) } else { (op.a, op.b) };
         let key = Key { site, object: op.object, kind: op.kind, a, b };
-        let next = window.next.take();
-        let (state, repeats) = (next.map(|n| n.0), next.map_or(0, |n| n.1));
-        window.looks.push(Look { key, word: before, state, repeats });
+        ex.threads[t].window.push(key, op.object, before);
         ex.looking = true;
     } else if ex.looking {
         changed(ex);
     }
+}
+
+/// The same for locks that have versions; says whether that was all. To take one is a look at its version, to give it back is
+/// nothing; to try one in vain is a look like others.
+#[cold]
+fn after_lock(ex: &mut Execution, op: &Op, site: Site, ok: bool) -> bool {
+    use OpKind::*;
+    if matches!(op.kind, TryLock | TryReadLock | TryWriteLock) {
+        ex.has_tried(op.object);
+    }
+    if !ok {
+        return false;
+    }
+    if !matches!(op.kind, Unlock | ReadUnlock | WriteUnlock) {
+        let version = ex.version_of(op.object);
+        let word = ex.word(version);
+        let key = Key { site, object: op.object, kind: op.kind, a: op.a, b: op.b };
+        ex.threads[ex.current.index()].window.push(key, version, word);
+        ex.looking = true;
+    }
+    true
 }
 
 /// The running thread did something that is not a look.

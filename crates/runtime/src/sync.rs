@@ -5,6 +5,7 @@ use crate::execution::{Execution, Phase};
 use crate::fiber::{Abandoned, Resume, Said};
 use crate::objects::Handle;
 use crate::panics;
+use crate::polling;
 use crate::spin::{self, On, Probe};
 use crate::threads::wake_bits;
 use crate::{Class, Done, Place, Request};
@@ -249,6 +250,7 @@ fn name(class: Class) -> &'static str {
         Class::Cell => "a cell",
         Class::Once => "a `Once`",
         Class::Thread | Class::Token => "a thread",
+        Class::Version => "a lock",
     }
 }
 
@@ -310,10 +312,13 @@ fn run_local(kind: OpKind, order: MemoryOrder, place: Place) {
     unsafe { step_on(ex, Op::local(kind).ordered(order), place) };
 }
 
-/// Releases the mutex, waits for a notification (or, when `timed`, for the time to run out), takes the mutex again. Says
+/// Releases the mutex (`change` says whether what it guards may have changed), waits for a notification (or, when `timed`, for the time to run out), takes the mutex again. Says
 /// whether it was woken by a notification.
-pub fn wait(condvar: &Handle, mutex: &Handle, timed: bool, place: Place) -> bool {
+pub fn wait(condvar: &Handle, mutex: &Handle, change: bool, timed: bool, place: Place) -> bool {
     let ex = context::required("a `Condvar`", place);
+    if change {
+        polling::changed(mutex, Class::Mutex, place);
+    }
     // SAFETY: a current execution is valid, and no reference into it is held over a suspension.
     unsafe {
         if (*ex).phase != Phase::Running {

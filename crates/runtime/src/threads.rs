@@ -4,6 +4,7 @@ use crate::context;
 use crate::execution::{Execution, Phase};
 use crate::fiber::{Fiber, FiberYielder};
 use crate::locals::Local;
+use crate::polling::{Restart, Rounds};
 use crate::spin::{self, On, Probe, Window};
 use crate::sync::{self, turn};
 use crate::{Place, panics};
@@ -128,6 +129,8 @@ pub(crate) struct Seldom {
     pub(crate) panicked: Option<Panicked>,
     pub(crate) payload: Option<Box<dyn Any + Send>>,
     pub(crate) locals: Vec<Local>,
+    /// How often it took the same lock and gave it back.
+    pub(crate) rounds: Vec<Rounds>,
 }
 
 impl Default for Thread {
@@ -183,6 +186,7 @@ impl Thread {
         s.unwinding_from = None;
         s.panicked = None;
         s.locals.clear();
+        s.rounds.clear();
         self.has_seldom = false;
     }
 
@@ -295,8 +299,8 @@ fn is_finished_inner(thread: ThreadId, place: Place) -> bool {
     let ex = context::required("a thread", place);
     // SAFETY: as in `spawn`.
     unsafe {
-        if (*ex).phase == Phase::Running && !(*ex).ends_are_steps {
-            (*ex).must_restart = true;
+        if (*ex).phase == Phase::Running && !(*ex).modes.ends_are_steps {
+            (*ex).restart = Some(Restart::EndsAreSteps);
             sync::give_up(ex);
         }
         let life = (*ex).life_of(thread);
@@ -408,7 +412,7 @@ pub(crate) unsafe fn live(ex: *mut Execution, t: ThreadId) {
             }
         }
         if (*ex).phase == Phase::Running && !(*ex).search_panicked {
-            if !(*ex).ends_are_steps {
+            if !(*ex).modes.ends_are_steps {
                 (*ex).ended();
                 return;
             }

@@ -300,7 +300,7 @@ impl Condvar {
 
     #[track_caller]
     fn wait(&self, m: &Mutex, timed: bool) -> bool {
-        runtime::wait(&self.0, &m.0.handle, timed, Location::caller())
+        runtime::wait(&self.0, &m.0.handle, true, timed, Location::caller())
     }
 
     #[track_caller]

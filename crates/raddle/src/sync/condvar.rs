@@ -97,7 +97,7 @@ impl Condvar {
             }
         }
         let gone = Gone(self);
-        let woken = runtime::wait(&self.handle, guard.handle(), timed, place);
+        let woken = runtime::wait(&self.handle, guard.handle(), guard.take_changed(), timed, place);
         drop(gone);
         woken
     }

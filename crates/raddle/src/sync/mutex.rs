@@ -5,7 +5,7 @@ use super::{LockResult, PoisonError, TryLockError, TryLockResult};
 use crate::object::Step;
 use explore::{MemoryOrder, OpKind};
 use runtime::{Class, Done, Handle, Place};
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::panic::{Location, RefUnwindSafe, UnwindSafe};
@@ -66,7 +66,8 @@ impl<T: ?Sized> Mutex<T> {
     /// The guard of a lock that was just taken.
     #[inline(always)]
     fn guard(&self, place: Place) -> LockResult<MutexGuard<'_, T>> {
-        let guard = MutexGuard { lock: self, data: self.data(), panicking: runtime::panicking(), place };
+        let (data, panicking, changed) = (self.data(), runtime::panicking(), Cell::new(false));
+        let guard = MutexGuard { lock: self, data, panicking, changed, place };
         if guard.flag().get() { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
 
@@ -75,7 +76,7 @@ impl<T: ?Sized> Mutex<T> {
     /// # Errors
     ///
     /// Fails, with the guard, if a thread panicked while it held the lock.
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
         let place = Location::caller();
@@ -112,6 +113,7 @@ impl<T: ?Sized> Mutex<T> {
         // A step that writes the word it read: ordered with every other step on the mutex.
         runtime::rmw(&self.handle, 0, MemoryOrder::Relaxed, Location::caller(), |word| word);
         self.flag().clear();
+        runtime::changed(&self.handle, Class::Mutex, Location::caller());
     }
 
     /// The value, at the end of the mutex's life.
@@ -173,6 +175,8 @@ pub struct MutexGuard<'a, T: ?Sized + 'a> {
     lock: &'a Mutex<T>,
     data: *mut Guarded<T>,
     panicking: bool,
+    /// The value was lent as `&mut` since the lock was taken.
+    changed: Cell<bool>,
     place: Place,
 }
 
@@ -187,6 +191,11 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
     pub(super) fn flag(&self) -> Flag<'a> {
         // SAFETY: as for `Mutex::flag`.
         unsafe { Guarded::flag(self.data) }
+    }
+
+    /// Whether the value was lent as `&mut` since the lock was taken; from now on it was not.
+    pub(super) fn take_changed(&self) -> bool {
+        self.changed.take()
     }
 
     pub(super) fn handle(&self) -> &'a Handle {
@@ -208,16 +217,18 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
+        self.changed.set(true);
         // SAFETY: as above, and the guard is borrowed alone.
         unsafe { &mut (*self.data).value }
     }
 }
 
 impl<T: ?Sized> Drop for MutexGuard<'_, T> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        self.flag().done(self.panicking);
-        self.lock.step(OpKind::Unlock, self.place);
+        let poisoned = self.flag().done(self.panicking);
+        let change = self.changed.get() || poisoned;
+        runtime::unlock(&self.lock.handle, Class::Mutex, OpKind::Unlock, change, self.place);
     }
 }
 

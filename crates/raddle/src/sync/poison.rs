@@ -43,12 +43,14 @@ impl Flag<'_> {
         self.0.get() && !runtime::tearing_down()
     }
 
-    /// At the end of a guard: the lock is poisoned if a panic began while it was held.
+    /// At the end of a guard: the lock is poisoned if a panic began while it was held. Says whether it is now.
     #[inline]
-    pub(super) fn done(self, panicking_at_lock: bool) {
-        if !panicking_at_lock && runtime::panicking() && !runtime::tearing_down() {
+    pub(super) fn done(self, panicking_at_lock: bool) -> bool {
+        let poisons = !panicking_at_lock && runtime::panicking() && !runtime::tearing_down();
+        if poisons {
             self.0.set(true);
         }
+        poisons
     }
 
     pub(super) fn clear(self) {

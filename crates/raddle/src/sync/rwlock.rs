@@ -76,8 +76,8 @@ impl<T: ?Sized> RwLock<T> {
 
     #[inline]
     fn writer(&self, place: Place) -> LockResult<RwLockWriteGuard<'_, T>> {
-        let guard =
-            RwLockWriteGuard { lock: self, data: self.data(), panicking: runtime::panicking(), place };
+        let (data, panicking) = (self.data(), runtime::panicking());
+        let guard = RwLockWriteGuard { lock: self, data, panicking, changed: false, place };
         if self.flag().get() { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
 
@@ -86,7 +86,7 @@ impl<T: ?Sized> RwLock<T> {
     /// # Errors
     ///
     /// Fails, with the guard, if a writer panicked.
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
         let place = Location::caller();
@@ -115,7 +115,7 @@ impl<T: ?Sized> RwLock<T> {
     /// # Errors
     ///
     /// Fails, with the guard, if a writer panicked.
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
         let place = Location::caller();
@@ -152,6 +152,7 @@ impl<T: ?Sized> RwLock<T> {
         // A step that writes the word it read: ordered with every other step on the lock.
         runtime::rmw(&self.handle, 0, MemoryOrder::Relaxed, Location::caller(), |word| word);
         self.flag().clear();
+        runtime::changed(&self.handle, Class::RwLock, Location::caller());
     }
 
     /// The value, at the end of the lock's life.
@@ -234,9 +235,9 @@ impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
 }
 
 impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        step(self.handle, OpKind::ReadUnlock, self.place);
+        runtime::unlock(self.handle, Class::RwLock, OpKind::ReadUnlock, false, self.place);
     }
 }
 
@@ -258,6 +259,8 @@ pub struct RwLockWriteGuard<'a, T: ?Sized + 'a> {
     lock: &'a RwLock<T>,
     data: NonNull<Guarded<T>>,
     panicking: bool,
+    /// The value was lent as `&mut`.
+    changed: bool,
     place: Place,
 }
 
@@ -274,6 +277,9 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         let place = Location::caller();
         let writer = ManuallyDrop::new(s);
         let handle = &writer.lock.handle;
+        if writer.changed {
+            runtime::changed(handle, Class::RwLock, place);
+        }
         // The word of a lock with one reader.
         runtime::rmw(handle, 0, MemoryOrder::AcqRel, place, |_| 1);
         RwLockReadGuard { data: writer.data, handle, place, value: PhantomData }
@@ -294,16 +300,17 @@ impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
 impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
+        self.changed = true;
         // SAFETY: as above, and the guard is borrowed alone.
         unsafe { &mut (*self.data.as_ptr()).value }
     }
 }
 
 impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        self.lock.flag().done(self.panicking);
-        step(&self.lock.handle, OpKind::WriteUnlock, self.place);
+        let change = self.lock.flag().done(self.panicking) || self.changed;
+        runtime::unlock(&self.lock.handle, Class::RwLock, OpKind::WriteUnlock, change, self.place);
     }
 }
 

@@ -1,0 +1,217 @@
+//! Loops that look at data under a lock: `while !*ready.lock().unwrap() { yield_now() }`.
+//!
+//! To take a lock, look, and give it back changes the lock twice, so it is no look in the sense of [`crate::spin`]. It becomes
+//! one by keeping, beside each lock, a *version* of what it guards: whoever gives the lock back after a change (the guard was
+//! used as `&mut`, or poisoned the lock) first takes a step that raises it. Then taking a lock is a look at the version, giving
+//! it back without a change is nothing, and the rule of [`crate::spin`] applies: a thread that comes back to where it was waits
+//! until a version, or another word that it saw, differs.
+//!
+//! # Why it loses nothing
+//!
+//! One more turn of such a loop finds what the last one found, since it is under the lock, and leaves everything as it was. It
+//! may keep others waiting for the lock, but not for ever, and whoever waits cannot tell for how long. Only those who *try* the
+//! lock can tell that it is held; where a thread does that to a lock that another one polls, nothing is cut. Two things are
+//! taken for granted: data under a lock is changed through `&mut` or through our own cells and atomics, not through a
+//! `std::cell::Cell`; and what the loop does besides is in its local state, as everywhere.
+//!
+//! Versions cost a step for each change under a lock, so there are none until a thread is seen to take and give back the same
+//! lock at the same place again and again without a change. Then the search starts anew, with versions.
+
+use crate::context;
+use crate::execution::{Execution, Phase};
+use crate::objects::Handle;
+use crate::sync;
+use crate::{Class, Place, Request};
+use explore::{MemoryOrder, ObjectId, Op, OpKind, Site, ThreadId};
+
+/// After so many rounds of the same lock at the same place, with hardly anything in between, a thread polls.
+const POLLS: u32 = 3;
+/// Steps that a round may take.
+const ROUND: u32 = 16;
+
+/// Why the search has to start again, in another way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Restart {
+    /// The test asks whether a thread has ended, so ends are steps.
+    EndsAreSteps,
+    /// The test polls under a lock, so locks have versions.
+    LocksHaveVersions,
+    /// The test also tries such a lock, so that must not be.
+    NoVersions,
+}
+
+/// How executions are run: found out on the way, kept over the executions of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Modes {
+    /// The end of a thread is a step. It is only when the test asks whether a thread has ended: nobody else can tell an end
+    /// from the last step before it.
+    pub(crate) ends_are_steps: bool,
+    /// Locks have versions.
+    pub(crate) versions: bool,
+    /// They must not have.
+    pub(crate) no_versions: bool,
+}
+
+impl Modes {
+    pub(crate) fn change(&mut self, why: Restart) {
+        match why {
+            Restart::EndsAreSteps => self.ends_are_steps = true,
+            Restart::LocksHaveVersions => self.versions = true,
+            Restart::NoVersions => (self.versions, self.no_versions) = (false, true),
+        }
+    }
+}
+
+/// A lock with the version of its data.
+pub(crate) struct Versioned {
+    pub(crate) lock: ObjectId,
+    pub(crate) version: ObjectId,
+    tried: By,
+    polled: By,
+}
+
+/// Who did something.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Nobody,
+    One(ThreadId),
+    Several,
+}
+
+impl By {
+    fn and(self, t: ThreadId) -> By {
+        match self {
+            By::Nobody => By::One(t),
+            By::One(u) if u == t => self,
+            _ => By::Several,
+        }
+    }
+}
+
+/// The rounds of a thread with one lock at one place.
+pub(crate) struct Rounds {
+    lock: ObjectId,
+    site: Site,
+    count: u32,
+    /// The step of the last one.
+    at: u32,
+}
+
+impl Execution {
+    fn versioned(&mut self, lock: ObjectId) -> &mut Versioned {
+        let i = match self.versioned.iter().position(|v| v.lock == lock) {
+            Some(i) => i,
+            None => {
+                let version = self.enter(Class::Version, 0, None);
+                let name = self.names[lock.index()];
+                self.names[version.index()] = if name == 0 { 0 } else { name ^ 1 << 61 };
+                self.versioned.push(Versioned { lock, version, tried: By::Nobody, polled: By::Nobody });
+                self.versioned.len() - 1
+            }
+        };
+        &mut self.versioned[i]
+    }
+
+    /// The object that holds the version of what a lock guards.
+    pub(crate) fn version_of(&mut self, lock: ObjectId) -> ObjectId {
+        self.versioned(lock).version
+    }
+
+    /// The running thread has tried a lock.
+    pub(crate) fn has_tried(&mut self, lock: ObjectId) {
+        let t = self.current;
+        let v = self.versioned(lock);
+        v.tried = v.tried.and(t);
+        self.see_who_tries(lock);
+    }
+
+    /// The running thread waits for a change of what these locks guard.
+    pub(crate) fn has_polled(&mut self, version: ObjectId) {
+        let t = self.current;
+        if let Some(v) = self.versioned.iter_mut().find(|v| v.version == version) {
+            v.polled = v.polled.and(t);
+            let lock = v.lock;
+            self.see_who_tries(lock);
+        }
+    }
+
+    fn see_who_tries(&mut self, lock: ObjectId) {
+        let v = self.versioned(lock);
+        let told_apart = match (v.tried, v.polled) {
+            (By::Nobody, _) | (_, By::Nobody) => false,
+            (By::One(t), By::One(u)) => t != u,
+            _ => true,
+        };
+        if told_apart {
+            self.restart = Some(Restart::NoVersions);
+        }
+    }
+
+    /// The running thread gave a lock back without a change.
+    fn gave_back_unchanged(&mut self, lock: ObjectId, site: Site) {
+        if self.modes.versions || self.modes.no_versions || !self.settings.spin_loops {
+            return;
+        }
+        let thread = &mut self.threads[self.current.index()];
+        let seq = thread.seq;
+        let rounds = &mut thread.seldom_mut().rounds;
+        rounds.retain(|r| seq - r.at <= ROUND);
+        match rounds.iter_mut().find(|r| r.lock == lock && r.site == site) {
+            None => rounds.push(Rounds { lock, site, count: 1, at: seq }),
+            Some(r) => {
+                (r.count, r.at) = (r.count + 1, seq);
+                if r.count >= POLLS {
+                    self.restart = Some(Restart::LocksHaveVersions);
+                }
+            }
+        }
+    }
+}
+
+/// Says that what a lock guards is changed, by a thread that holds it, before it gives it back.
+pub fn changed(lock: &Handle, class: Class, place: Place) {
+    let ex = context::required("a lock", place);
+    // SAFETY: a current execution is valid, and no reference into it is held over the step.
+    unsafe {
+        if (*ex).phase != Phase::Running || !(*ex).modes.versions {
+            return;
+        }
+        let lock = (*ex).resolve(lock, class, 0, place);
+        let version = (*ex).version_of(lock);
+        let next = (*ex).word(version) + 1;
+        sync::step_on(ex, Op::new(OpKind::Store, version).with(next, 0), place);
+    }
+}
+
+/// Gives a lock back: `kind` says how it was held, `change` whether what it guards may have changed.
+#[inline(always)]
+pub fn unlock(lock: &Handle, class: Class, kind: OpKind, change: bool, place: Place) {
+    if change {
+        changed(lock, class, place);
+    }
+    sync::step(Request {
+        kind,
+        object: lock,
+        class,
+        initial: 0,
+        a: 0,
+        b: 0,
+        order: MemoryOrder::None,
+        place,
+    });
+    if !change {
+        unchanged(lock, class, place);
+    }
+}
+
+#[inline(never)]
+fn unchanged(lock: &Handle, class: Class, place: Place) {
+    let ex = context::required("a lock", place);
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        if (*ex).phase == Phase::Running {
+            let lock = (*ex).resolve(lock, class, 0, place);
+            (*ex).gave_back_unchanged(lock, sync::site(place));
+        }
+    }
+}
