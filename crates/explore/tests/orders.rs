@@ -260,7 +260,8 @@ fn coons_programs_take_as_many_executions_as_depth_first() {
     for order in ["best-first", "random-coverage", "best-first=sleep"] {
         assert_eq!(count("none", order), 251);
         assert_eq!(count("dpor-per-thread", order), 220);
-        assert!(count("dpor-no-sleep", order) <= 20);
+        let depth_first = support::search(&p, "dpor-no-sleep", u64::MAX).executions as usize;
+        assert_eq!(count("dpor-no-sleep", order), depth_first, "{order}");
     }
 }
 
@@ -275,24 +276,33 @@ fn executions_come_in_the_order_of_their_preemptions() {
     assert!(!counts("best-first=random").is_sorted());
 }
 
-/// How many executions are run until all classes have been seen.
-fn until_all_classes(p: &Program, plan: &Plan) -> usize {
-    let ran = sample(p, plan, usize::MAX);
-    let all = classes(&ran);
-    (1..=ran.len()).find(|n| classes(&ran[..*n]).len() == all.len()).unwrap()
+/// How many executions are run until so many classes have been seen, on the mean of some seeds.
+fn until_seen(p: &Program, order: &str, all: usize) -> usize {
+    let mut total = 0;
+    for seed in 0..20 {
+        let mut search = Plan { seed, ..everything(order) }.search(Meter::unlimited()).unwrap();
+        let mut seen = BTreeSet::new();
+        while seen.len() < all {
+            seen.insert(execute(p, &mut *search).0.unwrap().class);
+            total += 1;
+        }
+    }
+    total / 20
 }
 
 #[test]
 fn backtrack_sets_and_sleep_sets_lead_to_new_classes_first() {
-    let private = |x: u8, race| vec![Add(x), Add(x), race];
-    let p = Program::of(vec![private(4, Add(0)), private(5, Add(0)), private(6, Read(0, 0))]);
-    let total = sample(&p, &everything("best-first=dpor"), usize::MAX).len();
-    assert_eq!(total, 1_680);
-    let dpor = until_all_classes(&p, &everything("best-first=dpor"));
-    let sleep = until_all_classes(&p, &everything("best-first=sleep"));
-    let chance = until_all_classes(&p, &everything("best-first=random"));
-    assert!(dpor <= 12 && 2 * dpor < chance, "dpor {dpor}, chance {chance}");
-    assert!(2 * sleep < total, "sleep {sleep} of {total}");
+    let private = |x: u8, race| vec![Add(x), Add(x), Add(x), race];
+    let p = Program::of(vec![private(4, Add(0)), private(5, Add(0)), private(6, Add(0))]);
+    let all = sample(&p, &plan("best-first"), usize::MAX);
+    assert_eq!(classes(&all).len(), 6);
+    let count = |order| until_seen(&p, order, 6);
+    let (dpor, sleep, plain) =
+        (count("best-first=dpor"), count("best-first=sleep"), count("best-first=variable=none"));
+    let chance = count("best-first=random");
+    assert!(dpor <= all.len() && dpor < chance, "dpor {dpor}, chance {chance}");
+    assert!(4 * dpor < plain, "dpor {dpor}, neither {plain}");
+    assert!(4 * sleep < plain, "sleep {sleep}, neither {plain}");
 }
 
 #[test]
@@ -600,26 +610,26 @@ fn pct_lets_others_go_when_a_thread_yields() {
 }
 
 #[test]
-fn pos_draws_each_class_of_a_small_program_and_orders_of_a_race_alike() {
-    // Readers and a writer with private steps: 2^3 classes, of which a random walk draws some rarely.
-    let reader = vec![Add(4), Add(5), Read(0, 0)];
-    let mut threads = vec![vec![Write(0, 1)]];
-    threads.extend(vec![reader; 3]);
-    let p = Program::of(threads);
-    let count = |order: &str| {
-        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for r in sample(&p, &plan(order), 3_000) {
-            *counts.entry(r.shown.state.split(" {").next().unwrap().to_owned()).or_default() += 1;
-        }
-        counts
-    };
-    let pos = count("pos");
-    assert_eq!(pos.len(), 8, "{pos:?}");
-    let walk = count("random");
-    let rarest = |c: &BTreeMap<String, u64>| if c.len() < 8 { 0 } else { *c.values().min().unwrap() };
-    assert!(rarest(&pos) > 2 * rarest(&walk), "{pos:?} {walk:?}");
+fn pos_has_the_probabilities_of_the_paper() {
+    // A write against eight private steps and a read: the write keeps the number it drew, so it is the lowest of ten as often as
+    // any of them. A random walk would have to toss heads nine times.
+    let mut reader = vec![Add(1); 8];
+    reader.push(Read(0, 0));
+    let p = Program::of(vec![vec![Write(0, 1)], reader]);
+    let last = |order| share(&p, order, 10_000, |s| s.order[9] == 0);
+    let (pos, walk) = (last("pos"), last("random"));
+    assert!((0.09..0.11).contains(&pos), "{pos}");
+    assert!(walk < 0.005, "{walk}");
+    // Where the steps race it draws again after each of them: 1/2, 1/4, 1/8 and 1/8 for its four places.
+    let p = Program::of(vec![vec![Add(0)], vec![Add(0); 3]]);
+    for (place, expected) in [(0, 0.5), (1, 0.25), (2, 0.125), (3, 0.125)] {
+        let found = share(&p, "pos", 10_000, |s| s.order[place] == 0);
+        assert!((found - expected).abs() < 0.015, "place {place}: {found}");
+    }
+}
 
-    // Every class of programs of all kinds is drawn sooner or later.
+#[test]
+fn every_class_of_a_small_program_is_drawn_sooner_or_later_and_nothing_else() {
     let mut compared = 0;
     for seed in 30_000..30_080 {
         let p = random_program(seed);
@@ -627,9 +637,9 @@ fn pos_draws_each_class_of_a_small_program_and_orders_of_a_race_alike() {
         compared += 1;
         for order in ["pos", "random", "urw"] {
             let ran = sample(&p, &plan(order), 4_000);
+            let missed = classes(&all).difference(&classes(&ran)).count();
+            assert_eq!(missed, 0, "{order} misses some of {} on seed {seed}", classes(&all).len());
             assert!(classes(&ran).is_subset(&classes(&all)), "{order}, seed {seed}");
-            let missed = classes(&all).len() - classes(&ran).len();
-            assert!(missed == 0, "{order} misses {missed} of {} on seed {seed}", classes(&all).len());
         }
     }
     assert!(compared > 30);
