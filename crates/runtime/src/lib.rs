@@ -26,6 +26,7 @@ mod driver;
 mod emergency;
 mod execution;
 mod fiber;
+mod labels;
 mod locals;
 mod objects;
 mod panics;
@@ -40,6 +41,7 @@ mod threads;
 mod watchdog;
 
 pub use driver::{Settings, check, replay};
+pub use labels::Labels;
 pub use locals::thread_local;
 pub use objects::Handle;
 pub use races::cell_access;

@@ -658,7 +658,7 @@ impl Progress for BestFirst {
         }
         if !self.finished && self.has(&Priority::Random) {
             return Promise::Nothing(format!(
-                "{} from seed {}: {} executions are open, each with those below it; once none is left the search is complete",
+                "{} from seed {}: {} executions are open, each with those below it; run to its end it leaves nothing out",
                 self.order, self.plan.seed, self.stats.open
             ));
         }
