@@ -58,7 +58,7 @@ fn all_algorithms(width: usize) -> String {
     let mut out = table("algorithm", &algorithms(), width);
     let rows = orders();
     let name = rows.iter().map(|r| r.name.len()).max().unwrap_or(0);
-    out.push_str("Orders in which they take executions (`raddle orders` says more):\n");
+    out.push_str("Orders of executions (`raddle orders` says more):\n");
     for r in &rows {
         let line = format!("{:name$}  {}", r.name, r.summary);
         out.push_str(&elide(&line, width));

@@ -772,6 +772,9 @@ fn a_failure_is_shown_with_as_few_preemptions_as_were_found() {
         fn finished(&self) -> bool {
             true
         }
+        fn promise(&self) -> explore::Promise {
+            explore::Promise::Everything
+        }
         fn spent(&self) -> Option<explore::Spent> {
             None
         }

@@ -2,8 +2,8 @@
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
 use explore::{
-    Decision, End, Executed, Explorer, Failure, MemoryOrder, OpKind, Options, Progress, Schedule, Spent,
-    Stats, ThreadId, View,
+    Decision, End, Executed, Explorer, Failure, MemoryOrder, OpKind, Options, Progress, Promise, Schedule,
+    Spent, Stats, ThreadId, View,
 };
 use runtime::{Class, Handle, Request, Settings};
 use std::panic::Location;
@@ -82,6 +82,10 @@ impl Progress for Naive {
 
     fn finished(&self) -> bool {
         self.path.is_empty()
+    }
+
+    fn promise(&self) -> Promise {
+        Promise::Everything
     }
 
     fn restart(&mut self) {
