@@ -1,4 +1,4 @@
-//! Best-first search on an execution tree (Gambit; Coons 2013, chapter 3, algorithm 4).
+//! Best-first search on an execution tree (Gambit: Coons, Musuvathi, Burckhardt, PPoPP 2010; Coons 2013, chapter 3, algorithm 4).
 //!
 //! The fringe holds alternatives: *run as that execution did up to step `i`, then thread `u`, then by default* (the running thread
 //! goes on; when it cannot, the next one on the ring). The best one is run next, by priorities that are compared one after the
@@ -21,7 +21,7 @@ use super::tree::{Delta, Key, Leaf, MOST_PRIORITIES, Tree};
 use super::{Order, Priority, may_conflict, schedule_of};
 use crate::budget::{Meter, Spent};
 use crate::explorer::{Decision, Divergence, End, Executed, Explorer, Options, View};
-use crate::ids::{Site, ThreadId, ThreadSet};
+use crate::ids::{ObjectId, Site, ThreadId, ThreadSet};
 use crate::op::{Op, OpKind};
 use crate::outcome::Stats;
 use crate::plan::{BadPlan, BoundKind, Plan};
@@ -93,6 +93,8 @@ pub struct BestFirst {
     /// Threads whose step bears a name that is looked for: one set for each such priority, for each state.
     named: Vec<ThreadSet>,
     named_sites: HashMap<(usize, Site), bool>,
+    /// The same for objects, which have other numbers in the next execution.
+    named_objects: HashMap<(usize, ObjectId), bool>,
     /// The node at hand, its ancestors from the root to itself, and their deltas.
     node: u32,
     path: Vec<u32>,
@@ -146,6 +148,7 @@ impl BestFirst {
             options: Vec::new(),
             named: Vec::new(),
             named_sites: HashMap::new(),
+            named_objects: HashMap::new(),
             node: Tree::ROOT,
             path: vec![Tree::ROOT],
             deltas: Vec::new(),
@@ -217,32 +220,7 @@ impl BestFirst {
             let p = &view.pending[t.index()];
             self.wants.push((t, p.op, p.site));
         }
-        for (k, p) in self.priorities.iter().enumerate() {
-            if !p.needs_names() {
-                continue;
-            }
-            let Some(names) = &self.names else { continue };
-            let sites = &mut self.named_sites;
-            self.named.push(
-                view.enabled
-                    .iter()
-                    .filter(|t| {
-                        let wanted = &view.pending[t.index()];
-                        match p {
-                            Priority::Method(name) => *sites.entry((k, wanted.site)).or_insert_with(|| {
-                                names.site(wanted.site).is_some_and(|text| text.contains(name.as_str()))
-                            }),
-                            Priority::Variable(name) => [wanted.op.object, wanted.op.other]
-                                .into_iter()
-                                .filter(|o| o.is_some())
-                                .filter_map(|o| names.object(o))
-                                .any(|text| text.contains(name.as_str())),
-                            _ => false,
-                        }
-                    })
-                    .collect(),
-            );
-        }
+        self.note_names(view);
         self.frames.push(Frame {
             enabled: view.enabled,
             backtrack: ThreadSet::EMPTY,
@@ -255,6 +233,32 @@ impl BestFirst {
             wants,
             options: (self.options.len() as u32, 0),
         });
+    }
+
+    /// Notes which enabled threads are about to do something whose place or object bears a name that is looked for.
+    fn note_names(&mut self, view: &View<'_>) {
+        let Some(names) = &self.names else { return };
+        let (sites, objects) = (&mut self.named_sites, &mut self.named_objects);
+        for (k, p) in self.priorities.iter().enumerate() {
+            let mut bears = |t: &ThreadId| {
+                let next = &view.pending[t.index()];
+                match p {
+                    Priority::Method(name) => *sites.entry((k, next.site)).or_insert_with(|| {
+                        names.site(next.site).is_some_and(|text| text.contains(name.as_str()))
+                    }),
+                    Priority::Variable(name) => [next.op.object, next.op.other].iter().any(|o| {
+                        o.is_some()
+                            && *objects.entry((k, *o)).or_insert_with(|| {
+                                names.object(*o).is_some_and(|text| text.contains(name.as_str()))
+                            })
+                    }),
+                    _ => false,
+                }
+            };
+            if p.needs_names() {
+                self.named.push(view.enabled.iter().filter(|t| bears(t)).collect());
+            }
+        }
     }
 
     /// What a thread wanted to do in a state.
@@ -513,6 +517,7 @@ impl Explorer for BestFirst {
         self.wants.clear();
         self.options.clear();
         self.named.clear();
+        self.named_objects.clear();
         self.sleeping.clear();
         (self.pos, self.next_delta, self.hash, self.preemptions) = (0, 0, 0, 0);
         self.prune = false;
@@ -615,6 +620,12 @@ impl Explorer for BestFirst {
         s.steps += self.pos as u64;
         s.longest = s.longest.max(self.pos as u64);
         s.threads = s.threads.max(view.pending.len() as u64);
+        if self.divergence.is_none() && self.next_delta < self.deltas.len() {
+            // It was over before it came to the step at which it was to leave its parent.
+            let (thread, node) = (self.deltas[self.next_delta].thread, self.path[self.next_delta + 1]);
+            let expected = self.tree.expected(node).0;
+            self.divergence = Some(Divergence { step: self.pos, thread, expected, found: None });
+        }
         if self.divergence.is_some() {
             return false;
         }

@@ -233,14 +233,14 @@ static ORDERS: &[OrderInfo] = &[
     OrderInfo {
         name: "best-first=P,..",
         guarantee: "complete once nothing is open",
-        source: "Coons et al., OOPSLA 2010",
+        source: "Coons et al., PPoPP 2010",
         summary: "the best open execution by preemptions, dpor, sleep, random, method=NAME or variable=NAME; best-first alone is \
                   best-first=preemptions",
     },
     OrderInfo {
         name: "random-coverage",
         guarantee: "complete once nothing is open",
-        source: "Coons et al., OOPSLA 2010",
+        source: "Coons et al., PPoPP 2010",
         summary: "any open execution by chance, none twice",
     },
     OrderInfo {

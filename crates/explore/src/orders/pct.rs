@@ -1,4 +1,4 @@
-//! Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010, figure 4).
+//! Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010).
 //!
 //! Every thread has a random priority, and the enabled thread with the highest one runs. At `d - 1` random steps the thread that
 //! has just run gets a priority below all of these, the `i`-th change the priority `i`. A bug of depth `d` is one that `d`

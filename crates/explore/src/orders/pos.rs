@@ -1,4 +1,4 @@
-//! Partial order sampling (Yuan, Yang, Gu, CAV 2018, algorithm 3).
+//! Partial order sampling (Yuan, Yang, Gu, CAV 2018).
 //!
 //! Every step that a thread is about to take draws a random priority, and the enabled thread whose step has the highest one runs.
 //! Then the steps that race with the one taken draw again. Two orders of a race are so about as likely whatever else goes on, and
