@@ -324,6 +324,26 @@ fn backtrack_sets_and_sleep_sets_lead_to_new_classes_first() {
 }
 
 #[test]
+fn what_is_in_backtrack_sets_is_run_before_anything_else() {
+    // So the beginning of the unreduced search is a reduced search, also where a later execution asks for an alternative that
+    // was made earlier.
+    let (mut compared, mut late) = (0, 0);
+    for seed in 40_000..40_400 {
+        let p = random_program(seed);
+        let Some(all) = oracle(&p, 800) else { continue };
+        let reduced = sample(&p, &plan("best-first=variable=none"), usize::MAX).len();
+        if reduced == all.len() {
+            continue;
+        }
+        compared += 1;
+        let first = sample(&p, &everything("best-first=dpor"), reduced);
+        late += (classes(&first) != classes(&all)) as u32;
+    }
+    assert!(compared > 100, "{compared}");
+    assert_eq!(late, 0, "of {compared}");
+}
+
+#[test]
 fn steps_on_a_named_variable_or_at_a_named_place_come_first() {
     let p = Program::of(vec![vec![Add(0), Add(1)], vec![Add(0)], vec![Add(1)]]);
     // From each state of the first execution, the thread whose step bears the name is tried before the other one.
