@@ -1,4 +1,5 @@
-//! Orders other than depth-first: best-first sees what every interleaving shows, whatever it prefers; samples are what they say.
+//! Orders other than depth-first: best-first sees what every interleaving shows, whatever it prefers; samples are what
+//! they say.
 
 mod support;
 
@@ -263,7 +264,8 @@ fn the_execution_tree_of_figure_3_3_has_six_nodes() {
 
 #[test]
 fn coons_programs_take_as_many_executions_as_depth_first() {
-    // Lost update with a main thread that forks and joins: 251 interleavings, 220 with the last dependent event of each thread.
+    // Lost update with a main thread that forks and joins: 251 interleavings, 220 with the last dependent event of each
+    // thread.
     let child = || vec![Read(0, 0), WriteReg(0, 0, 1)];
     let p = Program {
         threads: vec![vec![Spawn(1), Spawn(2), Join(1), Join(2), Read(0, 0)], child(), child()],
@@ -325,8 +327,8 @@ fn backtrack_sets_and_sleep_sets_lead_to_new_classes_first() {
 
 #[test]
 fn what_is_in_backtrack_sets_is_run_before_anything_else() {
-    // So the beginning of the unreduced search is a reduced search, also where a later execution asks for an alternative that
-    // was made earlier.
+    // So the beginning of the unreduced search is a reduced search, also where a later execution asks for an
+    // alternative that was made earlier.
     let (mut compared, mut late) = (0, 0);
     for seed in 40_000..40_400 {
         let p = random_program(seed);
@@ -562,7 +564,8 @@ fn by_order(ran: &[Ran]) -> BTreeMap<Vec<u16>, u64> {
 
 #[test]
 fn urw_is_closer_to_uniform_than_a_random_walk() {
-    // One thread of one step, one of nine: ten interleavings, and a random walk takes the short thread first half of the time.
+    // One thread of one step, one of nine: ten interleavings, and a random walk takes the short thread first half of
+    // the time.
     let skewed = Program::of(vec![vec![Add(0)], vec![Add(0); 9]]);
     // Three threads of two, four and one steps: 7! / (2! 4! 1!) = 105 interleavings.
     let three = Program::of(vec![vec![Add(0); 2], vec![Add(0); 4], vec![Add(0)]]);
@@ -588,7 +591,8 @@ fn urw_counts_the_steps_of_threads_that_are_yet_to_be_spawned() {
     for silent in [false, true] {
         let ran = sample(&p(silent), &plan("urw"), 6_000);
         let first = ran.iter().filter(|r| r.shown.order[0] == 0).count() as f64 / ran.len() as f64;
-        // 2 of its own (or 3), 6 of the child (or 8), against 4: two thirds and more; without the child it would be about a third.
+        // 2 of its own (or 3), 6 of the child (or 8), against 4: two thirds and more; without the child it would be
+        // about a third.
         assert!(first > 0.6, "silent {silent}: {first}");
     }
 }
@@ -611,8 +615,8 @@ fn pct_finds_a_bug_of_a_depth_at_least_as_often_as_its_bound_says() {
     let found = share(&p, "pct=2", 4_000, |s| s.state.contains("Var(0): 1"));
     assert!(found >= 0.125, "{found}");
 
-    // Depth 3: one write of the second thread between the first two of the first, and one between the next two. n = 2, k = 6:
-    // at least 1/72.
+    // Depth 3: one write of the second thread between the first two of the first, and one between the next two. n = 2,
+    // k = 6: at least 1/72.
     let p = Program::of(vec![vec![Add(0); 3], vec![Add(0); 3]]);
     let found = share(&p, "pct=3", 8_000, |s| s.order[..4] == [0, 1, 0, 0] || s.order[..4] == [1, 0, 1, 1]);
     assert!(found >= 1.0 / 72.0, "{found}");
@@ -642,8 +646,8 @@ fn pct_lets_others_go_when_a_thread_yields() {
 
 #[test]
 fn pos_has_the_probabilities_of_the_paper() {
-    // A write against eight private steps and a read: the write keeps the number it drew, so it is the lowest of ten as often as
-    // any of them. A random walk would have to toss heads nine times.
+    // A write against eight private steps and a read: the write keeps the number it drew, so it is the lowest of ten as
+    // often as any of them. A random walk would have to toss heads nine times.
     let mut reader = vec![Add(1); 8];
     reader.push(Read(0, 0));
     let p = Program::of(vec![vec![Write(0, 1)], reader]);

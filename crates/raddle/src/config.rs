@@ -6,6 +6,7 @@ use explore::{
     UnknownAlgorithm, Verdict,
 };
 use runtime::{Labels, Settings};
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::IsTerminal;
 use std::str::FromStr;
@@ -127,16 +128,18 @@ impl Config {
 
     /// Searches in this order: `depth-first` unless set. `RADDLE_ORDER`; `raddle algorithms` lists them.
     ///
-    /// - `best-first=P,..` takes the best of all open executions, by up to four priorities of which the first weighs most:
-    ///   `preemptions` (fewer first; `best-first` alone), `dpor` (those in the backtrack set of their state), `sleep` (those not in
-    ///   its sleep set), `random`, `method=NAME` (the next step is at a place whose `file:line:column` has NAME in it),
-    ///   `variable=NAME` (the next step is on an object whose name in reports, such as `atomic #2`, or the place where it was first
-    ///   used, has NAME in it). It explores what `dpor-no-sleep` does, or what `dpor-per-thread` or `none` does if that is the
-    ///   algorithm; with `dpor` or within the bound `preemptions=N` every interleaving. It is complete once nothing is open.
+    /// - `best-first=P,..` takes the best of all open executions, by up to four priorities of which the first weighs
+    ///   most: `preemptions` (fewer first; `best-first` alone), `dpor` (those in the backtrack set of their state),
+    ///   `sleep` (those not in its sleep set), `random`, `method=NAME` (the next step is at a place whose
+    ///   `file:line:column` has NAME in it), `variable=NAME` (the next step is on an object whose name in reports, such
+    ///   as `atomic #2`, or the place where it was first used, has NAME in it). It explores what `dpor-no-sleep` does,
+    ///   or what `dpor-per-thread` or `none` does if that is the algorithm; with `dpor` or within the bound
+    ///   `preemptions=N` every interleaving. It is complete once nothing is open.
     /// - `random-coverage` is `best-first=random`.
-    /// - `random` (each step any enabled thread), `urw` (about uniform over interleavings), `pct=D` (bugs of depth D with a
-    ///   probability that the report states; 3 unless set) and `pos` (spreads over happens-before classes) draw executions until
-    ///   the budget is spent, or 10,000 of them without one. The report says what that promises, and the seed.
+    /// - `random` (each step any enabled thread), `urw` (about uniform over interleavings), `pct=D` (bugs of depth D
+    ///   with a probability that the report states; 3 unless set) and `pos` (spreads over happens-before classes) draw
+    ///   executions until the budget is spent, or 10,000 of them without one. The report says what that promises, and
+    ///   the seed.
     /// - `portfolio` shares the budget out among these and `random-coverage`.
     ///
     /// ```
@@ -172,15 +175,15 @@ impl Config {
         Ok(self)
     }
 
-    /// Random orders start from this number: with the same one they run the same executions again. `RADDLE_SEED`; 1 unless
-    /// set.
+    /// Random orders start from this number: with the same one they run the same executions again. `RADDLE_SEED`; 1
+    /// unless set.
     pub fn seed(mut self, seed: u64) -> Config {
         self.plan.seed = seed;
         self
     }
 
-    /// How many open executions a best-first order keeps in memory; more go to a temporary file, which is removed at the end. It
-    /// changes nothing else. `RADDLE_FRINGE_LIMIT`; 1,000,000 unless set.
+    /// How many open executions a best-first order keeps in memory; more go to a temporary file, which is removed at
+    /// the end. It changes nothing else. `RADDLE_FRINGE_LIMIT`; 1,000,000 unless set.
     pub fn fringe_limit(mut self, n: usize) -> Config {
         self.plan.fringe_limit = n;
         self
@@ -324,12 +327,15 @@ impl Config {
             name = String::from("replay");
         } else {
             let meter = Meter::new(self.budget, Box::new(move || start.elapsed().as_secs_f64()));
-            let mut plan = Plan { spill: Some(Arc::new(FileSpill::default())), ..self.plan.clone() };
-            let mut settings = self.settings.clone();
+            // A check may take a few microseconds: what the usual order does not need is not made.
+            let (mut plan, mut settings) = (Cow::Borrowed(&self.plan), Cow::Borrowed(&self.settings));
+            if plan.order != Order::DepthFirst {
+                plan.to_mut().spill = Some(Arc::new(FileSpill::default()));
+            }
             if plan.order.needs_names() {
                 let labels = Arc::new(Labels::default());
-                plan.names = Some(labels.clone());
-                settings.labels = Some(labels);
+                plan.to_mut().names = Some(labels.clone());
+                settings.to_mut().labels = Some(labels);
             }
             let mut search = plan.search(meter).unwrap_or_else(|e| panic!("{e}"));
             let mut ticker = Ticker::new(self.quiet, start);
@@ -410,7 +416,8 @@ impl Config {
     }
 }
 
-/// The algorithm, and the order where it is not the usual one. Orders that draw executions leave none out, so they stand alone.
+/// The algorithm, and the order where it is not the usual one. Orders that draw executions leave none out, so they
+/// stand alone.
 fn name_of(plan: &Plan) -> String {
     match &plan.order {
         Order::DepthFirst => plan.algorithm().name.to_owned(),

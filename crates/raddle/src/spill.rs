@@ -35,7 +35,8 @@ impl Temporary {
             let n = NUMBER.fetch_add(1, Ordering::Relaxed);
             let path = std::env::temp_dir().join(format!("raddle-fringe-{}-{n}", std::process::id()));
             match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
-                // Where a file can lose its name while it is open it does so now: then it goes whatever becomes of the process.
+                // Where a file can lose its name while it is open it does so now: then it goes whatever becomes of the
+                // process.
                 Ok(file) if cfg!(unix) => {
                     let path = std::fs::remove_file(&path).err().map(|_| path);
                     return Ok(Temporary { file, path });

@@ -112,6 +112,8 @@ fn best_first_is_complete_once_nothing_is_open() {
     assert_eq!(cut("best-first").verdict, Verdict::Incomplete);
     assert!(cut("best-first").guarantee.contains("open branch"), "{}", cut("best-first").guarantee);
     assert!(cut("random-coverage").guarantee.contains("seed 11"), "{}", cut("random-coverage").guarantee);
+    let failed = quiet("best-first").run(lost_update).guarantee;
+    assert!(failed.contains("open branch") && !failed.contains("no open"), "{failed}");
     let within = quiet("best-first").bound("preemptions=0").run(nothing_wrong);
     assert_eq!(within.verdict, Verdict::NoFailureWithinBound, "{}", within.guarantee);
     assert!(within.guarantee.contains("within 0 preemptions"), "{}", within.guarantee);

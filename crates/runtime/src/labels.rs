@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The names of the places that threads have announced operations at, and of the objects of the execution at hand.
 ///
-/// Put into [`Settings::labels`](crate::Settings::labels) it is kept up to date while a test runs; the search has it as its
-/// [`Names`]. Without it nothing is written down.
+/// Put into [`Settings::labels`](crate::Settings::labels) it is kept up to date while a test runs; the search has it as
+/// its [`Names`]. Without it nothing is written down.
 #[derive(Debug, Default)]
 pub struct Labels(Mutex<Known>);
 

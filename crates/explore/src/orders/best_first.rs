@@ -1,19 +1,21 @@
-//! Best-first search on an execution tree (Gambit: Coons, Musuvathi, Burckhardt, PPoPP 2010; Coons 2013, chapter 3, algorithm 4).
+//! Best-first search on an execution tree (Gambit: Coons, Musuvathi, Burckhardt, PPoPP 2010; Coons 2013, chapter 3,
+//! algorithm 4).
 //!
-//! The fringe holds alternatives: *run as that execution did up to step `i`, then thread `u`, then by default* (the running thread
-//! goes on; when it cannot, the next one on the ring). The best one is run next, by priorities that are compared one after the
-//! other; each execution adds the alternatives that it shows. Which alternatives there are is the affair of the base:
+//! The fringe holds alternatives: *run as that execution did up to step `i`, then thread `u`, then by default* (the
+//! running thread goes on; when it cannot, the next one on the ring). The best one is run next, by priorities that are
+//! compared one after the other; each execution adds the alternatives that it shows. Which alternatives there are is
+//! the affair of the base:
 //!
-//! - *reduced*: those in the backtrack sets of Flanagan and Godefroid, or of Coons' algorithm 7. Such sets only grow, to a
-//!   fixpoint at which each is persistent, whatever the order; so no sleep sets here, which do depend on it (section 3.6). A race
-//!   may ask for an alternative at a step before the one at which this execution left its parent: it is made from the ancestor
-//!   that answers for that step, which lives as long as something below it does, and which knows what it has made (erratum: the
-//!   printed algorithm makes it again each time).
+//! - *reduced*: those in the backtrack sets of Flanagan and Godefroid, or of Coons' algorithm 7. Such sets only grow,
+//!   to a fixpoint at which each is persistent, whatever the order; so no sleep sets here, which do depend on it
+//!   (section 3.6). A race may ask for an alternative at a step before the one at which this execution left its parent:
+//!   it is made from the ancestor that answers for that step, which lives as long as something below it does, and which
+//!   knows what it has made (erratum: the printed algorithm makes it again each time).
 //! - *all*: every enabled thread within the bound, at the steps after the one at which this execution left its parent.
 //!
-//! Invariant: each alternative is made once, and the search ends when none is left; so what it has seen by then does not depend
-//! on the priorities. (Section 3.5.1 says of `dpor` that it prefers what is *not* in the backtrack set; what is meant, as in the
-//! list above it, is what is.)
+//! Invariant: each alternative is made once, and the search ends when none is left; so what it has seen by then does
+//! not depend on the priorities. (Section 3.5.1 says of `dpor` that it prefers what is *not* in the backtrack set; what
+//! is meant, as in the list above it, is what is.)
 
 use super::names::Names;
 use super::rng::Rng;
@@ -172,8 +174,8 @@ impl BestFirst {
         })
     }
 
-    /// How many nodes of the execution tree are in memory: those that wait, those that have been run and have something below
-    /// them that waits, and the root.
+    /// How many nodes of the execution tree are in memory: those that wait, those that have been run and have something
+    /// below them that waits, and the root.
     pub fn nodes(&self) -> usize {
         self.tree.alive()
     }
@@ -268,7 +270,8 @@ impl BestFirst {
         self.wants[from..from + n].iter().find(|w| w.0 == t).map(|w| (w.1, w.2))
     }
 
-    /// Finds the events that the next steps of all threads may be in conflict with, and notes what is to be explored before them.
+    /// Finds the events that the next steps of all threads may be in conflict with, and notes what is to be explored
+    /// before them.
     fn races(&mut self, view: &View<'_>) {
         let per_thread = matches!(self.base, Base::Reduced { per_thread: true });
         let end = self.pos;
@@ -390,8 +393,8 @@ impl BestFirst {
                     });
                 }
             }
-            // The step at which this execution left its parent is run for the first time too, but for a delta that says with
-            // which outcome: its siblings were made with it.
+            // The step at which this execution left its parent is run for the first time too, but for a delta that says
+            // with which outcome: its siblings were made with it.
             let first =
                 new || (step + 1 == self.from && self.deltas.last().is_some_and(|d| d.outcome.is_none()));
             if first && frame.options.1 > 0 {
@@ -490,13 +493,14 @@ fn base(plan: &Plan, priorities: &[Priority]) -> Result<Base, BadPlan> {
             "`{order}` within a bound searches every interleaving: leave the algorithm `{name}` out"
         ))),
         "dpor-no-sleep" | "dpor-per-thread" if priorities.contains(&Priority::Dpor) => Err(BadPlan(format!(
-            "`{order}`: with `{name}` every alternative is in a backtrack set, so the priority `dpor` tells nothing apart; \
-             use it with the algorithm `none` or within preemptions=N"
+            "`{order}`: with `{name}` every alternative is in a backtrack set, so the priority `dpor` tells nothing \
+             apart; use it with the algorithm `none` or within preemptions=N"
         ))),
         "dpor-no-sleep" => Ok(Base::Reduced { per_thread: false }),
         "dpor-per-thread" => Ok(Base::Reduced { per_thread: true }),
         _ => Err(BadPlan(format!(
-            "the algorithm `{name}` needs the depth-first order; with `{order}` say dpor-no-sleep, dpor-per-thread or none"
+            "the algorithm `{name}` needs the depth-first order; with `{order}` say dpor-no-sleep, dpor-per-thread \
+             or none"
         ))),
     }
 }
@@ -639,14 +643,9 @@ impl Explorer for BestFirst {
         }
         self.expand();
         self.tree.close(self.node);
-        if !self.turn() {
-            return false;
-        }
-        if !self.meter.another() {
-            self.stats.open = self.tree.open() as u64 + 1;
-            return false;
-        }
-        true
+        let more = self.turn();
+        self.stats.open = self.tree.open() as u64 + more as u64;
+        more && self.meter.another()
     }
 
     fn divergence(&self) -> Option<&Divergence> {
@@ -669,7 +668,8 @@ impl Progress for BestFirst {
         }
         if !self.finished && self.has(&Priority::Random) {
             return Promise::Nothing(format!(
-                "{} from seed {}: {} executions are open, each with those below it; run to its end it leaves nothing out",
+                "{} from seed {}: {} executions are open, each with those below it; run to its end it leaves nothing \
+                 out",
                 self.order, self.plan.seed, self.stats.open
             ));
         }

@@ -1,8 +1,8 @@
 //! Which executions come first, one file each. Depth-first is [`crate::search`] itself.
 //!
-//! Best-first search (`best_first.rs`, on the tree of `tree.rs`) is as complete as the search it orders. The sampling orders
-//! (`random.rs`, `urw.rs`, `pct.rs`, `pos.rs`, driven by `sampling.rs`) draw one execution after the other and promise nothing but
-//! what they say of themselves. `portfolio.rs` shares a budget out among both kinds.
+//! Best-first search (`best_first.rs`, on the tree of `tree.rs`) is as complete as the search it orders. The sampling
+//! orders (`random.rs`, `urw.rs`, `pct.rs`, `pos.rs`, driven by `sampling.rs`) draw one execution after the other and
+//! promise nothing but what they say of themselves. `portfolio.rs` shares a budget out among both kinds.
 
 mod best_first;
 mod names;
@@ -46,7 +46,8 @@ pub enum Order {
     Random,
     /// At each step one of the enabled threads, as likely as it has steps left: a uniform random walk.
     Urw,
-    /// The enabled thread with the highest priority; priorities are random and change at this many random steps, less one.
+    /// The enabled thread with the highest priority; priorities are random and change at this many random steps, less
+    /// one.
     Pct(u32),
     /// The enabled thread whose step drew the highest number: partial order sampling.
     Pos,
@@ -234,8 +235,8 @@ static ORDERS: &[OrderInfo] = &[
         name: "best-first=P,..",
         guarantee: "complete once nothing is open",
         source: "Coons et al., PPoPP 2010",
-        summary: "the best open execution by preemptions, dpor, sleep, random, method=NAME or variable=NAME; best-first alone is \
-                  best-first=preemptions",
+        summary: "the best open execution by preemptions, dpor, sleep, random, method=NAME or variable=NAME; \
+                  best-first alone is best-first=preemptions",
     },
     OrderInfo {
         name: "random-coverage",

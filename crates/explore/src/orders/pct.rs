@@ -1,12 +1,13 @@
 //! Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010).
 //!
-//! Every thread has a random priority, and the enabled thread with the highest one runs. At `d - 1` random steps the thread that
-//! has just run gets a priority below all of these, the `i`-th change the priority `i`. A bug of depth `d` is one that `d`
-//! orderings between steps make certain; in a program of at most `n` threads and `k` steps an execution finds it with probability
-//! at least `1 / (n k^(d-1))`. `n` and `k` are those of the longest execution so far, the first of which has no changes.
+//! Every thread has a random priority, and the enabled thread with the highest one runs. At `d - 1` random steps the
+//! thread that has just run gets a priority below all of these, the `i`-th change the priority `i`. A bug of depth `d`
+//! is one that `d` orderings between steps make certain; in a program of at most `n` threads and `k` steps an execution
+//! finds it with probability at least `1 / (n k^(d-1))`. `n` and `k` are those of the longest execution so far, the
+//! first of which has no changes.
 //!
-//! A thread that yields goes below all others, so that one that waits for another by yielding gets somewhere: the bound is that of
-//! programs that do not.
+//! A thread that yields goes below all others, so that one that waits for another by yielding gets somewhere: the bound
+//! is that of programs that do not.
 
 use super::rng::Rng;
 use super::sampling::Policy;
@@ -94,8 +95,9 @@ impl Policy for Pct {
         // The first execution has no changes: it only measures.
         let seen = -f64::exp_m1(executions.saturating_sub(1) as f64 * f64::ln_1p(-p.min(1.0 - 1e-12)));
         format!(
-            "pct: a bug of depth {d} shows in each execution with probability at least 1/(n k^{}) = {}, in all of them together with \
-             {}, if no execution has more than n = {n} threads and k = {k} steps, the most so far, and no thread yields",
+            "pct: a bug of depth {d} shows in each execution with probability at least 1/(n k^{}) = {}, in all of \
+             them together with {}, if no execution has more than n = {n} threads and k = {k} steps, the most so far, \
+             and no thread yields",
             d - 1,
             short(p),
             short(seen)

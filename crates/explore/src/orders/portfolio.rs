@@ -1,8 +1,9 @@
 //! A budget shared out among orders that draw executions.
 //!
-//! Rounds, each twice as long as the one before. Half of a round is split evenly, so that nobody is written off; the other half
-//! goes by how many happens-before classes that nobody had seen before each member found in the last round. All of that follows
-//! from the seed. One member is `random-coverage`, which runs nothing twice and ends: when it does, everything was seen.
+//! Rounds, each twice as long as the one before. Half of a round is split evenly, so that nobody is written off; the
+//! other half goes by how many happens-before classes that nobody had seen before each member found in the last round.
+//! All of that follows from the seed. One member is `random-coverage`, which runs nothing twice and ends: when it does,
+//! everything was seen.
 
 use super::best_first::BestFirst;
 use super::sampling::{Classes, DEFAULT_EXECUTIONS, Sampler};

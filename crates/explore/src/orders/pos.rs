@@ -1,9 +1,9 @@
 //! Partial order sampling (Yuan, Yang, Gu, CAV 2018).
 //!
-//! Every step that a thread is about to take draws a random priority, and the enabled thread whose step has the highest one runs.
-//! Then the steps that race with the one taken draw again. Two orders of a race are so about as likely whatever else goes on, and
-//! executions spread over happens-before classes rather than over interleavings: each class has a probability of its own, for which
-//! the paper gives a bound by the number of races.
+//! Every step that a thread is about to take draws a random priority, and the enabled thread whose step has the highest
+//! one runs. Then the steps that race with the one taken draw again. Two orders of a race are so about as likely
+//! whatever else goes on, and executions spread over happens-before classes rather than over interleavings: each class
+//! has a probability of its own, for which the paper gives a bound by the number of races.
 
 use super::may_conflict;
 use super::random::any_of;
@@ -47,7 +47,9 @@ impl Policy for Pos {
     }
 
     fn says(&self, _executions: u64) -> String {
-        "partial order sampling: random priorities of steps, drawn again where steps race; what was not drawn is not known".into()
+        "partial order sampling: random priorities of steps, drawn again where steps race; what was not drawn is not \
+         known"
+            .into()
     }
 
     fn forget(&mut self) {

@@ -1,7 +1,7 @@
 //! A random walk: each step one of the enabled threads, all equally likely.
 //!
-//! Simple, and biased: an interleaving that follows a thread while others have little left to do is drawn far more often than one
-//! in the middle. `urw` is meant to mend that.
+//! Simple, and biased: an interleaving that follows a thread while others have little left to do is drawn far more
+//! often than one in the middle. `urw` is meant to mend that.
 
 use super::rng::Rng;
 use super::sampling::Policy;

@@ -1,7 +1,7 @@
 //! Random numbers that are the same everywhere: splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
 //!
-//! Every execution has a generator of its own, made from the seed and the number of the execution, so that what one execution
-//! does never depends on how many numbers another one has drawn.
+//! Every execution has a generator of its own, made from the seed and the number of the execution, so that what one
+//! execution does never depends on how many numbers another one has drawn.
 
 use crate::trace::mix;
 

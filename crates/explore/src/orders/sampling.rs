@@ -1,8 +1,8 @@
 //! What orders that draw executions have in common.
 //!
-//! Each execution has a generator of its own, made from the seed and its number; a [`Policy`] says which thread goes next, and
-//! outcomes of a step are all equally likely. No execution is a replay of another one, so nothing is compared. Different
-//! happens-before classes are counted, so that a report can say how much of what was run was new.
+//! Each execution has a generator of its own, made from the seed and its number; a [`Policy`] says which thread goes
+//! next, and outcomes of a step are all equally likely. No execution is a replay of another one, so nothing is
+//! compared. Different happens-before classes are counted, so that a report can say how much of what was run was new.
 //!
 //! A sample never ends by itself: without a budget it stops after [`DEFAULT_EXECUTIONS`].
 

@@ -1,4 +1,5 @@
-//! Where the low end of a fringe goes when it is too long for memory. The search does no I/O: a front end hands in the place.
+//! Where the low end of a fringe goes when it is too long for memory. The search does no I/O: a front end hands in the
+//! place.
 
 use std::fmt;
 use std::sync::Mutex;

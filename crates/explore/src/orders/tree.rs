@@ -1,12 +1,14 @@
 //! The execution tree of a best-first search (Coons 2013, section 3.3, figure 3.3), and its fringe.
 //!
-//! A node is one execution: that of its parent up to one step, at which another thread (or another outcome) is taken, and the
-//! default from there on. So a node stores one [`Delta`], and an execution is found by walking to the root. Leaves wait in the
-//! fringe, inner nodes have been run. A node that has been run and has no successors left takes itself out, and its parent, if it
-//! was the last one: memory goes with the number of open nodes, and at the end nothing but the root is left.
+//! A node is one execution: that of its parent up to one step, at which another thread (or another outcome) is taken,
+//! and the default from there on. So a node stores one [`Delta`], and an execution is found by walking to the root.
+//! Leaves wait in the fringe, inner nodes have been run. A node that has been run and has no successors left takes
+//! itself out, and its parent, if it was the last one: memory goes with the number of open nodes, and at the end
+//! nothing but the root is left.
 //!
-//! Above a limit the low end of the fringe goes to a [`Spill`] in sorted batches, of which only the best key stays in memory. A
-//! batch comes back before anything worse than its best node is run, so the order is the same as without a limit.
+//! Above a limit the low end of the fringe goes to a [`Spill`] in sorted batches, of which only the best key stays in
+//! memory. A batch comes back before anything worse than its best node is run, so the order is the same as without a
+//! limit. Nodes that have been run and have something open below them stay in memory: they say how it is run.
 
 use super::spill::Spill;
 use crate::ids::{Site, ThreadId};
@@ -330,7 +332,8 @@ impl Tree {
         }
     }
 
-    /// A node has been run: if it has no successors it goes, and so do its parents as far as that leaves them with none.
+    /// A node has been run: if it has no successors it goes, and so do its parents as far as that leaves them with
+    /// none.
     pub(crate) fn close(&mut self, mut node: u32) {
         while node != Tree::ROOT && self.nodes[node as usize].successors == 0 {
             let parent = self.nodes[node as usize].parent;

@@ -1,10 +1,11 @@
-//! A uniform random walk over interleavings (Zhao et al., *Selectively Uniform Concurrency Testing*, ASPLOS 2025, the part called
-//! URW).
+//! A uniform random walk over interleavings (Zhao et al., *Selectively Uniform Concurrency Testing*, ASPLOS 2025, the
+//! part called URW).
 //!
-//! Where each thread `t` has `k(t)` steps left and none blocks, the interleavings that begin with `t` are a share
-//! `k(t) / sum of all k` of those that are left. So threads are picked with these weights, and then all interleavings are equally
-//! likely. How many steps a thread will take is not known: it is estimated by the mean over the executions before, and a thread
-//! that will spawn others counts with theirs until it has. Blocking and data make it an estimate, and it is called one.
+//! Where each thread `t` has `k(t)` steps left and none blocks, the interleavings that begin with `t` are a share `k(t)
+//! / sum of all k` of those that are left. So threads are picked with these weights, and then all interleavings are
+//! equally likely. How many steps a thread will take is not known: it is estimated by the mean over the executions
+//! before, and a thread that will spawn others counts with theirs until it has. Blocking and data make it an estimate,
+//! and it is called one.
 
 use super::random::any_of;
 use super::rng::Rng;
@@ -59,8 +60,8 @@ impl Urw {
         }
     }
 
-    /// The steps that a thread has left, and those of threads that it has yet to spawn, as far as is known; at least the one that
-    /// it is about to take.
+    /// The steps that a thread has left, and those of threads that it has yet to spawn, as far as is known; at least
+    /// the one that it is about to take.
     fn weigh(&mut self) {
         self.weights.clear();
         self.weights.extend(self.threads.iter().map(|t| t.expected().saturating_sub(t.done).max(1)));
@@ -120,8 +121,8 @@ impl Policy for Urw {
     }
 
     fn says(&self, _executions: u64) -> String {
-        "a random walk that aims at all interleavings being equally likely, by an estimate of the steps that each thread has left; \
-         what was not drawn is not known"
+        "a random walk that aims at all interleavings being equally likely, by an estimate of the steps that each \
+         thread has left; what was not drawn is not known"
             .into()
     }
 
