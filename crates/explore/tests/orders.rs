@@ -41,17 +41,21 @@ fn bounded(order: &str, preemptions: u32) -> Plan {
 struct Counting<'a> {
     search: &'a mut dyn Progress,
     preemptions: u32,
+    /// Those right after a yield.
+    polite: u32,
 }
 
 impl Explorer for Counting<'_> {
     fn begin(&mut self) {
-        self.preemptions = 0;
+        (self.preemptions, self.polite) = (0, 0);
         self.search.begin();
     }
     fn next_thread(&mut self, view: &View<'_>) -> Decision {
         let d = self.search.next_thread(view);
         if let (Decision::Run(t), Some(c)) = (d, view.current) {
-            self.preemptions += (t != c && view.enabled.contains(c) && !view.yielded.contains(c)) as u32;
+            let preempts = t != c && view.enabled.contains(c);
+            self.preemptions += (preempts && !view.yielded.contains(c)) as u32;
+            self.polite += (preempts && view.yielded.contains(c)) as u32;
         }
         d
     }
@@ -77,16 +81,17 @@ impl Explorer for Counting<'_> {
 struct Ran {
     shown: Shown,
     preemptions: u32,
+    polite: u32,
 }
 
 /// Runs a search to its end, or for at most `most` executions.
 fn run(p: &Program, search: &mut dyn Progress, most: usize) -> Vec<Ran> {
     let mut all = Vec::new();
     loop {
-        let mut counting = Counting { search, preemptions: 0 };
+        let mut counting = Counting { search, preemptions: 0, polite: 0 };
         let (shown, again) = execute(p, &mut counting);
-        let preemptions = counting.preemptions;
-        all.push(Ran { shown: shown.expect("no execution is cut"), preemptions });
+        let (preemptions, polite) = (counting.preemptions, counting.polite);
+        all.push(Ran { shown: shown.expect("no execution is cut"), preemptions, polite });
         if !again || all.len() >= most {
             return all;
         }
@@ -200,11 +205,15 @@ fn with_any_priority_the_unreduced_search_runs_exactly_what_depth_first_runs() {
 fn within_a_bound_exactly_the_interleavings_with_so_few_preemptions_are_run() {
     let mut compared = 0;
     for seed in 20_000..20_600 {
-        let p = random_program(seed);
+        let mut p = random_program(seed);
+        if seed % 4 == 0 {
+            p.threads[1].insert(1, Yield);
+        }
         let Some(all) = oracle(&p, 800) else { continue };
         compared += 1;
         for preemptions in 0..3 {
-            let within: Vec<_> = all.iter().filter(|r| r.preemptions <= preemptions).cloned().collect();
+            let within: Vec<_> =
+                all.iter().filter(|r| r.preemptions + r.polite <= preemptions).cloned().collect();
             for order in ["best-first=dpor,random", "best-first=sleep", "best-first", "random-coverage"] {
                 let (ran, search) = to_the_end(&p, &Plan { seed, ..bounded(order, preemptions) }, seed);
                 assert_eq!(
@@ -294,6 +303,11 @@ fn executions_come_in_the_order_of_their_preemptions() {
     assert!(counts("best-first").is_sorted());
     assert!(counts("best-first=preemptions,random").is_sorted());
     assert!(!counts("best-first=random").is_sorted());
+    // To let another thread go on after a yield is no preemption, and the default does.
+    let p = Program::of(vec![vec![Add(0), Yield, Add(0)], vec![Add(0), Yield, Add(0)]]);
+    let ran = sample(&p, &everything("best-first"), usize::MAX);
+    assert!(ran.iter().map(|r| r.preemptions).is_sorted());
+    assert_eq!((ran[0].shown.order.as_slice(), ran[0].preemptions), (&[0, 0, 1, 1, 1, 0][..], 0));
 }
 
 /// How many executions are run until so many classes have been seen, on the mean of some seeds.

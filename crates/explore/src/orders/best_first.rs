@@ -52,7 +52,7 @@ struct Frame {
     known: ThreadSet,
     asleep: ThreadSet,
     chosen: ThreadId,
-    /// The thread whose place another one would take: it could go on and did not yield.
+    /// The thread that another one would preempt.
     running: Option<ThreadId>,
     /// Preemptions before this state.
     preemptions: u32,
@@ -216,7 +216,10 @@ impl BestFirst {
     }
 
     fn push_frame(&mut self, view: &View<'_>) {
-        let running = view.current.filter(|c| view.enabled.contains(*c) && !view.yielded.contains(*c));
+        // A bound counts every change away from a thread that could go on; without one, a yield asks for it.
+        let bounded = matches!(self.base, Base::All { preemptions: Some(_) });
+        let could_go_on = |c: &ThreadId| view.enabled.contains(*c) && (bounded || !view.yielded.contains(*c));
+        let running = view.current.filter(could_go_on);
         let wants = self.wants.len() as u32;
         for t in view.enabled.iter() {
             let p = &view.pending[t.index()];
