@@ -35,7 +35,7 @@ Examples:
   raddle demo                       find a bug, show it, replay it
   raddle demo --algorithm dpor      the same with another algorithm
   raddle demo --json | jq .guarantee
-  raddle algorithms                 which algorithms there are
+  raddle algorithms                 which algorithms and orders there are
 
 Exit codes:
   0  nothing wrong found, and the search was complete for what it promised
@@ -47,6 +47,10 @@ Exit codes:
 Environment of a test that calls raddle::check (they override raddle::Config):
   RADDLE_REPLAY=TOKEN         run this one schedule again
   RADDLE_ALGORITHM=NAME       how to search
+  RADDLE_BOUND=KIND=N,..      search within these bounds
+  RADDLE_ORDER=ORDER          which executions come first
+  RADDLE_SEED=N               what random orders start from
+  RADDLE_FRINGE_LIMIT=N       open executions that a best-first order keeps in memory
   RADDLE_MAX_EXECUTIONS=N     give up after so many executions
   RADDLE_MAX_SECONDS=S        give up after so many seconds
   RADDLE_MAX_STEPS=N          an execution of more steps than this is a failure

@@ -22,6 +22,8 @@ struct Cli {
 enum Command {
     /// List every algorithm, what it guarantees, and where it comes from
     Algorithms(AlgorithmsArgs),
+    /// List every order in which executions can be taken, and what each one promises
+    Orders(AlgorithmsArgs),
     /// Find a lost update in a small program, show how it comes about, and replay it
     #[command(long_about = help::DEMO)]
     Demo(DemoArgs),
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
     // A wrong command line ends here with exit code 2 and says what would be right.
     match Cli::parse().command {
         Command::Algorithms(args) => algorithms::run(args.json),
+        Command::Orders(args) => algorithms::run_orders(args.json),
         Command::Demo(args) => demo::run(args.algorithm.as_deref(), args.replay.as_deref(), args.json),
     }
 }

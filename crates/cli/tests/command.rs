@@ -85,6 +85,25 @@ fn the_algorithms_are_listed_with_what_they_guarantee_and_where_they_come_from()
 }
 
 #[test]
+fn the_orders_are_listed_with_the_algorithms_and_by_themselves() {
+    let short = out(&raddle(&["algorithms"]));
+    let text = out(&raddle(&["orders"]));
+    let listed: Vec<Value> = serde_json::from_str(&out(&raddle(&["orders", "--json"]))).unwrap();
+    assert_eq!(listed.len(), explore::orders().len());
+    for (order, object) in explore::orders().iter().zip(&listed) {
+        for text in [&short, &text] {
+            assert!(
+                text.lines().any(|l| l.split(' ').next() == Some(order.name)),
+                "{} in\n{text}",
+                order.name
+            );
+        }
+        assert_eq!(object["name"], order.name);
+        assert_eq!(object["guarantee"], order.guarantee);
+    }
+}
+
+#[test]
 fn an_algorithm_that_does_not_exist_is_a_mistake_with_a_suggestion() {
     let output = raddle(&["demo", "--algorithm", "optmal"]);
     assert_eq!(output.status.code(), Some(2));

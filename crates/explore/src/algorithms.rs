@@ -38,8 +38,9 @@ impl Algorithm {
     pub const DEFAULT: &'static str = "optimal";
 
     /// The one that suits a plan that names none.
-    pub(crate) fn default_for(_plan: &Plan) -> &'static Algorithm {
-        TABLE.iter().find(|a| a.name == Self::DEFAULT).unwrap_or(&TABLE[0])
+    pub(crate) fn default_for(plan: &Plan) -> &'static Algorithm {
+        let name = plan.order.suits(!plan.bounds.is_empty()).unwrap_or(Self::DEFAULT);
+        TABLE.iter().find(|a| a.name == name).unwrap_or(&TABLE[0])
     }
 
     /// A search of this kind, within the bounds of the plan.

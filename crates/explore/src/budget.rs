@@ -40,6 +40,11 @@ impl Meter {
         Meter::new(Budget::default(), Box::new(|| 0.0))
     }
 
+    /// Whether there is no limit at all.
+    pub fn is_unlimited(&self) -> bool {
+        self.budget == Budget::default()
+    }
+
     /// Counts one execution; says whether another one may follow.
     pub fn another(&mut self) -> bool {
         self.runs += 1;

@@ -28,7 +28,7 @@ pub use budget::{Budget, Meter, Spent};
 pub use explorer::{Decision, Divergence, End, Executed, Explorer, Options, Pending, View};
 pub use ids::{EventIndex, MAX_THREADS, ObjectId, Site, ThreadId, ThreadSet, Threads};
 pub use op::{Access, MemoryOrder, Mode, Op, OpKind};
-pub use orders::Order;
+pub use orders::{BestFirst, Delta, MemorySpill, Names, Order, OrderInfo, Priority, Spill, orders};
 pub use outcome::{Failure, FailureKind, Report, Stats, Step, ThreadInfo, Verdict};
 pub use plan::{BadPlan, BoundKind, Limit, Plan};
 pub use replay::{Replay, simpler};

@@ -2,10 +2,11 @@
 
 use crate::algorithms::{Algorithm, UnknownAlgorithm, algorithm};
 use crate::budget::Meter;
-use crate::orders::Order;
+use crate::orders::{Names, Order, Spill};
 use crate::search::Progress;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use thiserror::Error;
 
 /// What is counted and limited.
@@ -167,11 +168,25 @@ pub struct Plan {
     pub order: Order,
     /// What random choices start from.
     pub seed: u64,
+    /// What places and objects are called, for priorities that go by names.
+    pub names: Option<Arc<dyn Names>>,
+    /// How many open executions a best-first search keeps in memory, if there is somewhere else to keep the others.
+    pub fringe_limit: usize,
+    /// Where it keeps the others.
+    pub spill: Option<Arc<dyn Spill>>,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Plan { algorithm: None, bounds: Vec::new(), order: Order::DepthFirst, seed: 1 }
+        Plan {
+            algorithm: None,
+            bounds: Vec::new(),
+            order: Order::DepthFirst,
+            seed: 1,
+            names: None,
+            fringe_limit: 1_000_000,
+            spill: None,
+        }
     }
 }
 

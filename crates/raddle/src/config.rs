@@ -1,14 +1,16 @@
 //! What to check and how far: [`check`], [`Config`], and the `RADDLE_*` variables.
 
+use crate::spill::FileSpill;
 use explore::{
     BadPlan, Budget, Limit, Meter, Order, Plan, Progress, Promise, Report, Schedule, Spent, Stats,
     UnknownAlgorithm, Verdict,
 };
-use runtime::Settings;
+use runtime::{Labels, Settings};
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::IsTerminal;
 use std::str::FromStr;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Runs `test` under every schedule whose outcome can differ, once each, and panics with a report if one fails.
@@ -124,7 +126,37 @@ impl Config {
         Ok(self)
     }
 
-    /// Searches in this order: `depth-first` unless set. `RADDLE_ORDER`.
+    /// Searches in this order: `depth-first` unless set. `RADDLE_ORDER`; `raddle algorithms` lists them.
+    ///
+    /// - `best-first=P,..` takes the best of all open executions, by up to four priorities of which the first weighs
+    ///   most: `preemptions` (fewer first; `best-first` alone), `dpor` (those in the backtrack set of their state),
+    ///   `sleep` (those not in its sleep set), `random`, `method=NAME` (the next step is at a place whose
+    ///   `file:line:column` has NAME in it), `variable=NAME` (the next step is on an object whose name in reports, such
+    ///   as `atomic #2`, or the place where it was first used, has NAME in it). It explores what `dpor-no-sleep` does,
+    ///   or what `dpor-per-thread` or `none` does if that is the algorithm; with `dpor` or within the bound
+    ///   `preemptions=N` every interleaving. It is complete once nothing is open.
+    /// - `random-coverage` is `best-first=random`.
+    /// - `random` (each step any enabled thread), `urw` (about uniform over interleavings), `pct=D` (bugs of depth D
+    ///   with a probability that the report states; 3 unless set) and `pos` (spreads over happens-before classes) draw
+    ///   executions until the budget is spent, or 10,000 of them without one. The report says what that promises, and
+    ///   the seed.
+    /// - `portfolio` shares the budget out among these and `random-coverage`.
+    ///
+    /// ```
+    /// use raddle::sync::atomic::{AtomicU32, Ordering::SeqCst};
+    /// use raddle::{Config, Verdict, thread};
+    ///
+    /// let report = Config::new().order("pos").seed(7).max_executions(100).quiet(true).run(|| {
+    ///     let n = AtomicU32::new(0);
+    ///     thread::scope(|s| {
+    ///         s.spawn(|| n.fetch_add(1, SeqCst));
+    ///         n.fetch_add(1, SeqCst);
+    ///     });
+    /// });
+    /// assert_eq!(report.verdict, Verdict::Incomplete);
+    /// assert!(report.guarantee.starts_with("no failure in 100 executions"), "{}", report.guarantee);
+    /// assert!(report.guarantee.contains("seed 7"));
+    /// ```
     ///
     /// # Panics
     ///
@@ -143,9 +175,17 @@ impl Config {
         Ok(self)
     }
 
-    /// Random orders start from this number. `RADDLE_SEED`; 1 unless set.
+    /// Random orders start from this number: with the same one they run the same executions again. `RADDLE_SEED`; 1
+    /// unless set.
     pub fn seed(mut self, seed: u64) -> Config {
         self.plan.seed = seed;
+        self
+    }
+
+    /// How many open executions a best-first order keeps in memory; more go to a temporary file, which is removed at
+    /// the end. It changes nothing else. `RADDLE_FRINGE_LIMIT`; 1,000,000 unless set.
+    pub fn fringe_limit(mut self, n: usize) -> Config {
+        self.plan.fringe_limit = n;
         self
     }
 
@@ -284,12 +324,22 @@ impl Config {
             stats = Stats { executions: 1, ..Stats::default() };
             (finished, spent, estimate) =
                 (false, Some(String::from("one execution, the one replayed")), None);
-            name = "replay";
+            name = String::from("replay");
         } else {
             let meter = Meter::new(self.budget, Box::new(move || start.elapsed().as_secs_f64()));
-            let mut search = self.plan.search(meter).unwrap_or_else(|e| panic!("{e}"));
+            // A check may take a few microseconds: what the usual order does not need is not made.
+            let (mut plan, mut settings) = (Cow::Borrowed(&self.plan), Cow::Borrowed(&self.settings));
+            if plan.order != Order::DepthFirst {
+                plan.to_mut().spill = Some(Arc::new(FileSpill::default()));
+            }
+            if plan.order.needs_names() {
+                let labels = Arc::new(Labels::default());
+                plan.to_mut().names = Some(labels.clone());
+                settings.to_mut().labels = Some(labels);
+            }
+            let mut search = plan.search(meter).unwrap_or_else(|e| panic!("{e}"));
             let mut ticker = Ticker::new(self.quiet, start);
-            failures = runtime::check(&self.settings, &mut *search, test, &mut |s| ticker.tick(s));
+            failures = runtime::check(&settings, &mut *search, test, &mut |s| ticker.tick(s));
             ticker.clear();
             (stats, finished, estimate) = (search.stats(), search.finished(), search.estimate());
             promise = search.promise();
@@ -297,7 +347,7 @@ impl Config {
                 Spent::Executions(n) => format!("{} executions", report::count(n)),
                 Spent::Seconds(s) => report::duration(s),
             });
-            name = self.plan.algorithm().name;
+            name = name_of(&plan);
         }
         failures.sort_by_key(|f| f.kind == explore::FailureKind::Leak);
         let verdict = match (failures.is_empty(), finished, &promise) {
@@ -310,7 +360,7 @@ impl Config {
         Report {
             verdict,
             guarantee: report::guarantee(verdict, &promise, &stats, spent.as_deref(), estimate),
-            algorithm: name.to_owned(),
+            algorithm: name,
             bound: (!bounds.is_empty()).then(|| bounds.join(",")),
             memory: "sc".to_owned(),
             stats,
@@ -342,6 +392,7 @@ impl Config {
             self.plan.order = order;
         }
         set(&mut self.plan.seed, "RADDLE_SEED");
+        set(&mut self.plan.fringe_limit, "RADDLE_FRINGE_LIMIT");
         if let Some(token) = variable::<String>("RADDLE_REPLAY") {
             self.replay = Some(token.parse().unwrap_or_else(|e| bad("RADDLE_REPLAY", &token, &e)));
         }
@@ -362,6 +413,16 @@ impl Config {
             s.watchdog = (seconds > 0).then(|| Duration::from_secs(seconds));
         }
         self
+    }
+}
+
+/// The algorithm, and the order where it is not the usual one. Orders that draw executions leave none out, so they
+/// stand alone.
+fn name_of(plan: &Plan) -> String {
+    match &plan.order {
+        Order::DepthFirst => plan.algorithm().name.to_owned(),
+        order if order.is_sampling() => order.to_string(),
+        order => format!("{}, {order}", plan.algorithm().name),
     }
 }
 

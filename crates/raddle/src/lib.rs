@@ -27,6 +27,7 @@ mod config;
 pub mod hint;
 mod nondet;
 mod object;
+mod spill;
 pub mod sync;
 pub mod thread;
 

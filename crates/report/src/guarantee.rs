@@ -48,6 +48,9 @@ pub fn guarantee(
         ),
         Verdict::Failure => {
             let seen = format!("failure found; {} seen", plural(stats.executions, "complete execution"));
+            if let Promise::Nothing(what) = promise {
+                return format!("{seen} ({what})");
+            }
             match (spent, stats.open) {
                 (Some(spent), open) => {
                     format!("{seen}, gave up after {spent}, {} left", plural_branches(open))
@@ -130,6 +133,17 @@ mod tests {
         assert_eq!(
             says(4, Some("9 s")),
             "failure found; 3 complete executions seen, gave up after 9 s, 4 open branches left"
+        );
+    }
+
+    #[test]
+    fn a_sample_says_what_it_is_whether_or_not_something_failed() {
+        let sample = Promise::Nothing("a random walk; from seed 7".into());
+        let says = |verdict| guarantee(verdict, &sample, &stats(3, 0, 0), Some("3 executions"), None);
+        assert_eq!(says(Verdict::Incomplete), "no failure in 3 executions (a random walk; from seed 7)");
+        assert_eq!(
+            says(Verdict::Failure),
+            "failure found; 3 complete executions seen (a random walk; from seed 7)"
         );
     }
 

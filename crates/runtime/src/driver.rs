@@ -1,9 +1,11 @@
 //! The loop of a check: executions until the search has no more, and full reports for what failed.
 
+use crate::labels::Labels;
 use crate::polling::{Modes, Restart};
 use crate::record;
 use crate::session::{Once, Session};
 use explore::{Divergence, Failure, FailureKind, Progress, Replay, Schedule, simpler};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How threads are run.
@@ -31,6 +33,8 @@ pub struct Settings {
     pub keep_going: bool,
     /// Look for a schedule with fewer preemptions for each failure.
     pub shrink: bool,
+    /// Where names of places and objects are written down, for a search that wants them.
+    pub labels: Option<Arc<Labels>>,
 }
 
 impl Default for Settings {
@@ -46,6 +50,7 @@ impl Default for Settings {
             leaks: true,
             keep_going: false,
             shrink: true,
+            labels: None,
         }
     }
 }

@@ -229,6 +229,9 @@ impl Execution {
         self.last = None;
         self.awaited.clear();
         self.objects.clear();
+        if let Some(labels) = &self.settings.labels {
+            labels.reset();
+        }
         self.names.clear();
         self.order.clear();
         self.steps = 0;
@@ -521,6 +524,9 @@ impl Execution {
         }
         if !self.script.is_empty() {
             self.forget_script();
+        }
+        if let Some(labels) = &self.settings.labels {
+            labels.announced(&self.pending, self.live);
         }
         self.watched.user.store(false, Ordering::Relaxed);
         // SAFETY: the explorer is borrowed by `run_once` for longer than the execution runs, and it is used only

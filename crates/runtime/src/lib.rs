@@ -26,6 +26,7 @@ mod driver;
 mod emergency;
 mod execution;
 mod fiber;
+mod labels;
 mod locals;
 mod objects;
 mod panics;
@@ -41,6 +42,7 @@ mod threads;
 mod watchdog;
 
 pub use driver::{Settings, check, replay};
+pub use labels::Labels;
 pub use locals::thread_local;
 pub use objects::Handle;
 pub use polling::{Modes, changed, unlock};

@@ -126,6 +126,9 @@ impl Execution {
     pub(crate) fn enter(&mut self, class: Class, word: u64, place: Option<Place>) -> ObjectId {
         let id = ObjectId(self.objects.len() as u32);
         self.names.push(0);
+        if let Some(labels) = &self.settings.labels {
+            labels.enter(class, place);
+        }
         self.objects.push(Object {
             word,
             place,

@@ -81,6 +81,22 @@ pub(crate) fn place_of(site: Site) -> Option<Place> {
     Some(unsafe { &*(site.0 as *const std::panic::Location<'static>) })
 }
 
+/// What objects of a class are called, unless they are part of a thread.
+pub(crate) fn class_word(class: Class) -> Option<&'static str> {
+    Some(match class {
+        Class::Atomic => "atomic",
+        Class::Mutex => "mutex",
+        Class::RwLock => "rwlock",
+        Class::Condvar => "condvar",
+        Class::Channel => "channel",
+        Class::Barrier => "barrier",
+        Class::Arc => "arc",
+        Class::Cell => "cell",
+        Class::Once => "once",
+        Class::Thread | Class::Token | Class::Version => return None,
+    })
+}
+
 /// The name of an operation.
 pub(crate) fn operation(kind: OpKind) -> &'static str {
     use OpKind::*;
@@ -182,22 +198,11 @@ impl Execution {
     /// `mutex #2`, `thread 1`.
     pub(crate) fn object_name(&self, id: ObjectId) -> Option<String> {
         let class = self.objects.get(id.index())?.class;
-        let word = match class {
-            Class::Atomic => "atomic",
-            Class::Mutex => "mutex",
-            Class::RwLock => "rwlock",
-            Class::Condvar => "condvar",
-            Class::Channel => "channel",
-            Class::Barrier => "barrier",
-            Class::Arc => "arc",
-            Class::Cell => "cell",
-            Class::Once => "once",
-            Class::Thread | Class::Token => return None,
-            Class::Version => {
-                let lock = self.versioned.iter().find(|v| v.version == id)?.lock;
-                return Some(format!("what {} guards", self.object_name(lock)?));
-            }
-        };
+        if class == Class::Version {
+            let lock = self.versioned.iter().find(|v| v.version == id)?.lock;
+            return Some(format!("what {} guards", self.object_name(lock)?));
+        }
+        let word = class_word(class)?;
         let number = self.objects[..=id.index()].iter().filter(|o| o.class == class).count();
         Some(format!("{word} #{number}"))
     }

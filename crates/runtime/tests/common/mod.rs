@@ -2,8 +2,8 @@
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
 use explore::{
-    Decision, End, Executed, Explorer, Failure, MemoryOrder, OpKind, Options, Progress, Schedule, Spent,
-    Stats, ThreadId, View,
+    Decision, End, Executed, Explorer, Failure, MemoryOrder, OpKind, Options, Progress, Promise, Schedule,
+    Spent, Stats, ThreadId, View,
 };
 use runtime::{Class, Handle, Request, Settings};
 use std::panic::Location;
@@ -76,16 +76,16 @@ impl Explorer for Naive {
 }
 
 impl Progress for Naive {
-    fn promise(&self) -> explore::Promise {
-        explore::Promise::Everything
-    }
-
     fn stats(&self) -> Stats {
         Stats { executions: self.executions, assumed: self.assumed, steps: self.steps, ..Stats::default() }
     }
 
     fn finished(&self) -> bool {
         self.path.is_empty()
+    }
+
+    fn promise(&self) -> Promise {
+        Promise::Everything
     }
 
     fn restart(&mut self) {
