@@ -61,8 +61,8 @@ pub fn check(test: impl Fn()) {
 #[must_use = "a configuration does nothing until `run` or `check`"]
 pub struct Config {
     plan: Plan,
-    budget: Budget,
-    settings: Settings,
+    pub(crate) budget: Budget,
+    pub(crate) settings: Settings,
     replay: Option<Schedule>,
     quiet: bool,
 }
@@ -293,19 +293,11 @@ impl Config {
             ticker.clear();
             (stats, finished, estimate) = (search.stats(), search.finished(), search.estimate());
             promise = search.promise();
-            spent = search.spent().map(|s| match s {
-                Spent::Executions(n) => format!("{} executions", report::count(n)),
-                Spent::Seconds(s) => report::duration(s),
-            });
+            spent = search.spent().map(say_spent);
             name = self.plan.algorithm().name;
         }
         failures.sort_by_key(|f| f.kind == explore::FailureKind::Leak);
-        let verdict = match (failures.is_empty(), finished, &promise) {
-            (false, ..) => Verdict::Failure,
-            (true, true, Promise::Everything) => Verdict::Verified,
-            (true, true, Promise::Within(_)) => Verdict::NoFailureWithinBound,
-            _ => Verdict::Incomplete,
-        };
+        let verdict = judge(!failures.is_empty(), finished, &promise);
         let bounds: Vec<String> = self.plan.bounds.iter().map(Limit::to_string).collect();
         Report {
             verdict,
@@ -362,6 +354,24 @@ impl Config {
             s.watchdog = (seconds > 0).then(|| Duration::from_secs(seconds));
         }
         self
+    }
+}
+
+/// The result in one word.
+pub(crate) fn judge(failed: bool, finished: bool, promise: &Promise) -> Verdict {
+    match (failed, finished, promise) {
+        (true, ..) => Verdict::Failure,
+        (false, true, Promise::Everything) => Verdict::Verified,
+        (false, true, Promise::Within(_)) => Verdict::NoFailureWithinBound,
+        _ => Verdict::Incomplete,
+    }
+}
+
+/// The limit that ended a search, in words.
+pub(crate) fn say_spent(spent: Spent) -> String {
+    match spent {
+        Spent::Executions(n) => format!("{} executions", report::count(n)),
+        Spent::Seconds(s) => report::duration(s),
     }
 }
 
