@@ -89,10 +89,10 @@ static TABLE: &[Example] = table! {
         "readers become writers without letting go; two that do so at once wait for each other";
     "barrier", Some(FailureKind::Deadlock), 2, 4, (2, 16), bugs::barrier,
         "a barrier for many rounds that lets everybody go before it counts from zero again; who is quick is not counted";
-    "ticket-lock", Some(FailureKind::Assertion), 2, 6, (1, 32), bugs::ticket_lock,
+    "ticket-lock", Some(FailureKind::DataRace), 2, 6, (1, 32), bugs::ticket_lock,
         "a lock with tickets that start again too early; two threads can hold the same ticket";
     "lost-update", Some(FailureKind::Assertion), 2, 5, (2, 16), bugs::lost_update,
-        "a queue whose end is loaded and stored in two steps; two producers can write the same slot";
+        "a queue for many producers, one of which moves the end in two steps; what others put there in between is lost";
     "missed-signal", Some(FailureKind::Deadlock), 2, 4, (2, 16), bugs::missed_signal,
         "producer and consumers share one condition and wake one waiter, which can be one of the wrong kind";
     "order", Some(FailureKind::Panic), 2, 6, (1, 32), bugs::order,

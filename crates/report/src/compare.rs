@@ -32,8 +32,13 @@ const COLUMNS: [(&str, Cell, bool); 8] = [
     ("classes", |r| seen(r, |c| c.classes), false),
     ("states", |r| seen(r, |c| c.states), false),
     ("steps", |r| count(r.stats.steps), true),
-    ("CPU", |r| duration(r.cpu_seconds), true),
+    ("CPU", |r| time(r.cpu_seconds), true),
 ];
+
+/// A time that may be very short.
+fn time(seconds: f64) -> String {
+    if seconds < 0.00095 { format!("{:.0} us", seconds * 1e6) } else { duration(seconds) }
+}
 
 /// The result of one search, in a few words.
 fn result(row: &Compared) -> (Ink, String) {

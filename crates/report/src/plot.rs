@@ -1,7 +1,8 @@
 //! Lines over a pair of axes, as SVG.
 //!
 //! The picture brings its own colours, for a light and for a dark page, and needs nothing else: no script, no font, no file.
-//! Series are told apart by colour and, from the ninth on, by dashes too; the legend is beside the plot, so that it hides nothing.
+//! Series are told apart by colour and, from the ninth on, by dashes too. One that runs over an earlier one is dashed as well, so that
+//! the earlier one shows through. The legend is beside the plot, so that it hides nothing.
 
 use crate::numbers::short_count;
 use crate::paint::one_line;
@@ -204,11 +205,19 @@ impl Plot {
             out,
             "<polyline class=\"line s{}\"{} points=\"{}\"><title>{}</title></polyline>",
             i % LIGHT.len(),
-            dash(i),
+            self.dash(i),
             points.trim_end(),
             escape(&series.name)
         );
         mark(out, series.mark, &format!("s{}", i % LIGHT.len()), self.x(last.0), height_of(last.1));
+    }
+
+    fn dash(&self, i: usize) -> String {
+        let hides = self.series[..i].iter().filter(|s| s.points == self.series[i].points).count();
+        match DASHES[(i / LIGHT.len() + hides) % DASHES.len()] {
+            "" => String::new(),
+            dashes => format!(" stroke-dasharray=\"{dashes}\""),
+        }
     }
 
     /// The marks that occur, with what they mean.
@@ -237,7 +246,7 @@ impl Plot {
                 out,
                 "<line class=\"line s{}\"{} x1=\"{x:.1}\" y1=\"{y:.1}\" x2=\"{:.1}\" y2=\"{y:.1}\"/>",
                 i % LIGHT.len(),
-                dash(i),
+                self.dash(i),
                 x + 28.0
             );
             text(out, y, &series.name);
@@ -258,13 +267,6 @@ fn height_of(percent: f64) -> f64 {
 fn round_step(x: f64) -> f64 {
     let unit = 10f64.powf(x.max(1e-9).log10().floor());
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * unit).find(|s| *s >= x * 0.9999).unwrap_or(unit * 10.0)
-}
-
-fn dash(i: usize) -> String {
-    match DASHES[i / LIGHT.len() % DASHES.len()] {
-        "" => String::new(),
-        dashes => format!(" stroke-dasharray=\"{dashes}\""),
-    }
 }
 
 fn mark(out: &mut String, mark: Mark, class: &str, x: f64, y: f64) {
@@ -383,15 +385,26 @@ mod tests {
 
     #[test]
     fn every_line_can_be_told_from_the_others() {
-        let many: Vec<Series> = (0..32).map(|_| series(&[(1.0, 1.0)])).collect();
-        let svg = plot(Scale::Linear, many).svg();
-        let mut looks: Vec<&str> = svg
-            .lines()
-            .filter(|l| l.starts_with("<polyline"))
-            .map(|l| l.split(" points").next().unwrap())
-            .collect();
-        looks.sort_unstable();
-        looks.dedup();
-        assert_eq!(looks.len(), 32);
+        let same: Vec<Series> = (0..32).map(|_| series(&[(1.0, 1.0)])).collect();
+        let other: Vec<Series> = (0..32).map(|i| series(&[(1.0, i as f64)])).collect();
+        for many in [same, other] {
+            let svg = plot(Scale::Linear, many).svg();
+            let mut looks: Vec<&str> = svg
+                .lines()
+                .filter(|l| l.starts_with("<polyline"))
+                .map(|l| l.split(" points").next().unwrap())
+                .collect();
+            looks.sort_unstable();
+            looks.dedup();
+            assert_eq!(looks.len(), 32);
+        }
+    }
+
+    #[test]
+    fn a_line_over_another_one_is_dashed() {
+        let svg = plot(Scale::Linear, vec![series(&[(1.0, 1.0)]), series(&[(1.0, 1.0)])]).svg();
+        let dashed: Vec<bool> =
+            svg.lines().filter(|l| l.starts_with("<polyline")).map(|l| l.contains("dasharray")).collect();
+        assert_eq!(dashed, [false, true]);
     }
 }

@@ -1,5 +1,6 @@
 //! ABA: Treiber's stack over an array of nodes.
 
+use super::Log;
 use crate::Variant;
 use raddle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use raddle::thread;
@@ -65,11 +66,8 @@ impl Stack {
 }
 
 pub(crate) fn aba(takers: usize, variant: Variant) {
-    let stack = Stack::new(takers + 2, variant);
+    let (stack, log) = (Stack::new(takers + 2, variant), Log::new());
     thread::scope(|s| {
-        for _ in 0..takers {
-            s.spawn(|| stack.pop());
-        }
         s.spawn(|| {
             let first = stack.pop();
             stack.pop();
@@ -77,6 +75,12 @@ pub(crate) fn aba(takers: usize, variant: Variant) {
                 stack.push(first);
             }
         });
+        for _ in 0..takers {
+            s.spawn(|| {
+                stack.pop();
+                log.note();
+            });
+        }
     });
     let mut top = stack.top.load(SeqCst) & ((1 << COUNT) - 1);
     while top != NONE {

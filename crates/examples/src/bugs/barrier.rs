@@ -17,7 +17,7 @@ struct Barrier {
 
 impl Barrier {
     fn wait(&self, round: usize, variant: Variant) {
-        if self.arrived.fetch_add(1, SeqCst) + 1 < self.threads {
+        if self.arrived.fetch_add(1, SeqCst) + 1 != self.threads {
             let now = self.round.lock().unwrap();
             drop(self.changed.wait_while(now, |now| *now == round).unwrap());
             return;

@@ -14,14 +14,13 @@ pub(crate) fn lost_update(producers: usize, variant: Variant) {
         for item in 1..=producers {
             let (slots, end, log) = (&slots, &end, &log);
             s.spawn(move || {
-                let slot = match variant {
-                    Variant::Correct => end.fetch_add(1, SeqCst),
-                    // The bug: another producer can find the same end.
-                    Variant::Buggy => {
-                        let slot = end.load(SeqCst);
-                        end.store(slot + 1, SeqCst);
-                        slot
-                    }
+                let slot = if variant == Variant::Buggy && item == 1 {
+                    // The bug: a second way in that was not changed with the first. What others add in between is lost.
+                    let slot = end.load(SeqCst);
+                    end.store(slot + 1, SeqCst);
+                    slot
+                } else {
+                    end.fetch_add(1, SeqCst)
                 };
                 slots[slot].store(item, SeqCst);
                 log.note();

@@ -29,16 +29,16 @@ impl Buffer {
 pub(crate) fn missed_signal(consumers: usize, variant: Variant) {
     let (buffer, log) = (Buffer { full: Mutex::new(false), changed: Condvar::new(), variant }, Log::new());
     thread::scope(|s| {
+        s.spawn(|| {
+            for _ in 0..consumers {
+                buffer.turn(false);
+            }
+        });
         for _ in 0..consumers {
             s.spawn(|| {
                 buffer.turn(true);
                 log.note();
             });
         }
-        s.spawn(|| {
-            for _ in 0..consumers {
-                buffer.turn(false);
-            }
-        });
     });
 }
