@@ -1,6 +1,6 @@
 //! `raddle compare`: one program, several searches, a table.
 
-use crate::{help, terminal};
+use crate::terminal;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use examples::{Example, Variant};
@@ -15,7 +15,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 #[derive(Args)]
-#[command(long_about = help::COMPARE, after_long_help = help::COMPARE_AFTER)]
 pub(crate) struct CompareArgs {
     /// The program to search (`raddle compare --list` shows them)
     #[arg(value_name = "EXAMPLE", value_parser = example_names(), required_unless_present = "list", hide_possible_values = true)]

@@ -24,6 +24,7 @@ enum Command {
     /// List every algorithm, what it guarantees, and where it comes from
     Algorithms(AlgorithmsArgs),
     /// Search one program in several ways, and show what each took and saw
+    #[command(long_about = help::COMPARE, after_long_help = help::COMPARE_AFTER)]
     Compare(Box<compare::CompareArgs>),
     /// Find a lost update in a small program, show how it comes about, and replay it
     #[command(long_about = help::DEMO)]

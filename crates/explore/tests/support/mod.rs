@@ -507,7 +507,7 @@ pub struct Shown {
 }
 
 /// Runs one execution; `None` if the search stopped it.
-fn execute(p: &Program, explorer: &mut dyn Explorer) -> (Option<Shown>, bool) {
+pub fn execute(p: &Program, explorer: &mut dyn Explorer) -> (Option<Shown>, bool) {
     let mut m = Machine::new(p);
     let mut trace = Trace::new();
     explorer.begin();
