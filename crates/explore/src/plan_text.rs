@@ -38,7 +38,8 @@ impl FromStr for Plan {
             Err(_) if head.is_empty() && (order.is_some() || !plan.bounds.is_empty()) => {}
             Err(unknown) => match head.parse() {
                 Ok(found) if order.is_none() => plan.order = found,
-                _ => return Err(unknown.into()),
+                Ok(_) => return Err(unknown.into()),
+                Err(BadPlan(no_order)) => return Err(BadPlan(format!("{unknown}. And {no_order}"))),
             },
         }
         Ok(plan)

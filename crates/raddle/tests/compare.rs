@@ -104,7 +104,7 @@ fn budgets_hold_for_each_plan_and_what_is_counted_is_what_was_run() {
         let x = AtomicUsize::new(0);
         thread::scope(|s| {
             for _ in 0..4 {
-                s.spawn(|| (0..5).for_each(|_| drop(x.fetch_add(1, SeqCst))));
+                s.spawn(|| (0..5).for_each(|_| _ = x.fetch_add(1, SeqCst)));
             }
         });
     };
