@@ -3,7 +3,7 @@
 mod support;
 
 use explore::{Counting, Coverage, Meter, Plan, Progress, Stats};
-use support::{Program, Stmt::*, TOO_MANY, execute, random_program, search};
+use support::{Program, Stmt::*, TOO_MANY, once, random_program, search};
 
 const SEARCHES: [&str; 6] = ["optimal", "source", "dpor", "sleep", "hb-cache", "none"];
 
@@ -13,7 +13,7 @@ fn plain(algorithm: &str) -> Box<dyn Progress> {
 
 fn counted(p: &Program, algorithm: &str) -> Counting {
     let mut counting = Counting::new(plain(algorithm));
-    while execute(p, &mut counting).1 {}
+    while once(p, &mut counting) {}
     counting
 }
 
@@ -65,7 +65,7 @@ fn a_search_that_is_counted_does_what_it_does_alone_and_all_complete_searches_se
         for a in SEARCHES {
             let counting = counted(&p, a);
             let mut alone = plain(a);
-            while execute(&p, &mut *alone).1 {}
+            while once(&p, &mut *alone) {}
             let stats: (Stats, Stats) = (counting.stats(), alone.stats());
             assert_eq!(stats.0, stats.1, "{a} on seed {seed}");
             assert_eq!(
@@ -99,10 +99,10 @@ fn the_curve_goes_up_from_the_first_execution_to_the_last() {
 fn a_search_that_starts_again_has_seen_nothing() {
     let p = Program::of(vec![vec![Add(0)], vec![Add(0)]]);
     let mut counting = Counting::new(plain("optimal"));
-    assert!(execute(&p, &mut counting).1);
+    assert!(once(&p, &mut counting));
     assert_eq!(counting.coverage().classes, 1);
     counting.restart();
     assert_eq!(counting.coverage(), Coverage::default());
-    while execute(&p, &mut counting).1 {}
+    while once(&p, &mut counting) {}
     assert_eq!((counting.coverage().classes, counting.coverage().curve.len()), (2, 2));
 }

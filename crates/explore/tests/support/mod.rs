@@ -507,7 +507,7 @@ pub struct Shown {
 }
 
 /// Runs one execution; `None` if the search stopped it.
-pub fn execute(p: &Program, explorer: &mut dyn Explorer) -> (Option<Shown>, bool) {
+fn execute(p: &Program, explorer: &mut dyn Explorer) -> (Option<Shown>, bool) {
     let mut m = Machine::new(p);
     let mut trace = Trace::new();
     explorer.begin();
@@ -608,6 +608,11 @@ pub fn search(p: &Program, algorithm: &str, limit: u64) -> Seen {
             return seen;
         }
     }
+}
+
+/// Runs one execution; says whether the search asks for another.
+pub fn once(p: &Program, explorer: &mut dyn Explorer) -> bool {
+    execute(p, explorer).1
 }
 
 /// A small deterministic generator (splitmix64).
