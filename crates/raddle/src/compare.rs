@@ -10,7 +10,7 @@ use explore::{
     BadPlan, Budget, Compared, Comparison, Counting, Coverage, FailureKind, FirstFailure, LeftOut, Limit,
     Meter, Plan, Progress,
 };
-use runtime::{Session, cpu_seconds};
+use runtime::{Session, Settings, cpu_seconds};
 
 /// A short search is run again until it has taken so long in all, and the fastest counts: whatever disturbs it only adds to it.
 const ENOUGH_SECONDS: f64 = 0.01;
@@ -74,7 +74,7 @@ impl Config {
     fn measure_once(&self, plan: &Plan, test: &dyn Fn()) -> Result<Compared, BadPlan> {
         let start = cpu_seconds();
         let mut search = plan.search(Meter::new(self.budget, Box::new(move || cpu_seconds() - start)))?;
-        let (runs, failure) = self.drive(&mut *search, test);
+        let (runs, failure) = drive(&self.settings, &mut *search, test);
         let cpu_seconds = cpu_seconds() - start;
         let (stats, promise) = (search.stats(), search.promise());
         let verdict = judge(failure.is_some(), search.finished(), &promise);
@@ -100,36 +100,36 @@ impl Config {
     fn count(&self, plan: &Plan, runs: u64, test: &dyn Fn()) -> Result<Coverage, BadPlan> {
         let budget = Budget { executions: Some(runs), seconds: None };
         let mut counting = Counting::new(plan.search(Meter::new(budget, Box::new(|| 0.0)))?);
-        self.drive(&mut counting, test);
+        drive(&self.settings, &mut counting, test);
         Ok(counting.coverage())
     }
+}
 
-    /// Runs the search: how many executions, and the first failure.
-    fn drive(&self, search: &mut dyn Progress, test: &dyn Fn()) -> (u64, Option<FirstFailure>) {
-        let mut session = Session::new(&self.settings);
-        let (mut runs, mut first) = (0, None);
-        loop {
-            let once = session.run_once(search, test, false);
-            if once.restart {
-                search.restart();
-                (runs, first) = (0, None);
-                continue;
-            }
-            runs += 1;
-            let found = match (search.divergence(), once.failure) {
-                (Some(_), _) => Some((
-                    FailureKind::Nondeterminism,
-                    "the test did something else when a schedule was repeated".to_owned(),
-                )),
-                (None, Some(failure)) => Some((failure.kind, failure.message)),
-                (None, None) => None,
-            };
-            if let (None, Some((kind, message))) = (&first, found) {
-                first = Some(FirstFailure { kind, message, after: runs, replay: once.schedule.to_string() });
-            }
-            if first.is_some() && !self.settings.keep_going || !once.again {
-                return (runs, first);
-            }
+/// Runs the search: how many executions, and the first failure.
+fn drive(settings: &Settings, search: &mut dyn Progress, test: &dyn Fn()) -> (u64, Option<FirstFailure>) {
+    let mut session = Session::new(settings);
+    let (mut runs, mut first) = (0, None);
+    loop {
+        let once = session.run_once(search, test, false);
+        if once.restart {
+            search.restart();
+            (runs, first) = (0, None);
+            continue;
+        }
+        runs += 1;
+        let found = match (search.divergence(), once.failure) {
+            (Some(_), _) => Some((
+                FailureKind::Nondeterminism,
+                "the test did something else when a schedule was repeated".to_owned(),
+            )),
+            (None, Some(failure)) => Some((failure.kind, failure.message)),
+            (None, None) => None,
+        };
+        if let (None, Some((kind, message))) = (&first, found) {
+            first = Some(FirstFailure { kind, message, after: runs, replay: once.schedule.to_string() });
+        }
+        if first.is_some() && !settings.keep_going || !once.again {
+            return (runs, first);
         }
     }
 }
