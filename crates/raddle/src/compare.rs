@@ -134,7 +134,7 @@ fn drive(settings: &Settings, search: &mut dyn Progress, test: &dyn Fn()) -> (u6
     }
 }
 
-/// A comparison as a table, in at most so many columns where that can be.
+/// A comparison as a table, one line a plan.
 ///
 /// ```
 /// let plans = raddle::Plan::list("optimal").unwrap();
