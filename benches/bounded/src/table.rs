@@ -18,9 +18,10 @@ pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
     out
 }
 
-/// Three digits.
+/// Two or three digits.
 pub(crate) fn short(n: f64) -> String {
     match n {
+        n if n > 0.0 && n < 0.095 => format!("{n:.2}"),
         n if n < 9.95 => format!("{n:.1}").trim_end_matches(".0").to_owned(),
         n if n < 9_999.5 => format!("{n:.0}"),
         n if n < 999_500.0 => format!("{:.0}k", n / 1e3),

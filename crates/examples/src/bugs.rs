@@ -1,7 +1,9 @@
 //! Ten bugs, each beside its repair, one file each.
 //!
 //! In most of them threads also add to a counter when they are done. That is harmless, but has many orders, and a search that goes
-//! deep first tries all of them before it comes back to where the bug is.
+//! deep first tries all of them before it comes back to where the bug is. In some, threads are busy with something of their own
+//! before they come to the place of the bug, one longer than the other: a search that draws threads at random seldom gets two of
+//! them there at the same time.
 
 mod aba;
 mod barrier;
@@ -39,5 +41,13 @@ impl Log {
         for _ in 0..2 {
             self.0.fetch_add(1, SeqCst);
         }
+    }
+}
+
+/// Steps that have nothing to do with any other thread.
+fn busy(steps: usize) {
+    let own = AtomicUsize::new(0);
+    for _ in 0..steps {
+        own.fetch_add(1, SeqCst);
     }
 }

@@ -1,6 +1,6 @@
 //! Double-checked locking: a value is made by whoever needs it first.
 
-use super::Log;
+use super::{Log, busy};
 use crate::Variant;
 use raddle::sync::Mutex;
 use raddle::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -28,8 +28,10 @@ pub(crate) fn double_checked(users: usize, variant: Variant) {
         value.load(SeqCst)
     };
     thread::scope(|s| {
-        for _ in 0..users {
-            s.spawn(|| {
+        for user in 0..users {
+            let (get, log) = (&get, &log);
+            s.spawn(move || {
+                busy(4 * user);
                 assert_eq!(get(), 42, "used before it was made");
                 log.note();
             });

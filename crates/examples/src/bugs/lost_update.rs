@@ -1,6 +1,6 @@
 //! Lost update: a queue for many producers.
 
-use super::Log;
+use super::{Log, busy};
 use crate::Variant;
 use raddle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use raddle::thread;
@@ -14,6 +14,7 @@ pub(crate) fn lost_update(producers: usize, variant: Variant) {
         for item in 1..=producers {
             let (slots, end, log) = (&slots, &end, &log);
             s.spawn(move || {
+                busy(4 * item);
                 let slot = if variant == Variant::Buggy && item == 1 {
                     // The bug: a second way in that was not changed with the first. What others add in between is lost.
                     let slot = end.load(SeqCst);

@@ -1,6 +1,6 @@
 //! Lost wake-up: workers wait until main says go.
 
-use super::Log;
+use super::{Log, busy};
 use crate::Variant;
 use raddle::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use raddle::sync::{Condvar, Mutex};
@@ -29,6 +29,7 @@ pub(crate) fn lost_wakeup(workers: usize, variant: Variant) {
                 log.note();
             });
         }
+        busy(8);
         let guard = (variant == Variant::Correct).then(|| lock.lock().unwrap());
         go.store(true, SeqCst);
         drop(guard);

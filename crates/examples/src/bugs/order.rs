@@ -1,6 +1,6 @@
 //! Order violation: threads that use what is not there yet.
 
-use super::Log;
+use super::{Log, busy};
 use crate::Variant;
 use raddle::sync::OnceLock;
 use raddle::thread;
@@ -13,6 +13,7 @@ pub(crate) fn order(workers: usize, variant: Variant) {
         }
         for _ in 0..workers {
             s.spawn(|| {
+                busy(8);
                 let _ = *settings.get().expect("used before it was set");
                 log.note();
             });

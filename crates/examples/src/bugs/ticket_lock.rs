@@ -1,5 +1,6 @@
 //! Ticket overflow: a ticket lock whose tickets have too few digits.
 
+use super::busy;
 use crate::Variant;
 use raddle::cell::UnsafeCell;
 use raddle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -41,8 +42,12 @@ pub(crate) fn ticket_lock(size: usize, variant: Variant) {
         value: UnsafeCell::new(0),
     };
     thread::scope(|s| {
-        for _ in 0..threads {
-            s.spawn(|| lock.add());
+        for thread in 0..threads {
+            let lock = &lock;
+            s.spawn(move || {
+                busy(2 * thread);
+                lock.add();
+            });
         }
     });
     assert_eq!(lock.value.into_inner(), threads);

@@ -1,6 +1,6 @@
 //! Torn pair: two numbers that change together.
 
-use super::Log;
+use super::{Log, busy};
 use crate::Variant;
 use raddle::sync::Mutex;
 use raddle::thread;
@@ -20,8 +20,10 @@ pub(crate) fn torn_pair(readers: usize, variant: Variant) {
                 pair.lock().unwrap().1 += 1;
             }
         });
-        for _ in 0..readers {
-            s.spawn(|| {
+        for reader in 1..=readers {
+            let (pair, log) = (&pair, &log);
+            s.spawn(move || {
+                busy(4 * reader);
                 let (left, right) = *pair.lock().unwrap();
                 assert_eq!(left, right, "the pair is torn");
                 log.note();
