@@ -120,7 +120,7 @@ fn a_wrong_command_line_has_exit_code_2_and_says_what_would_be_right() {
     for (args, says) in [
         (&[][..], "EXAMPLE"),
         (&["conter"][..], "a similar value exists: 'counter'"),
-        (&["counter", "--algorithms", "sauce"][..], "there is no algorithm `sauce`; there are: optimal"),
+        (&["counter", "--algorithms", "sauce"][..], "there is no algorithm `sauce`; there are: "),
         (&["counter", "--algorithms", "optimal,"][..], "there is no algorithm ``"),
         (&["counter", "--orders", "sideways"][..], "there is no order `sideways`"),
         (&["counter", "--bounds", "lemons=2"][..], "the kinds are depth"),

@@ -1,7 +1,7 @@
 //! The programs are what the table says.
 
 use examples::{Example, Variant, all, example};
-use raddle::{FailureKind, Verdict};
+use raddle::{FailureKind, Plan, Verdict};
 
 fn bugs() -> impl Iterator<Item = (&'static Example, FailureKind)> {
     all().iter().filter_map(|e| Some((e, e.bug?)))
@@ -50,6 +50,26 @@ fn buggy_variants_fail_as_expected_and_the_failure_replays() {
         let again = e.config().replay(&found.replay).run(e.program(e.small, Variant::Buggy));
         let again = &again.failures[0];
         assert_eq!((again.kind, &again.message), (found.kind, &found.message), "{}", e.name);
+    }
+}
+
+#[test]
+fn every_algorithm_finds_every_bug_and_replays_it() {
+    for algorithm in explore::algorithms() {
+        let plan = Plan::of(algorithm.name).unwrap();
+        for (e, kind) in bugs() {
+            // An algorithm that needs a bound says so.
+            let Ok(row) =
+                e.config().max_executions(300_000).measure(&plan, e.program(e.small, Variant::Buggy))
+            else {
+                continue;
+            };
+            let found =
+                row.failure.unwrap_or_else(|| panic!("{} on {}: {}", algorithm.name, e.name, row.guarantee));
+            assert_eq!(found.kind, kind, "{} on {}: {}", algorithm.name, e.name, found.message);
+            let again = e.config().replay(&found.replay).run(e.program(e.small, Variant::Buggy));
+            assert_eq!(again.failures[0].message, found.message, "{} on {}", algorithm.name, e.name);
+        }
     }
 }
 
