@@ -54,13 +54,13 @@ fn buggy_variants_fail_as_expected_and_the_failure_replays() {
 }
 
 #[test]
-fn every_algorithm_finds_every_bug_and_replays_it() {
-    for algorithm in explore::algorithms() {
+fn every_reduction_finds_every_bug_and_replays_it() {
+    for algorithm in explore::algorithms().iter().filter(|a| a.name != "none") {
         let plan = Plan::of(algorithm.name).unwrap();
         for (e, kind) in bugs() {
             // An algorithm that needs a bound says so.
             let Ok(row) =
-                e.config().max_executions(300_000).measure(&plan, e.program(e.small, Variant::Buggy))
+                e.config().max_executions(20_000).measure(&plan, e.program(e.small, Variant::Buggy))
             else {
                 continue;
             };
