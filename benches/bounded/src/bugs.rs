@@ -96,8 +96,10 @@ fn measure(plan: &Plan, example: &Example, seeds: u64, effort: Effort) -> Result
     })
 }
 
+type Value = fn(&Cell) -> f64;
+
 pub(crate) fn text(bugs: &Bugs) -> String {
-    let tables: [(&str, fn(&Cell) -> f64); 2] = [
+    let tables: [(&str, Value); 2] = [
         ("Executions to the bug", |c| c.executions),
         ("CPU milliseconds to the bug", |c| c.cpu_milliseconds),
     ];

@@ -5,7 +5,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use examples::{Example, Variant};
 use explore::{Algorithm, BadPlan, BoundKind, Comparison, LeftOut, Limit, Meter, Order, Plan, Verdict};
-use report::compare::Measure;
+use report::compare::{Measure, Over};
 use report::plot::Scale;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -69,7 +69,7 @@ pub(crate) struct CompareArgs {
     #[arg(long)]
     json: bool,
 
-    /// Draw how much each search had seen after so many executions, as SVG
+    /// Draw how much each search had seen by when, as SVG
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
 
@@ -77,7 +77,11 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_enum, default_value_t = Counted::Classes, requires = "plot")]
     count: Counted,
 
-    /// How the plot divides executions; chosen by their range unless given
+    /// What the plot has below
+    #[arg(long, value_enum, default_value_t = Below::Executions, requires = "plot")]
+    over: Below,
+
+    /// How the plot divides that; chosen by its range unless given
     #[arg(long, value_enum, requires = "plot")]
     scale: Option<Division>,
 }
@@ -88,6 +92,13 @@ enum Counted {
     Classes,
     /// Local states of threads
     States,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Below {
+    Executions,
+    /// CPU time
+    Time,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -187,7 +198,8 @@ fn compare(args: &CompareArgs) -> Result<(String, u8), String> {
     if let (Some(file), Some(path)) = (&mut file, &args.plot) {
         let measure = if args.count == Counted::Classes { Measure::Classes } else { Measure::States };
         let scale = args.scale.map(|s| if s == Division::Linear { Scale::Linear } else { Scale::Log });
-        let svg = report::compare::plot(&all, measure, scale).svg();
+        let over = if args.over == Below::Executions { Over::Executions } else { Over::Time };
+        let svg = report::compare::plot(&all, measure, over, scale).svg();
         file.write_all(svg.as_bytes()).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     }
     let text =

@@ -20,7 +20,7 @@ use serde::Serialize;
 use std::collections::HashSet;
 
 /// How much had been seen after so many executions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Point {
     /// Executions: complete, blocked and over the bound.
     pub runs: u64,
@@ -28,10 +28,23 @@ pub struct Point {
     pub classes: u64,
     /// Different local states of threads.
     pub states: u64,
+    /// How much CPU time the search had taken by then, if somebody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds: Option<f64>,
+}
+
+impl Point {
+    /// Up to here every execution is a point of the curve; from there on they are 2 % apart.
+    const EVERY: u64 = 256;
+
+    /// Which number of executions is the next point of a curve.
+    pub fn after(runs: u64) -> u64 {
+        if runs < Self::EVERY { runs + 1 } else { runs + runs.div_ceil(50) }
+    }
 }
 
 /// What a search has seen.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
+#[derive(Clone, Debug, PartialEq, Default, Serialize)]
 pub struct Coverage {
     /// Different happens-before classes among the complete executions; these are the terminal states too.
     pub classes: u64,
@@ -57,9 +70,6 @@ pub struct Counting {
 }
 
 impl Counting {
-    /// Up to here every execution is a point of the curve; from there on they are 2 % apart.
-    const EVERY: u64 = 256;
-
     /// Counts what `search` sees.
     pub fn new(search: Box<dyn Progress>) -> Counting {
         Counting {
@@ -96,7 +106,12 @@ impl Counting {
     }
 
     fn point(&self) -> Point {
-        Point { runs: self.runs, classes: self.classes.len() as u64, states: self.states.len() as u64 }
+        Point {
+            runs: self.runs,
+            classes: self.classes.len() as u64,
+            states: self.states.len() as u64,
+            cpu_seconds: None,
+        }
     }
 
     /// Names the local state of a thread after its step `i`, the last one.
@@ -164,8 +179,7 @@ impl Explorer for Counting {
         self.runs += 1;
         if self.runs >= self.next_point {
             self.curve.push(self.point());
-            self.next_point =
-                if self.runs < Self::EVERY { self.runs + 1 } else { self.runs + self.runs.div_ceil(50) };
+            self.next_point = Point::after(self.runs);
         }
         again
     }

@@ -8,13 +8,19 @@ use crate::Config;
 use crate::config::{judge, say_spent};
 use explore::{
     BadPlan, Budget, Compared, Comparison, Counting, Coverage, FailureKind, FirstFailure, LeftOut, Limit,
-    Meter, Plan, Progress,
+    Meter, Plan, Point, Progress,
 };
 use runtime::{Session, Settings, cpu_seconds};
 
 /// A short search is run again until it has taken so long in all, and the fastest counts: whatever disturbs it only adds to it.
 const ENOUGH_SECONDS: f64 = 0.01;
 const MOST_ROUNDS: usize = 5;
+
+/// What one search gave, and the CPU time it had taken at each point of its curve.
+struct Timed {
+    row: Compared,
+    times: Vec<f64>,
+}
 
 impl Config {
     /// Runs `test` once with each plan, and gives what each search took and saw. Nothing is printed, and the variables
@@ -44,8 +50,12 @@ impl Config {
     pub fn compare(&self, plans: &[Plan], test: impl Fn()) -> Comparison {
         let mut out = Comparison::default();
         for plan in plans {
-            let row = self.measure(plan, &test).and_then(|mut row| {
-                row.coverage = Some(self.count(plan, row.runs, &test)?);
+            let row = self.fastest(plan, &test).and_then(|Timed { mut row, times }| {
+                let mut coverage = self.count(plan, row.runs, &test)?;
+                for (point, seconds) in coverage.curve.iter_mut().zip(times) {
+                    point.cpu_seconds = Some(seconds);
+                }
+                row.coverage = Some(coverage);
                 Ok(row)
             });
             match row {
@@ -58,29 +68,46 @@ impl Config {
 
     /// Runs `test` with one plan, and gives what the search took: [`Config::compare`] without counting what it saw.
     pub fn measure(&self, plan: &Plan, test: impl Fn()) -> Result<Compared, BadPlan> {
-        let mut best = self.measure_once(plan, &test)?;
-        let mut total = best.cpu_seconds;
+        self.fastest(plan, &test).map(|timed| timed.row)
+    }
+
+    fn fastest(&self, plan: &Plan, test: &dyn Fn()) -> Result<Timed, BadPlan> {
+        let mut best = self.once(plan, test)?;
+        let mut total = best.row.cpu_seconds;
         for _ in 1..MOST_ROUNDS {
             if total >= ENOUGH_SECONDS {
                 break;
             }
-            let again = self.measure_once(plan, &test)?;
-            total += again.cpu_seconds;
-            best.cpu_seconds = best.cpu_seconds.min(again.cpu_seconds);
+            let again = self.once(plan, test)?;
+            total += again.row.cpu_seconds;
+            if again.row.cpu_seconds < best.row.cpu_seconds {
+                best = again;
+            }
         }
         Ok(best)
     }
 
-    fn measure_once(&self, plan: &Plan, test: &dyn Fn()) -> Result<Compared, BadPlan> {
+    fn once(&self, plan: &Plan, test: &dyn Fn()) -> Result<Timed, BadPlan> {
         let start = cpu_seconds();
         let mut search = plan.search(Meter::new(self.budget, Box::new(move || cpu_seconds() - start)))?;
-        let (runs, failure) = drive(&self.settings, &mut *search, test);
+        let (mut times, mut next) = (Vec::new(), 1);
+        let (runs, failure) = drive(&self.settings, &mut *search, test, |runs| {
+            if runs == 1 {
+                (next, times) = (1, Vec::new());
+            }
+            if runs >= next {
+                times.push(cpu_seconds() - start);
+                next = Point::after(runs);
+            }
+        });
         let cpu_seconds = cpu_seconds() - start;
+        // The last execution is a point of the curve too, whether or not it was its turn.
+        times.push(cpu_seconds);
         let (stats, promise) = (search.stats(), search.promise());
         let verdict = judge(failure.is_some(), search.finished(), &promise);
         let spent = search.spent().map(say_spent);
         let bounds: Vec<String> = plan.bounds.iter().map(Limit::to_string).collect();
-        Ok(Compared {
+        let row = Compared {
             plan: plan.to_string(),
             algorithm: plan.algorithm().name.to_owned(),
             bound: (!bounds.is_empty()).then(|| bounds.join(",")),
@@ -93,20 +120,26 @@ impl Config {
             cpu_seconds,
             failure,
             coverage: None,
-        })
+        };
+        Ok(Timed { row, times })
     }
 
     /// What the search sees in its first executions.
     fn count(&self, plan: &Plan, runs: u64, test: &dyn Fn()) -> Result<Coverage, BadPlan> {
         let budget = Budget { executions: Some(runs), seconds: None };
         let mut counting = Counting::new(plan.search(Meter::new(budget, Box::new(|| 0.0)))?);
-        drive(&self.settings, &mut counting, test);
+        drive(&self.settings, &mut counting, test, |_| ());
         Ok(counting.coverage())
     }
 }
 
-/// Runs the search: how many executions, and the first failure.
-fn drive(settings: &Settings, search: &mut dyn Progress, test: &dyn Fn()) -> (u64, Option<FirstFailure>) {
+/// Runs the search, and says after each execution how many there were: all executions, and the first failure.
+fn drive(
+    settings: &Settings,
+    search: &mut dyn Progress,
+    test: &dyn Fn(),
+    mut ran: impl FnMut(u64),
+) -> (u64, Option<FirstFailure>) {
     let mut session = Session::new(settings);
     let (mut runs, mut first) = (0, None);
     loop {
@@ -117,6 +150,7 @@ fn drive(settings: &Settings, search: &mut dyn Progress, test: &dyn Fn()) -> (u6
             continue;
         }
         runs += 1;
+        ran(runs);
         let found = match (search.divergence(), once.failure) {
             (Some(_), _) => Some((
                 FailureKind::Nondeterminism,

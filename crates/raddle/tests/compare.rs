@@ -54,6 +54,9 @@ fn every_search_sees_the_same_classes_with_as_many_executions_as_it_needs() {
         assert_eq!(row.stats.executions, executions, "{}", row.plan);
         assert_eq!(row.runs, row.stats.executions + row.stats.blocked, "{}", row.plan);
         assert!(row.cpu_seconds > 0.0);
+        let times: Vec<f64> =
+            row.coverage.as_ref().unwrap().curve.iter().map(|p| p.cpu_seconds.unwrap()).collect();
+        assert!(times.is_sorted() && times.iter().all(|t| *t <= row.cpu_seconds), "{}: {times:?}", row.plan);
     }
     assert_eq!(table.rows.len(), 5);
 }

@@ -1,9 +1,9 @@
 //! A comparison as a table for people, as JSON for programs, and as a plot of what was seen over executions.
 
 use crate::Style;
-use crate::numbers::{count, duration};
+use crate::numbers::{count, short_duration};
 use crate::paint::{Ink, Paint, columns, one_line, wrap};
-use crate::plot::{Mark, Plot, Scale, Series};
+use crate::plot::{Mark, Plot, Scale, Series, Unit};
 use explore::{Compared, Comparison, Coverage, Verdict};
 
 /// One JSON object with `program`, `rows` and `left_out`. A row has at least `plan`, `verdict`, `executions`, `blocked`,
@@ -32,13 +32,8 @@ const COLUMNS: [(&str, Cell, bool); 8] = [
     ("classes", |r| seen(r, |c| c.classes), false),
     ("states", |r| seen(r, |c| c.states), false),
     ("steps", |r| count(r.stats.steps), true),
-    ("CPU", |r| time(r.cpu_seconds), true),
+    ("CPU", |r| short_duration(r.cpu_seconds), true),
 ];
-
-/// A time that may be very short.
-fn time(seconds: f64) -> String {
-    if seconds < 0.00095 { format!("{:.0} us", seconds * 1e6) } else { duration(seconds) }
-}
 
 /// The result of one search, in a few words.
 fn result(row: &Compared) -> (Ink, String) {
@@ -100,41 +95,59 @@ pub enum Measure {
     States,
 }
 
-/// How much each search had seen after so many executions, in percent of the most that any of them saw.
+/// What is on the horizontal axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// Executions: complete, blocked and over the bound.
+    Executions,
+    /// CPU time of the search. Points whose time is not known are not drawn.
+    Time,
+}
+
+/// How much each search had seen by when, in percent of the most that any of them saw.
 ///
-/// Without a scale, executions are on a logarithmic one when they differ so much that a linear one would hide the short searches.
-pub fn plot(comparison: &Comparison, measure: Measure, scale: Option<Scale>) -> Plot {
+/// Without a scale, the horizontal axis is logarithmic when the searches differ so much that a linear one would hide the short ones.
+pub fn plot(comparison: &Comparison, measure: Measure, over: Over, scale: Option<Scale>) -> Plot {
     let of = |classes: u64, states: u64| if measure == Measure::Classes { classes } else { states };
     let covered = || comparison.rows.iter().filter_map(|r| r.coverage.as_ref().map(|c| (r, c)));
     let most = covered().map(|(_, c)| of(c.classes, c.states)).max().unwrap_or(0);
     let complete = covered().any(|(r, _)| r.verdict == Verdict::Verified);
-    let runs = || covered().map(|(r, _)| r.runs);
-    let (least, longest) = (runs().min().unwrap_or(1), runs().max().unwrap_or(1));
+    let series: Vec<Series> = covered()
+        .map(|(row, c)| Series {
+            name: row.plan.clone(),
+            points: c
+                .curve
+                .iter()
+                .filter_map(|p| {
+                    let x = if over == Over::Executions { p.runs as f64 } else { p.cpu_seconds? };
+                    Some((x, of(p.classes, p.states) as f64 * 100.0 / most.max(1) as f64))
+                })
+                .collect(),
+            mark: match (&row.failure, row.verdict) {
+                (Some(_), _) => Mark::Failed,
+                (None, Verdict::Incomplete) => Mark::Stopped,
+                (None, _) => Mark::Finished,
+            },
+        })
+        .collect();
+    let ends = || series.iter().filter_map(|s| s.points.last().map(|p| p.0));
+    let spread = ends().fold(0.0, f64::max) / ends().fold(f64::INFINITY, f64::min).max(f64::MIN_POSITIVE);
     let (what, all) = match measure {
         Measure::Classes => ("happens-before classes", "classes"),
         Measure::States => ("local states", "local states"),
+    };
+    let (unit, x_label) = match over {
+        Over::Executions => (Unit::Count, "executions (complete, blocked and over the bound)"),
+        Over::Time => (Unit::Seconds, "CPU time"),
     };
     let whole =
         if complete { format!("all {}", count(most)) } else { format!("the {} seen at most", count(most)) };
     Plot {
         title: comparison.program.clone().unwrap_or_else(|| what.to_owned()),
-        x_label: "executions (complete, blocked and over the bound)".to_owned(),
+        x_label: x_label.to_owned(),
         y_label: format!("{all} seen, % of {whole}"),
-        scale: scale.unwrap_or(if longest >= 20 * least.max(1) { Scale::Log } else { Scale::Linear }),
-        series: covered()
-            .map(|(row, c)| Series {
-                name: row.plan.clone(),
-                points: c
-                    .curve
-                    .iter()
-                    .map(|p| (p.runs as f64, of(p.classes, p.states) as f64 * 100.0 / most.max(1) as f64))
-                    .collect(),
-                mark: match (&row.failure, row.verdict) {
-                    (Some(_), _) => Mark::Failed,
-                    (None, Verdict::Incomplete) => Mark::Stopped,
-                    (None, _) => Mark::Finished,
-                },
-            })
-            .collect(),
+        unit,
+        scale: scale.unwrap_or(if spread >= 20.0 { Scale::Log } else { Scale::Linear }),
+        series,
     }
 }

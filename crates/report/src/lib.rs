@@ -37,5 +37,5 @@ pub mod text;
 mod trace;
 
 pub use guarantee::guarantee;
-pub use numbers::{count, duration, short_count};
+pub use numbers::{count, duration, short_count, short_duration};
 pub use style::Style;

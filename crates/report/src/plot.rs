@@ -4,7 +4,7 @@
 //! Series are told apart by colour and, from the ninth on, by dashes too. One that runs over an earlier one is dashed as well, so that
 //! the earlier one shows through. The legend is beside the plot, so that it hides nothing.
 
-use crate::numbers::short_count;
+use crate::numbers::{short_count, short_duration};
 use crate::paint::one_line;
 use std::fmt::Write;
 
@@ -15,6 +15,15 @@ pub enum Scale {
     Linear,
     /// Equal ratios are equally far apart. Points at or below 0 are drawn at the left edge.
     Log,
+}
+
+/// What the horizontal axis counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Whole things, from 1.
+    Count,
+    /// Seconds and parts of them.
+    Seconds,
 }
 
 /// How a line ends.
@@ -42,11 +51,12 @@ pub struct Series {
 /// A plot of percentages.
 ///
 /// ```
-/// use report::plot::{Mark, Plot, Scale, Series};
+/// use report::plot::{Mark, Plot, Scale, Series, Unit};
 /// let plot = Plot {
 ///     title: "two threads".into(),
 ///     x_label: "executions".into(),
 ///     y_label: "classes seen, %".into(),
+///     unit: Unit::Count,
 ///     scale: Scale::Linear,
 ///     series: vec![Series { name: "optimal".into(), points: vec![(1.0, 50.0), (2.0, 100.0)], mark: Mark::Finished }],
 /// };
@@ -61,6 +71,8 @@ pub struct Plot {
     pub x_label: String,
     /// Beside the vertical axis.
     pub y_label: String,
+    /// Of the horizontal axis.
+    pub unit: Unit,
     /// Of the horizontal axis.
     pub scale: Scale,
     /// The lines.
@@ -118,7 +130,7 @@ impl Plot {
     /// The least and the greatest horizontal value.
     fn range(&self) -> (f64, f64) {
         let all = || self.series.iter().flat_map(|s| s.points.iter().map(|p| p.0)).filter(|x| x.is_finite());
-        let most = all().fold(1.0, f64::max);
+        let most = all().fold(if self.unit == Unit::Count { 1.0 } else { 1e-6 }, f64::max);
         match self.scale {
             Scale::Linear => (0.0, most),
             Scale::Log => (all().filter(|x| *x > 0.0).fold(most, f64::min), most),
@@ -139,7 +151,8 @@ impl Plot {
         let (least, most) = self.range();
         match self.scale {
             Scale::Linear => {
-                let step = round_step(most / 5.0).max(1.0);
+                let step = round_step(most / 5.0);
+                let step = if self.unit == Unit::Count { step.max(1.0) } else { step };
                 (0..).map(|i| i as f64 * step).take_while(|x| *x <= most * 1.0001).collect()
             }
             Scale::Log => {
@@ -177,7 +190,7 @@ impl Plot {
                  <text class=\"tick\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
                 bottom + 5.0,
                 bottom + 19.0,
-                short_count(value)
+                if self.unit == Unit::Count { short_count(value) } else { short_duration(value) }
             );
         }
         let _ = writeln!(
@@ -333,7 +346,7 @@ mod tests {
     use super::*;
 
     fn plot(scale: Scale, series: Vec<Series>) -> Plot {
-        Plot { title: "t".into(), x_label: "x".into(), y_label: "y".into(), scale, series }
+        Plot { title: "t".into(), x_label: "x".into(), y_label: "y".into(), unit: Unit::Count, scale, series }
     }
 
     fn series(points: &[(f64, f64)]) -> Series {
@@ -371,6 +384,16 @@ mod tests {
         assert_eq!(at(Scale::Linear, 1680.0), [0.0, 500.0, 1000.0, 1500.0]);
         assert_eq!(at(Scale::Log, 100.0), [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0]);
         assert_eq!(at(Scale::Log, 1e6), [1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]);
+    }
+
+    #[test]
+    fn short_times_have_ticks_too() {
+        let mut p = plot(Scale::Linear, vec![series(&[(0.0001, 0.0), (0.002, 100.0)])]);
+        p.unit = Unit::Seconds;
+        assert_eq!(p.ticks().len(), 5, "{:?}", p.ticks());
+        assert!(p.svg().contains(">500 us<") && p.svg().contains(">2 ms<"), "{}", p.svg());
+        p.scale = Scale::Log;
+        assert!(p.svg().contains(">200 us<") && p.svg().contains(">1 ms<"), "{}", p.svg());
     }
 
     #[test]

@@ -2,11 +2,14 @@
 
 use explore::{Compared, Comparison, Coverage, FailureKind, FirstFailure, LeftOut, Point, Stats, Verdict};
 use report::Style;
-use report::compare::{Measure, json, plot, text};
+use report::compare::{Measure, Over, json, plot, text};
 use report::plot::{Mark, Scale};
 
 fn row(plan: &str, verdict: Verdict, runs: u64, classes: u64) -> Compared {
-    let curve = vec![Point { runs: 1, classes: 1, states: 4 }, Point { runs, classes, states: 4 * classes }];
+    let curve = vec![
+        Point { runs: 1, classes: 1, states: 4, cpu_seconds: Some(1e-5) },
+        Point { runs, classes, states: 4 * classes, cpu_seconds: Some(runs as f64 * 1e-5) },
+    ];
     Compared {
         plan: plan.into(),
         algorithm: plan.into(),
@@ -106,18 +109,25 @@ fn the_json_has_what_scripts_rely_on() {
 
 #[test]
 fn the_plot_is_in_percent_of_the_most_that_was_seen() {
-    let p = plot(&comparison(), Measure::Classes, None);
+    let p = plot(&comparison(), Measure::Classes, Over::Executions, None);
     assert_eq!(p.scale, Scale::Log, "3 and 100,000 executions do not fit a linear one");
     assert_eq!(p.y_label, "classes seen, % of all 20");
     let ends: Vec<(f64, f64)> = p.series.iter().map(|s| *s.points.last().unwrap()).collect();
     assert_eq!(ends, [(20.0, 100.0), (100_000.0, 50.0), (3.0, 15.0)]);
     let marks: Vec<Mark> = p.series.iter().map(|s| s.mark).collect();
     assert_eq!(marks, [Mark::Finished, Mark::Stopped, Mark::Failed]);
-    let states = plot(&comparison(), Measure::States, Some(Scale::Linear));
+    let states = plot(&comparison(), Measure::States, Over::Executions, Some(Scale::Linear));
     assert_eq!(states.y_label, "local states seen, % of all 80");
     assert!(states.svg().contains("readers, size 4"));
 
+    let time = plot(&comparison(), Measure::Classes, Over::Time, Some(Scale::Linear));
+    assert_eq!(time.series[0].points.last(), Some(&(20.0 * 1e-5, 100.0)));
+    assert!(time.svg().contains("200 ms"), "{}", time.svg());
+
     let mut early = comparison();
     early.rows.remove(0);
-    assert_eq!(plot(&early, Measure::Classes, None).y_label, "classes seen, % of the 10 seen at most");
+    assert_eq!(
+        plot(&early, Measure::Classes, Over::Executions, None).y_label,
+        "classes seen, % of the 10 seen at most"
+    );
 }
