@@ -16,7 +16,7 @@ const PROGRAMS: [(&str, usize); 7] = [
     ("mutex", 4),
     ("mutex", 7),
 ];
-const ALGORITHMS: [&str; 5] = ["none", "bpor-base", "bpor", "source-bpor", "optimal"];
+const ALGORITHMS: [&str; 6] = ["none", "bpor-base", "bpor", "source-bpor", "lazy-bpor", "optimal"];
 const MOST_PREEMPTIONS: u32 = 4;
 
 /// What one search took.
