@@ -115,7 +115,7 @@ fn elide(text: &str, width: usize) -> String {
 }
 
 /// The text in lines of at most so many columns, broken at spaces.
-fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {

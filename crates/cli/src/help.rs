@@ -36,6 +36,7 @@ Examples:
   raddle demo --algorithm dpor      the same with another algorithm
   raddle demo --json | jq .guarantee
   raddle algorithms                 which algorithms and orders there are
+  raddle compare torn-pair          which of them finds a bug first
 
 Exit codes:
   0  nothing wrong found, and the search was complete for what it promised
@@ -75,3 +76,37 @@ load before either stores, a payment is lost. A test that just runs this program
 to see it; raddle finds it at once, because it tries the orders one by one.
 
 Exits with 0 when the bug was found and its replay failed the same way, with 1 when not.";
+
+pub(crate) const COMPARE: &str = "\
+Search one program in several ways, and show what each took and saw.
+
+Each plan (an algorithm, perhaps within a bound and in another order) is run on the same
+program until it is done, finds a failure, or has used its budget. The table has one row a
+plan:
+
+  executions  complete ones
+  blocked     executions that were cut because all they could show is seen elsewhere
+  over bound  executions that were cut because every way on is over the bound
+  classes     different happens-before orders among the complete ones: what a reduction must
+              see once, and need not see twice
+  states      different local states: what a thread can know at one of its steps
+  steps       steps run
+  CPU         CPU time of the search, without the time it takes to count classes and states
+  result      whether it is verified, or which failure came in which execution";
+
+pub(crate) const COMPARE_AFTER: &str = "\
+Examples:
+  raddle compare --list                                   the programs
+  raddle compare counter                                  every algorithm, 20 classes
+  raddle compare lost-wakeup --size 6 --algorithms optimal,dpor
+                                                          which finds the bug first
+  raddle compare upgrade --fixed --bounds 0..3,none       up to two preemptions, and all
+  raddle compare fib --algorithms optimal,none --plot fib.svg
+                                                          classes seen over executions
+  raddle compare readers --plan optimal --plan none#7 --json | jq '.rows[].cpu_seconds'
+
+Exit codes:
+  0  no search found a failure, and at least one was complete for what it promised
+  1  a search found a failure
+  2  the command line is wrong, or no plan can be run
+  3  every search stopped early, without a failure";

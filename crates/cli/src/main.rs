@@ -2,6 +2,7 @@
 
 mod algorithms;
 mod bank;
+mod compare;
 mod demo;
 mod help;
 mod terminal;
@@ -22,6 +23,9 @@ struct Cli {
 enum Command {
     /// List every algorithm, what it guarantees, and where it comes from
     Algorithms(AlgorithmsArgs),
+    /// Search one program in several ways, and show what each took and saw
+    #[command(long_about = help::COMPARE, after_long_help = help::COMPARE_AFTER)]
+    Compare(Box<compare::CompareArgs>),
     /// List every order in which executions can be taken, and what each one promises
     Orders(AlgorithmsArgs),
     /// Find a lost update in a small program, show how it comes about, and replay it
@@ -64,6 +68,7 @@ fn main() -> ExitCode {
     // A wrong command line ends here with exit code 2 and says what would be right.
     match Cli::parse().command {
         Command::Algorithms(args) => algorithms::run(args.json),
+        Command::Compare(args) => compare::run(&args),
         Command::Orders(args) => algorithms::run_orders(args.json),
         Command::Demo(args) => demo::run(args.algorithm.as_deref(), args.replay.as_deref(), args.json),
     }

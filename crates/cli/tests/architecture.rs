@@ -43,6 +43,7 @@ fn each_crate_knows_only_those_below_it() {
     assert_eq!(dependencies("runtime"), ["raddle-explore"]);
     assert_eq!(dependencies("report"), ["raddle-explore"]);
     assert_eq!(dependencies("raddle"), ["raddle-explore", "raddle-report", "raddle-runtime"]);
+    assert_eq!(dependencies("examples"), ["raddle"]);
 }
 
 #[test]

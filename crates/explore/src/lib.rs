@@ -8,6 +8,8 @@
 
 mod algorithms;
 mod budget;
+mod comparison;
+mod coverage;
 mod estimate;
 mod explorer;
 mod footprint;
@@ -16,6 +18,7 @@ mod op;
 mod orders;
 mod outcome;
 mod plan;
+mod plan_text;
 mod reductions;
 mod replay;
 mod schedule;
@@ -25,6 +28,8 @@ mod trace;
 
 pub use algorithms::{Algorithm, UnknownAlgorithm, algorithm, algorithms};
 pub use budget::{Budget, Meter, Spent};
+pub use comparison::{Compared, Comparison, FirstFailure, LeftOut};
+pub use coverage::{Counting, Coverage, Point};
 pub use explorer::{Decision, Divergence, End, Executed, Explorer, Options, Pending, View};
 pub use ids::{EventIndex, MAX_THREADS, ObjectId, Site, ThreadId, ThreadSet, Threads};
 pub use op::{Access, MemoryOrder, Mode, Op, OpKind};

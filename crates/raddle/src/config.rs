@@ -63,8 +63,8 @@ pub fn check(test: impl Fn()) {
 #[must_use = "a configuration does nothing until `run` or `check`"]
 pub struct Config {
     plan: Plan,
-    budget: Budget,
-    settings: Settings,
+    pub(crate) budget: Budget,
+    pub(crate) settings: Settings,
     replay: Option<Schedule>,
     quiet: bool,
 }
@@ -327,35 +327,18 @@ impl Config {
             name = String::from("replay");
         } else {
             let meter = Meter::new(self.budget, Box::new(move || start.elapsed().as_secs_f64()));
-            // A check may take a few microseconds: what the usual order does not need is not made.
-            let (mut plan, mut settings) = (Cow::Borrowed(&self.plan), Cow::Borrowed(&self.settings));
-            if plan.order != Order::DepthFirst {
-                plan.to_mut().spill = Some(Arc::new(FileSpill::default()));
-            }
-            if plan.order.needs_names() {
-                let labels = Arc::new(Labels::default());
-                plan.to_mut().names = Some(labels.clone());
-                settings.to_mut().labels = Some(labels);
-            }
+            let (plan, settings) = self.prepared(&self.plan);
             let mut search = plan.search(meter).unwrap_or_else(|e| panic!("{e}"));
             let mut ticker = Ticker::new(self.quiet, start);
             failures = runtime::check(&settings, &mut *search, test, &mut |s| ticker.tick(s));
             ticker.clear();
             (stats, finished, estimate) = (search.stats(), search.finished(), search.estimate());
             promise = search.promise();
-            spent = search.spent().map(|s| match s {
-                Spent::Executions(n) => format!("{} executions", report::count(n)),
-                Spent::Seconds(s) => report::duration(s),
-            });
+            spent = search.spent().map(say_spent);
             name = name_of(&plan);
         }
         failures.sort_by_key(|f| f.kind == explore::FailureKind::Leak);
-        let verdict = match (failures.is_empty(), finished, &promise) {
-            (false, ..) => Verdict::Failure,
-            (true, true, Promise::Everything) => Verdict::Verified,
-            (true, true, Promise::Within(_)) => Verdict::NoFailureWithinBound,
-            _ => Verdict::Incomplete,
-        };
+        let verdict = judge(!failures.is_empty(), finished, &promise);
         let bounds: Vec<String> = self.plan.bounds.iter().map(Limit::to_string).collect();
         Report {
             verdict,
@@ -368,6 +351,21 @@ impl Config {
             failures,
             seconds: start.elapsed().as_secs_f64(),
         }
+    }
+
+    /// A plan with what it needs from outside, and settings that go with it. A check may take a few microseconds: what the usual
+    /// order does not need is not made.
+    pub(crate) fn prepared<'a>(&'a self, plan: &'a Plan) -> (Cow<'a, Plan>, Cow<'a, Settings>) {
+        let (mut plan, mut settings) = (Cow::Borrowed(plan), Cow::Borrowed(&self.settings));
+        if plan.order != Order::DepthFirst {
+            plan.to_mut().spill = Some(Arc::new(FileSpill::default()));
+        }
+        if plan.order.needs_names() {
+            let labels = Arc::new(Labels::default());
+            plan.to_mut().names = Some(labels.clone());
+            settings.to_mut().labels = Some(labels);
+        }
+        (plan, settings)
     }
 
     /// What the variables say, over what the program says.
@@ -413,6 +411,24 @@ impl Config {
             s.watchdog = (seconds > 0).then(|| Duration::from_secs(seconds));
         }
         self
+    }
+}
+
+/// The result in one word.
+pub(crate) fn judge(failed: bool, finished: bool, promise: &Promise) -> Verdict {
+    match (failed, finished, promise) {
+        (true, ..) => Verdict::Failure,
+        (false, true, Promise::Everything) => Verdict::Verified,
+        (false, true, Promise::Within(_)) => Verdict::NoFailureWithinBound,
+        _ => Verdict::Incomplete,
+    }
+}
+
+/// The limit that ended a search, in words.
+pub(crate) fn say_spent(spent: Spent) -> String {
+    match spent {
+        Spent::Executions(n) => format!("{} executions", report::count(n)),
+        Spent::Seconds(s) => report::duration(s),
     }
 }
 

@@ -23,6 +23,7 @@
 //! This crate decides nothing about schedules: its types announce steps to the runtime.
 
 pub mod cell;
+mod compare;
 mod config;
 pub mod hint;
 mod nondet;
@@ -31,6 +32,8 @@ mod spill;
 pub mod sync;
 pub mod thread;
 
+pub use compare::render_comparison;
 pub use config::{Config, check, to_json};
+pub use explore::{BadPlan, Compared, Comparison, Coverage, Plan};
 pub use explore::{Failure, FailureKind, Report, Stats, Verdict};
 pub use nondet::{Nondet, any, assume, choose};

@@ -1,4 +1,5 @@
-//! Turns a [`Report`](explore::Report) into something to look at: text for a terminal, JSON for a program.
+//! Turns a [`Report`](explore::Report) into something to look at: text for a terminal, JSON for a program. A
+//! [`Comparison`](explore::Comparison) of several searches becomes a table, JSON, or a plot.
 //!
 //! This crate knows only the values of the search. It runs nothing, reads no environment and writes nowhere: what the
 //! terminal can do and how a test is run again is the caller's to say, in a [`Style`].
@@ -25,14 +26,16 @@
 
 #![forbid(unsafe_code)]
 
+pub mod compare;
 mod guarantee;
 pub mod json;
 mod numbers;
 mod paint;
+pub mod plot;
 mod style;
 pub mod text;
 mod trace;
 
 pub use guarantee::guarantee;
-pub use numbers::{count, duration, short_count};
+pub use numbers::{count, duration, short_count, short_duration};
 pub use style::Style;

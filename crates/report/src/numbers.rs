@@ -57,6 +57,16 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// A duration that may be very short.
+///
+/// ```
+/// assert_eq!(report::short_duration(0.000_02), "20 us");
+/// assert_eq!(report::short_duration(0.0021), "2 ms");
+/// ```
+pub fn short_duration(seconds: f64) -> String {
+    if seconds < 0.00095 { format!("{:.0} us", seconds.max(0.0) * 1e6) } else { duration(seconds) }
+}
+
 /// `1 thing`, `2 things`.
 pub(crate) fn plural(n: u64, thing: &str) -> String {
     format!("{} {thing}{}", count(n), if n == 1 { "" } else { "s" })

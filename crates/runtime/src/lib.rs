@@ -21,6 +21,7 @@
 //! suspension can happen: functions that can suspend take the raw pointer, all others take `&mut self`.
 
 mod blocked;
+mod clock;
 mod context;
 mod driver;
 mod emergency;
@@ -41,6 +42,7 @@ mod sync;
 mod threads;
 mod watchdog;
 
+pub use clock::cpu_seconds;
 pub use driver::{Settings, check, replay};
 pub use labels::Labels;
 pub use locals::thread_local;

@@ -610,6 +610,11 @@ pub fn search(p: &Program, algorithm: &str, limit: u64) -> Seen {
     }
 }
 
+/// Runs one execution; says whether the search asks for another.
+pub fn once(p: &Program, explorer: &mut dyn Explorer) -> bool {
+    execute(p, explorer).1
+}
+
 /// A small deterministic generator (splitmix64).
 pub struct Rng(pub u64);
 

@@ -1,0 +1,379 @@
+//! `raddle compare`: one program, several searches, a table.
+
+use crate::terminal;
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use examples::{Example, Variant};
+use explore::{Algorithm, BadPlan, BoundKind, Comparison, LeftOut, Limit, Meter, Order, Plan, Verdict};
+use report::compare::{Measure, Over};
+use report::plot::Scale;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{IsTerminal, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+#[derive(Args)]
+pub(crate) struct CompareArgs {
+    /// The program to search (`raddle compare --list` shows them)
+    #[arg(value_name = "EXAMPLE", value_parser = example_names(), required_unless_present = "list", hide_possible_values = true)]
+    example: Option<String>,
+
+    /// List the programs and end
+    #[arg(long, conflicts_with_all = ["example", "plot"])]
+    list: bool,
+
+    /// How large the program is: mostly its number of threads
+    #[arg(long, value_name = "N")]
+    size: Option<usize>,
+
+    /// The program without its bug
+    #[arg(long)]
+    fixed: bool,
+
+    /// Which algorithms, with commas between them; all unless given
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',', value_parser = plan)]
+    algorithms: Vec<Plan>,
+
+    /// Within which bounds to run each algorithm: 0..3 is none, one and two preemptions; KIND=RANGE counts something else, an open
+    /// range is one search that raises the bound itself, and `none` is no bound
+    #[arg(long, value_name = "RANGE,...", value_delimiter = ',', value_parser = bounds)]
+    bounds: Vec<Bounds>,
+
+    /// In which orders to run each algorithm, with commas between them; depth-first unless given
+    #[arg(long, value_name = "ORDER,...", value_delimiter = ',', value_parser = order)]
+    orders: Vec<Order>,
+
+    /// A whole plan, `algorithm@bound/order#seed`; may be given again
+    #[arg(long = "plan", value_name = "PLAN", value_parser = plan)]
+    plans: Vec<Plan>,
+
+    /// What random orders start from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Stop each search after so many executions
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    max_executions: u64,
+
+    /// Stop each search after so many seconds of CPU time
+    #[arg(long, value_name = "S", default_value = "10", value_parser = seconds)]
+    max_seconds: f64,
+
+    /// Go on after a failure
+    #[arg(long)]
+    keep_going: bool,
+
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+
+    /// Draw how much each search had seen by when, as SVG
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+
+    /// What the plot counts
+    #[arg(long, value_enum, default_value_t = Counted::Classes, requires = "plot")]
+    count: Counted,
+
+    /// What the plot has below
+    #[arg(long, value_enum, default_value_t = Below::Executions, requires = "plot")]
+    over: Below,
+
+    /// How the plot divides that; chosen by its range unless given
+    #[arg(long, value_enum, requires = "plot")]
+    scale: Option<Division>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Counted {
+    /// Happens-before classes of complete executions
+    Classes,
+    /// Local states of threads
+    States,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Below {
+    Executions,
+    /// CPU time
+    Time,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Division {
+    Linear,
+    Log,
+}
+
+/// One item of `--bounds`.
+#[derive(Clone, Debug, PartialEq)]
+struct Bounds(Vec<Option<Limit>>);
+
+fn example_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(examples::all().iter().map(|e| e.name))
+}
+
+fn plan(text: &str) -> Result<Plan, BadPlan> {
+    text.parse()
+}
+
+fn order(text: &str) -> Result<Order, BadPlan> {
+    text.parse()
+}
+
+/// A closed range is one search for each bound in it.
+fn bounds(text: &str) -> Result<Bounds, BadPlan> {
+    if text == "none" {
+        return Ok(Bounds(vec![None]));
+    }
+    let with_kind = if text.contains('=') {
+        text.to_owned()
+    } else {
+        format!("{}={text}", BoundKind::Preemptions.name())
+    };
+    let limit: Limit = with_kind.parse()?;
+    Ok(Bounds(match limit.last {
+        None => vec![Some(limit)],
+        Some(last) => (limit.first..=last).map(|n| Some(Limit::at(limit.kind, n))).collect(),
+    }))
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(s) if s > 0.0 && Duration::try_from_secs_f64(s).is_ok() => Ok(s),
+        _ => Err("say a number of seconds above 0".to_owned()),
+    }
+}
+
+pub(crate) fn run(args: &CompareArgs) -> ExitCode {
+    if args.list {
+        return terminal::print(&if args.json { listed() } else { list(terminal::style().width) }, 0);
+    }
+    match compare(args) {
+        Ok((text, code)) => terminal::print(&text, code),
+        Err(why) => {
+            eprintln!("raddle: {why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn compare(args: &CompareArgs) -> Result<(String, u8), String> {
+    let example = args.example.as_deref().and_then(examples::example).ok_or("there is no such example")?;
+    let size = args.size.unwrap_or(example.small);
+    let (least, most) = example.sizes;
+    if !(least..=most).contains(&size) {
+        return Err(format!("`{}` has sizes from {least} to {most}, and --size is {size}", example.name));
+    }
+    if args.fixed && example.bug.is_none() {
+        return Err(format!("`{}` has no bug: leave --fixed out", example.name));
+    }
+    let (plans, mut left_out) = plans(args)?;
+    let mut file = args.plot.as_deref().map(create).transpose()?;
+
+    let variant = if args.fixed { Variant::Correct } else { Variant::Buggy };
+    let program = example.program(size, variant);
+    let config = example
+        .config()
+        .max_executions(args.max_executions)
+        .max_time(Duration::from_secs_f64(args.max_seconds))
+        .keep_going(args.keep_going);
+    let mut all = Comparison { program: Some(title(example, size, variant)), ..Comparison::default() };
+    let shown = std::io::stderr().is_terminal();
+    for (i, plan) in plans.iter().enumerate() {
+        if shown {
+            eprint!("\r\x1b[2Kraddle: {plan} ({} of {})", i + 1, plans.len());
+        }
+        let one = config.compare(std::slice::from_ref(plan), &program);
+        all.rows.extend(one.rows);
+        left_out.extend(one.left_out);
+    }
+    if shown {
+        eprint!("\r\x1b[2K");
+    }
+    all.left_out = left_out;
+
+    if let (Some(file), Some(path)) = (&mut file, &args.plot) {
+        let measure = if args.count == Counted::Classes { Measure::Classes } else { Measure::States };
+        let scale = args.scale.map(|s| if s == Division::Linear { Scale::Linear } else { Scale::Log });
+        let over = if args.over == Below::Executions { Over::Executions } else { Over::Time };
+        let svg = report::compare::plot(&all, measure, over, scale).svg();
+        file.write_all(svg.as_bytes()).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    }
+    let text =
+        if args.json { report::compare::json(&all) } else { report::compare::text(&all, &terminal::style()) };
+    Ok((text, exit_code(&all)))
+}
+
+/// 1 if some search found a failure, 3 if none did and all stopped early.
+fn exit_code(all: &Comparison) -> u8 {
+    match () {
+        () if all.rows.iter().any(|r| r.verdict == Verdict::Failure) => 1,
+        () if all.rows.iter().all(|r| r.verdict == Verdict::Incomplete) => 3,
+        () => 0,
+    }
+}
+
+/// Opened before the search, so that nobody waits for a plot that cannot be written.
+fn create(path: &Path) -> Result<File, String> {
+    File::create(path).map_err(|e| format!("cannot write {}: {e}", path.display()))
+}
+
+fn title(example: &Example, size: usize, variant: Variant) -> String {
+    let what = match (example.bug, variant) {
+        (None, _) => "",
+        (Some(_), Variant::Buggy) => ", with its bug",
+        (Some(_), Variant::Correct) => ", repaired",
+    };
+    format!("{}, size {size}{what}", example.name)
+}
+
+/// The plans that can be run, and what cannot.
+fn plans(args: &CompareArgs) -> Result<(Vec<Plan>, Vec<LeftOut>), String> {
+    let mut bases = args.algorithms.clone();
+    if bases.is_empty() && args.plans.is_empty() {
+        bases = if args.orders.is_empty() {
+            explore::algorithms().iter().map(algorithm_alone).collect()
+        } else {
+            vec![Plan::default()]
+        };
+    }
+    let bounds: Vec<Option<Limit>> = args.bounds.iter().flat_map(|b| b.0.iter().copied()).collect();
+    let bounded = bounds.iter().any(Option::is_some);
+    let (mut out, mut left_out, mut any_bounded) = (Vec::new(), Vec::new(), false);
+    for base in &bases {
+        let free = base.bounds.is_empty();
+        // An algorithm that knows no bounds is still worth a row: the others are compared with it.
+        let refused = if free && bounded { refuses_all(base, &bounds) } else { None };
+        if let Some(why) = &refused {
+            left_out
+                .push(LeftOut { plan: format!("{base} with --bounds"), why: format!("{why}; run without") });
+        }
+        any_bounded |= free && bounded && refused.is_none();
+        let within = match (free && !bounds.is_empty(), &refused) {
+            (true, None) => bounds.clone(),
+            _ => vec![None],
+        };
+        let orders = if base.order == Order::DepthFirst && !args.orders.is_empty() {
+            args.orders.clone()
+        } else {
+            vec![base.order.clone()]
+        };
+        for bound in &within {
+            for order in &orders {
+                let mut plan = Plan { order: order.clone(), ..base.clone() };
+                plan.bounds.extend(*bound);
+                out.push(plan);
+            }
+        }
+    }
+    if bounded && !any_bounded {
+        let why: String = left_out.iter().fold(String::new(), |mut s, l| {
+            let _ = write!(s, "\n  {}", l.why.trim_end_matches("; run without"));
+            s
+        });
+        return Err(format!("--bounds: none of these searches goes with a bound{why}"));
+    }
+    out.extend(args.plans.iter().cloned());
+    for plan in &mut out {
+        // A seed of its own stays.
+        if plan.seed == Plan::default().seed {
+            plan.seed = args.seed;
+        }
+    }
+    out.retain(|plan| match plan.search(Meter::unlimited()) {
+        Ok(_) => true,
+        Err(BadPlan(why)) => {
+            left_out.push(LeftOut { plan: plan.to_string(), why });
+            false
+        }
+    });
+    if out.is_empty() {
+        let all: Vec<String> = left_out.iter().map(|l| format!("\n  {}: {}", l.plan, l.why)).collect();
+        return Err(format!("nothing to compare: no plan can be run{}", all.concat()));
+    }
+    Ok((out, left_out))
+}
+
+fn algorithm_alone(algorithm: &'static Algorithm) -> Plan {
+    Plan { algorithm: Some(algorithm), ..Plan::default() }
+}
+
+/// Why an algorithm cannot be run within any of these bounds, if it cannot.
+fn refuses_all(base: &Plan, bounds: &[Option<Limit>]) -> Option<String> {
+    let mut why = None;
+    for bound in bounds.iter().flatten() {
+        let plan = Plan { bounds: vec![*bound], ..base.clone() };
+        match plan.search(Meter::unlimited()) {
+            Ok(_) => return None,
+            Err(BadPlan(e)) => why = why.or(Some(e)),
+        }
+    }
+    why
+}
+
+fn listed() -> String {
+    let rows: Vec<_> = examples::all()
+        .iter()
+        .map(|e| {
+            serde_json::json!({
+                "name": e.name,
+                "about": e.about,
+                "bug": e.bug.map(|b| b.name()),
+                "small": e.small,
+                "large": e.large,
+                "sizes": [e.sizes.0, e.sizes.1],
+            })
+        })
+        .collect();
+    format!("{:#}\n", serde_json::Value::Array(rows))
+}
+
+/// Name, kind of bug and sizes side by side; what each program does below, where there is room for a sentence.
+fn list(width: usize) -> String {
+    let name = examples::all().iter().map(|e| e.name.len()).max().unwrap_or(0).max("example".len());
+    let mut out = format!("{:name$}  {:10}  {:>12}  {:>12}\n", "example", "bug", "size", "large size");
+    for e in examples::all() {
+        let bug = e.bug.map_or("none", |b| b.name());
+        let _ = writeln!(out, "{:name$}  {bug:10}  {:>12}  {:>12}", e.name, e.small, e.large);
+        for line in crate::algorithms::wrap(e.about, width.saturating_sub(name + 4)) {
+            let _ = writeln!(out, "{:name$}    {line}", "");
+        }
+        out.push('\n');
+    }
+    out.push_str("Run one with `raddle compare EXAMPLE`, with --size for another size, with --fixed without its bug.\n");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(b: &Bounds) -> Vec<String> {
+        b.0.iter().map(|l| l.map_or("none".into(), |l| l.to_string())).collect()
+    }
+
+    #[test]
+    fn a_range_of_bounds_is_one_search_for_each() {
+        assert_eq!(texts(&bounds("0..3").unwrap()), ["preemptions=0", "preemptions=1", "preemptions=2"]);
+        assert_eq!(texts(&bounds("2").unwrap()), ["preemptions=2"]);
+        assert_eq!(texts(&bounds("fair=1..=2").unwrap()), ["fair=1", "fair=2"]);
+        assert_eq!(texts(&bounds("delays=0..").unwrap()), ["delays=0.."], "one search that raises its bound");
+        assert_eq!(texts(&bounds("0..").unwrap()), ["preemptions=0.."]);
+        assert_eq!(texts(&bounds("none").unwrap()), ["none"]);
+        for bad in ["", "3..1", "lemons=2", "x"] {
+            assert!(bounds(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_list_fits_its_width() {
+        for width in [60, 80, 100] {
+            for line in list(width).lines().take_while(|l| !l.starts_with("Run")) {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
+    }
+}

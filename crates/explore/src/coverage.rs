@@ -1,0 +1,224 @@
+//! What a search has seen, counted from outside.
+//!
+//! [`Counting`] stands between a front end and a search, passes every call on, and keeps a [`Trace`] of its own. After each execution
+//! it knows which happens-before class was completed and which local states were visited. The local state of a thread after one of
+//! its steps is the part of the trace that happens before that step (Coons, definition 2.1). Its name is made as in her section 8.3:
+//! a hash of the step and of the names of the latest steps of each thread that happen before it, so that it is the same in every
+//! execution in which the thread can have seen the same. A terminal state is the local states of all threads, which is the class.
+//!
+//! The search decides as it would alone: nothing here is shown to it. Names are 64-bit hashes, so two states could share one.
+
+use crate::budget::Spent;
+use crate::explorer::{Decision, Divergence, End, Executed, Explorer, Options, View};
+use crate::ids::{EventIndex, ThreadId};
+use crate::op::Op;
+use crate::outcome::Stats;
+use crate::schedule::Schedule;
+use crate::search::{Progress, Promise};
+use crate::trace::{Trace, mix};
+use serde::Serialize;
+use std::collections::HashSet;
+
+/// How much had been seen after so many executions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// Executions: complete, blocked and over the bound.
+    pub runs: u64,
+    /// Different happens-before classes among the complete ones.
+    pub classes: u64,
+    /// Different local states of threads.
+    pub states: u64,
+    /// How much CPU time the search had taken by then, if somebody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds: Option<f64>,
+}
+
+impl Point {
+    /// Up to here every execution is a point of the curve; from there on they are 2 % apart.
+    const EVERY: u64 = 256;
+
+    /// Which number of executions is the next point of a curve.
+    pub fn after(runs: u64) -> u64 {
+        if runs < Self::EVERY { runs + 1 } else { runs + runs.div_ceil(50) }
+    }
+}
+
+/// What a search has seen.
+#[derive(Clone, Debug, PartialEq, Default, Serialize)]
+pub struct Coverage {
+    /// Different happens-before classes among the complete executions; these are the terminal states too.
+    pub classes: u64,
+    /// Different local states of threads, those of executions that were cut included.
+    pub states: u64,
+    /// How it came about: every execution at first, then fewer and fewer points, and the last one.
+    pub curve: Vec<Point>,
+}
+
+/// A search whose coverage is counted.
+pub struct Counting {
+    search: Box<dyn Progress>,
+    trace: Trace,
+    option: (u32, u32),
+    /// By thread: the names of its local states in this execution.
+    names: Vec<Vec<u64>>,
+    classes: HashSet<u64>,
+    states: HashSet<u64>,
+    runs: u64,
+    /// The first number of executions that is a point again.
+    next_point: u64,
+    curve: Vec<Point>,
+}
+
+impl Counting {
+    /// Counts what `search` sees.
+    pub fn new(search: Box<dyn Progress>) -> Counting {
+        Counting {
+            search,
+            trace: Trace::new(),
+            option: (0, 1),
+            names: Vec::new(),
+            classes: HashSet::new(),
+            states: HashSet::new(),
+            runs: 0,
+            next_point: 1,
+            curve: Vec::new(),
+        }
+    }
+
+    /// What has been seen so far.
+    pub fn coverage(&self) -> Coverage {
+        let mut curve = self.curve.clone();
+        if curve.last().is_none_or(|p| p.runs < self.runs) && self.runs > 0 {
+            curve.push(self.point());
+        }
+        let Point { classes, states, .. } = self.point();
+        Coverage { classes, states, curve }
+    }
+
+    /// The names of the classes that were completed, so that two searches can be compared as sets.
+    pub fn classes(&self) -> &HashSet<u64> {
+        &self.classes
+    }
+
+    /// The names of the local states that were visited.
+    pub fn states(&self) -> &HashSet<u64> {
+        &self.states
+    }
+
+    fn point(&self) -> Point {
+        Point {
+            runs: self.runs,
+            classes: self.classes.len() as u64,
+            states: self.states.len() as u64,
+            cpu_seconds: None,
+        }
+    }
+
+    /// Names the local state of a thread after its step `i`, the last one.
+    fn name_state(&mut self, i: usize) {
+        let e = &self.trace.events()[i];
+        let own = e.thread.index();
+        let mut name = mix(self.trace.event_hash(i), e.thread.0 as u64);
+        for (t, count) in self.trace.clock(i).iter().enumerate() {
+            let latest = if t == own { count - 1 } else { *count };
+            if latest > 0 {
+                name = mix(name, self.names[t][latest as usize - 1]);
+            }
+        }
+        if own >= self.names.len() {
+            self.names.resize_with(own + 1, Vec::new);
+        }
+        self.names[own].push(name);
+    }
+}
+
+impl Explorer for Counting {
+    fn begin(&mut self) {
+        self.trace.truncate(0);
+        self.trace.restart();
+        self.names.iter_mut().for_each(Vec::clear);
+        self.search.begin();
+    }
+
+    fn next_thread(&mut self, view: &View<'_>) -> Decision {
+        self.option = (0, 1);
+        self.search.next_thread(view)
+    }
+
+    fn ordered(&mut self, before: ThreadId, after: ThreadId) {
+        let len = self.trace.len();
+        self.trace.order(before, after, len);
+        self.search.ordered(before, after);
+    }
+
+    fn next_option(&mut self, options: Options<'_>) -> u32 {
+        let chosen = self.search.next_option(options);
+        self.option = (chosen, options.len() as u32);
+        chosen
+    }
+
+    fn read_from(&mut self, thread: ThreadId, op: &Op, writes: &[EventIndex]) -> usize {
+        self.search.read_from(thread, op, writes)
+    }
+
+    fn executed(&mut self, event: Executed<'_>) {
+        let (option, options) = self.option;
+        self.trace.push(&event, option, options);
+        self.name_state(self.trace.len() - 1);
+        self.search.executed(event);
+    }
+
+    fn end(&mut self, end: End, view: &View<'_>) -> bool {
+        // The search alone knows whether it takes the execution for a complete one.
+        let before = self.search.stats().executions;
+        let again = self.search.end(end, view);
+        if self.search.stats().executions > before {
+            self.classes.insert(self.trace.class());
+        }
+        self.states.extend(self.names.iter().flatten());
+        self.runs += 1;
+        if self.runs >= self.next_point {
+            self.curve.push(self.point());
+            self.next_point = Point::after(self.runs);
+        }
+        again
+    }
+
+    fn divergence(&self) -> Option<&Divergence> {
+        self.search.divergence()
+    }
+}
+
+impl Progress for Counting {
+    fn stats(&self) -> Stats {
+        self.search.stats()
+    }
+
+    fn finished(&self) -> bool {
+        self.search.finished()
+    }
+
+    fn promise(&self) -> Promise {
+        self.search.promise()
+    }
+
+    fn restart(&mut self) {
+        self.search.restart();
+        self.classes.clear();
+        self.states.clear();
+        self.curve.clear();
+        (self.runs, self.next_point) = (0, 1);
+    }
+
+    fn spent(&self) -> Option<Spent> {
+        self.search.spent()
+    }
+
+    fn estimate(&self) -> Option<f64> {
+        self.search.estimate()
+    }
+
+    fn schedule(&self) -> Schedule {
+        self.search.schedule()
+    }
+}

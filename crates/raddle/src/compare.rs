@@ -1,0 +1,182 @@
+//! Several searches of one test, side by side: [`Config::compare`].
+//!
+//! Each plan is run twice. The first run is the search alone, and its CPU time is what is reported; the second has a
+//! [`Counting`] between the test and the search, and says which classes and local states were seen. Searches are deterministic, so
+//! that both see the same, and a search that ran out of time the first time is given as many executions the second time as it had.
+
+use crate::Config;
+use crate::config::{judge, say_spent};
+use explore::{
+    BadPlan, Budget, Compared, Comparison, Counting, Coverage, FailureKind, FirstFailure, LeftOut, Limit,
+    Meter, Plan, Point, Progress,
+};
+use runtime::{Session, Settings, cpu_seconds};
+
+/// A short search is run again until it has taken so long in all, and the fastest counts: whatever disturbs it only adds to it.
+const ENOUGH_SECONDS: f64 = 0.01;
+const MOST_ROUNDS: usize = 5;
+
+/// What one search gave, and the CPU time it had taken at each point of its curve.
+struct Timed {
+    row: Compared,
+    times: Vec<f64>,
+}
+
+impl Config {
+    /// Runs `test` once with each plan, and gives what each search took and saw. Nothing is printed, and the variables
+    /// `RADDLE_*` change nothing: the settings of this configuration hold, but for its own plan.
+    ///
+    /// A search stops at its first failure, unless [`Config::keep_going`]. Budgets hold for each plan; the time is CPU time here.
+    /// Plans whose parts do not go together are left out, and the result says why.
+    ///
+    /// ```
+    /// use raddle::sync::atomic::{AtomicU32, Ordering::SeqCst};
+    /// use raddle::{Config, Plan, thread};
+    ///
+    /// let plans = Plan::list("optimal none").unwrap();
+    /// let table = Config::new().compare(&plans, || {
+    ///     let n = AtomicU32::new(0);
+    ///     thread::scope(|s| {
+    ///         s.spawn(|| n.fetch_add(1, SeqCst));
+    ///         s.spawn(|| n.fetch_add(1, SeqCst));
+    ///     });
+    /// });
+    /// let seen = |row: usize| table.rows[row].coverage.as_ref().unwrap().classes;
+    /// assert_eq!((table.rows[0].stats.executions, seen(0)), (2, 2));
+    /// assert_eq!((table.rows[1].stats.executions, seen(1)), (2, 2));
+    /// ```
+    ///
+    /// [`render_comparison`](crate::render_comparison) makes it a table.
+    pub fn compare(&self, plans: &[Plan], test: impl Fn()) -> Comparison {
+        let mut out = Comparison::default();
+        for plan in plans {
+            let row = self.fastest(plan, &test).and_then(|Timed { mut row, times }| {
+                let mut coverage = self.count(plan, row.runs, &test)?;
+                for (point, seconds) in coverage.curve.iter_mut().zip(times) {
+                    point.cpu_seconds = Some(seconds);
+                }
+                row.coverage = Some(coverage);
+                Ok(row)
+            });
+            match row {
+                Ok(row) => out.rows.push(row),
+                Err(BadPlan(why)) => out.left_out.push(LeftOut { plan: plan.to_string(), why }),
+            }
+        }
+        out
+    }
+
+    /// Runs `test` with one plan, and gives what the search took: [`Config::compare`] without counting what it saw.
+    pub fn measure(&self, plan: &Plan, test: impl Fn()) -> Result<Compared, BadPlan> {
+        self.fastest(plan, &test).map(|timed| timed.row)
+    }
+
+    fn fastest(&self, plan: &Plan, test: &dyn Fn()) -> Result<Timed, BadPlan> {
+        let mut best = self.once(plan, test)?;
+        let mut total = best.row.cpu_seconds;
+        for _ in 1..MOST_ROUNDS {
+            if total >= ENOUGH_SECONDS {
+                break;
+            }
+            let again = self.once(plan, test)?;
+            total += again.row.cpu_seconds;
+            if again.row.cpu_seconds < best.row.cpu_seconds {
+                best = again;
+            }
+        }
+        Ok(best)
+    }
+
+    fn once(&self, plan: &Plan, test: &dyn Fn()) -> Result<Timed, BadPlan> {
+        let start = cpu_seconds();
+        let (plan, settings) = self.prepared(plan);
+        let mut search = plan.search(Meter::new(self.budget, Box::new(move || cpu_seconds() - start)))?;
+        let (mut times, mut next) = (Vec::new(), 1);
+        let (runs, failure) = drive(&settings, &mut *search, test, |runs| {
+            if runs == 1 {
+                (next, times) = (1, Vec::new());
+            }
+            if runs >= next {
+                times.push(cpu_seconds() - start);
+                next = Point::after(runs);
+            }
+        });
+        let cpu_seconds = cpu_seconds() - start;
+        // The last execution is a point of the curve too, whether or not it was its turn.
+        times.push(cpu_seconds);
+        let (stats, promise) = (search.stats(), search.promise());
+        let verdict = judge(failure.is_some(), search.finished(), &promise);
+        let spent = search.spent().map(say_spent);
+        let bounds: Vec<String> = plan.bounds.iter().map(Limit::to_string).collect();
+        let row = Compared {
+            plan: plan.to_string(),
+            algorithm: plan.algorithm().name.to_owned(),
+            bound: (!bounds.is_empty()).then(|| bounds.join(",")),
+            order: plan.order.to_string(),
+            seed: plan.seed,
+            verdict,
+            guarantee: report::guarantee(verdict, &promise, &stats, spent.as_deref(), search.estimate()),
+            stats,
+            runs,
+            cpu_seconds,
+            failure,
+            coverage: None,
+        };
+        Ok(Timed { row, times })
+    }
+
+    /// What the search sees in its first executions.
+    fn count(&self, plan: &Plan, runs: u64, test: &dyn Fn()) -> Result<Coverage, BadPlan> {
+        let budget = Budget { executions: Some(runs), seconds: None };
+        let (plan, settings) = self.prepared(plan);
+        let mut counting = Counting::new(plan.search(Meter::new(budget, Box::new(|| 0.0)))?);
+        drive(&settings, &mut counting, test, |_| ());
+        Ok(counting.coverage())
+    }
+}
+
+/// Runs the search, and says after each execution how many there were: all executions, and the first failure.
+fn drive(
+    settings: &Settings,
+    search: &mut dyn Progress,
+    test: &dyn Fn(),
+    mut ran: impl FnMut(u64),
+) -> (u64, Option<FirstFailure>) {
+    let mut session = Session::new(settings);
+    let (mut runs, mut first) = (0, None);
+    loop {
+        let once = session.run_once(search, test, false);
+        if once.restart {
+            search.restart();
+            (runs, first) = (0, None);
+            continue;
+        }
+        runs += 1;
+        ran(runs);
+        let found = match (search.divergence(), once.failure) {
+            (Some(_), _) => Some((
+                FailureKind::Nondeterminism,
+                "the test did something else when a schedule was repeated".to_owned(),
+            )),
+            (None, Some(failure)) => Some((failure.kind, failure.message)),
+            (None, None) => None,
+        };
+        if let (None, Some((kind, message))) = (&first, found) {
+            first = Some(FirstFailure { kind, message, after: runs, replay: once.schedule.to_string() });
+        }
+        if first.is_some() && !settings.keep_going || !once.again {
+            return (runs, first);
+        }
+    }
+}
+
+/// A comparison as a table, one line a plan.
+///
+/// ```
+/// let plans = raddle::Plan::list("optimal").unwrap();
+/// let table = raddle::Config::new().compare(&plans, || ());
+/// assert!(raddle::render_comparison(&table).contains("optimal"));
+/// ```
+pub fn render_comparison(comparison: &Comparison) -> String {
+    report::compare::text(comparison, &report::Style::default())
+}
