@@ -299,6 +299,8 @@ pub(crate) struct Search<R> {
     make: Box<dyn Fn() -> R>,
     meter: Meter,
     divergence: Option<Divergence>,
+    /// The next execution has a branch to take.
+    ready: bool,
     finished: bool,
 }
 
@@ -354,7 +356,15 @@ impl<R: Reduction> Search<R> {
     /// A search that stops when `meter` says so.
     pub(crate) fn new(make: impl Fn() -> R + 'static, meter: Meter) -> Self {
         let (core, reduction) = (Core::new(), make());
-        Search { core, reduction, make: Box::new(make), meter, divergence: None, finished: false }
+        Search {
+            core,
+            reduction,
+            make: Box::new(make),
+            meter,
+            divergence: None,
+            ready: false,
+            finished: false,
+        }
     }
 
     #[cold]
@@ -554,13 +564,8 @@ impl<R: Reduction> Explorer for Search<R> {
         }
         s.races += core.trace.races_since(core.fresh) as u64;
         self.reduction.ended(core, view, end);
-        let more = self.backtrack();
-        if more && !self.meter.another() {
-            let open: u64 = self.core.nodes.iter().map(|n| self.reduction.open(&self.core, n)).sum();
-            self.core.stats.open = open + 1;
-            return false;
-        }
-        more
+        self.ready = self.backtrack();
+        self.ready && self.meter.another()
     }
 
     fn divergence(&self) -> Option<&Divergence> {
@@ -570,7 +575,8 @@ impl<R: Reduction> Explorer for Search<R> {
 
 impl<R: Reduction> Progress for Search<R> {
     fn stats(&self) -> Stats {
-        self.core.stats
+        let open: u64 = self.core.nodes.iter().map(|n| self.reduction.open(&self.core, n)).sum();
+        Stats { open: open + self.ready as u64, ..self.core.stats }
     }
 
     fn finished(&self) -> bool {
@@ -585,6 +591,7 @@ impl<R: Reduction> Progress for Search<R> {
         self.core = Core::default();
         self.reduction = (self.make)();
         self.divergence = None;
+        self.ready = false;
     }
 
     fn spent(&self) -> Option<Spent> {

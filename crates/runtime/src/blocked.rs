@@ -52,7 +52,11 @@ impl Execution {
             _ => format!("deadlock: {}", waits.join("; ")),
         };
         let location = place_of(self.pending[shown.index()].site).map(|p| p.to_string());
-        let noted = Noted { kind, message, location, thread: Some(shown), help: None };
+        let panicked = self.order.iter().find_map(|t| {
+            let panicked = self.threads[t.index()].seldom().panicked.as_ref()?;
+            Some(format!("{} had panicked by then: {}", self.thread_label(*t), panicked.message))
+        });
+        let noted = Noted { kind, message, location, thread: Some(shown), help: panicked };
         Some((noted, cycle.into_iter().map(|t| self.rank(t)).collect()))
     }
 
