@@ -84,7 +84,7 @@ pub fn check(
         if let Some(found) = once.failure {
             let known = failures.iter().any(|f| same(f, &found));
             if !known {
-                failures.push(full(settings, session.modes(), test, found, &once.schedule));
+                failures.push(full(settings, session.modes(), test, *found, &once.schedule));
             }
             if !settings.keep_going || failures.len() >= MOST_FAILURES {
                 break;
@@ -144,7 +144,7 @@ fn recorded(
         once = session.run_once(&mut replay, test, true);
     }
     let Once { failure, .. } = once;
-    (failure, explore::Explorer::divergence(&replay).cloned())
+    (failure.map(|f| *f), explore::Explorer::divergence(&replay).cloned())
 }
 
 /// How many schedules are tried to find a failure with fewer preemptions.
@@ -168,7 +168,7 @@ fn shrink(settings: &Settings, modes: Modes, test: &dyn Fn(), best: &mut Failure
             let once = Session::like(settings, modes).run_once(&mut replay, test, true);
             if let Some(again) = once.failure.filter(|f| same(f, best) && f.preemptions < best.preemptions) {
                 schedule = once.schedule;
-                *best = again;
+                *best = *again;
                 continue 'rounds;
             }
         }

@@ -22,7 +22,7 @@ pub struct Once {
     /// How it ended.
     pub end: End,
     /// What went wrong. The trace is empty unless it was recorded.
-    pub failure: Option<Failure>,
+    pub failure: Option<Box<Failure>>,
     /// The test does something for which executions have to be run in another way from now on: this one does not count, and
     /// the search must start again.
     pub restart: bool,
@@ -149,7 +149,8 @@ impl Session {
             }
             let end = (*ex).end.unwrap_or(End::Cut);
             let clean = end == End::Complete && (*ex).live.is_empty();
-            let mut found = judge(&mut *ex, end);
+            let ok = clean && (*ex).failure.is_none() && (*ex).panics == 0;
+            let mut found = if ok { None } else { judge(&mut *ex, end) };
             (*ex).given_up_for = found.as_ref().map(|f| format!("{}: {}", f.kind.name(), f.message));
             self.tear_down(ex);
             if clean && found.is_none() && (*ex).settings.leaks {
@@ -350,7 +351,7 @@ unsafe fn make_fiber(stack: corosensei::stack::DefaultStack, ex: *mut Execution,
 }
 
 /// What the execution amounts to.
-fn judge(ex: &mut Execution, end: End) -> Option<Failure> {
+fn judge(ex: &mut Execution, end: End) -> Option<Box<Failure>> {
     // Where the execution was cut, a panic may still have been taken by a join that did not come to run.
     let (noted, cycle) = match ex.failure.take() {
         Some(noted) => (noted, Vec::new()),
@@ -363,11 +364,11 @@ fn judge(ex: &mut Execution, end: End) -> Option<Failure> {
     };
     let mut failure = ex.full_failure(noted);
     failure.cycle = cycle;
-    Some(failure)
+    Some(Box::new(failure))
 }
 
 /// A counted object whose count is not 0 at the end.
-fn leaked(ex: &Execution) -> Option<Failure> {
+fn leaked(ex: &Execution) -> Option<Box<Failure>> {
     let (i, object) = ex.objects.iter().enumerate().find(|(_, o)| o.counted && o.word != 0)?;
     let name = ex.object_name(explore::ObjectId(i as u32)).unwrap_or_default();
     let references = if object.word == 1 { "reference" } else { "references" };
@@ -377,11 +378,7 @@ fn leaked(ex: &Execution) -> Option<Failure> {
         object.word,
         location.as_deref().unwrap_or("an unknown place")
     );
-    Some(ex.full_failure(crate::execution::Noted {
-        kind: FailureKind::Leak,
-        message,
-        location,
-        thread: None,
-        help: None,
-    }))
+    let noted =
+        crate::execution::Noted { kind: FailureKind::Leak, message, location, thread: None, help: None };
+    Some(Box::new(ex.full_failure(noted)))
 }

@@ -97,7 +97,10 @@ impl Reduction for Optimal {
             if race.settled {
                 continue;
             }
-            if core.trace.next_after(e, f) && core.nodes[e].asleep.contains(core.trace.event(f).thread) {
+            if core.trace.next_after(e, f)
+                && (core.nodes[e].asleep.contains(core.trace.event(f).thread)
+                    || self.forest.plant_alone(core, e, f, view))
+            {
                 core.trace.settle(k);
                 continue;
             }

@@ -9,6 +9,7 @@ use crate::footprint::Footprint;
 use crate::ids::{ObjectId, ThreadId, ThreadSet};
 use crate::op::{Access, Mode, Op, OpKind};
 use crate::search::{Core, Sleeper};
+use crate::semantics;
 use crate::trace::Trace;
 
 const NONE: u32 = u32::MAX;
@@ -393,6 +394,32 @@ impl Forest {
                 core.nodes[sequence.e].tree = branch;
             }
         }
+    }
+
+    /// The same for the plainest race, whose `f` can come directly before `e` and is all there is of the sequence, where no branch
+    /// and no sleeping step could cover it. Says whether it is one.
+    pub(crate) fn plant_alone(&mut self, core: &mut Core, e: usize, f: usize, view: &View<'_>) -> bool {
+        let trace = &core.trace;
+        let (first, second) = (trace.event(e), trace.event(f));
+        if core.nodes[e].tree != NONE
+            || !core.sleep(e).is_empty()
+            || second.options != 1
+            || second.op.may_block()
+        {
+            return false;
+        }
+        let alone = (e + 1..trace.len()).all(|g| {
+            let t = trace.event(g).thread;
+            t == first.thread || t == second.thread || trace.happens_before(e, g)
+        });
+        if !alone {
+            return false;
+        }
+        let mut step = Footprint::nothing(second.thread, second.cause(), second.op);
+        let access = semantics::apply(&second.op, first.before, second.thread, 0).access;
+        step.add(second.op.object, access);
+        core.nodes[e].tree = self.new_branch(step, ANY, 1, view);
+        true
     }
 
     /// Goes down the branches that the sequence fits. Gives the parent and the last child behind which what is left of it is
