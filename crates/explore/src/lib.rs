@@ -27,7 +27,7 @@ pub use algorithms::{Algorithm, UnknownAlgorithm, algorithm, algorithms};
 pub use budget::{Budget, Meter, Spent};
 pub use explorer::{Decision, Divergence, End, Executed, Explorer, Options, Pending, View};
 pub use ids::{EventIndex, MAX_THREADS, ObjectId, Site, ThreadId, ThreadSet};
-pub use op::{Access, MemoryOrder, Mode, Op, OpKind};
+pub use op::{Access, Decides, MemoryOrder, Mode, Op, OpKind};
 pub use orders::Order;
 pub use outcome::{Failure, FailureKind, Report, Stats, Step, ThreadInfo, Verdict};
 pub use plan::{BadPlan, BoundKind, Limit, Plan};

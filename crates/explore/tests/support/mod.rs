@@ -798,7 +798,7 @@ pub fn wrong(p: &Program, algorithm: &str, oracle: &Seen) -> Option<String> {
         return Some(format!("{lost} final states lost, {extra} invented"));
     }
     // Where objects have no lasting names, an optimal search may now and then try a sequence that it need not.
-    let once = ["optimal", "source", "dpor", "sleep", "least", "hb-cache"];
+    let once = ["optimal", "source", "dpor", "epor", "epor-sh", "sleep", "least", "hb-cache"];
     if once.contains(&algorithm) && seen.duplicates() > 0 {
         return Some(format!("{} classes completed more than once", seen.duplicates()));
     }
