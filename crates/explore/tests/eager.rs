@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{Program, Stmt, TOO_MANY, random_program, search, shrink, wrong};
+use support::{Program, Rng, Stmt, TOO_MANY, random_program, search, shrink, wrong};
 
 const EAGER: [&str; 2] = ["epor", "epor-sh"];
 
@@ -32,10 +32,45 @@ fn compare(seeds: std::ops::Range<u64>, make: impl Fn(u64) -> Program) -> u64 {
     compared
 }
 
+/// A random program of reads and writes with few branches, and now and then something that may block: long sections.
+fn straight_program(seed: u64) -> Program {
+    let mut g = Rng(seed);
+    let threads = 2 + g.below(3) as usize;
+    let blocking = g.below(3);
+    let variables = 1 + g.below(3);
+    let statement = |g: &mut Rng| {
+        let (x, r) = (g.below(variables) as u8, g.below(3) as u8);
+        match g.below(16 + 2 * blocking) {
+            0..5 => Stmt::Write(x, 1 + g.below(2)),
+            5..8 => Stmt::Read(x, r),
+            8..10 => Stmt::WriteReg(x, r, 1),
+            10..12 => Stmt::Add(x),
+            12 => Stmt::Cas(x, 0, 2, r),
+            13 => Stmt::If(r, 1, vec![Stmt::Write(x, 2)]),
+            14 => Stmt::IfElse(r, 0, vec![Stmt::Add(x)], vec![Stmt::Read(0, r)]),
+            15 => Stmt::Yield,
+            16 => Stmt::Critical(0, vec![Stmt::Write(x, 1)]),
+            17 => Stmt::Await(x, 0),
+            18 => Stmt::Unpark(0),
+            _ => Stmt::TryCritical(0, vec![Stmt::Add(x)]),
+        }
+    };
+    let body = |_| (0..1 + g.below([0, 0, 6, 4, 3][threads])).map(|_| statement(&mut g)).collect();
+    Program::of((0..threads).map(body).collect())
+}
+
 #[test]
 fn eager_search_sees_what_every_interleaving_shows() {
     let compared = compare(2_000_000..2_003_000, random_program);
     assert!(compared >= 1_200, "only {compared} programs were small enough to compare");
+}
+
+#[test]
+fn what_is_known_of_the_values_makes_sections_longer_and_loses_nothing() {
+    let known = |seed| Program { known: true, ..straight_program(seed) };
+    assert!(compare(0..1_500, known) >= 800);
+    assert!(compare(1_500..2_500, straight_program) >= 500);
+    assert!(compare(2_500..3_000, |seed| Program { known: true, ..random_program(seed) }) >= 200);
 }
 
 #[test]
@@ -44,8 +79,9 @@ fn eager_search_sees_what_every_interleaving_shows_on_100_000_programs() {
     let mut seed = std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(3_000_000u64);
     let mut compared = 0;
     while compared < 100_000 {
-        let numbered = seed.is_multiple_of(4_000);
-        compared += compare(seed..seed + 1_000, |s| Program { numbered, ..random_program(s) });
+        let (numbered, known) = (seed.is_multiple_of(4_000), seed.is_multiple_of(3_000));
+        let make = if seed.is_multiple_of(2_000) { random_program } else { straight_program };
+        compared += compare(seed..seed + 1_000, |s| Program { numbered, known, ..make(s) });
         seed += 1_000;
         eprintln!("{compared} programs compared, up to seed {seed}");
     }
