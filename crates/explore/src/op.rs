@@ -175,7 +175,15 @@ impl Op {
 
     /// An operation on one object.
     pub const fn new(kind: OpKind, object: ObjectId) -> Op {
-        Op { kind, order: MemoryOrder::None, object, other: ObjectId::NONE, a: 0, b: 0, decides: Decides::Anything }
+        Op {
+            kind,
+            order: MemoryOrder::None,
+            object,
+            other: ObjectId::NONE,
+            a: 0,
+            b: 0,
+            decides: Decides::Anything,
+        }
     }
 
     /// An operation on no object.

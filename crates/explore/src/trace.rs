@@ -568,8 +568,7 @@ impl Trace {
             let Some(object) = nth_object(op, awaited, k) else { break };
             let mut link =
                 if object.is_some() { self.heads.get(object.index()).copied().unwrap_or(NONE) } else { NONE };
-            let access =
-                if k == 1 && op.writes_other() { Access::new(Mode::Write) } else { strongest(op) };
+            let access = if k == 1 && op.writes_other() { Access::new(Mode::Write) } else { strongest(op) };
             while link != NONE {
                 let l = self.links[link as usize];
                 let e = l.event as usize;

@@ -3,8 +3,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 use explore::{
-    Decides, Decision, End, Executed, Explorer, Meter, ObjectId, Op, OpKind, Pending, Plan, Site, Stats, ThreadId,
-    ThreadSet, Trace, View, semantics,
+    Decides, Decision, End, Executed, Explorer, Meter, ObjectId, Op, OpKind, Pending, Plan, Site, Stats,
+    ThreadId, ThreadSet, Trace, View, semantics,
 };
 use std::collections::BTreeSet;
 
@@ -89,15 +89,16 @@ fn execute(model: &Model, explorer: &mut dyn Explorer, keep: bool) -> (u64, Stri
     let idle = Pending { op: Op::local(OpKind::Yield), site: Site(0), awaited: (0, 0) };
     let mut pending = vec![idle; model.threads.len()];
     let mut live = ThreadSet::EMPTY;
-    let announce = |t: usize, got: &[u64], pending: &mut [Pending], live: &mut ThreadSet| match model.threads[t](got) {
-        Some(op) => {
-            pending[t].op = op;
-            live.insert(ThreadId(t as u16));
-        }
-        None => {
-            live.remove(ThreadId(t as u16));
-        }
-    };
+    let announce =
+        |t: usize, got: &[u64], pending: &mut [Pending], live: &mut ThreadSet| match model.threads[t](got) {
+            Some(op) => {
+                pending[t].op = op;
+                live.insert(ThreadId(t as u16));
+            }
+            None => {
+                live.remove(ThreadId(t as u16));
+            }
+        };
     (0..got.len()).for_each(|t| announce(t, &got[t], &mut pending, &mut live));
     let mut trace = Trace::new();
     let mut current = None;

@@ -3,8 +3,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 use explore::{
-    Access, Decides, Decision, End, Executed, Explorer, MemoryOrder, Meter, ObjectId, Op, OpKind, Options, Pending,
-    Progress, Site, ThreadId, ThreadSet, Trace, View, semantics,
+    Access, Decides, Decision, End, Executed, Explorer, MemoryOrder, Meter, ObjectId, Op, OpKind, Options,
+    Pending, Progress, Site, ThreadId, ThreadSet, Trace, View, semantics,
 };
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -149,8 +149,7 @@ impl Section {
             .filter(|i| mine >> i & 1 == 0 && self.steps[*i].conflicts(&step))
             .fold(0u64, |set, i| set | 1 << i);
         // Short sections have room for the first step of every member.
-        let to_come =
-            self.short && self.members[self.at + 1..].iter().any(|m| m.head.conflicts(&step));
+        let to_come = self.short && self.members[self.at + 1..].iter().any(|m| m.head.conflicts(&step));
         if with & self.guarded != 0 {
             return None;
         }
@@ -189,7 +188,8 @@ impl Section {
     /// All pairs of steps of different threads, and those of them that conflict.
     pub(crate) fn pairs(&self) -> (u64, u32) {
         let all = self.len() as u64;
-        let same: u64 = self.members.iter().map(|m| m.steps.count_ones() as u64).map(|n| n * (n.max(1) - 1) / 2).sum();
+        let same: u64 =
+            self.members.iter().map(|m| m.steps.count_ones() as u64).map(|n| n * (n.max(1) - 1) / 2).sum();
         let conflicts: u32 = self.conflicts.iter().map(|c| c.count_ones()).sum();
         (all * (all.max(1) - 1) / 2 - same, conflicts / 2)
     }
@@ -287,5 +287,144 @@ impl Section {
             return *found <= MOST_TRACES;
         }
         self.successor_members(place).all(|m| self.count(self.step(place, m), found))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explorer::Pending;
+    use crate::ids::{ObjectId, Site};
+
+    /// The section of threads that do these operations whatever they read, thread after thread.
+    fn section(threads: &[Vec<Op>], short: bool) -> Section {
+        let mut at = vec![0; threads.len()];
+        let mut s = Section::default();
+        loop {
+            let live: ThreadSet =
+                (0..at.len()).filter(|t| at[*t] < threads[*t].len()).map(|t| ThreadId(t as u16)).collect();
+            let pending: Vec<Pending> = threads
+                .iter()
+                .zip(&at)
+                .map(|(ops, k)| ops.get(*k).copied().unwrap_or(Op::local(OpKind::Yield)))
+                .map(|op| Pending { op, site: Site(0), awaited: (0, 0) })
+                .collect();
+            let view = View {
+                pending: &pending,
+                live,
+                enabled: live,
+                current: None,
+                yielded: ThreadSet::EMPTY,
+                objects: u32::MAX,
+                names: &[],
+                awaited: &[],
+            };
+            if s.members.is_empty() {
+                s.begin(0, short, live, &view);
+            }
+            match s.grow(&view, |_| false) {
+                Some(t) => at[t.index()] += 1,
+                None => return s,
+            }
+        }
+    }
+
+    fn read(x: u32, decides: Decides) -> Op {
+        Op::new(OpKind::Load, ObjectId(x)).deciding(decides)
+    }
+
+    fn write(x: u32) -> Op {
+        Op::new(OpKind::Store, ObjectId(x))
+    }
+
+    /// The threads of the steps in the order in which they were found.
+    fn owners(s: &Section) -> Vec<u16> {
+        (0..s.len()).map(|k| s.thread_of(k).0).collect()
+    }
+
+    #[test]
+    fn a_writer_and_two_readers_have_four_systems_and_no_cycle() {
+        let reader = vec![read(0, Decides::Nothing)];
+        let s = section(&[vec![write(0)], reader.clone(), reader], false);
+        assert_eq!((s.pairs(), s.traces()), ((3, 2), Some(4)));
+    }
+
+    #[test]
+    fn a_value_that_may_decide_anything_is_the_last_of_its_thread() {
+        let s = section(&[vec![write(0), read(1, Decides::Anything), write(2)], vec![write(1)]], false);
+        assert_eq!(owners(&s), [0, 0, 1]);
+    }
+
+    /// Figure 3.2: `y := 0; t := y; x[t] := 1 || if x[0] == 0 then z := 1 || y := 1`.
+    #[test]
+    fn nothing_joins_that_would_decide_an_address() {
+        let (x, y, z) = (0, 2, 3);
+        let threads = [
+            vec![write(y), read(y, Decides::Addresses), write(x)],
+            vec![read(x, Decides::Anything), write(z)],
+            vec![write(y)],
+        ];
+        let s = section(&threads, false);
+        assert_eq!(owners(&s), [0, 0, 0, 1]);
+        assert_eq!((s.pairs().1, s.traces()), (1, Some(2)));
+    }
+
+    #[test]
+    fn an_address_that_is_contended_already_is_the_last_of_its_thread() {
+        let threads = [vec![write(0)], vec![read(0, Decides::Addresses), write(1)]];
+        assert_eq!(owners(&section(&threads, false)), [0, 1]);
+    }
+
+    #[test]
+    fn short_sections_have_one_step_in_conflict_for_each_thread() {
+        let threads = [vec![write(0), write(1), write(2)], vec![write(3), write(2), write(1)]];
+        let (long, short) = (section(&threads, false), section(&threads, true));
+        assert_eq!((owners(&long), long.traces()), (vec![0, 0, 0, 1, 1, 1], Some(3)));
+        // The last of thread 1 would put a second one of thread 0 in conflict.
+        assert_eq!((owners(&short), short.traces()), (vec![0, 0, 0, 1, 1], Some(2)));
+    }
+
+    #[test]
+    fn what_may_block_or_has_outcomes_does_not_join() {
+        for kind in [OpKind::Lock, OpKind::Recv, OpKind::Choose, OpKind::CompareExchangeWeak, OpKind::Yield] {
+            let s = section(&[vec![write(0), Op::new(kind, ObjectId(1)), write(0)], vec![write(0)]], false);
+            assert_eq!(owners(&s), [0, 1]);
+        }
+    }
+
+    #[test]
+    fn the_least_orders_are_those_of_the_systems_without_a_cycle() {
+        // Every orientation of the conflicts of two threads with three steps each, tried one by one.
+        let steps = [write(0), read(1, Decides::Nothing), write(1), read(0, Decides::Nothing)];
+        for code in 0..4usize.pow(6) {
+            let ops: Vec<Op> = (0..6).map(|k| steps[code / 4usize.pow(k) % 4]).collect();
+            let s = section(&[ops[..3].to_vec(), ops[3..].to_vec()], false);
+            assert_eq!(s.traces(), Some(acyclic(&s)), "{ops:?}");
+        }
+    }
+
+    /// How many orientations of the conflicts have no cycle.
+    fn acyclic(s: &Section) -> u64 {
+        let n = s.len();
+        let pairs: Vec<(usize, usize)> =
+            (0..n).flat_map(|i| bits(s.conflicts[i]).map(move |j| (i, j))).filter(|(i, j)| i < j).collect();
+        let no_cycle = |system: u64| {
+            let mut before = vec![0u64; n];
+            for m in &s.members {
+                for k in bits(m.steps) {
+                    before[k] |= m.steps & ((1 << k) - 1);
+                }
+            }
+            for (k, (i, j)) in pairs.iter().enumerate() {
+                let (i, j) = if system >> k & 1 == 0 { (*i, *j) } else { (*j, *i) };
+                before[j] |= 1 << i;
+            }
+            let mut done = 0u64;
+            while let Some(k) = (0..n).find(|k| done >> k & 1 == 0 && before[*k] & !done == 0) {
+                done |= 1 << k;
+            }
+            done.count_ones() as usize == n
+        };
+        (0..1 << pairs.len()).filter(|system| no_cycle(*system)).count() as u64
     }
 }
