@@ -29,10 +29,16 @@ impl SourceSets {
         debug_assert!(!initials.is_empty());
         let node = &mut core.nodes[e];
         if node.backtrack.and(&initials).is_empty() {
-            let pick = if initials.contains(later.thread) { Some(later.thread) } else { initials.first() };
-            if let Some(q) = pick {
-                debug_assert!(node.enabled.contains(q), "an initial of a reversed race is enabled before it");
-                node.backtrack.insert(q);
+            // Whether a thread that waits for a word to change may go on is not always told exactly beforehand.
+            let waits = later.op.kind == OpKind::Await;
+            let possible = initials.and(&node.enabled);
+            debug_assert!(waits || possible == initials, "an initial of a reversed race is enabled before it");
+            let pick = if possible.contains(later.thread) { Some(later.thread) } else { possible.first() };
+            match pick {
+                Some(q) => {
+                    node.backtrack.insert(q);
+                }
+                None => node.backtrack = node.backtrack.or(&node.enabled),
             }
         }
     }

@@ -21,6 +21,10 @@ use crate::ids::{ThreadId, ThreadSet};
 use crate::reductions::source::SourceSets;
 use crate::search::{Core, Reduction};
 use section::{Place, Section, fixed_footprint};
+use std::collections::HashMap;
+
+/// How many sections are remembered with how many traces they have.
+const REMEMBERED: usize = 1 << 12;
 
 /// What the search knows of a node besides.
 #[derive(Clone, Copy)]
@@ -43,12 +47,23 @@ pub(crate) struct Eager {
     /// Those of the execution at hand, by where they start; the first `kept` are in use.
     sections: Vec<Section>,
     kept: usize,
+    /// How many traces sections have that conflict in this way; the same ones come again and again.
+    counted: HashMap<Box<[u64]>, Option<u64>>,
+    shape: Vec<u64>,
 }
 
 impl Eager {
     /// With sections as long as they get, or with short ones.
     pub(crate) fn new(short: bool) -> Eager {
-        Eager { short, source: SourceSets::default(), frames: Vec::new(), sections: Vec::new(), kept: 0 }
+        Eager {
+            short,
+            source: SourceSets::default(),
+            frames: Vec::new(),
+            sections: Vec::new(),
+            kept: 0,
+            counted: HashMap::new(),
+            shape: Vec::new(),
+        }
     }
 
     /// A section starts at node `i`.
@@ -99,11 +114,18 @@ impl Eager {
         let (pairs, conflicts) = section.pairs();
         core.stats.race_checks += n * (n - 1) / 2;
         core.stats.dependency_checks += pairs;
-        if conflicts > 1
-            && let Some(traces) = section.traces()
-        {
+        if conflicts > 1 {
+            section.shape(&mut self.shape);
+            if self.counted.len() == REMEMBERED {
+                self.counted.clear();
+            }
+            let traces = match self.counted.get(self.shape.as_slice()) {
+                Some(known) => *known,
+                None => *self.counted.entry(self.shape.as_slice().into()).or_insert(section.traces()),
+            };
             let systems = 1u64.checked_shl(conflicts).unwrap_or(u64::MAX);
-            core.stats.unsatisfiable = core.stats.unsatisfiable.saturating_add(systems - traces);
+            let cycles = traces.map_or(0, |t| systems - t);
+            core.stats.unsatisfiable = core.stats.unsatisfiable.saturating_add(cycles);
         }
         let mut place = Place::default();
         for k in 0..section.len() {

@@ -275,6 +275,13 @@ impl Section {
         })
     }
 
+    /// What its traces depend on: whose steps are in conflict with which.
+    pub(crate) fn shape(&self, out: &mut Vec<u64>) {
+        out.clear();
+        out.extend(self.members.iter().map(|m| m.steps));
+        out.extend(&self.conflicts);
+    }
+
     /// How many traces it has; `None` if they are too many to count.
     pub(crate) fn traces(&self) -> Option<u64> {
         let mut found = 0;
