@@ -112,6 +112,7 @@ pub enum OpKind {
 /// program knows; one that only runs it says [`Decides::Anything`].
 ///
 /// Whatever is said must hold through memory too: a value that is written and read back later decides what that read decides.
+/// So an [`OpKind::Assign`], whose value goes to memory alone, decides what the word that it writes may decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Decides {
     /// Which operations come next, and on which objects.

@@ -6,7 +6,10 @@
 mod models;
 
 use explore::Stats;
-use models::{Model, Seen, address, assign, compare_exchange, count, look, search, store, straight, test};
+use models::{
+    Model, Seen, address, assign, assign_address, compare_exchange, count, look, search, store, straight,
+    test,
+};
 
 const EAGER: [&str; 2] = ["epor", "epor-sh"];
 
@@ -277,7 +280,7 @@ fn an_address_that_is_read_in_a_step_of_its_own_loses_no_state() {
                 1 => Some(store(got[0] as usize % 2, 2)),
                 _ => None,
             }),
-            straight(vec![assign(3, 1)]),
+            straight(vec![assign_address(3, 1)]),
             straight(vec![store(1, 1), store(0, 1)]),
         ],
     };

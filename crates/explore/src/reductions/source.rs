@@ -32,7 +32,10 @@ impl SourceSets {
             // Whether a thread that waits for a word to change may go on is not always told exactly beforehand.
             let waits = later.op.kind == OpKind::Await;
             let possible = initials.and(&node.enabled);
-            debug_assert!(waits || possible == initials, "an initial of a reversed race is enabled before it");
+            debug_assert!(
+                waits || possible == initials,
+                "an initial of a reversed race is enabled before it"
+            );
             let pick = if possible.contains(later.thread) { Some(later.thread) } else { possible.first() };
             match pick {
                 Some(q) => {

@@ -54,9 +54,17 @@ pub fn compare_exchange(x: usize, from: u64, to: u64) -> Op {
     Op::new(OpKind::CompareExchange, ObjectId(x as u32)).with(from, to)
 }
 
-/// `to := from`, in one step.
+/// `to := from`, in one step, where no address comes from `to`.
 pub fn assign(to: usize, from: usize) -> Op {
-    Op { other: ObjectId(to as u32), ..Op::new(OpKind::Assign, ObjectId(from as u32)) }
+    Op {
+        other: ObjectId(to as u32),
+        ..Op::new(OpKind::Assign, ObjectId(from as u32)).deciding(Decides::Nothing)
+    }
+}
+
+/// `to := from`, in one step, where an address may come from `to`.
+pub fn assign_address(to: usize, from: usize) -> Op {
+    assign(to, from).deciding(Decides::Addresses)
 }
 
 /// A thread without branches.

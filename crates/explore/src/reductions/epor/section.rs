@@ -163,7 +163,7 @@ impl Section {
                 return None;
             }
         }
-        let gives_value = matches!(step.op().kind, OpKind::Load | OpKind::Rmw | OpKind::CompareExchange);
+        let gives_value = !matches!(step.op().kind, OpKind::Store | OpKind::Fence);
         let alone = with == 0 && !to_come;
         let last = match step.op().decides {
             _ if !gives_value => false,
