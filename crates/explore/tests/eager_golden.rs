@@ -220,6 +220,17 @@ fn eager_search_looks_at_fewer_pairs_than_source_sets() {
 }
 
 #[test]
+fn a_section_may_end_with_a_value_that_decides_anything() {
+    // Each of two threads writes twice and then reads what the other wrote: nothing need be known of the values.
+    let side = |mine: usize, other: usize| straight(vec![store(mine, 1), store(mine, 2), test(other)]);
+    let model = Model { memory: vec![0; 2], threads: vec![side(0, 1), side(1, 0)] };
+    for s in traces("store buffering", &model, 5).iter().take(1) {
+        // Four conflicts; all six steps are compared with each other once, and with nothing again.
+        assert_eq!((s.race_checks, s.unsatisfiable), (15, (1 << 4) - 5));
+    }
+}
+
+#[test]
 #[ignore = "takes a minute: the largest rows"]
 fn the_largest_rows_have_their_traces() {
     traces("Readers-Writers (18)", &readers_writers(18), 131_072);

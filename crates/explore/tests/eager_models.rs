@@ -141,7 +141,7 @@ fn check(seeds: std::ops::Range<u64>) {
 
 #[test]
 fn addresses_that_are_read_lose_nothing() {
-    check(0..1_500);
+    check(0..5_000);
 }
 
 #[test]
