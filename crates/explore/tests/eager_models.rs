@@ -2,9 +2,11 @@
 //! is read from memory.
 
 mod models;
+mod support;
 
 use models::{Code, Model, address, assign, assign_address, count, look, search, store, test};
 use std::collections::BTreeSet;
+use support::Rng;
 
 const WORDS: usize = 4;
 
@@ -148,17 +150,4 @@ fn addresses_that_are_read_lose_nothing() {
 #[ignore = "takes minutes: 100,000 programs on demand"]
 fn addresses_that_are_read_lose_nothing_on_100_000_programs() {
     check(1_000_000..1_100_000);
-}
-
-/// A small deterministic generator (splitmix64).
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
 }
