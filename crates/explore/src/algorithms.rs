@@ -4,6 +4,7 @@ use crate::budget::Meter;
 use crate::plan::{BadPlan, Plan};
 use crate::reductions::dpor::Dpor;
 use crate::reductions::dpor_per_thread::DporPerThread;
+use crate::reductions::epor::Eager;
 use crate::reductions::hb_cache::HbCache;
 use crate::reductions::least::LeastRepresentative;
 use crate::reductions::none::Everything;
@@ -77,6 +78,10 @@ static TABLE: &[Algorithm] = table! {
         "the same without sleep sets: classes may repeat", Dpor::new(false);
     "dpor-per-thread", COMPLETE, "Coons, 2013, algorithm 7",
         "backtracks to the last dependent event of each thread: the base of bounded search", DporPerThread;
+    "epor", COMPLETE, "Metzler, 2020, algorithm 1, repaired",
+        "all orders of steps that no value decides at once, source sets between such sections", Eager::new(false);
+    "epor-sh", COMPLETE, "Metzler, 2020, section 3.3",
+        "the same with short sections: at most one step of each thread in conflict", Eager::new(true);
     "sleep", COMPLETE, "Godefroid, 1996",
         "sleep sets alone: one complete execution for each class, many cut", SleepSets;
     "least", COMPLETE, "Qadeer, lectures",

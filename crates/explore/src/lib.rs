@@ -32,7 +32,7 @@ pub use comparison::{Compared, Comparison, FirstFailure, LeftOut};
 pub use coverage::{Counting, Coverage, Point};
 pub use explorer::{Decision, Divergence, End, Executed, Explorer, Options, Pending, View};
 pub use ids::{EventIndex, MAX_THREADS, ObjectId, Site, ThreadId, ThreadSet, Threads};
-pub use op::{Access, MemoryOrder, Mode, Op, OpKind};
+pub use op::{Access, Decides, MemoryOrder, Mode, Op, OpKind};
 pub use orders::{BestFirst, Delta, MemorySpill, Names, Order, OrderInfo, Priority, Spill, orders};
 pub use outcome::{Failure, FailureKind, Report, Stats, Step, ThreadInfo, Verdict};
 pub use plan::{BadPlan, BoundKind, Limit, Plan};

@@ -103,6 +103,25 @@ pub enum OpKind {
     Await,
     /// Wait for ever: an assumption does not hold here.
     Assume,
+    /// Copy the word of the object to the object `other`, in one step. `a` is that word, and `b` the word of `other` before: both
+    /// are known when it runs. Statements of model programs do this; no Rust program does.
+    Assign,
+}
+
+/// What the value that an operation gives to its thread may decide of what the thread does next. A front end that has read the
+/// program knows; one that only runs it says [`Decides::Anything`].
+///
+/// Whatever is said must hold through memory too: a value that is written and read back later decides what that read decides.
+/// So an [`OpKind::Assign`], whose value goes to memory alone, decides what the word that it writes may decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Decides {
+    /// Which operations come next, and on which objects.
+    #[default]
+    Anything,
+    /// On which objects the next operations are, but not which they are.
+    Addresses,
+    /// Neither: at most the values that are written.
+    Nothing,
 }
 
 /// The memory order an operation asked for. The interleaving search records it; the order of accesses is sequentially
@@ -141,13 +160,15 @@ pub struct Op {
     pub a: u64,
     /// Second operand; its meaning depends on the kind.
     pub b: u64,
+    /// What its value decides.
+    pub decides: Decides,
 }
 
 impl OpKind {
     /// Whether a step of this kind may be disabled, or may touch more than one object.
     #[inline]
     pub(crate) fn is_special(self) -> bool {
-        self == OpKind::Wait || self.may_block()
+        matches!(self, OpKind::Wait | OpKind::Assign) || self.may_block()
     }
 
     /// Whether a step of this kind may be disabled.
@@ -184,7 +205,15 @@ impl Op {
 
     /// An operation on one object.
     pub const fn new(kind: OpKind, object: ObjectId) -> Op {
-        Op { kind, order: MemoryOrder::None, object, other: ObjectId::NONE, a: 0, b: 0 }
+        Op {
+            kind,
+            order: MemoryOrder::None,
+            object,
+            other: ObjectId::NONE,
+            a: 0,
+            b: 0,
+            decides: Decides::Anything,
+        }
     }
 
     /// An operation on no object.
@@ -207,15 +236,27 @@ impl Op {
         self
     }
 
+    /// The same, with what its value decides.
+    #[must_use]
+    pub const fn deciding(mut self, decides: Decides) -> Op {
+        self.decides = decides;
+        self
+    }
+
     /// Whether it is the same step of the program as `other`: what may change between the moment a thread announces
     /// an operation and the moment it runs (who woke it, the value a read-modify-write computes) does not count.
     pub fn same_step(&self, other: &Op) -> bool {
         use OpKind::*;
         let operands = match self.kind {
-            Rmw | Wake | Park => true,
+            Rmw | Wake | Park | Assign => true,
             _ => self.a == other.a && self.b == other.b,
         };
         self.kind == other.kind && self.object == other.object && self.other == other.other && operands
+    }
+
+    /// Whether it writes its second object, too.
+    pub(crate) fn writes_other(&self) -> bool {
+        matches!(self.kind, OpKind::Wait | OpKind::Assign)
     }
 
     /// Whether the operation may be disabled: it waits for another thread in some states.

@@ -172,7 +172,7 @@ pub fn apply(op: &Op, word: u64, thread: ThreadId, option: u32) -> Applied {
         }
         CountRead => done(word, Mode::Read, word),
         Choose => done(word, Mode::Local, option as u64),
-        Await => done(word, Mode::Read, word),
+        Await | Assign => done(word, Mode::Read, word),
         Yield | Fence | Assume => done(word, Mode::Local, 0),
     }
 }
@@ -245,9 +245,13 @@ fn apply_channel(op: &Op, word: u64) -> Applied {
     Applied { word: c.pack(), access, value, ok }
 }
 
-/// What the operation does to its second object: a wait gives its mutex back.
+/// What the operation does to its second object: a wait gives its mutex back, an assignment writes what it read.
 pub fn apply_other(op: &Op, word: u64) -> u64 {
-    if op.kind == OpKind::Wait { 0 } else { word }
+    match op.kind {
+        OpKind::Wait => 0,
+        OpKind::Assign => op.a,
+        _ => word,
+    }
 }
 
 #[cfg(test)]

@@ -432,7 +432,7 @@ impl Trace {
             }
         } else if x.op.object.is_some() && x.access.mode != Mode::Local {
             self.add_link(f, x.op.object, x.access);
-            if x.op.kind == OpKind::Wait {
+            if x.op.writes_other() {
                 self.add_link(f, x.op.other, Access::new(Mode::Write));
             }
         }
@@ -667,8 +667,7 @@ impl Trace {
             let Some(object) = nth_object(op, awaited, k) else { break };
             let mut link =
                 if object.is_some() { self.heads.get(object.index()).copied().unwrap_or(NONE) } else { NONE };
-            let access =
-                if k == 1 && op.kind == OpKind::Wait { Access::new(Mode::Write) } else { strongest(op) };
+            let access = if k == 1 && op.writes_other() { Access::new(Mode::Write) } else { strongest(op) };
             while link != NONE {
                 let l = self.links[link as usize];
                 let e = l.event as usize;
@@ -730,8 +729,7 @@ impl Trace {
             while g != NONE {
                 let l = self.links[g as usize];
                 let i = l.event as usize;
-                let before =
-                    if self.events[i].op.object == *object { Some(self.events[i].before) } else { None };
+                let before = self.word_met_by(i, *object);
                 first = before.or(first);
                 if l.access.is_total() && !self.happens_before(e, i) {
                     return before.is_some_and(|word| self.step_word(i, *object, word) != *seen);
@@ -761,6 +759,12 @@ impl Trace {
         }
         self.fold = fold;
         word
+    }
+
+    /// The word of an object before event `i` touched it, where that is known.
+    fn word_met_by(&self, i: usize, object: ObjectId) -> Option<u64> {
+        let e = &self.events[i];
+        if e.op.object == object { Some(e.before) } else { (e.op.kind == OpKind::Assign).then_some(e.op.b) }
     }
 
     fn step_word(&self, g: usize, object: ObjectId, word: u64) -> u64 {
@@ -834,17 +838,11 @@ impl Trace {
         let mut after = 0;
         while g != NONE {
             let k = self.links[g as usize];
-            let event = &self.events[k.event as usize];
             if (k.event as usize) < e {
-                return self.step_word(
-                    k.event as usize,
-                    object,
-                    if event.op.object == object { event.before } else { 0 },
-                );
+                let before = self.word_met_by(k.event as usize, object).unwrap_or(0);
+                return self.step_word(k.event as usize, object, before);
             }
-            if event.op.object == object {
-                after = event.before;
-            }
+            after = self.word_met_by(k.event as usize, object).unwrap_or(after);
             g = k.prev;
         }
         after
@@ -944,7 +942,7 @@ fn nth_object(op: &Op, awaited: &[(ObjectId, u64)], k: usize) -> Option<ObjectId
 pub(crate) fn strongest(op: &Op) -> Access {
     use OpKind::*;
     Access::new(match op.kind {
-        Load | Join | IsFinished | CountRead | Await => Mode::Read,
+        Load | Join | IsFinished | CountRead | Await | Assign => Mode::Read,
         Yield | Choose | Fence | Assume => Mode::Local,
         ReadLock | TryReadLock => Mode::ReadTaken,
         ReadUnlock => Mode::ReadGiven,

@@ -6,7 +6,7 @@ use explore::algorithms;
 use support::{Program, Stmt, Stmt::*, search};
 
 /// Searches that complete each class once.
-const ONCE: [&str; 6] = ["optimal", "source", "dpor", "sleep", "least", "hb-cache"];
+const ONCE: [&str; 8] = ["optimal", "source", "dpor", "epor", "epor-sh", "sleep", "least", "hb-cache"];
 
 /// A row of a table: every algorithm must find this many classes, and those that complete a class once as many executions.
 fn classes(name: &str, p: &Program, expected: u64) {

@@ -145,6 +145,7 @@ pub(crate) fn operation(kind: OpKind) -> &'static str {
         Choose => "choose",
         Await => "spin",
         Assume => "assume",
+        Assign => "assign",
     }
 }
 

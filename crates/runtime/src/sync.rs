@@ -9,7 +9,7 @@ use crate::polling;
 use crate::spin::{self, On, Probe};
 use crate::threads::wake_bits;
 use crate::{Class, Done, Place, Request};
-use explore::{End, FailureKind, MemoryOrder, ObjectId, Op, OpKind, Site, semantics};
+use explore::{End, FailureKind, MemoryOrder, Op, OpKind, Site, semantics};
 
 /// After so many operations a destructor of an abandoned fiber is taken to loop for ever.
 const MOST_TEARDOWN_OPS: u32 = 100_000;
@@ -233,7 +233,7 @@ fn run(request: &Request<'_>) -> Done {
         if kind == OpKind::CompareExchangeWeak && !(*ex).may_fail_spuriously(object) {
             kind = OpKind::CompareExchange;
         }
-        let op = Op { kind, order: request.order, object, other: ObjectId::NONE, a: request.a, b: request.b };
+        let op = Op::new(kind, object).with(request.a, request.b).ordered(request.order);
         step_here(ex, op, request.place)
     }
 }

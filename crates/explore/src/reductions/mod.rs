@@ -2,6 +2,7 @@
 
 pub(crate) mod dpor;
 pub(crate) mod dpor_per_thread;
+pub(crate) mod epor;
 pub(crate) mod hb_cache;
 pub(crate) mod least;
 pub(crate) mod none;

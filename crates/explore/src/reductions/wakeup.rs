@@ -72,7 +72,7 @@ impl Sequence {
             awaited.iter().for_each(|(o, _)| f.add(*o, access));
         } else {
             f.add(op.object, access);
-            if op.kind == OpKind::Wait {
+            if op.writes_other() {
                 f.add(op.other, Access::new(Mode::Write));
             }
         }

@@ -3,8 +3,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 use explore::{
-    Access, Decision, End, Executed, Explorer, MemoryOrder, Meter, ObjectId, Op, OpKind, Options, Pending,
-    Progress, Site, ThreadId, ThreadSet, Trace, View, semantics,
+    Access, Decides, Decision, End, Executed, Explorer, MemoryOrder, Meter, ObjectId, Op, OpKind, Options,
+    Pending, Progress, Site, ThreadId, ThreadSet, Trace, View, semantics,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,6 +61,8 @@ pub struct Program {
     pub silent: bool,
     /// Objects are numbered as they are met, as a front end does that cannot name them; otherwise by name.
     pub numbered: bool,
+    /// Operations are announced with what their values decide, as a front end does that has read the program.
+    pub known: bool,
     pub threads: Vec<Vec<Stmt>>,
     /// Threads that somebody spawns.
     pub spawned: Vec<u8>,
@@ -217,6 +219,7 @@ struct Machine {
     pending: Vec<Pending>,
     count: u64,
     numbered: bool,
+    known: bool,
     silent: bool,
     /// Spawns and joins that are to be told.
     orders: Vec<(u16, u16)>,
@@ -259,6 +262,7 @@ impl Machine {
             pending: vec![none; p.threads.len()],
             count: p.count,
             numbered: p.numbered,
+            known: p.known,
             silent: p.silent,
             orders: vec![],
         }
@@ -359,7 +363,21 @@ impl Machine {
         };
         op.other = other;
         op.order = MemoryOrder::SeqCst;
+        if self.known && !self.value_is_tested(t) {
+            op.decides = Decides::Nothing;
+        }
         op
+    }
+
+    /// Whether the thread tests the register that its next operation sets, somewhere.
+    fn value_is_tested(&self, t: usize) -> bool {
+        match &self.code[t][self.threads[t].pc] {
+            Ins::Op(_, _, _, _, Some(r)) => {
+                self.code[t].iter().any(|i| matches!(i, Ins::JumpUnless(tested, ..) if tested == r))
+            }
+            Ins::Op(..) => false,
+            _ => true,
+        }
     }
 
     fn enabled(&self, t: usize) -> bool {
@@ -803,7 +821,7 @@ pub fn wrong(p: &Program, algorithm: &str, oracle: &Seen) -> Option<String> {
         return Some(format!("{lost} final states lost, {extra} invented"));
     }
     // Where objects have no lasting names, an optimal search may now and then try a sequence that it need not.
-    let once = ["optimal", "source", "dpor", "sleep", "least", "hb-cache"];
+    let once = ["optimal", "source", "dpor", "epor", "epor-sh", "sleep", "least", "hb-cache"];
     if once.contains(&algorithm) && seen.duplicates() > 0 {
         return Some(format!("{} classes completed more than once", seen.duplicates()));
     }
