@@ -4,6 +4,7 @@
 //! at the deepest node that has another branch; the next execution replays what is left of it, checks that the program does
 //! the same again, and goes on from there. Nothing is allocated for a step once the stack has grown.
 
+use crate::bounds::Round;
 use crate::budget::{Meter, Spent};
 use crate::explorer::{Decision, Divergence, End, Executed, Explorer, Options, View};
 use crate::footprint::Footprint;
@@ -319,6 +320,16 @@ pub trait Progress: Explorer {
 
     /// The choices of the execution at hand so far.
     fn schedule(&self) -> Schedule;
+
+    /// How many branches are known that were not explored yet.
+    fn open(&self) -> u64 {
+        self.stats().open
+    }
+
+    /// What was done within each limit, for a search within one limit after the other.
+    fn rounds(&self) -> &[Round] {
+        &[]
+    }
 }
 
 impl<R: Reduction> Search<R> {
@@ -326,6 +337,24 @@ impl<R: Reduction> Search<R> {
     pub(crate) fn new(make: impl Fn() -> R + 'static, meter: Meter) -> Self {
         let (core, reduction) = (Core::new(), make());
         Search { core, reduction, make: Box::new(make), meter, divergence: None, finished: false }
+    }
+
+    /// How it leaves branches out.
+    pub(crate) fn reduction(&self) -> &R {
+        &self.reduction
+    }
+
+    /// The same, to be changed between executions.
+    pub(crate) fn reduction_mut(&mut self) -> &mut R {
+        &mut self.reduction
+    }
+
+    /// The search is finished; begins another one, and keeps the numbers.
+    pub(crate) fn go_on(&mut self, change: impl FnOnce(&mut R)) {
+        let stats = self.core.stats;
+        self.core = Core { stats, ..Core::new() };
+        self.finished = false;
+        change(&mut self.reduction);
     }
 
     #[cold]
@@ -512,8 +541,7 @@ impl<R: Reduction> Explorer for Search<R> {
         self.reduction.ended(core, view, end);
         let more = self.backtrack();
         if more && !self.meter.another() {
-            let open: u64 = self.core.nodes.iter().map(|n| self.reduction.open(&self.core, n)).sum();
-            self.core.stats.open = open + 1;
+            self.core.stats.open = self.open();
             return false;
         }
         more
@@ -553,5 +581,9 @@ impl<R: Reduction> Progress for Search<R> {
 
     fn schedule(&self) -> Schedule {
         self.core.schedule()
+    }
+
+    fn open(&self) -> u64 {
+        self.core.nodes.iter().map(|n| self.reduction.open(&self.core, n)).sum::<u64>() + !self.finished as u64
     }
 }

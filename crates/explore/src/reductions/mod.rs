@@ -1,5 +1,7 @@
 //! The reductions, one file each.
 
+pub(crate) mod bounded;
+pub(crate) mod bpor;
 pub(crate) mod dpor;
 pub(crate) mod dpor_per_thread;
 pub(crate) mod hb_cache;
