@@ -106,6 +106,8 @@ pub enum Mistake {
     LocalContextsAsPrinted,
     /// The points of the base algorithms exactly as printed: right, but more than are needed.
     PointsAsPrinted,
+    /// The start of a thread is taken to be enabled together with a join of it: right, but more than is needed.
+    StartMeetsJoin,
     /// A depth bound sleeps as if it were not stable: right, but less than it could.
     DepthAsUnstable,
 }

@@ -230,10 +230,12 @@ impl Bpor {
         let op = &view.pending[u.index()].op;
         // Where the two steps could be turned round, if not at `i`.
         let mut at = Some(i);
-        if self.on.release && !op.may_be_coenabled(&core.trace.event(i).op) {
+        if self.on.release && !may_be_coenabled(&core.trace.event(i).op, op, self.mistake) {
             let v = core.trace.event(i).thread;
             at = core.trace.last_possible_conflict(u, op, view.awaited_by(u), i, |trace, e| {
-                trace.event(e).thread == v && op.may_be_coenabled(&trace.event(e).op)
+                trace.event(e).thread == v
+                    && op.kind != OpKind::Join
+                    && may_be_coenabled(&trace.event(e).op, op, self.mistake)
             });
             if self.mistake == Some(Mistake::TransitiveAtAcquire)
                 && at.is_some_and(|e| core.trace.happens_before(e, i))
@@ -396,6 +398,15 @@ impl Bpor {
         })
     }
 
+    /// The execution ends at node `i`: every way on is over a bound.
+    fn refuse(&mut self, core: &mut Core, i: usize) {
+        (core.over_bound, core.refused) = (true, true);
+        self.refused_first |= !self.frames[i].over_first.is_empty();
+        if let Some(parent) = i.checked_sub(1) {
+            self.frames[parent].branch = true;
+        }
+    }
+
     /// The thread to begin with, and what is to be explored besides.
     fn initialize(&mut self, core: &mut Core, i: usize) -> Option<ThreadId> {
         let frame = self.frames[i];
@@ -406,11 +417,7 @@ impl Bpor {
                 return None;
             }
             // Every way on that is not seen elsewhere is over the bound.
-            (core.over_bound, core.refused) = (true, true);
-            self.refused_first |= !frame.over_first.is_empty();
-            if let Some(parent) = i.checked_sub(1) {
-                self.frames[parent].branch = true;
-            }
+            self.refuse(core, i);
             if self.holds_back {
                 // A state from which two bounds leave no way may be had for less from anywhere further up.
                 for k in 0..i {
@@ -418,6 +425,15 @@ impl Bpor {
                 }
             }
             return None;
+        }
+        if self.mistake == Some(Mistake::Naive) {
+            let first = Core::ring_thread(n, n.enabled.minus(&n.asleep))?;
+            core.nodes[i].backtrack.insert(first);
+            if frame.over.contains(first) {
+                self.refuse(core, i);
+                return None;
+            }
+            return Some(first);
         }
         let running = n.current.filter(|t| within.contains(*t));
         let ring = |t: ThreadId| (n.current.is_some_and(|c| t < c), t);
@@ -516,6 +532,17 @@ impl Bpor {
         b.own.push(Sleeping { thread: e.thread, from, to: b.ops.len() as u32 });
         core.nodes[i].asleep.insert(e.thread);
     }
+}
+
+/// Whether an event and a later step could ever be enabled together. The steps of one thread's life never are.
+fn may_be_coenabled(earlier: &Op, later: &Op, mistake: Option<Mistake>) -> bool {
+    use OpKind::*;
+    later.may_be_coenabled(earlier)
+        && match (earlier.kind, later.kind) {
+            (Spawn, Join | End) => false,
+            (Start, Join) => mistake == Some(Mistake::StartMeetsJoin),
+            _ => true,
+        }
 }
 
 /// Whether two steps of different threads may conflict in some state. A step that waits for several objects may conflict with
