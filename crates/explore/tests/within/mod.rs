@@ -21,6 +21,8 @@ pub struct Within {
     /// Steps, each branch of the tree once.
     pub edges: u64,
     pub stuck: u64,
+    /// Executions that were cut because they went on too long.
+    pub too_long: u64,
     /// Nothing was refused.
     pub saturated: bool,
     pub promise: Option<Promise>,
@@ -85,7 +87,8 @@ impl Names {
     }
 
     fn terminal(&self) -> u64 {
-        self.by_thread.iter().enumerate().fold(7, |h, (t, l)| mix(h, l.last().map_or(0, |x| x ^ t as u64)))
+        let last = self.by_thread.iter().enumerate().filter_map(|(t, l)| l.last().map(|x| x ^ t as u64));
+        last.fold(7, mix)
     }
 }
 
@@ -117,6 +120,10 @@ pub fn run_until(
             seen.stuck += stuck as u64;
         }
         seen.leaves += 1;
+        seen.too_long += (end == End::Cut) as u64;
+        if seen.too_long == 20 {
+            return seen;
+        }
         if seen.first.is_none() && end == End::Complete && found(&trace, stuck) {
             seen.first = Some(seen.leaves);
         }
