@@ -25,6 +25,8 @@ pub mod semantics;
 mod trace;
 
 pub use algorithms::{Algorithm, UnknownAlgorithm, algorithm, algorithms};
+#[doc(hidden)]
+pub use bounds::{Mistake, mistaken};
 pub use bounds::{Optimisations, Properties, Round};
 pub use budget::{Budget, Meter, Spent};
 pub use explorer::{Decision, Divergence, End, Executed, Explorer, Options, Pending, View};
@@ -32,8 +34,6 @@ pub use ids::{EventIndex, MAX_THREADS, ObjectId, Site, ThreadId, ThreadSet};
 pub use op::{Access, MemoryOrder, Mode, Op, OpKind};
 pub use orders::Order;
 pub use outcome::{Failure, FailureKind, Report, Stats, Step, ThreadInfo, Verdict};
-#[doc(hidden)]
-pub use bounds::{Mistake, mistaken};
 pub use plan::{BadPlan, BoundKind, Limit, Plan};
 pub use replay::{Replay, simpler};
 pub use schedule::{Schedule, TokenError};

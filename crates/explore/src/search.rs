@@ -584,6 +584,7 @@ impl<R: Reduction> Progress for Search<R> {
     }
 
     fn open(&self) -> u64 {
-        self.core.nodes.iter().map(|n| self.reduction.open(&self.core, n)).sum::<u64>() + !self.finished as u64
+        self.core.nodes.iter().map(|n| self.reduction.open(&self.core, n)).sum::<u64>()
+            + !self.finished as u64
     }
 }

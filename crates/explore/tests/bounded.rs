@@ -11,8 +11,7 @@ use within::{Within, bpor, dfs};
 /// Programs with more interleavings within the bound than this are passed over.
 const TOO_MANY: u64 = 1_500;
 
-const SWITCHES: [&str; 9] =
-    ["none", "tr", "at", "ro", "bo", "ss", "tr,at,ro,bo,ss", "bo,ss", "tr,at,ro,bo"];
+const SWITCHES: [&str; 9] = ["none", "tr", "at", "ro", "bo", "ss", "tr,at,ro,bo,ss", "bo,ss", "tr,at,ro,bo"];
 
 /// Bounds to search within, each with limits.
 fn settings() -> Vec<Vec<(BoundKind, u32)>> {
@@ -129,8 +128,7 @@ fn compare(seed: u64, at: &[(BoundKind, u32)], switches: &[&str], limit: u64) ->
     let Some(o) = oracle(&p, at, limit) else { return false };
     for on in switches {
         if let Some(why) = wrong(&p, at, on, &o) {
-            let fails =
-                |q: &Program| oracle(q, at, limit).is_some_and(|o| wrong(q, at, on, &o).is_some());
+            let fails = |q: &Program| oracle(q, at, limit).is_some_and(|o| wrong(q, at, on, &o).is_some());
             let small = shrink(p.clone(), fails);
             let o = oracle(&small, at, limit).unwrap();
             let how = wrong(&small, at, on, &o);
@@ -156,8 +154,7 @@ fn bounded_reduction_sees_what_every_interleaving_within_the_bound_shows() {
 fn bounded_reduction_sees_what_every_interleaving_within_the_bound_shows_on_100_000_programs() {
     let from = std::env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1_000_000u64);
     let only = std::env::var("BOUND").unwrap_or_default();
-    let settings: Vec<_> =
-        settings().into_iter().filter(|s| format!("{s:?}").contains(&only)).collect();
+    let settings: Vec<_> = settings().into_iter().filter(|s| format!("{s:?}").contains(&only)).collect();
     let (mut compared, mut seed) = (0u64, from);
     while compared < 100_000 {
         let at = &settings[seed as usize % settings.len()];

@@ -94,6 +94,10 @@ pub enum Mistake {
     NoPointAtRelease,
     /// Steps sleep although what is below them was not all seen.
     AlwaysSleeps,
+    /// Steps sleep unless they were explored for the bound alone (section 6.5); a later point that was not clears that.
+    SleepsAsPrinted,
+    /// The same, but nothing clears it.
+    SleepsAsPrintedForGood,
     /// A block that sleeps is woken only by steps that ran.
     NextDoesNotWake,
     /// A fair search begins with any thread within the bound.

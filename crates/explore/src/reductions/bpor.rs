@@ -77,6 +77,8 @@ struct Frame {
     branch: bool,
     /// Or below any branch.
     any: bool,
+    /// Threads that are to be explored here for the bound; only for the printed rule of sleep sets.
+    for_bound: ThreadSet,
     /// Where the block of steps of one thread began that the step taken here belongs to.
     block: u32,
     /// Where its rows begin.
@@ -169,6 +171,12 @@ impl Bpor {
 
     /// Adds threads at node `i`.
     fn add(&mut self, core: &mut Core, i: usize, threads: ThreadSet, conservative: bool) {
+        if conservative {
+            let new = threads.minus(&core.nodes[i].backtrack);
+            self.frames[i].for_bound = self.frames[i].for_bound.or(&new);
+        } else if self.mistake != Some(Mistake::SleepsAsPrintedForGood) {
+            self.frames[i].for_bound = self.frames[i].for_bound.minus(&threads);
+        }
         if conservative && self.on.bound {
             self.frames[i].pending = self.frames[i].pending.or(&threads);
         } else {
@@ -256,6 +264,10 @@ impl Bpor {
                     self.point(core, e, self.choose(core, e, u), false);
                     self.add(core, e, core.nodes[e].enabled, true);
                 }
+                // A fair bound beside it does price enabled threads.
+                if keeps && self.holds_back {
+                    self.add(core, i, core.nodes[i].enabled, true);
+                }
             }
             Form::Preemptions => {
                 // Where points cannot be pending, the one before the release is as good as the one before the acquire.
@@ -275,7 +287,8 @@ impl Bpor {
                     self.point(core, e, t, false);
                     if let Some(t) = t.filter(|_| self.form == Form::Delta) {
                         let price = self.rank(e, t);
-                        let cheaper = core.nodes[e].enabled.iter().filter(|q| self.rank(e, *q) < price).collect();
+                        let cheaper =
+                            core.nodes[e].enabled.iter().filter(|q| self.rank(e, *q) < price).collect();
                         self.add(core, e, cheaper, true);
                     }
                 }
@@ -352,7 +365,8 @@ impl Bpor {
     /// Spawns and joins that are told, not steps: they cannot be turned round, but the step that they come with enables a
     /// thread, which matters to bounds that price enabled threads.
     fn told(&mut self, core: &mut Core, u: ThreadId) {
-        if !matches!(self.form, Form::Preemptions | Form::Delta | Form::Fair) {
+        let prices_enabled = matches!(self.form, Form::Preemptions | Form::Delta | Form::Fair);
+        if !prices_enabled && !self.holds_back {
             return;
         }
         let edges: Vec<usize> = core.trace.waiting_edges_of(u).collect();
@@ -370,7 +384,8 @@ impl Bpor {
     /// dependences cheap. Only for the base algorithms and short executions.
     fn post_condition(&mut self, core: &Core, view: &View<'_>) -> bool {
         let end = core.trace.len();
-        if end > 10 || self.on.transitive || self.on.alternative || self.on.release || self.mistake.is_some() {
+        if end > 10 || self.on.transitive || self.on.alternative || self.on.release || self.mistake.is_some()
+        {
             return true;
         }
         view.live.iter().all(|u| {
@@ -458,7 +473,11 @@ impl Bpor {
 
     /// Whether blocks may sleep: a preemption bound alone.
     fn blocks_sleep(&self) -> bool {
-        self.on.sleep && self.form == Form::Preemptions && !self.holds_back
+        let printed = [Some(Mistake::SleepsAsPrinted), Some(Mistake::SleepsAsPrintedForGood)];
+        self.on.sleep
+            && self.form == Form::Preemptions
+            && !self.holds_back
+            && !printed.contains(&self.mistake)
     }
 
     /// What still sleeps at the new node `i` of the blocks that slept at the one before.
@@ -634,11 +653,18 @@ impl Reduction for Bpor {
             }
             n.backtrack = n.backtrack.or(&f.pending);
         }
-        let any = f.any;
+        let (any, for_bound) = (f.any, f.for_bound);
         if let Some(parent) = i.checked_sub(1).filter(|_| any) {
             self.frames[parent].branch = true;
         }
-        let sleeps = self.on.sleep && (self.stable || !branch || self.mistake == Some(Mistake::AlwaysSleeps));
+        let rule = match self.mistake {
+            Some(Mistake::AlwaysSleeps) => true,
+            Some(Mistake::SleepsAsPrinted | Mistake::SleepsAsPrintedForGood) => {
+                !for_bound.contains(core.trace.event(i).thread)
+            }
+            _ => self.stable || !branch,
+        };
+        let sleeps = self.on.sleep && rule;
         if self.blocks_sleep() {
             if !sleeps {
                 self.put_block_to_sleep(core, i);

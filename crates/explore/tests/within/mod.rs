@@ -59,8 +59,7 @@ impl Names {
     /// Names what is new since the last execution; gives how many events that is.
     fn take(&mut self, trace: &Trace, out: &mut BTreeSet<u64>) -> usize {
         let events = trace.events();
-        let same =
-            self.order.iter().zip(events).take_while(|(a, e)| **a == (e.thread.0, e.option)).count();
+        let same = self.order.iter().zip(events).take_while(|(a, e)| **a == (e.thread.0, e.option)).count();
         for k in (same..self.order.len()).rev() {
             self.by_thread[self.order[k].0 as usize].pop();
         }
