@@ -5,8 +5,9 @@ mod support;
 mod within;
 
 use explore::BoundKind::{self, *};
+use explore::{Limit, Meter, Plan, Promise};
 use support::{Program, Rng, Stmt, random_program, shrink};
-use within::{Within, bpor, dfs};
+use within::{Within, bpor, dfs, run};
 
 /// Programs with more interleavings within the bound than this are passed over.
 const TOO_MANY: u64 = 1_500;
@@ -164,4 +165,203 @@ fn bounded_reduction_sees_what_every_interleaving_within_the_bound_shows_on_100_
             eprintln!("{compared} programs compared, up to seed {seed}");
         }
     }
+}
+
+/// Programs without yields, small enough to search without a bound.
+fn small_programs(seeds: std::ops::Range<u64>) -> impl Iterator<Item = (u64, Program, Within)> {
+    seeds.filter_map(|seed| {
+        let p = random_program(seed);
+        let all = dfs(&p, &[], 400);
+        all.finished.then_some((seed, p, all))
+    })
+}
+
+const RANGES: [(BoundKind, u32); 9] = [
+    (Depth, 1),
+    (Contexts, 0),
+    (Preemptions, 0),
+    (Delta, 0),
+    (Delays, 0),
+    (Fair, 0),
+    (LocalDepth, 1),
+    (LocalContexts, 0),
+    (ThreadContexts, 1),
+];
+
+#[test]
+fn a_greater_limit_shows_more_until_nothing_is_refused_and_then_everything() {
+    for (seed, p, all) in small_programs(200_000..200_150) {
+        for (kind, least) in RANGES {
+            let mut last = Within::default();
+            for c in least.. {
+                let seen = bpor(&p, &[(kind, c)], "all", 10_000);
+                let at = format!("seed {seed}, {}={c}", kind.name());
+                assert!(seen.locals.is_superset(&last.locals), "{at}");
+                assert!(seen.terminals.is_superset(&last.terminals), "{at}");
+                if seen.saturated {
+                    assert_eq!(seen.sets(), all.sets(), "{at}");
+                    break;
+                }
+                last = seen;
+            }
+        }
+    }
+}
+
+#[test]
+fn where_nothing_is_refused_the_bound_costs_no_execution() {
+    for (seed, p, _) in small_programs(210_000..210_400) {
+        for on in ["bo", "bo,ss", "tr,ro,bo,ss", "all"] {
+            let free = bpor(&p, &[], on, 10_000).leaves;
+            for kind in BoundKind::all() {
+                let seen = bpor(&p, &[(kind, 60)], on, 10_000);
+                assert!(seen.saturated);
+                assert_eq!(seen.leaves, free, "seed {seed}, {} with {on}", kind.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_local_bound_never_costs_more_executions_than_no_bound() {
+    for (seed, p, _) in small_programs(220_000..220_400) {
+        for on in ["none", "tr,ro", "all"] {
+            let free = bpor(&p, &[], on, 10_000).leaves;
+            for at in [(LocalDepth, 3), (LocalDepth, 5), (LocalContexts, 1), (LocalContexts, 2)] {
+                let leaves = bpor(&p, &[at], on, 10_000).leaves;
+                assert!(leaves <= free, "seed {seed}, {at:?} with {on}: {leaves} instead of {free}");
+            }
+        }
+    }
+}
+
+#[test]
+fn local_depth_shows_the_local_states_of_that_depth() {
+    for (seed, p, _) in small_programs(230_000..230_600) {
+        if format!("{:?}", p.threads).contains("CasWeak") {
+            continue;
+        }
+        for c in 1..6 {
+            let (depth, local) = (dfs(&p, &[(Depth, c)], 10_000), dfs(&p, &[(LocalDepth, c)], 10_000));
+            assert_eq!(local.locals, depth.locals, "seed {seed}, depth {c}");
+        }
+    }
+}
+
+#[test]
+fn local_contexts_show_at_least_the_local_states_of_as_many_contexts() {
+    for (seed, p, _) in small_programs(240_000..240_600) {
+        for c in 0..4 {
+            let contexts = dfs(&p, &[(Contexts, c)], 10_000);
+            let local = bpor(&p, &[(LocalContexts, c)], "all", 10_000);
+            assert!(local.locals.is_superset(&contexts.locals), "seed {seed}, {c} contexts");
+        }
+    }
+}
+
+#[test]
+fn delays_and_delta_are_one_measure_where_nobody_yields() {
+    for (seed, p, _) in small_programs(250_000..250_300) {
+        for c in 0..4 {
+            let (delta, delays) = (dfs(&p, &[(Delta, c)], 10_000), dfs(&p, &[(Delays, c)], 10_000));
+            assert_eq!(delta.leaves, delays.leaves, "seed {seed}, {c}");
+            assert_eq!(delta.sets(), delays.sets(), "seed {seed}, {c}");
+        }
+    }
+}
+
+/// A plan with one bound that grows.
+fn growing(algorithm: &str, kind: BoundKind, first: u32, last: Option<u32>) -> Plan {
+    Plan { bounds: vec![Limit { kind, first, last }], ..Plan::of(algorithm).unwrap() }
+}
+
+#[test]
+fn one_limit_after_the_other_ends_when_nothing_is_refused_and_has_then_seen_everything() {
+    for (seed, p, all) in small_programs(260_000..260_150) {
+        for (kind, least) in RANGES {
+            for algorithm in ["none", "bpor"] {
+                let s = growing(algorithm, kind, least, None).search(Meter::unlimited()).unwrap();
+                let seen = run(&p, s, 100_000);
+                let at = format!("seed {seed}, {} by {algorithm}", kind.name());
+                assert!(seen.finished, "{at}");
+                assert_eq!(seen.promise, Some(Promise::Everything), "{at}");
+                assert_eq!(seen.sets(), all.sets(), "{at}");
+                assert!(seen.rounds.iter().all(|r| r.complete), "{at}");
+                let limits: Vec<_> = seen.rounds.iter().map(|r| r.limit).collect();
+                assert_eq!(limits, (least..least + limits.len() as u32).collect::<Vec<_>>(), "{at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_interleaving_is_run_once_over_all_rounds() {
+    for (seed, p, _) in small_programs(270_000..270_300) {
+        for (kind, least) in RANGES {
+            let s = growing("none", kind, least, Some(least + 3)).search(Meter::unlimited()).unwrap();
+            let seen = run(&p, s, 100_000);
+            for r in &seen.rounds {
+                let anew = dfs(&p, &[(kind, r.limit)], 100_000);
+                let so_far: u64 =
+                    seen.rounds.iter().filter(|o| o.limit <= r.limit).map(|o| o.executions).sum();
+                let at = format!("seed {seed}, {}={}", kind.name(), r.limit);
+                assert_eq!(so_far, anew.complete, "{at}");
+                assert_eq!(r.new, r.executions, "{at}");
+            }
+            let limit = seen.rounds.last().unwrap().limit;
+            let anew = dfs(&p, &[(kind, limit)], 100_000);
+            assert_eq!(seen.sets(), anew.sets(), "seed {seed}, {}={limit}", kind.name());
+            assert_eq!(seen.promise, anew.promise, "seed {seed}, {}={limit}", kind.name());
+        }
+    }
+}
+
+#[test]
+fn a_second_bound_holds_in_every_round() {
+    for (seed, p, _) in small_programs(280_000..280_200) {
+        for algorithm in ["none", "bpor"] {
+            let mut plan = growing(algorithm, Preemptions, 0, None);
+            plan.bounds.insert(0, Limit::at(Depth, 5));
+            let seen = run(&p, plan.search(Meter::unlimited()).unwrap(), 100_000);
+            let depth = dfs(&p, &[(Depth, 5)], 100_000);
+            assert!(seen.finished);
+            assert_eq!(seen.sets(), depth.sets(), "seed {seed} by {algorithm}");
+            if !depth.saturated {
+                let k = seen.rounds.last().unwrap().limit;
+                let within = format!("{} and 5 steps", Preemptions.say(k));
+                assert_eq!(seen.promise, Some(Promise::Within(within)), "seed {seed} by {algorithm}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_search_promises_what_its_last_complete_round_does() {
+    let p = Program::of(vec![vec![Stmt::Add(0), Stmt::Add(0), Stmt::Add(0)]; 2]);
+    for algorithm in ["none", "bpor"] {
+        let budget = explore::Budget { executions: Some(12), seconds: None };
+        let meter = Meter::new(budget, Box::new(|| 0.0));
+        let seen = run(&p, growing(algorithm, Preemptions, 0, None).search(meter).unwrap(), 100);
+        assert!(!seen.finished);
+        let last = seen.rounds.iter().rev().find(|r| r.complete).unwrap().limit;
+        assert_eq!(seen.promise, Some(Promise::Within(Preemptions.say(last))), "{algorithm}");
+        assert!(!seen.rounds.last().unwrap().complete);
+        let one = Meter::new(explore::Budget { executions: Some(1), seconds: None }, Box::new(|| 0.0));
+        let seen = run(&p, growing(algorithm, Preemptions, 0, None).search(one).unwrap(), 100);
+        assert!(matches!(seen.promise, Some(Promise::Nothing(_))), "{algorithm}");
+    }
+}
+
+#[test]
+fn plans_that_cannot_be_searched_say_what_to_do() {
+    let error = |algorithm: &str, bounds: &[&str]| {
+        let bounds = bounds.iter().map(|b| b.parse().unwrap()).collect();
+        let plan = Plan { bounds, ..Plan::of(algorithm).unwrap() };
+        plan.search(Meter::unlimited()).err().unwrap().to_string()
+    };
+    assert!(error("source", &["preemptions=1"]).contains("take `bpor`"));
+    assert!(error("bpor", &["preemptions=0..", "delta=0.."]).contains("single limit"));
+    assert!(error("none", &["fair=1", "fair=2"]).contains("leave `fair=2` out"));
+    let plan = Plan { bounds: vec!["contexts=2".parse().unwrap()], ..Plan::default() };
+    assert_eq!(plan.algorithm().name, "bpor");
 }

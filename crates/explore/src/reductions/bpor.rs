@@ -191,8 +191,9 @@ impl Bpor {
         self.add(core, i, threads, conservative);
     }
 
-    /// The thread to explore at node `i` so that `u`'s next step may come before event `i`; `None`: all.
-    fn choose(&self, core: &Core, i: usize, u: ThreadId) -> Option<ThreadId> {
+    /// The thread to explore at node `i` so that `u`'s next step may come before event `i`; `None`: all. `cheapest` takes the
+    /// cheapest of those that lead to `u`; otherwise it is the one that a search without a bound takes.
+    fn choose(&self, core: &Core, i: usize, u: ThreadId, cheapest: bool) -> Option<ThreadId> {
         let usable = self.usable(core, i);
         if !self.on.alternative {
             return usable.contains(u).then_some(u);
@@ -204,7 +205,22 @@ impl Bpor {
                 || (q != dependent
                     && self.past.get(q.index()).is_some_and(|seq| *seq > trace.seq_before(q, i + 1)))
         };
-        usable.iter().filter(|q| leads(*q)).min_by_key(|q| (self.rank(i, *q), *q != u))
+        let price = |q: ThreadId| if cheapest { self.rank(i, q) } else { 0 };
+        usable.iter().filter(|q| leads(*q)).min_by_key(|q| (price(*q), *q != u))
+    }
+
+    /// Explores what a search without a bound would at node `i`, and the cheapest thread that leads to `u` there. Gives the
+    /// latter; `None`: all threads are explored.
+    fn cheapest(&mut self, core: &mut Core, i: usize, u: ThreadId, conservative: bool) -> Option<ThreadId> {
+        let t = self.choose(core, i, u, true);
+        if self.on.bound && !conservative {
+            let plain = self.choose(core, i, u, false);
+            self.point(core, i, plain, false);
+            self.point(core, i, t, true);
+        } else {
+            self.point(core, i, t, conservative);
+        }
+        t
     }
 
     /// The conservative point of a preemption bound that goes with one at event `i`.
@@ -256,12 +272,12 @@ impl Bpor {
         match self.form {
             Form::Everything | Form::Local => {
                 if let Some(e) = at {
-                    self.point(core, e, self.choose(core, e, u), false);
+                    self.point(core, e, self.choose(core, e, u, false), false);
                 }
             }
             Form::Contexts => {
                 if let Some(e) = at {
-                    self.point(core, e, self.choose(core, e, u), false);
+                    self.point(core, e, self.choose(core, e, u, false), false);
                     self.add(core, e, core.nodes[e].enabled, true);
                 }
                 // A fair bound beside it does price enabled threads.
@@ -276,15 +292,13 @@ impl Bpor {
                     if conservative && !keeps {
                         continue;
                     }
-                    let t = self.choose(core, e, u);
-                    self.point(core, e, t, conservative);
+                    let t = self.cheapest(core, e, u, conservative);
                     self.block_point(core, e, t.unwrap_or(u));
                 }
             }
             Form::Delta | Form::Fair => {
                 if let Some(e) = at {
-                    let t = self.choose(core, e, u);
-                    self.point(core, e, t, false);
+                    let t = self.cheapest(core, e, u, false);
                     if let Some(t) = t.filter(|_| self.form == Form::Delta) {
                         let price = self.rank(e, t);
                         let cheaper =
