@@ -5,9 +5,9 @@ mod support;
 mod within;
 
 use explore::BoundKind::{self, *};
-use explore::{Limit, Meter, Plan, Promise};
-use support::{Program, Rng, Stmt, random_program, shrink};
-use within::{Within, bpor, dfs, run};
+use explore::{Limit, Meter, Plan, Promise, Trace};
+use support::{Program, Rng, Stmt, execute_in, random_program, shrink};
+use within::{Within, bpor, dfs, plan, run};
 
 /// Programs with more interleavings within the bound than this are passed over.
 const TOO_MANY: u64 = 1_500;
@@ -364,4 +364,39 @@ fn plans_that_cannot_be_searched_say_what_to_do() {
     assert!(error("none", &["fair=1", "fair=2"]).contains("leave `fair=2` out"));
     let plan = Plan { bounds: vec!["contexts=2".parse().unwrap()], ..Plan::default() };
     assert_eq!(plan.algorithm().name, "bpor");
+}
+
+/// The final states that a search shows, by the names of things and not by their numbers.
+fn final_states(p: &Program, plan: &Plan, limit: u64) -> Option<std::collections::BTreeSet<String>> {
+    let mut s = plan.search(Meter::unlimited()).unwrap();
+    let mut states = std::collections::BTreeSet::new();
+    for _ in 0..limit {
+        let before = s.stats().executions;
+        let mut trace = Trace::new();
+        let (_, state, _, again) = execute_in(p, &mut *s, &mut trace, 400, true);
+        if s.stats().executions > before {
+            states.insert(state);
+        }
+        if !again {
+            return Some(states);
+        }
+    }
+    None
+}
+
+#[test]
+fn bounded_reduction_is_right_when_objects_are_numbered_as_they_are_met() {
+    let settings = settings();
+    let mut compared = 0;
+    for seed in 300_000..301_500u64 {
+        let at = &settings[seed as usize % settings.len()];
+        let p = Program { numbered: true, ..random_program(seed) };
+        let Some(oracle) = final_states(&p, &plan("none", at, "all"), 300) else { continue };
+        compared += 1;
+        for on in ["none", "ss", "all"] {
+            let seen = final_states(&p, &plan("bpor", at, on), 10_000).unwrap();
+            assert_eq!(seen, oracle, "seed {seed} within {at:?} with {on}");
+        }
+    }
+    assert!(compared >= 800, "only {compared} programs were small enough to compare");
 }

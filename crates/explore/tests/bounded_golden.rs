@@ -7,8 +7,8 @@
 mod support;
 mod within;
 
-use explore::{BoundKind, Mistake};
-use within::{Within, bpor, dfs, program, wrong_bpor};
+use explore::{BoundKind, Meter, Mistake, Trace, mistaken};
+use within::{Within, bpor, dfs, plan, program, run_until, wrong_bpor};
 
 /// Depth, from 1.
 const DEPTH: &str = "
@@ -339,4 +339,63 @@ fn the_tables_of_fair_bounds_hold() {
         }
     }
     assert!(wrong.is_empty(), "{} cells:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Which leaf is the first that shows the failure, and how many there are.
+fn first_failure(name: &str, kind: BoundKind, c: u32, on: Option<&str>) -> (Option<u64>, u64) {
+    let at = [(kind, c)];
+    let mut search = match on {
+        None => plan("none", &at, "all").search(Meter::unlimited()).unwrap(),
+        Some("none") => mistaken(&plan("bpor", &at, "none"), Mistake::PointsAsPrinted).unwrap(),
+        Some(on) => mistaken(&plan("bpor", &at, on), Mistake::StartMeetsJoin).unwrap(),
+    };
+    let fails = |trace: &Trace, stuck: bool| match name {
+        // The main thread reads last, and should read 2.
+        "G7" => trace.events().iter().rfind(|e| e.thread.0 == 0).is_some_and(|e| e.value != 2),
+        _ => stuck,
+    };
+    let seen = run_until(&program(name), &mut *search, u64::MAX, 400, fails);
+    (seen.first, seen.leaves)
+}
+
+#[test]
+fn the_smallest_bound_that_exposes_a_bug_is_as_told() {
+    use BoundKind::*;
+    // The bound, and then for every interleaving, base and all optimisations: which leaf is the first to fail, of how many.
+    let table = [
+        ("G7", Contexts, 4u32, Some([(13, 89), (10, 68), (2, 19)])),
+        ("G7", Preemptions, 1, Some([(7, 16), (6, 15), (2, 7)])),
+        ("G7", Delta, 1, Some([(7, 10), (6, 9), (2, 5)])),
+        ("G7", Depth, 13, None),
+        ("G7", LocalContexts, 4, Some([(16, 251), (11, 220), (2, 5)])),
+        ("G7", LocalDepth, 13, None),
+        ("G10", Contexts, 1, Some([(3, 6), (3, 6), (2, 3)])),
+        ("G10", Preemptions, 1, Some([(3, 6), (3, 6), (2, 3)])),
+        ("G10", Delta, 1, Some([(3, 4), (3, 4), (2, 3)])),
+        ("G10", Depth, 2, None),
+        ("G10", LocalContexts, 0, None),
+        ("G10", LocalDepth, 1, None),
+    ];
+    for (name, kind, c, found) in table {
+        for (k, on) in [None, Some("none"), Some("all")].into_iter().enumerate() {
+            let at = format!("{name} within {}={c} with {on:?}", kind.name());
+            if let Some(less) = c.checked_sub(1) {
+                assert_eq!(first_failure(name, kind, less, on).0, None, "{at}");
+            }
+            let (first, leaves) = first_failure(name, kind, c, on);
+            match found {
+                Some(f) => assert_eq!((first, leaves), (Some(f[k].0), f[k].1), "{at}"),
+                None => assert!(first.is_some(), "{at}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn without_a_fair_bound_programs_that_spin_do_not_end() {
+    for name in ["F1", "F3", "F4"] {
+        let mut search = plan("bpor", &[], "none").search(Meter::unlimited()).unwrap();
+        let seen = run_until(&program(name), &mut *search, 1_000, 200, |_, _| false);
+        assert!(seen.too_long > 0, "{name}");
+    }
 }

@@ -305,7 +305,7 @@ impl Progress for Iterative {
             return stats;
         }
         let waiting = match &self.inner {
-            Inner::Everything(s) => s.reduction().frontier.as_ref().map_or(0, |f| f.steps.len() as u64),
+            Inner::Everything(s) => s.reduction().frontier.as_ref().map_or(0, |f| f.len() as u64),
             Inner::Reduced(_) => 0,
         };
         Stats { open: self.inner.progress().open() + waiting, ..stats }

@@ -11,6 +11,7 @@ use crate::explorer::{End, View};
 use crate::ids::ThreadId;
 use crate::plan::BoundKind;
 use crate::search::{Core, Promise, Reduction};
+use std::collections::BTreeMap;
 
 /// A step of a prefix: the thread, and its outcome if there were several. `None` leaves the outcome open.
 pub(crate) type Choice = (ThreadId, Option<u32>);
@@ -19,8 +20,8 @@ pub(crate) type Choice = (ThreadId, Option<u32>);
 pub(crate) struct Frontier {
     /// The bound that grows.
     pub(crate) kind: BoundKind,
-    /// A prefix that ends with the refused step, and what it costs.
-    pub(crate) steps: Vec<(u32, Box<[Choice]>)>,
+    /// Prefixes that end with the refused step, by what they cost.
+    steps: BTreeMap<u32, Vec<Box<[Choice]>>>,
     /// How many choices they hold in all, and how many they may.
     size: usize,
     room: usize,
@@ -32,7 +33,7 @@ pub(crate) struct Frontier {
 
 impl Frontier {
     pub(crate) fn new(kind: BoundKind, room: usize) -> Frontier {
-        Frontier { kind, steps: Vec::new(), size: 0, room, full: false, elsewhere: false }
+        Frontier { kind, steps: BTreeMap::new(), size: 0, room, full: false, elsewhere: false }
     }
 
     fn note(&mut self, core: &Core, cost: u32, last: Option<ThreadId>) {
@@ -40,11 +41,16 @@ impl Frontier {
         self.size += events.len() + 1;
         if self.full || self.size > self.room {
             self.full = true;
-            self.steps = Vec::new();
+            self.steps.clear();
             return;
         }
         let taken = events.iter().map(|e| (e.thread, (e.options > 1).then_some(e.option)));
-        self.steps.push((cost, taken.chain(last.map(|t| (t, None))).collect()));
+        self.steps.entry(cost).or_default().push(taken.chain(last.map(|t| (t, None))).collect());
+    }
+
+    /// How many steps wait.
+    pub(crate) fn len(&self) -> usize {
+        self.steps.values().map(Vec::len).sum()
     }
 
     /// Whether steps wait for a greater limit, and whether some were refused for another reason.
@@ -54,8 +60,11 @@ impl Frontier {
 
     /// A step that this round may take.
     pub(crate) fn next(&mut self, limit: u32) -> Option<Box<[Choice]>> {
-        let at = self.steps.iter().rposition(|s| s.0 <= limit)?;
-        let (_, prefix) = self.steps.swap_remove(at);
+        let mut least = self.steps.first_entry().filter(|e| *e.key() <= limit)?;
+        let prefix = least.get_mut().pop()?;
+        if least.get().is_empty() {
+            least.remove();
+        }
         self.size -= prefix.len();
         Some(prefix)
     }

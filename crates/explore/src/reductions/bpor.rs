@@ -89,6 +89,8 @@ struct Frame {
 #[derive(Clone, Copy, Debug)]
 struct Sleeping {
     thread: ThreadId,
+    /// Objects with lower numbers than this are the same in every execution that comes here.
+    objects: u32,
     from: u32,
     to: u32,
 }
@@ -125,6 +127,7 @@ pub(crate) struct Bpor {
     blocks: Vec<Blocks>,
     past: Vec<u32>,
     last: Vec<usize>,
+    edges: Vec<usize>,
     /// Complete executions that cost as much as the first bound allows.
     pub(crate) dearest: u64,
     /// The first bound refused something.
@@ -152,6 +155,7 @@ impl Bpor {
             blocks: Vec::new(),
             past: Vec::new(),
             last: Vec::new(),
+            edges: Vec::new(),
             dearest: 0,
             refused_first: false,
         }
@@ -383,8 +387,10 @@ impl Bpor {
         if !prices_enabled && !self.holds_back {
             return;
         }
-        let edges: Vec<usize> = core.trace.waiting_edges_of(u).collect();
-        for e in edges {
+        let mut edges = std::mem::take(&mut self.edges);
+        edges.clear();
+        edges.extend(core.trace.waiting_edges_of(u));
+        for e in edges.iter().copied() {
             if self.form == Form::Preemptions {
                 self.point(core, e, Some(u), true);
                 self.block_point(core, e, u);
@@ -392,6 +398,7 @@ impl Bpor {
                 self.add(core, e, core.nodes[e].enabled, true);
             }
         }
+        self.edges = edges;
     }
 
     /// The post-condition of the search (definitions 5.2, 5.4, 5.6, 5.8, 5.10, 7.3), looked at anew, without what makes finding
@@ -514,9 +521,9 @@ impl Bpor {
                 let woken = s.thread == e.thread
                     || from.ops[s.from as usize..s.to as usize].iter().any(|op| {
                         let by_next = self.mistake != Some(Mistake::NextDoesNotWake)
-                            && next.is_some_and(|next| may_conflict(op, next));
+                            && next.is_some_and(|next| may_conflict(op, next, s.objects));
                         let by_end = next.is_none() && op.kind == OpKind::Join;
-                        may_conflict(op, &e.op) || by_next || by_end
+                        may_conflict(op, &e.op, s.objects) || by_next || by_end
                     });
                 if !woken {
                     here.inherited.push((node, place));
@@ -562,7 +569,8 @@ impl Bpor {
             b.ops.extend_from_slice(&b.run);
         }
         b.run.clear();
-        b.own.push(Sleeping { thread: e.thread, from, to: b.ops.len() as u32 });
+        let objects = core.nodes[i].objects;
+        b.own.push(Sleeping { thread: e.thread, objects, from, to: b.ops.len() as u32 });
         core.nodes[i].asleep.insert(e.thread);
     }
 }
@@ -578,17 +586,19 @@ fn may_be_coenabled(earlier: &Op, later: &Op, mistake: Option<Mistake>) -> bool 
         }
 }
 
-/// Whether two steps of different threads may conflict in some state. A step that waits for several objects may conflict with
-/// whatever changes anything.
-fn may_conflict(a: &Op, b: &Op) -> bool {
+/// Whether two steps of different threads, which may be of different executions, may conflict in some state. A step that waits
+/// for several objects may conflict with whatever changes anything; objects that executions number as they meet them, here
+/// those from `objects` on, may be one.
+fn may_conflict(a: &Op, b: &Op, objects: u32) -> bool {
     let (x, y) = (strongest(a), strongest(b));
     if a.kind == OpKind::Await || b.kind == OpKind::Await {
         return ![x, y].iter().any(|m| m.mode == Mode::Local) && [x, y].iter().any(|m| m.mode != Mode::Read);
     }
-    let objects = |op: &Op, first: Access| {
+    let links = |op: &Op, first: Access| {
         [(op.object, first), (op.other, Access::new(Mode::Write))].into_iter().filter(|l| l.0.is_some())
     };
-    objects(a, x).any(|(o, m)| objects(b, y).any(|(p, n)| o == p && m.conflicts(0, &n, 0)))
+    links(a, x)
+        .any(|(o, m)| links(b, y).any(|(p, n)| (o == p || o.0.min(p.0) >= objects) && m.conflicts(0, &n, 0)))
 }
 
 impl Reduction for Bpor {
