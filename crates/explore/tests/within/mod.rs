@@ -120,7 +120,7 @@ pub fn run_until(
         }
         seen.leaves += 1;
         seen.too_long += (end == End::Cut) as u64;
-        if seen.too_long == 20 {
+        if seen.too_long == 20 && limit < u64::MAX {
             return seen;
         }
         if seen.first.is_none() && end == End::Complete && found(&trace, stuck) {
