@@ -11,6 +11,7 @@
 //! printed, two reads, which are independent, would change each other's price, and states are lost.
 
 use super::Measure;
+use super::prices::Prices;
 use crate::explorer::View;
 use crate::ids::{ObjectId, ThreadId};
 use crate::op::{Access, Mode};
@@ -20,6 +21,7 @@ use crate::search::Core;
 #[derive(Default)]
 pub(crate) struct LocalContexts {
     at: Vec<u32>,
+    prices: Prices,
     /// One row for each event.
     clocks: Vec<u32>,
     width: usize,
@@ -107,6 +109,7 @@ impl LocalContexts {
 impl Measure for LocalContexts {
     fn enter(&mut self, core: &Core, view: &View<'_>) {
         let i = core.trace.len();
+        self.prices.enter(core, view);
         self.fit(core.trace.width().max(view.pending.len().next_multiple_of(8)));
         self.at.truncate(i);
         let Some(k) = i.checked_sub(1) else { return self.at.push(0) };
@@ -120,11 +123,17 @@ impl Measure for LocalContexts {
 
     fn with(&mut self, core: &Core, view: &View<'_>, t: ThreadId) -> u32 {
         let i = core.trace.len();
-        self.begin(core, t, i, core.trace.waiting_edges_of(t));
-        core.trace.accesses_of_next(t, &view.pending[t.index()].op, view.awaited_by(t), |object, access| {
-            self.add(core, t, i, object, &access)
+        let mut prices = std::mem::take(&mut self.prices);
+        let seen = prices.of(t, || {
+            self.begin(core, t, i, core.trace.waiting_edges_of(t));
+            let op = &view.pending[t.index()].op;
+            core.trace.accesses_of_next(t, op, view.awaited_by(t), |object, access| {
+                self.add(core, t, i, object, &access)
+            });
+            self.sum()
         });
-        self.at[i].max(self.sum())
+        self.prices = prices;
+        self.at[i].max(seen)
     }
 
     fn after(&mut self, core: &Core, f: usize) -> Option<u32> {

@@ -8,6 +8,7 @@
 //! Erratum: the definition as printed keeps, for the readers of a variable, only each reader's own component, so that a later
 //! writer is not charged for what the readers had seen. Here clocks are those of happens-before.
 
+use super::prices::Prices;
 use super::{Measure, joined};
 use crate::explorer::View;
 use crate::ids::ThreadId;
@@ -18,6 +19,7 @@ use crate::search::Core;
 #[derive(Default)]
 pub(crate) struct LocalDepth {
     at: Vec<u32>,
+    prices: Prices,
     row: Vec<u32>,
     /// Readers are charged for as printed.
     printed: bool,
@@ -29,7 +31,7 @@ impl LocalDepth {
     }
 
     /// The clocks of what the next step of `t` comes after, were it to run now.
-    fn past(&self, core: &Core, view: &View<'_>, t: ThreadId, row: &mut Vec<u32>) {
+    fn past(printed: bool, core: &Core, view: &View<'_>, t: ThreadId, row: &mut Vec<u32>) {
         let trace = &core.trace;
         let op = &view.pending[t.index()].op;
         trace.past_of_next(t, row);
@@ -44,7 +46,7 @@ impl LocalDepth {
             for (e, a) in trace.history(object) {
                 let event = trace.event(e);
                 if event.thread != t && a.conflicts(event.cause(), &access, cause) {
-                    if self.printed && a.mode == Mode::Read {
+                    if printed && a.mode == Mode::Read {
                         row[event.thread.index()] = row[event.thread.index()].max(event.seq);
                     } else {
                         joined(row, trace.clock(e));
@@ -59,8 +61,9 @@ impl LocalDepth {
 }
 
 impl Measure for LocalDepth {
-    fn enter(&mut self, core: &Core, _view: &View<'_>) {
+    fn enter(&mut self, core: &Core, view: &View<'_>) {
         let i = core.trace.len();
+        self.prices.enter(core, view);
         self.at.truncate(i);
         let value = i.checked_sub(1).and_then(|k| self.after(core, k)).unwrap_or(0);
         self.at.push(value);
@@ -71,10 +74,11 @@ impl Measure for LocalDepth {
     }
 
     fn with(&mut self, core: &Core, view: &View<'_>, t: ThreadId) -> u32 {
-        let mut row = std::mem::take(&mut self.row);
-        self.past(core, view, t, &mut row);
-        let seen = row.iter().sum::<u32>() + 1;
-        self.row = row;
+        let (row, printed) = (&mut self.row, self.printed);
+        let seen = self.prices.of(t, || {
+            Self::past(printed, core, view, t, row);
+            row.iter().sum::<u32>() + 1
+        });
         self.at[core.trace.len()].max(seen)
     }
 

@@ -5,8 +5,8 @@
 //! independent of others never makes them dearer (paper 000, definitions 2.6, 4.4, 4.5). A bound that is all three needs no
 //! more than the points of unbounded partial-order reduction; the others need more, see [`crate::reductions::bpor`].
 //!
-//! A measure keeps what it needs for each node of the stack, so that a step is priced without looking back at the execution;
-//! local bounds look at the last steps on the object, as far back as the last write.
+//! A measure keeps what it needs for each node of the stack, so that a step is priced without looking back at the execution.
+//! Local bounds look back once, when a step is announced or its object touched, and as far as the last write.
 
 mod contexts;
 mod delays;
@@ -18,6 +18,7 @@ mod local_contexts;
 mod local_depth;
 mod options;
 mod preemptions;
+mod prices;
 mod thread_contexts;
 
 pub use iterative::{Round, mistaken};
