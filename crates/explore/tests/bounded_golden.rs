@@ -8,6 +8,7 @@ mod support;
 mod within;
 
 use explore::{BoundKind, Meter, Mistake, Trace, mistaken};
+use support::{Program, Stmt, Stmt::*};
 use within::{Within, bpor, dfs, plan, program, run_until, wrong_bpor};
 
 /// Depth, from 1.
@@ -398,5 +399,63 @@ fn without_a_fair_bound_programs_that_spin_do_not_end() {
         let seen = run_until(&program(name), &mut *search, u64::MAX, 200, |_, _| false);
         assert!(seen.too_long > 0, "{name}");
         assert_eq!(seen.leaves, 101, "{name}");
+    }
+}
+
+/// Threads that a main thread spawns and joins; what it does in between.
+fn with_main(threads: Vec<Vec<Stmt>>, between: Vec<Stmt>) -> Program {
+    let n = threads.len() as u8;
+    let mut main: Vec<Stmt> = (1..=n).map(Spawn).collect();
+    main.extend(between);
+    main.extend((1..=n).map(Join));
+    let threads = std::iter::once(main).chain(threads).collect();
+    Program { threads, spawned: (1..=n).collect(), count: 2, ..Program::default() }
+}
+
+#[test]
+fn classes_within_preemptions_are_as_another_tool_counts_them() {
+    let fib = |n: usize| {
+        let side = |x: u8, y: u8| vec![vec![Read(x, 0), Read(y, 1), Write(x, 1)]; n].concat();
+        with_main(vec![side(0, 1), side(1, 0)], vec![Read(0, 0), Read(1, 0)])
+    };
+    let readers = |n: usize| {
+        let mut threads = vec![vec![Write(0, 1)]];
+        threads.extend(vec![vec![Read(0, 0)]; n]);
+        with_main(threads, vec![])
+    };
+    // Thread 0 reads from the last variable down until it finds a zero; thread j makes variable j one more than j - 1.
+    let last_zero = |n: u8| {
+        let reads = (1..=n).fold(vec![Read(0, 0)], |rest, j| vec![Read(j, 0), IfElse(0, 0, vec![], rest)]);
+        let steps = (1..=n).map(|j| vec![Read(j - 1, 0), WriteReg(j, 0, 1)]);
+        with_main(std::iter::once(reads).chain(steps).collect(), vec![])
+    };
+    let rotation = |n: u64| with_main((1..=n).map(|i| vec![Cas(0, i - 1, i, 0)]).collect(), vec![]);
+    // The main thread counts up an index and spawns, again and again; each thread writes where the index then points.
+    let sigma = |n: u8| {
+        let mut main: Vec<Stmt> = (1..=n).flat_map(|t| [Read(0, 0), WriteReg(0, 0, 1), Spawn(t)]).collect();
+        main.extend((1..=n).map(Join));
+        let mut thread = vec![Read(0, 0)];
+        thread.extend((1..=n).map(|i| If(0, i as u64, vec![Write(i, 1)])));
+        let threads = std::iter::once(main).chain(vec![thread; n as usize]).collect();
+        Program { threads, spawned: (1..=n).collect(), count: 2, ..Program::default() }
+    };
+    let counted: [(&str, Program, &[usize]); 11] = [
+        ("readers(2)", readers(2), &[4, 4, 4]),
+        ("readers(4)", readers(4), &[16, 16]),
+        ("lastzero(3)", last_zero(3), &[12, 12, 12]),
+        ("lastzero(5)", last_zero(5), &[64]),
+        ("binc(3)", with_main(vec![vec![Add(0), Add(1)]; 3], vec![]), &[6, 24, 36]),
+        ("casrot(5)", rotation(5), &[43]),
+        ("sigma(2)", sigma(2), &[2, 3]),
+        ("sigma(3)", sigma(3), &[6, 14, 15]),
+        ("sigma(4)", sigma(4), &[24, 82, 104, 105]),
+        ("fib_bench(2)", fib(2), &[2, 13, 49, 114, 139, 140]),
+        ("fib_bench(3)", fib(3), &[2, 17, 102, 401, 936, 1485, 1680, 1698]),
+    ];
+    for (name, p, counts) in counted {
+        for (k, count) in (0..).zip(counts) {
+            let seen = bpor(&p, &[(BoundKind::Preemptions, k)], "all", u64::MAX);
+            assert_eq!(seen.terminals.len(), *count, "{name} within {k} preemptions");
+        }
     }
 }
