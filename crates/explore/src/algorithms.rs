@@ -1,6 +1,6 @@
 //! Every search by name: one table, one line each.
 
-use crate::bounds::iterative;
+use crate::bounds::{Optimisations, iterative};
 use crate::budget::Meter;
 use crate::plan::{BadPlan, Plan};
 use crate::reductions::dpor::Dpor;
@@ -40,6 +40,7 @@ impl Algorithm {
 
     /// The one that suits a plan that names none.
     pub(crate) fn default_for(plan: &Plan) -> &'static Algorithm {
+        // The one place that says which algorithm goes with which bounds.
         let name = match &plan.bounds[..] {
             [] => Self::DEFAULT,
             _ => "bpor",
@@ -49,6 +50,13 @@ impl Algorithm {
 
     /// A search of this kind, within the bounds of the plan.
     pub(crate) fn build(&self, plan: &Plan, meter: Meter) -> Result<Box<dyn Progress>, BadPlan> {
+        if self.name != "bpor" && plan.optimisations != Optimisations::ALL {
+            let (name, on) = (self.name, plan.optimisations);
+            let why = format!(
+                "`{name}` has no optimisations to choose `{on}` from: leave them out, or take `bpor`"
+            );
+            return Err(BadPlan(why));
+        }
         (self.build)(plan, meter)
     }
 }

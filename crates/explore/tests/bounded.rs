@@ -362,6 +362,8 @@ fn plans_that_cannot_be_searched_say_what_to_do() {
     assert!(error("source", &["preemptions=1"]).contains("take `bpor`"));
     assert!(error("bpor", &["preemptions=0..", "delta=0.."]).contains("single limit"));
     assert!(error("none", &["fair=1", "fair=2"]).contains("leave `fair=2` out"));
+    let plan = Plan { optimisations: "tr".parse().unwrap(), ..Plan::of("source").unwrap() };
+    assert!(plan.search(Meter::unlimited()).err().unwrap().to_string().contains("take `bpor`"));
     let plan = Plan { bounds: vec!["contexts=2".parse().unwrap()], ..Plan::default() };
     assert_eq!(plan.algorithm().name, "bpor");
 }
