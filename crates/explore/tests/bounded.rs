@@ -5,7 +5,7 @@ mod support;
 mod within;
 
 use explore::BoundKind::{self, *};
-use explore::{Limit, Meter, Plan, Promise, Trace};
+use explore::{Limit, Meter, Mistake, Plan, Promise, Trace, mistaken};
 use support::{Program, Rng, Stmt, execute_in, random_program, shrink};
 use within::{Within, bpor, dfs, plan, run};
 
@@ -314,6 +314,27 @@ fn every_interleaving_is_run_once_over_all_rounds() {
             assert_eq!(seen.promise, anew.promise, "seed {seed}, {}={limit}", kind.name());
         }
     }
+}
+
+#[test]
+fn where_there_is_no_room_for_what_was_refused_the_next_round_begins_anew() {
+    let mut anew = 0;
+    for (seed, p, all) in small_programs(275_000..275_200) {
+        for (kind, least) in RANGES {
+            let s = mistaken(&growing("none", kind, least, None), Mistake::LittleRoom).unwrap();
+            let seen = run(&p, s, 100_000);
+            assert!(seen.finished);
+            assert_eq!(seen.sets(), all.sets(), "seed {seed}, {}", kind.name());
+            assert_eq!(seen.promise, Some(Promise::Everything), "seed {seed}, {}", kind.name());
+            for r in &seen.rounds {
+                let so_far: u64 = seen.rounds.iter().filter(|o| o.limit <= r.limit).map(|o| o.new).sum();
+                let within = dfs(&p, &[(kind, r.limit)], 100_000).complete;
+                assert_eq!(so_far, within, "seed {seed}, {}={}", kind.name(), r.limit);
+            }
+            anew += (seen.complete > all.complete) as u64;
+        }
+    }
+    assert!(anew > 50, "only {anew} searches ran out of room");
 }
 
 #[test]

@@ -82,6 +82,8 @@ pub(crate) struct Iterative {
     limits: Limits,
     first: u32,
     last: Option<u32>,
+    /// How many choices the steps kept for the next round may hold.
+    room: usize,
     inner: Inner,
     meter: Meter,
     /// The numbers of searches that are over.
@@ -120,7 +122,7 @@ pub(crate) fn search(name: &str, plan: &Plan, meter: Meter) -> Result<Box<dyn Pr
         plan.optimisations = super::Optimisations::NONE;
     }
     if let Some(last) = range {
-        return Ok(Box::new(Iterative::new(name, plan, limits, last, meter)));
+        return Ok(Box::new(Iterative::new(name, plan, limits, last, ROOM, meter)));
     }
     let on = plan.optimisations;
     Ok(match name {
@@ -132,9 +134,13 @@ pub(crate) fn search(name: &str, plan: &Plan, meter: Meter) -> Result<Box<dyn Pr
 /// A search with a mistake in it.
 #[doc(hidden)]
 pub fn mistaken(plan: &Plan, mistake: Mistake) -> Result<Box<dyn Progress>, BadPlan> {
-    let (limits, _) = limits(plan)?;
-    let on = plan.optimisations;
-    Ok(match plan.algorithm().name {
+    let (limits, range) = limits(plan)?;
+    let (name, on) = (plan.algorithm().name, plan.optimisations);
+    if let Some(last) = range {
+        let room = if mistake == Mistake::LittleRoom { 40 } else { ROOM };
+        return Ok(Box::new(Iterative::new(name, plan.clone(), limits, last, room, Meter::unlimited())));
+    }
+    Ok(match name {
         "none" => {
             Box::new(Search::new(move || WithinBounds::new(&limits, Some(mistake)), Meter::unlimited()))
         }
@@ -143,10 +149,18 @@ pub fn mistaken(plan: &Plan, mistake: Mistake) -> Result<Box<dyn Progress>, BadP
 }
 
 impl Iterative {
-    fn new(name: &str, plan: Plan, limits: Limits, last: Option<u32>, meter: Meter) -> Iterative {
+    fn new(
+        name: &str,
+        plan: Plan,
+        limits: Limits,
+        last: Option<u32>,
+        room: usize,
+        meter: Meter,
+    ) -> Iterative {
         let plan = Plan { algorithm: crate::algorithms::algorithm(name).ok(), ..plan };
         let mut out = Iterative {
-            inner: Self::inner(&plan, &limits),
+            inner: Self::inner(&plan, &limits, room),
+            room,
             first: limits[0].1,
             plan,
             limits,
@@ -163,11 +177,11 @@ impl Iterative {
     }
 
     /// A search of the whole program within these limits.
-    fn inner(plan: &Plan, limits: &Limits) -> Inner {
+    fn inner(plan: &Plan, limits: &Limits, room: usize) -> Inner {
         let (limits, on) = (limits.clone(), plan.optimisations);
         if plan.algorithm().name == "none" {
             let make = move || WithinBounds {
-                frontier: Some(Frontier::new(limits[0].0, ROOM)),
+                frontier: Some(Frontier::new(limits[0], room)),
                 ..WithinBounds::new(&limits, None)
             };
             Inner::Everything(Search::new(make, Meter::unlimited()))
@@ -218,7 +232,7 @@ impl Iterative {
         loop {
             let limit = self.limits[0].1;
             if let Inner::Everything(s) = &mut self.inner
-                && let Some(prefix) = s.reduction_mut().frontier.as_mut().and_then(|f| f.next(limit))
+                && let Some(prefix) = s.reduction_mut().frontier.as_mut().and_then(Frontier::next)
             {
                 s.go_on(|r| r.prefix = prefix);
                 return true;
@@ -235,14 +249,12 @@ impl Iterative {
             let next = self.limits[0].1;
             match &mut self.inner {
                 Inner::Everything(s) if s.reduction().frontier.as_ref().is_some_and(|f| !f.full) => {
-                    let r = s.reduction_mut();
-                    r.bounds.raise(next);
-                    r.dearest = 0;
+                    s.reduction_mut().raise(next);
                     self.open_round();
                 }
                 _ => {
                     self.past = self.total();
-                    self.inner = Self::inner(&self.plan, &self.limits);
+                    self.inner = Self::inner(&self.plan, &self.limits, self.room);
                     self.open_round();
                     return true;
                 }
@@ -322,7 +334,7 @@ impl Progress for Iterative {
 
     fn restart(&mut self) {
         self.limits[0].1 = self.first;
-        self.inner = Self::inner(&self.plan, &self.limits);
+        self.inner = Self::inner(&self.plan, &self.limits, self.room);
         (self.past, self.promise, self.finished) = (Stats::default(), None, false);
         self.rounds.clear();
         self.open_round();

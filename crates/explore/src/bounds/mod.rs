@@ -113,6 +113,8 @@ pub enum Mistake {
     PointsAsPrinted,
     /// The start of a thread is taken to be enabled together with a join of it: right, but more than is needed.
     StartMeetsJoin,
+    /// There is hardly room for steps that wait for the next round: right, but rounds begin anew.
+    LittleRoom,
     /// A depth bound sleeps as if it were not stable: right, but less than it could.
     DepthAsUnstable,
 }

@@ -19,7 +19,9 @@ pub(crate) type Choice = (ThreadId, Option<u32>);
 /// Steps that were refused, by what they cost.
 pub(crate) struct Frontier {
     /// The bound that grows.
-    pub(crate) kind: BoundKind,
+    kind: BoundKind,
+    /// How far it has grown.
+    limit: u32,
     /// Prefixes that end with the refused step, by what they cost.
     steps: BTreeMap<u32, Vec<Box<[Choice]>>>,
     /// How many choices they hold in all, and how many they may.
@@ -32,16 +34,17 @@ pub(crate) struct Frontier {
 }
 
 impl Frontier {
-    pub(crate) fn new(kind: BoundKind, room: usize) -> Frontier {
-        Frontier { kind, steps: BTreeMap::new(), size: 0, room, full: false, elsewhere: false }
+    pub(crate) fn new((kind, limit): (BoundKind, u32), room: usize) -> Frontier {
+        Frontier { kind, limit, steps: BTreeMap::new(), size: 0, room, full: false, elsewhere: false }
     }
 
     fn note(&mut self, core: &Core, cost: u32, last: Option<ThreadId>) {
         let events = core.trace.events();
         self.size += events.len() + 1;
         if self.full || self.size > self.room {
+            // Those that this round is still to take stay.
             self.full = true;
-            self.steps.clear();
+            self.steps.retain(|cost, _| *cost <= self.limit);
             return;
         }
         let taken = events.iter().map(|e| (e.thread, (e.options > 1).then_some(e.option)));
@@ -59,8 +62,8 @@ impl Frontier {
     }
 
     /// A step that this round may take.
-    pub(crate) fn next(&mut self, limit: u32) -> Option<Box<[Choice]>> {
-        let mut least = self.steps.first_entry().filter(|e| *e.key() <= limit)?;
+    pub(crate) fn next(&mut self) -> Option<Box<[Choice]>> {
+        let mut least = self.steps.first_entry().filter(|e| *e.key() <= self.limit)?;
         let prefix = least.get_mut().pop()?;
         if least.get().is_empty() {
             least.remove();
@@ -88,6 +91,17 @@ impl WithinBounds {
             prefix: Box::default(),
             frontier: None,
             dearest: 0,
+        }
+    }
+}
+
+impl WithinBounds {
+    /// Lets the first bound grow.
+    pub(crate) fn raise(&mut self, limit: u32) {
+        self.bounds.raise(limit);
+        self.dearest = 0;
+        if let Some(frontier) = &mut self.frontier {
+            frontier.limit = limit;
         }
     }
 }

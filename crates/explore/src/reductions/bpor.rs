@@ -53,7 +53,7 @@ impl Form {
                 Form::Contexts
             }
             Some(BoundKind::Preemptions) if kinds.len() == 1 + fair as usize => Form::Preemptions,
-            Some(BoundKind::Delta | BoundKind::Delays) if kinds.len() == 1 => Form::Delta,
+            Some(BoundKind::Delta | BoundKind::Delays) if kinds.len() == 1 + fair as usize => Form::Delta,
             Some(BoundKind::Fair) if kinds.len() == 1 => Form::Fair,
             _ => Form::Everything,
         };
