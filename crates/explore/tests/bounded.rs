@@ -7,7 +7,7 @@ mod within;
 use explore::BoundKind::{self, *};
 use explore::{Limit, Meter, Mistake, Plan, Promise, Trace, mistaken};
 use support::{Program, Rng, Stmt, execute_in, random_program, shrink};
-use within::{Within, bpor, dfs, plan, run};
+use within::{Within, bpor, dfs, plan, run, wrong_bpor};
 
 /// Programs with more interleavings within the bound than this are passed over.
 const TOO_MANY: u64 = 1_500;
@@ -49,10 +49,36 @@ fn settings() -> Vec<Vec<(BoundKind, u32)>> {
     out
 }
 
+/// Threads that do little but block and let each other go on: that is what prices depend on. Locks need not be given back.
+fn blocking_program(seed: u64) -> Program {
+    let mut g = Rng(seed ^ 0xb10c);
+    let threads = 2 + g.below(2) as usize;
+    let body = |g: &mut Rng| {
+        let mut out = vec![];
+        for _ in 0..2 + g.below([0, 0, 4, 2][threads]) {
+            let x = g.below(2) as u8;
+            out.push(match g.below(12) {
+                0 | 1 => Stmt::Read(x, 0),
+                2 | 3 => Stmt::Write(x, 1),
+                4 => Stmt::Critical(x, vec![]),
+                5 | 6 => Stmt::Critical(0, vec![Stmt::Write(x, 1)]),
+                7 => Stmt::Acquire(x),
+                8 => Stmt::Await(7, 0),
+                9 => Stmt::Write(7, 1),
+                10 if g.below(2) == 0 => Stmt::Send(0, 1),
+                10 => Stmt::Recv(0, 1, 0),
+                _ => Stmt::If(0, 1, vec![Stmt::Write(x, 1)]),
+            });
+        }
+        out
+    };
+    Program::of((0..threads).map(|_| body(&mut g)).collect())
+}
+
 /// A random program; where fairness counts threads also yield and spin.
 fn program(seed: u64, yields: bool) -> Program {
-    let mut p = random_program(seed);
     let mut g = Rng(seed ^ 0xfa1e);
+    let mut p = if g.below(3) == 0 { blocking_program(seed) } else { random_program(seed) };
     if !yields {
         return p;
     }
@@ -422,4 +448,20 @@ fn bounded_reduction_is_right_when_objects_are_numbered_as_they_are_met() {
         }
     }
     assert!(compared >= 800, "only {compared} programs were small enough to compare");
+}
+
+#[test]
+fn reduction_that_merely_leaves_out_what_is_over_the_bound_loses_states() {
+    for at in
+        [(Preemptions, 0), (Preemptions, 1), (Contexts, 0), (Depth, 3), (Delta, 1), (Delays, 1), (Fair, 0)]
+    {
+        let (mut compared, mut lost) = (0, 0);
+        for seed in 400_000..400_300 {
+            let p = program(seed, matches!(at.0, Fair | Delays));
+            let Some(o) = oracle(&p, &[at], 300) else { continue };
+            compared += 1;
+            lost += (wrong_bpor(&p, &[at], "none", Mistake::Naive).sets() != o.sets()) as u64;
+        }
+        assert!(lost * 20 > compared, "{at:?}: only {lost} of {compared} programs tell");
+    }
 }
