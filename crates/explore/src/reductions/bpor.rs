@@ -19,6 +19,7 @@ use crate::explorer::{End, View};
 use crate::ids::{ObjectId, ThreadId, ThreadSet};
 use crate::op::{Access, Mode, Op, OpKind};
 use crate::plan::BoundKind;
+use crate::reductions::block_sleep::BlockSleep;
 use crate::search::{Core, Promise, Reduction};
 use crate::trace::strongest;
 
@@ -85,28 +86,6 @@ struct Frame {
     row: u32,
 }
 
-/// Steps of one thread that sleep together, for the rule that lets a block sleep.
-#[derive(Clone, Copy, Debug)]
-struct Sleeping {
-    thread: ThreadId,
-    /// Objects with lower numbers than this are the same in every execution that comes here.
-    objects: u32,
-    from: u32,
-    to: u32,
-}
-
-/// The blocks that sleep at a node. Entries of nodes further up are named by node and place.
-#[derive(Default)]
-struct Blocks {
-    /// The steps of the thread taken here until it blocked, and what it blocked at; empty if that is not known.
-    run: Vec<Op>,
-    /// Was put to sleep here.
-    own: Vec<Sleeping>,
-    ops: Vec<Op>,
-    /// Still sleeps here.
-    inherited: Vec<(u32, u32)>,
-}
-
 /// Bounded partial-order reduction.
 pub(crate) struct Bpor {
     bounds: Bounds,
@@ -124,7 +103,7 @@ pub(crate) struct Bpor {
     ranks: Vec<u32>,
     /// What each thread has announced, by thread, one row for each node.
     ops: Vec<(OpKind, ObjectId)>,
-    blocks: Vec<Blocks>,
+    blocks: BlockSleep,
     past: Vec<u32>,
     last: Vec<usize>,
     edges: Vec<usize>,
@@ -152,7 +131,7 @@ impl Bpor {
             frames: Vec::new(),
             ranks: Vec::new(),
             ops: Vec::new(),
-            blocks: Vec::new(),
+            blocks: BlockSleep::new(mistake != Some(Mistake::NextDoesNotWake)),
             past: Vec::new(),
             last: Vec::new(),
             edges: Vec::new(),
@@ -492,6 +471,13 @@ impl Bpor {
         Some(first)
     }
 
+    /// The thread that ran last may have come to the end of its block.
+    fn note_run(&mut self, core: &Core, view: &View<'_>) {
+        if let Some(k) = core.trace.len().checked_sub(1) {
+            self.blocks.note_run(core, view, self.frames[k].block as usize);
+        }
+    }
+
     /// Whether blocks may sleep: a preemption bound alone.
     fn blocks_sleep(&self) -> bool {
         let printed = [Some(Mistake::SleepsAsPrinted), Some(Mistake::SleepsAsPrintedForGood)];
@@ -499,79 +485,6 @@ impl Bpor {
             && self.form == Form::Preemptions
             && !self.holds_back
             && !printed.contains(&self.mistake)
-    }
-
-    /// What still sleeps at the new node `i` of the blocks that slept at the one before.
-    fn inherit_blocks(&mut self, core: &mut Core, view: &View<'_>, i: usize) {
-        if self.blocks.len() <= i {
-            self.blocks.resize_with(i + 1, Blocks::default);
-        }
-        let mut here = std::mem::take(&mut self.blocks[i]);
-        here.run.clear();
-        here.own.clear();
-        here.ops.clear();
-        here.inherited.clear();
-        if let Some(k) = i.checked_sub(1) {
-            let e = core.trace.event(k);
-            let next = view.live.contains(e.thread).then(|| &view.pending[e.thread.index()].op);
-            let own = (0..self.blocks[k].own.len()).map(|p| (k as u32, p as u32));
-            for (node, place) in self.blocks[k].inherited.iter().copied().chain(own) {
-                let from = &self.blocks[node as usize];
-                let s = &from.own[place as usize];
-                let woken = s.thread == e.thread
-                    || from.ops[s.from as usize..s.to as usize].iter().any(|op| {
-                        let by_next = self.mistake != Some(Mistake::NextDoesNotWake)
-                            && next.is_some_and(|next| may_conflict(op, next, s.objects));
-                        let by_end = next.is_none() && op.kind == OpKind::Join;
-                        may_conflict(op, &e.op, s.objects) || by_next || by_end
-                    });
-                if !woken {
-                    here.inherited.push((node, place));
-                    let n = &mut core.nodes[i];
-                    n.asleep.insert(s.thread);
-                    n.inherited.insert(s.thread);
-                }
-            }
-        }
-        self.blocks[i] = here;
-    }
-
-    /// The thread that ran last cannot go on: notes what it did since its block began.
-    fn note_run(&mut self, core: &Core, view: &View<'_>) {
-        let Some(k) = core.trace.len().checked_sub(1) else { return };
-        let t = core.trace.event(k).thread;
-        let start = self.frames[k].block as usize;
-        if view.enabled.contains(t) || !self.blocks[start].run.is_empty() {
-            return;
-        }
-        let events = &core.trace.events()[start..=k];
-        if events.iter().all(|e| e.options == 1) {
-            let run = &mut self.blocks[start].run;
-            run.extend(events.iter().map(|e| e.op));
-            run.extend(view.live.contains(t).then(|| view.pending[t.index()].op));
-        }
-    }
-
-    /// Something below the branch taken at node `i` was refused: its thread sleeps until something is dependent with its step,
-    /// or with the whole block if it was not the running thread.
-    fn put_block_to_sleep(&mut self, core: &mut Core, i: usize) {
-        let e = *core.trace.event(i);
-        let b = &mut self.blocks[i];
-        let from = b.ops.len() as u32;
-        if e.options > 1 {
-            return;
-        }
-        if core.nodes[i].current == Some(e.thread) {
-            b.ops.push(e.op);
-        } else if b.run.is_empty() {
-            return;
-        } else {
-            b.ops.extend_from_slice(&b.run);
-        }
-        b.run.clear();
-        let objects = core.nodes[i].objects;
-        b.own.push(Sleeping { thread: e.thread, objects, from, to: b.ops.len() as u32 });
-        core.nodes[i].asleep.insert(e.thread);
     }
 }
 
@@ -584,21 +497,6 @@ fn may_be_coenabled(earlier: &Op, later: &Op, mistake: Option<Mistake>) -> bool 
             (Start, Join) => mistake == Some(Mistake::StartMeetsJoin),
             _ => true,
         }
-}
-
-/// Whether two steps of different threads, which may be of different executions, may conflict in some state. A step that waits
-/// for several objects may conflict with whatever changes anything; objects that executions number as they meet them, here
-/// those from `objects` on, may be one.
-fn may_conflict(a: &Op, b: &Op, objects: u32) -> bool {
-    let (x, y) = (strongest(a), strongest(b));
-    if a.kind == OpKind::Await || b.kind == OpKind::Await {
-        return ![x, y].iter().any(|m| m.mode == Mode::Local) && [x, y].iter().any(|m| m.mode != Mode::Read);
-    }
-    let links = |op: &Op, first: Access| {
-        [(op.object, first), (op.other, Access::new(Mode::Write))].into_iter().filter(|l| l.0.is_some())
-    };
-    links(a, x)
-        .any(|(o, m)| links(b, y).any(|(p, n)| (o == p || o.0.min(p.0) >= objects) && m.conflicts(0, &n, 0)))
 }
 
 impl Reduction for Bpor {
@@ -626,7 +524,7 @@ impl Reduction for Bpor {
             ..Frame::default()
         });
         if self.blocks_sleep() {
-            self.inherit_blocks(core, view, i);
+            self.blocks.enter(core, view, i);
             self.note_run(core, view);
         }
         self.races(core, view);
@@ -690,10 +588,7 @@ impl Reduction for Bpor {
         };
         let sleeps = self.on.sleep && rule;
         if self.blocks_sleep() {
-            if !sleeps {
-                self.put_block_to_sleep(core, i);
-            }
-            self.blocks[i].run.clear();
+            self.blocks.finished(core, i, !sleeps);
         }
         sleeps
     }

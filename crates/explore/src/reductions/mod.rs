@@ -1,5 +1,6 @@
 //! The reductions, one file each.
 
+mod block_sleep;
 pub(crate) mod bounded;
 pub(crate) mod bpor;
 pub(crate) mod dpor;
