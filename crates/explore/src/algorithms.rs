@@ -1,5 +1,6 @@
 //! Every search by name: one table, one line each.
 
+use crate::bounds::{Optimisations, iterative};
 use crate::budget::Meter;
 use crate::plan::{BadPlan, Plan};
 use crate::reductions::dpor::Dpor;
@@ -40,12 +41,22 @@ impl Algorithm {
 
     /// The one that suits a plan that names none.
     pub(crate) fn default_for(plan: &Plan) -> &'static Algorithm {
-        let name = plan.order.suits(!plan.bounds.is_empty()).unwrap_or(Self::DEFAULT);
+        // The one place that says which algorithm goes with which bounds.
+        let bounded = !plan.bounds.is_empty();
+        let usual = if bounded { "bpor" } else { Self::DEFAULT };
+        let name = plan.order.suits(bounded).unwrap_or(usual);
         TABLE.iter().find(|a| a.name == name).unwrap_or(&TABLE[0])
     }
 
     /// A search of this kind, within the bounds of the plan.
     pub(crate) fn build(&self, plan: &Plan, meter: Meter) -> Result<Box<dyn Progress>, BadPlan> {
+        if self.name != "bpor" && plan.optimisations != Optimisations::ALL {
+            let (name, on) = (self.name, plan.optimisations);
+            let why = format!(
+                "`{name}` has no optimisations to choose `{on}` from: leave them out, or take `bpor`"
+            );
+            return Err(BadPlan(why));
+        }
         (self.build)(plan, meter)
     }
 }
@@ -53,13 +64,16 @@ impl Algorithm {
 const COMPLETE: &str = "complete: every happens-before class";
 
 macro_rules! table {
-    ($($name:literal, $guarantee:expr, $source:literal, $summary:literal, $build:expr;)*) => {
-        &[$(Algorithm {
+    ($($name:literal, $guarantee:expr, $source:literal, $summary:literal, $build:expr;)* with $($more:expr),*) => {
+        &[$($more,)* $(Algorithm {
             name: $name,
             guarantee: $guarantee,
             source: $source,
             summary: $summary,
             build: |plan, meter| {
+                if $name == "none" && !plan.bounds.is_empty() {
+                    return iterative::search($name, plan, meter);
+                }
                 no_bounds($name, plan)?;
                 Ok(Box::new(Search::new(|| $build, meter)))
             },
@@ -90,13 +104,32 @@ static TABLE: &[Algorithm] = table! {
         "a cache of happens-before graphs: each is extended once; memory grows with their number", HbCache::default();
     "none", "complete: every interleaving", "-",
         "no reduction: the oracle of all the others", Everything;
+    with BPOR, BPOR_BASE
+};
+
+const BPOR: Algorithm = Algorithm {
+    name: "bpor",
+    guarantee: "complete within the bounds: every local state and every terminal state of an execution that is within them",
+    source: "Coons, Musuvathi, McKinley, OOPSLA 2013",
+    summary: "persistent sets within any bounds, with the points that the bounds call for; delays go by the rules of delta, \
+        contexts of each thread by those of contexts, and bounds that have no rules of their own together by those of depth",
+    build: |plan, meter| iterative::search("bpor", plan, meter),
+};
+
+const BPOR_BASE: Algorithm = Algorithm {
+    name: "bpor-base",
+    summary: "the same with none of its optimisations",
+    build: |plan, meter| iterative::search("bpor-base", plan, meter),
+    ..BPOR
 };
 
 /// For algorithms that know no bounds.
 fn no_bounds(name: &str, plan: &Plan) -> Result<(), BadPlan> {
     match plan.bounds.first() {
         None => Ok(()),
-        Some(b) => Err(BadPlan(format!("`{name}` does not search within a bound: leave `{b}` out"))),
+        Some(b) => Err(BadPlan(format!(
+            "`{name}` does not search within a bound: leave `{b}` out, or take `bpor` or `none`"
+        ))),
     }
 }
 

@@ -221,4 +221,8 @@ impl Progress for Counting {
     fn schedule(&self) -> Schedule {
         self.search.schedule()
     }
+
+    fn rounds(&self) -> &[crate::bounds::Round] {
+        self.search.rounds()
+    }
 }

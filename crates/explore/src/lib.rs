@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod algorithms;
+mod bounds;
 mod budget;
 mod comparison;
 mod coverage;
@@ -27,6 +28,9 @@ pub mod semantics;
 mod trace;
 
 pub use algorithms::{Algorithm, UnknownAlgorithm, algorithm, algorithms};
+#[doc(hidden)]
+pub use bounds::{Mistake, mistaken};
+pub use bounds::{Optimisations, Properties, Round};
 pub use budget::{Budget, Meter, Spent};
 pub use comparison::{Compared, Comparison, FirstFailure, LeftOut};
 pub use coverage::{Counting, Coverage, Point};

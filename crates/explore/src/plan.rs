@@ -1,6 +1,7 @@
 //! What a search is made of: an algorithm, bounds, an order.
 
 use crate::algorithms::{Algorithm, UnknownAlgorithm, algorithm};
+use crate::bounds::Optimisations;
 use crate::budget::Meter;
 use crate::orders::{Names, Order, Spill};
 use crate::search::Progress;
@@ -164,6 +165,8 @@ pub struct Plan {
     pub algorithm: Option<&'static Algorithm>,
     /// Every execution must be within all of these. At most one may be iterative.
     pub bounds: Vec<Limit>,
+    /// Which optimisations `bpor` uses.
+    pub optimisations: Optimisations,
     /// Which executions come first.
     pub order: Order,
     /// What random choices start from.
@@ -181,6 +184,7 @@ impl Default for Plan {
         Plan {
             algorithm: None,
             bounds: Vec::new(),
+            optimisations: Optimisations::ALL,
             order: Order::DepthFirst,
             seed: 1,
             names: None,

@@ -4,6 +4,7 @@
 //! at the deepest node that has another branch; the next execution replays what is left of it, checks that the program does
 //! the same again, and goes on from there. Nothing is allocated for a step once the stack has grown.
 
+use crate::bounds::Round;
 use crate::budget::{Meter, Spent};
 use crate::explorer::{Decision, Divergence, End, Executed, Explorer, Options, View};
 use crate::footprint::Footprint;
@@ -338,6 +339,11 @@ pub trait Progress: Explorer {
 
     /// The choices of the execution at hand so far.
     fn schedule(&self) -> Schedule;
+
+    /// What was done within each limit, for a search within one limit after the other.
+    fn rounds(&self) -> &[Round] {
+        &[]
+    }
 }
 
 impl<R> Drop for Search<R> {
@@ -365,6 +371,24 @@ impl<R: Reduction> Search<R> {
             ready: false,
             finished: false,
         }
+    }
+
+    /// How it leaves branches out.
+    pub(crate) fn reduction(&self) -> &R {
+        &self.reduction
+    }
+
+    /// The same, to be changed between executions.
+    pub(crate) fn reduction_mut(&mut self) -> &mut R {
+        &mut self.reduction
+    }
+
+    /// The search is finished; begins another one, and keeps the numbers.
+    pub(crate) fn go_on(&mut self, change: impl FnOnce(&mut R)) {
+        let stats = self.core.stats;
+        self.core = Core { stats, ..Core::new() };
+        self.finished = false;
+        change(&mut self.reduction);
     }
 
     #[cold]

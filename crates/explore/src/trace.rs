@@ -914,6 +914,41 @@ impl Trace {
         best
     }
 
+    /// What was done to an object, latest first: the event, and its access.
+    pub(crate) fn history(&self, object: ObjectId) -> impl Iterator<Item = (usize, Access)> + '_ {
+        let mut link = self.heads.get(object.index()).copied().unwrap_or(NONE);
+        std::iter::from_fn(move || {
+            let l = self.links.get(link as usize)?;
+            link = l.prev;
+            Some((l.event as usize, l.access))
+        })
+    }
+
+    /// What a step that has not run does to the objects that it touches in the state at hand. A weak compare-exchange is taken
+    /// to fail: whether it does is not known yet.
+    pub(crate) fn accesses_of_next(
+        &self,
+        thread: ThreadId,
+        op: &Op,
+        awaited: &[(ObjectId, u64)],
+        mut each: impl FnMut(ObjectId, Access),
+    ) {
+        match op.kind {
+            OpKind::Await => {
+                awaited.iter().for_each(|(o, seen)| each(*o, Access { mode: Mode::Read, aux: *seen }))
+            }
+            _ if !op.object.is_some() => {}
+            OpKind::CompareExchangeWeak => each(op.object, Access::new(Mode::Read)),
+            _ => {
+                let word = self.word_before(op.object, self.len());
+                each(op.object, semantics::apply(op, word, thread, 0).access);
+                if op.kind == OpKind::Wait {
+                    each(op.other, Access::new(Mode::Write));
+                }
+            }
+        }
+    }
+
     /// A hash of the happens-before order that is the same for all executions of one class.
     pub fn class(&self) -> u64 {
         (0..self.len()).fold(0u64, |h, i| h.wrapping_add(self.event_hash(i)))

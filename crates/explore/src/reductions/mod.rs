@@ -1,5 +1,8 @@
 //! The reductions, one file each.
 
+mod block_sleep;
+pub(crate) mod bounded;
+pub(crate) mod bpor;
 pub(crate) mod dpor;
 pub(crate) mod dpor_per_thread;
 pub(crate) mod epor;

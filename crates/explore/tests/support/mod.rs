@@ -50,6 +50,8 @@ pub enum Stmt {
     EndStep,
     /// Waits until a variable is not a value, as a spin loop that was seen to repeat does.
     Await(u8, u64),
+    /// Reads a variable and yields until it is not 0.
+    Spin(u8),
     If(u8, u64, Vec<Stmt>),
     IfElse(u8, u64, Vec<Stmt>, Vec<Stmt>),
 }
@@ -178,6 +180,13 @@ fn flatten(stmts: &[Stmt], out: &mut Vec<Ins>) {
             Stmt::Yield => out.push(Ins::Op(K::Yield, Obj::None, 0, 0, None)),
             Stmt::EndStep => out.push(Ins::End),
             Stmt::Await(x, v) => out.push(Ins::Op(K::Await, Obj::Var(*x), *v, 1, None)),
+            Stmt::Spin(x) => {
+                let at = out.len();
+                out.push(Ins::Op(K::Load, Obj::Var(*x), 0, 0, Some(4)));
+                out.push(Ins::JumpUnless(4, 0, at + 4));
+                out.push(Ins::Op(K::Yield, Obj::None, 0, 0, None));
+                out.push(Ins::Jump(at));
+            }
             Stmt::If(r, v, b) => {
                 let at = out.len();
                 out.push(Ins::Jump(0));
@@ -526,12 +535,26 @@ pub struct Shown {
 
 /// Runs one execution; `None` if the search stopped it.
 pub fn execute(p: &Program, explorer: &mut dyn Explorer) -> (Option<Shown>, bool) {
-    let mut m = Machine::new(p);
     let mut trace = Trace::new();
+    let (end, state, stuck, again) = execute_in(p, explorer, &mut trace, usize::MAX, true);
+    let order = trace.events().iter().map(|e| e.thread.0).collect();
+    ((end == End::Complete).then(|| Shown { class: trace.class(), state, stuck, order }), again)
+}
+
+/// Runs one execution of at most `longest` steps into `trace`: how it ended, the state then if that is wanted, whether a thread
+/// was left waiting, and whether the search asks for another.
+pub fn execute_in(
+    p: &Program,
+    explorer: &mut dyn Explorer,
+    trace: &mut Trace,
+    longest: usize,
+    want_state: bool,
+) -> (End, String, bool, bool) {
+    let mut m = Machine::new(p);
     explorer.begin();
     (0..p.threads.len()).for_each(|t| m.announce(t));
     let mut current = None;
-    m.tell(explorer, &mut trace);
+    m.tell(explorer, trace);
     let mut yielded = ThreadSet::EMPTY;
     loop {
         let live = m.live();
@@ -552,11 +575,14 @@ pub fn execute(p: &Program, explorer: &mut dyn Explorer) -> (Option<Shown>, bool
             names: &[],
             awaited: &awaited,
         };
-        if enabled.is_empty() {
-            let again = explorer.end(End::Complete, &view);
-            let state = format!("{:?} {:?}", m.threads.iter().map(|t| t.regs).collect::<Vec<_>>(), m.words);
-            let order = trace.events().iter().map(|e| e.thread.0).collect();
-            return (Some(Shown { class: trace.class(), state, stuck: !live.is_empty(), order }), again);
+        if enabled.is_empty() || trace.len() == longest {
+            let end = if enabled.is_empty() { End::Complete } else { End::Cut };
+            let again = explorer.end(end, &view);
+            let mut state = String::new();
+            if want_state {
+                state = format!("{:?} {:?}", m.threads.iter().map(|t| t.regs).collect::<Vec<_>>(), m.words);
+            }
+            return (end, state, !live.is_empty(), again);
         }
         match explorer.next_thread(&view) {
             Decision::Run(t) => {
@@ -567,12 +593,12 @@ pub fn execute(p: &Program, explorer: &mut dyn Explorer) -> (Option<Shown>, bool
                 } else {
                     yielded.remove(t);
                 }
-                m.step(t.index(), explorer, &mut trace);
-                m.tell(explorer, &mut trace);
+                m.step(t.index(), explorer, trace);
+                m.tell(explorer, trace);
             }
             Decision::Stop => {
                 assert_eq!(explorer.divergence(), None);
-                return (None, explorer.end(End::Stopped, &view));
+                return (End::Stopped, String::new(), false, explorer.end(End::Stopped, &view));
             }
         }
     }

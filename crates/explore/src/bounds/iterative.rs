@@ -1,0 +1,363 @@
+//! One limit after the other: `preemptions=0..` searches within none, then one, and so on, until nothing is refused (paper 000,
+//! section 2.1; iterative context bounding, Musuvathi and Qadeer, PLDI 2007).
+//!
+//! A search of every interleaving goes on at `k + 1` with the steps that were refused at `k`: bounds are monotonic, so what lies
+//! behind such a step costs more than `k` and was not run before, and what lies before it need not be run to its end again. When
+//! there are too many of them to keep, the next round begins anew. With partial-order reduction a round begins anew always:
+//! what it explores from a state depends on what was refused below it, and so on the limit; which of the branches of round
+//! `k` are still the ones to take at `k + 1` is known only after running them.
+//!
+//! An interrupted search promises what the last complete round does.
+
+use super::{Limits, first_of};
+use crate::bounds::Mistake;
+use crate::budget::{Meter, Spent};
+use crate::explorer::{Decision, Divergence, End, Executed, Explorer, Options, View};
+use crate::ids::ThreadId;
+use crate::outcome::Stats;
+use crate::plan::{BadPlan, Plan};
+use crate::reductions::bounded::{Frontier, WithinBounds};
+use crate::reductions::bpor::Bpor;
+use crate::schedule::Schedule;
+use crate::search::{Progress, Promise, Search};
+
+/// What was done within one limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// The limit.
+    pub limit: u32,
+    /// Complete executions.
+    pub executions: u64,
+    /// Those of them that cost more than the round before allowed.
+    pub new: u64,
+    /// Executions that were cut because every way on is over the bound.
+    pub over_bound: u64,
+    /// Whether the round was run to its end.
+    pub complete: bool,
+}
+
+/// How many choices the steps kept for the next round may hold in all: 128 MB.
+const ROOM: usize = 8 << 20;
+
+/// The search of one round.
+enum Inner {
+    Everything(Search<WithinBounds>),
+    Reduced(Search<Bpor>),
+}
+
+impl Inner {
+    fn progress(&self) -> &dyn Progress {
+        match self {
+            Inner::Everything(s) => s,
+            Inner::Reduced(s) => s,
+        }
+    }
+
+    fn progress_mut(&mut self) -> &mut dyn Progress {
+        match self {
+            Inner::Everything(s) => s,
+            Inner::Reduced(s) => s,
+        }
+    }
+
+    /// What the round promises, now that it is complete, and whether a greater limit would let more through.
+    fn outcome(&self) -> (Promise, bool) {
+        match self {
+            Inner::Everything(s) => {
+                let r = s.reduction();
+                let (left, elsewhere) = r.frontier.as_ref().map_or((false, false), Frontier::left);
+                let promise =
+                    if left || elsewhere { Promise::Within(r.bounds.say()) } else { Promise::Everything };
+                (promise, left)
+            }
+            Inner::Reduced(s) => (s.promise(), s.reduction().refused_first),
+        }
+    }
+}
+
+/// Searches within one limit after the other.
+pub(crate) struct Iterative {
+    plan: Plan,
+    /// The bound that grows comes first.
+    limits: Limits,
+    first: u32,
+    last: Option<u32>,
+    /// How many choices the steps kept for the next round may hold.
+    room: usize,
+    inner: Inner,
+    meter: Meter,
+    /// The numbers of searches that are over.
+    past: Stats,
+    /// The numbers when this round began.
+    begin: Stats,
+    rounds: Vec<Round>,
+    /// Of the last complete round.
+    promise: Option<Promise>,
+    finished: bool,
+}
+
+/// The limits of a plan, the one that grows first.
+fn limits(plan: &Plan) -> Result<(Limits, Option<Option<u32>>), BadPlan> {
+    let mut bounds = plan.bounds.clone();
+    for (i, b) in bounds.iter().enumerate() {
+        if bounds[..i].iter().any(|other| other.kind == b.kind) {
+            return Err(BadPlan(format!("there are two bounds on {}: leave `{b}` out", b.kind.name())));
+        }
+    }
+    bounds.sort_by_key(|b| !b.is_iterative());
+    match &bounds[..] {
+        [a, b, ..] if b.is_iterative() => {
+            Err(BadPlan(format!("only one bound can be a range: give `{a}` or `{b}` a single limit")))
+        }
+        [a, ..] if a.is_iterative() => Ok((first_of(&bounds), Some(a.last))),
+        _ => Ok((first_of(&bounds), None)),
+    }
+}
+
+/// A search by `none`, `bpor` or `bpor-base` within the bounds of the plan.
+pub(crate) fn search(name: &str, plan: &Plan, meter: Meter) -> Result<Box<dyn Progress>, BadPlan> {
+    let (limits, range) = limits(plan)?;
+    let mut plan = plan.clone();
+    if name == "bpor-base" {
+        plan.optimisations = super::Optimisations::NONE;
+    }
+    if let Some(last) = range {
+        return Ok(Box::new(Iterative::new(name, plan, limits, last, ROOM, meter)));
+    }
+    let on = plan.optimisations;
+    Ok(match name {
+        "none" => Box::new(Search::new(move || WithinBounds::new(&limits, None), meter)),
+        _ => Box::new(Search::new(move || Bpor::new(&limits, on, None), meter)),
+    })
+}
+
+/// A search with a mistake in it.
+#[doc(hidden)]
+pub fn mistaken(plan: &Plan, mistake: Mistake) -> Result<Box<dyn Progress>, BadPlan> {
+    let (limits, range) = limits(plan)?;
+    let (name, on) = (plan.algorithm().name, plan.optimisations);
+    if let Some(last) = range {
+        let room = if mistake == Mistake::LittleRoom { 40 } else { ROOM };
+        return Ok(Box::new(Iterative::new(name, plan.clone(), limits, last, room, Meter::unlimited())));
+    }
+    Ok(match name {
+        "none" => {
+            Box::new(Search::new(move || WithinBounds::new(&limits, Some(mistake)), Meter::unlimited()))
+        }
+        _ => Box::new(Search::new(move || Bpor::new(&limits, on, Some(mistake)), Meter::unlimited())),
+    })
+}
+
+impl Iterative {
+    fn new(
+        name: &str,
+        plan: Plan,
+        limits: Limits,
+        last: Option<u32>,
+        room: usize,
+        meter: Meter,
+    ) -> Iterative {
+        let plan = Plan { algorithm: crate::algorithms::algorithm(name).ok(), ..plan };
+        let mut out = Iterative {
+            inner: Self::inner(&plan, &limits, room),
+            room,
+            first: limits[0].1,
+            plan,
+            limits,
+            last,
+            meter,
+            past: Stats::default(),
+            begin: Stats::default(),
+            rounds: Vec::new(),
+            promise: None,
+            finished: false,
+        };
+        out.open_round();
+        out
+    }
+
+    /// A search of the whole program within these limits.
+    fn inner(plan: &Plan, limits: &Limits, room: usize) -> Inner {
+        let (limits, on) = (limits.clone(), plan.optimisations);
+        if plan.algorithm().name == "none" {
+            let make = move || WithinBounds {
+                frontier: Some(Frontier::new(limits[0], room)),
+                ..WithinBounds::new(&limits, None)
+            };
+            Inner::Everything(Search::new(make, Meter::unlimited()))
+        } else {
+            Inner::Reduced(Search::new(move || Bpor::new(&limits, on, None), Meter::unlimited()))
+        }
+    }
+
+    fn open_round(&mut self) {
+        self.begin = self.total();
+        let limit = self.limits[0].1;
+        self.rounds.push(Round { limit, executions: 0, new: 0, over_bound: 0, complete: false });
+    }
+
+    /// The numbers of all rounds: executions and steps are those that were run, however often; the longest is the longest.
+    fn total(&self) -> Stats {
+        let (a, b) = (&self.past, self.inner.progress().stats());
+        Stats {
+            executions: a.executions + b.executions,
+            blocked: a.blocked + b.blocked,
+            assumed: a.assumed + b.assumed,
+            over_bound: a.over_bound + b.over_bound,
+            steps: a.steps + b.steps,
+            longest: a.longest.max(b.longest),
+            races: a.races + b.races,
+            open: b.open,
+            threads: a.threads.max(b.threads),
+            race_checks: a.race_checks + b.race_checks,
+            dependency_checks: a.dependency_checks + b.dependency_checks,
+            unsatisfiable: a.unsatisfiable + b.unsatisfiable,
+        }
+    }
+
+    /// Writes down how far the round at hand is.
+    fn note(&mut self) {
+        let now = self.total();
+        let dearest = match &self.inner {
+            // What a search ran after its first round could not have been run in that.
+            Inner::Everything(s) => s.reduction().dearest,
+            Inner::Reduced(s) => s.reduction().dearest,
+        };
+        let first = self.rounds.len() == 1;
+        let round = self.rounds.last_mut().expect("there is a round");
+        round.executions = now.executions - self.begin.executions;
+        round.over_bound = now.over_bound - self.begin.over_bound;
+        round.new = if first { round.executions } else { dearest };
+    }
+
+    /// The search at hand has nothing more to run: whether there is more to do. If so, sets it up.
+    fn go_on(&mut self) -> bool {
+        loop {
+            let limit = self.limits[0].1;
+            if let Inner::Everything(s) = &mut self.inner
+                && let Some(prefix) = s.reduction_mut().frontier.as_mut().and_then(Frontier::next)
+            {
+                s.go_on(|r| r.prefix = prefix);
+                return true;
+            }
+            self.note();
+            self.rounds.last_mut().expect("there is a round").complete = true;
+            let (promise, can_grow) = self.inner.outcome();
+            self.promise = Some(promise);
+            if !can_grow || self.last == Some(limit) || limit == u32::MAX {
+                self.finished = true;
+                return false;
+            }
+            self.limits[0].1 += 1;
+            let next = self.limits[0].1;
+            match &mut self.inner {
+                Inner::Everything(s) if s.reduction().frontier.as_ref().is_some_and(|f| !f.full) => {
+                    s.reduction_mut().raise(next);
+                    self.open_round();
+                }
+                _ => {
+                    self.past = self.total();
+                    self.inner = Self::inner(&self.plan, &self.limits, self.room);
+                    self.open_round();
+                    return true;
+                }
+            }
+        }
+    }
+}
+
+impl Explorer for Iterative {
+    fn begin(&mut self) {
+        self.inner.progress_mut().begin();
+    }
+
+    #[inline]
+    fn next_thread(&mut self, view: &View<'_>) -> Decision {
+        match &mut self.inner {
+            Inner::Everything(s) => s.next_thread(view),
+            Inner::Reduced(s) => s.next_thread(view),
+        }
+    }
+
+    fn ordered(&mut self, before: ThreadId, after: ThreadId) {
+        self.inner.progress_mut().ordered(before, after);
+    }
+
+    fn next_option(&mut self, options: Options<'_>) -> u32 {
+        self.inner.progress_mut().next_option(options)
+    }
+
+    #[inline]
+    fn executed(&mut self, event: Executed<'_>) {
+        match &mut self.inner {
+            Inner::Everything(s) => s.executed(event),
+            Inner::Reduced(s) => s.executed(event),
+        }
+    }
+
+    fn end(&mut self, end: End, view: &View<'_>) -> bool {
+        let more = self.inner.progress_mut().end(end, view);
+        if self.inner.progress().divergence().is_some() {
+            return false;
+        }
+        let more = more || self.go_on();
+        if more && !self.meter.another() {
+            self.note();
+            return false;
+        }
+        more
+    }
+
+    fn divergence(&self) -> Option<&Divergence> {
+        self.inner.progress().divergence()
+    }
+}
+
+impl Progress for Iterative {
+    fn stats(&self) -> Stats {
+        let stats = self.total();
+        if self.meter.spent().is_none() {
+            return stats;
+        }
+        let waiting = match &self.inner {
+            Inner::Everything(s) => s.reduction().frontier.as_ref().map_or(0, |f| f.len() as u64),
+            Inner::Reduced(_) => 0,
+        };
+        Stats { open: self.inner.progress().stats().open + waiting, ..stats }
+    }
+
+    fn finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Also when it was interrupted: what the last complete round promises.
+    fn promise(&self) -> Promise {
+        self.promise.clone().unwrap_or_else(|| Promise::Nothing("no round was complete".into()))
+    }
+
+    fn restart(&mut self) {
+        self.limits[0].1 = self.first;
+        self.inner = Self::inner(&self.plan, &self.limits, self.room);
+        (self.past, self.promise, self.finished) = (Stats::default(), None, false);
+        self.rounds.clear();
+        self.open_round();
+    }
+
+    fn spent(&self) -> Option<Spent> {
+        self.meter.spent()
+    }
+
+    /// Of the round at hand and those before: nothing is known of those to come.
+    fn estimate(&self) -> Option<f64> {
+        let past = self.past.executions + self.past.blocked + self.past.assumed + self.past.over_bound;
+        self.inner.progress().estimate().map(|e| e + past as f64)
+    }
+
+    fn schedule(&self) -> Schedule {
+        self.inner.progress().schedule()
+    }
+
+    fn rounds(&self) -> &[Round] {
+        &self.rounds
+    }
+}

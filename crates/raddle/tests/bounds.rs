@@ -1,0 +1,89 @@
+//! Searches within bounds, from the outside.
+
+use raddle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use raddle::sync::{Arc, Mutex};
+use raddle::{Config, Verdict, hint, thread};
+
+/// Two increments, each a load and a store.
+fn lost_update() {
+    let x = Arc::new(AtomicUsize::new(0));
+    let threads: Vec<_> = (0..2)
+        .map(|_| {
+            let x = x.clone();
+            thread::spawn(move || x.store(x.load(SeqCst) + 1, SeqCst))
+        })
+        .collect();
+    threads.into_iter().for_each(|t| t.join().unwrap());
+    assert_eq!(x.load(SeqCst), 2);
+}
+
+/// Increments under a lock.
+fn locked() {
+    let x = Arc::new(Mutex::new(0));
+    let threads: Vec<_> = (0..2)
+        .map(|_| {
+            let x = x.clone();
+            thread::spawn(move || *x.lock().unwrap() += 1)
+        })
+        .collect();
+    threads.into_iter().for_each(|t| t.join().unwrap());
+    assert_eq!(*x.lock().unwrap(), 2);
+}
+
+#[test]
+fn a_lost_update_takes_one_preemption() {
+    for algorithm in ["none", "bpor", "bpor-base"] {
+        let within = |bound: &str| Config::new().algorithm(algorithm).bound(bound).run(lost_update);
+        let none = within("preemptions=0");
+        assert_eq!(none.verdict, Verdict::NoFailureWithinBound, "{algorithm}: {}", none.guarantee);
+        assert!(none.guarantee.contains("0 preemptions"), "{}", none.guarantee);
+        for bound in
+            ["preemptions=1", "delays=1", "delta=1", "contexts=4", "thread-contexts=2", "preemptions=0.."]
+        {
+            let one = within(bound);
+            assert_eq!(one.verdict, Verdict::Failure, "{algorithm} within {bound}: {}", one.guarantee);
+        }
+    }
+}
+
+#[test]
+fn a_bound_that_refuses_nothing_verifies() {
+    for bound in [
+        "preemptions=0..",
+        "contexts=0..",
+        "delta=0..",
+        "delays=0..",
+        "depth=1..",
+        "fair=0..",
+        "local-depth=1..",
+        "local-contexts=0..",
+        "thread-contexts=1..",
+    ] {
+        for algorithm in ["none", "bpor", "bpor-base"] {
+            let report = Config::new().algorithm(algorithm).bound(bound).run(locked);
+            assert_eq!(report.verdict, Verdict::Verified, "{algorithm} within {bound}: {}", report.guarantee);
+        }
+    }
+}
+
+#[test]
+fn without_an_algorithm_a_bound_is_searched_with_reduction() {
+    let report = Config::new().bound("preemptions=2").run(locked);
+    assert_eq!(report.algorithm, "bpor");
+    assert_eq!(report.bound.as_deref(), Some("preemptions=2"));
+}
+
+#[test]
+fn a_thread_that_spins_with_others_is_searched_within_a_fair_bound() {
+    let report = Config::new().bound("fair=1").bound("preemptions=1").run(|| {
+        let ready = Arc::new(AtomicUsize::new(0));
+        let other = ready.clone();
+        let t = thread::spawn(move || other.store(1, SeqCst));
+        while ready.load(SeqCst) == 0 {
+            hint::spin_loop();
+            thread::yield_now();
+        }
+        t.join().unwrap();
+    });
+    assert!(report.passed(), "{}", report.guarantee);
+}
