@@ -7,7 +7,8 @@
 use crate::search::{Core, Reduction};
 
 pub(crate) fn total<R: Reduction>(core: &Core, reduction: &R, finished: bool) -> Option<f64> {
-    let seen = (core.stats.executions + core.stats.blocked + core.stats.assumed) as f64;
+    let stats = &core.stats;
+    let seen = (stats.executions + stats.blocked + stats.assumed + stats.over_bound) as f64;
     if finished {
         return Some(seen);
     }

@@ -3,7 +3,9 @@
 pub(crate) mod dpor;
 pub(crate) mod dpor_per_thread;
 pub(crate) mod hb_cache;
+pub(crate) mod lazy;
 pub(crate) mod least;
+pub(crate) mod nidhugg;
 pub(crate) mod none;
 pub(crate) mod optimal;
 pub(crate) mod sleep;
