@@ -507,7 +507,7 @@ pub struct Shown {
 }
 
 /// Runs one execution; `None` if the search stopped it.
-fn execute(p: &Program, explorer: &mut dyn Explorer) -> (Option<Shown>, bool) {
+pub fn execute(p: &Program, explorer: &mut dyn Explorer) -> (Option<Shown>, bool) {
     let mut m = Machine::new(p);
     let mut trace = Trace::new();
     explorer.begin();
@@ -558,6 +558,12 @@ fn execute(p: &Program, explorer: &mut dyn Explorer) -> (Option<Shown>, bool) {
             }
         }
     }
+}
+
+/// The algorithms that search without a bound, by name.
+pub fn unbounded() -> impl Iterator<Item = &'static str> {
+    let builds = |a: &&str| explore::Plan::of(a).unwrap().search(Meter::unlimited()).is_ok();
+    explore::algorithms().iter().map(|a| a.name).filter(builds)
 }
 
 /// Everything a search saw of a program.
@@ -798,7 +804,7 @@ pub fn wrong(p: &Program, algorithm: &str, oracle: &Seen) -> Option<String> {
         return Some(format!("{lost} final states lost, {extra} invented"));
     }
     // Where objects have no lasting names, an optimal search may now and then try a sequence that it need not.
-    let once = ["optimal", "source", "dpor", "sleep", "least", "hb-cache"];
+    let once = ["optimal", "source", "dpor", "nidhugg-dpor", "sleep", "least", "hb-cache"];
     if once.contains(&algorithm) && seen.duplicates() > 0 {
         return Some(format!("{} classes completed more than once", seen.duplicates()));
     }
