@@ -2,17 +2,19 @@
 
 use crate::bounds::{Optimisations, iterative};
 use crate::budget::Meter;
-use crate::plan::{BadPlan, Plan};
+use crate::plan::{BadPlan, BoundKind, Limit, Plan};
 use crate::reductions::dpor::Dpor;
 use crate::reductions::dpor_per_thread::DporPerThread;
 use crate::reductions::epor::Eager;
 use crate::reductions::hb_cache::HbCache;
+use crate::reductions::lazy::LazyBpor;
 use crate::reductions::least::LeastRepresentative;
+use crate::reductions::nidhugg::Nidhugg;
 use crate::reductions::none::Everything;
 use crate::reductions::optimal::Optimal;
 use crate::reductions::sleep::SleepSets;
 use crate::reductions::source::SourceSets;
-use crate::search::{Progress, Search};
+use crate::search::{Progress, Reduction, Search};
 use thiserror::Error;
 
 /// A search that users can name.
@@ -62,20 +64,25 @@ impl Algorithm {
 }
 
 const COMPLETE: &str = "complete: every happens-before class";
+const WITHIN: &str = "complete for preemptions=K: every happens-before class that has an execution within it";
+const MORE_THAN_WITHIN: &str = "complete for preemptions=K, and more: every happens-before class that has an execution within it, some that have none";
 
 macro_rules! table {
-    ($($name:literal, $guarantee:expr, $source:literal, $summary:literal, $build:expr;)* with $($more:expr),*) => {
+    ($($name:literal, $guarantee:expr, $source:literal, $summary:literal, $($build:expr)? $(=> $within:ident($make:path))?;)* with $($more:expr),*) => {
         &[$($more,)* $(Algorithm {
             name: $name,
             guarantee: $guarantee,
             source: $source,
             summary: $summary,
             build: |plan, meter| {
-                if $name == "none" && !plan.bounds.is_empty() {
-                    return iterative::search($name, plan, meter);
-                }
-                no_bounds($name, plan)?;
-                Ok(Box::new(Search::new(|| $build, meter)))
+                $(
+                    if $name == "none" && !plan.bounds.is_empty() {
+                        return iterative::search($name, plan, meter);
+                    }
+                    no_bounds($name, plan)?;
+                    Ok(Box::new(Search::new(|| $build, meter)))
+                )?
+                $($within($name, plan, meter, $make))?
             },
         }),*]
     };
@@ -83,7 +90,7 @@ macro_rules! table {
 
 static TABLE: &[Algorithm] = table! {
     "optimal", "complete: every happens-before class exactly once", "Abdulla et al., POPL 2014",
-        "wakeup trees: one execution for each class", Optimal::default();
+        "wakeup trees: one execution for each class, also within preemptions=K", => perhaps_within(Optimal::within);
     "source", COMPLETE, "Abdulla et al., POPL 2014",
         "source sets and sleep sets: no class completed twice, some executions cut", SourceSets::default();
     "dpor", COMPLETE, "Flanagan, Godefroid, POPL 2005",
@@ -96,6 +103,21 @@ static TABLE: &[Algorithm] = table! {
         "all orders of steps that no value decides at once, source sets between such sections", Eager::new(false);
     "epor-sh", COMPLETE, "Metzler, 2020, section 3.3",
         "the same with short sections: at most one step of each thread in conflict", Eager::new(true);
+    "nidhugg-dpor", COMPLETE, "Sachinoglou, 2017, algorithm 5",
+        "source-DPOR's loop with initials that lead to the race: persistent sets", Nidhugg::dpor();
+    "naive-bpor", "nothing: executions within preemptions=K may be missed", "Sachinoglou, 2017, algorithm 6",
+        "source sets, and steps over preemptions=K refused: shows why a bound must be made up for", => within(Nidhugg::naive);
+    "nidhugg-bpor", WITHIN, "Sachinoglou, 2017, algorithm 8",
+        "persistent sets within preemptions=K, with conservative branches at the start of blocks", => within(Nidhugg::bpor);
+    "source-bpor", WITHIN, "Sachinoglou, 2017, algorithm 9",
+        "source sets within preemptions=K, with conservative branches at the start of blocks", => within(Nidhugg::source_bpor);
+    "lazy-bpor", "complete for preemptions=K: every happens-before class that has an execution within it, once",
+        "Sachinoglou, 2017, algorithm 22",
+        "source sets, and classes whose least number of preemptions is over preemptions=K cut", => within(LazyBpor::exact);
+    "lazy-bpor-approx-1", MORE_THAN_WITHIN, "Sachinoglou, 2017, algorithm 20",
+        "the same with a count that is lower: stretches of a thread that need a switch", => within(LazyBpor::approx_1);
+    "lazy-bpor-approx-2", MORE_THAN_WITHIN, "Sachinoglou, 2017, algorithm 21",
+        "the same with a count that is lower still: neighbouring steps that need a switch between", => within(LazyBpor::approx_2);
     "sleep", COMPLETE, "Godefroid, 1996",
         "sleep sets alone: one complete execution for each class, many cut", SleepSets;
     "least", COMPLETE, "Qadeer, lectures",
@@ -130,6 +152,45 @@ fn no_bounds(name: &str, plan: &Plan) -> Result<(), BadPlan> {
         Some(b) => Err(BadPlan(format!(
             "`{name}` does not search within a bound: leave `{b}` out, or take `bpor` or `none`"
         ))),
+    }
+}
+
+/// For algorithms that count preemptions, or do not.
+fn perhaps_within<R: Reduction + 'static>(
+    name: &str,
+    plan: &Plan,
+    meter: Meter,
+    make: fn(Option<u32>) -> R,
+) -> Result<Box<dyn Progress>, BadPlan> {
+    let limit = preemptions(name, plan)?;
+    Ok(Box::new(Search::new(move || make(limit), meter)))
+}
+
+/// For algorithms that always count preemptions.
+fn within<R: Reduction + 'static>(
+    name: &str,
+    plan: &Plan,
+    meter: Meter,
+    make: fn(u32) -> R,
+) -> Result<Box<dyn Progress>, BadPlan> {
+    let limit = preemptions(name, plan)?
+        .ok_or_else(|| BadPlan(format!("`{name}` searches within a bound: give one, as in preemptions=2")))?;
+    Ok(Box::new(Search::new(move || make(limit), meter)))
+}
+
+/// How many preemptions a plan allows, if it says so and bounds nothing else.
+fn preemptions(name: &str, plan: &Plan) -> Result<Option<u32>, BadPlan> {
+    match plan.bounds[..] {
+        [] => Ok(None),
+        [limit] if limit.kind == BoundKind::Preemptions && !limit.is_iterative() => Ok(Some(limit.first)),
+        [limit] if limit.kind == BoundKind::Preemptions => {
+            Err(BadPlan(format!("`{name}` takes one bound at a time: say preemptions=K, not `{limit}`")))
+        }
+        _ => {
+            let bounds: Vec<_> = plan.bounds.iter().map(Limit::to_string).collect();
+            let bounds = bounds.join(" ");
+            Err(BadPlan(format!("`{name}` searches within preemptions=K alone, not within `{bounds}`")))
+        }
     }
 }
 

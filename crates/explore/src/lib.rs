@@ -15,6 +15,7 @@ mod estimate;
 mod explorer;
 mod footprint;
 mod ids;
+mod least_preemptions;
 mod op;
 mod orders;
 mod outcome;

@@ -259,6 +259,11 @@ pub(crate) trait Reduction {
     /// Event `f` has just run for the first time.
     fn ran(&mut self, _core: &mut Core, _f: usize) {}
 
+    /// The execution is over: whether it is over the bound. Asked before it is counted.
+    fn over_bound(&mut self, core: &Core, _view: &View<'_>, _end: End) -> bool {
+        core.over_bound
+    }
+
     /// The execution is over, or all enabled threads sleep: all that is left to learn from it. Steps that never ran, because
     /// their threads are blocked, may still be in a race ([`Core::stuck`]).
     fn ended(&mut self, _core: &mut Core, _view: &View<'_>, _end: End) {}
@@ -580,6 +585,9 @@ impl<R: Reduction> Explorer for Search<R> {
             return false;
         }
         let redundant = end == End::Stopped || core.prune;
+        core.over_bound = self.reduction.over_bound(core, view, end);
+        core.refused |= core.over_bound;
+        let s = &mut core.stats;
         match end {
             _ if core.over_bound => s.over_bound += 1,
             _ if redundant => s.blocked += 1,

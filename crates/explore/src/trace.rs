@@ -265,6 +265,11 @@ impl Trace {
         self.last.len()
     }
 
+    /// How many threads have events.
+    pub(crate) fn threads_that_ran(&self) -> usize {
+        self.last.iter().filter(|e| **e != NONE).count()
+    }
+
     /// How many races have their later event at `f` or after.
     pub(crate) fn races_since(&self, f: usize) -> usize {
         self.events.get(f).map_or(0, |e| self.races.len() - e.first_race as usize)

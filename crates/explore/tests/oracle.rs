@@ -2,8 +2,7 @@
 
 mod support;
 
-use explore::algorithms;
-use support::{Program, TOO_MANY, random_program, search, shrink, wrong};
+use support::{Program, TOO_MANY, random_program, search, shrink, unbounded, wrong};
 
 fn is_wrong(p: &Program, algorithm: &str) -> Option<String> {
     let oracle = search(p, "none", TOO_MANY);
@@ -44,7 +43,7 @@ fn compare(seeds: std::ops::Range<u64>, numbered: bool) -> u64 {
             continue;
         }
         compared += 1;
-        for a in algorithms().iter().map(|a| a.name).filter(|a| *a != "none") {
+        for a in unbounded().filter(|a| *a != "none") {
             let outcome = quietly(|| wrong(&p, a, &oracle));
             if outcome.is_some() {
                 let small = shrink(p.clone(), |q| quietly(|| is_wrong(q, a)).is_some());

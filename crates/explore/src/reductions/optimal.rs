@@ -13,11 +13,16 @@
 //! independent of all of it); another execution may have something in the sequence that conflicts with that step. The later
 //! event may become another kind of access when it comes first, and conflict with what it did not conflict with. And a
 //! sequence says which outcome its steps take; in another execution they may take another one.
+//!
+//! Within a bound on preemptions ([`PreemptionBound`]) the same search cuts executions whose class is too far over it. What a
+//! class costs is the same for all its executions, so sleep sets and trees stand, and there are never more executions than
+//! without the bound.
 
 use crate::explorer::{End, View};
 use crate::ids::{ObjectId, ThreadId};
+use crate::least_preemptions::PreemptionBound;
 use crate::reductions::wakeup::{Forest, Later, Sequence};
-use crate::search::{Core, Node, Reduction};
+use crate::search::{Core, Node, Promise, Reduction};
 
 /// Wakeup trees.
 pub(crate) struct Optimal {
@@ -27,16 +32,22 @@ pub(crate) struct Optimal {
     below: u32,
     pending: Vec<usize>,
     awaited: Vec<(ObjectId, u64)>,
+    bound: Option<PreemptionBound>,
 }
 
 impl Default for Optimal {
     fn default() -> Self {
         let (forest, sequence) = Default::default();
-        Optimal { forest, sequence, below: u32::MAX, pending: Vec::new(), awaited: Vec::new() }
+        Optimal { forest, sequence, below: u32::MAX, pending: Vec::new(), awaited: Vec::new(), bound: None }
     }
 }
 
 impl Optimal {
+    /// The same within a bound on the least number of preemptions of a class, if there is one.
+    pub(crate) fn within(preemptions: Option<u32>) -> Optimal {
+        Optimal { bound: preemptions.map(PreemptionBound::new), ..Optimal::default() }
+    }
+
     /// Turns the race of event `e` with `op` of `thread` round, and adds the sequence where it is new. Says whether that holds
     /// for all executions in which the race stands.
     fn reverse(&mut self, core: &mut Core, e: usize, later: &Later<'_>, view: &View<'_>) -> bool {
@@ -88,6 +99,21 @@ impl Reduction for Optimal {
         let t = Core::default_thread(view, view.enabled.minus(&n.asleep));
         debug_assert!(t.is_some() || n.objects < u32::MAX, "an optimal search is never blocked");
         t
+    }
+
+    #[inline]
+    fn ran(&mut self, core: &mut Core, f: usize) {
+        if let Some(bound) = &mut self.bound {
+            bound.ran(core, f);
+        }
+    }
+
+    fn over_bound(&mut self, core: &Core, view: &View<'_>, end: End) -> bool {
+        self.bound.as_mut().is_some_and(|b| b.exceeded(core, view, end))
+    }
+
+    fn promise(&self, core: &Core) -> Promise {
+        self.bound.as_ref().map_or(Promise::Everything, |b| b.promise(core))
     }
 
     fn ended(&mut self, core: &mut Core, view: &View<'_>, how: End) {

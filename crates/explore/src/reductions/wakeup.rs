@@ -522,29 +522,29 @@ impl Forest {
         if sequence.is_f(t) {
             return (b.option == ANY || b.option == sequence.f_option) && sequence.can_begin(&core.trace, t);
         }
-        sequence.independent(&core.trace, &resolve(core, sequence, b, view))
+        match resolve(core, sequence, b, view) {
+            Some(step) => sequence.independent(&core.trace, &step),
+            None => sequence.independent_of_stray(core, &b.step, b.names, view),
+        }
     }
 }
 
-/// The event of the execution at hand that is the step of a branch.
-fn same_step(core: &Core, sequence: &Sequence, b: &Branch) -> Option<usize> {
+/// The step of a branch with the object numbers of the execution at hand: the thread is in the same state there, so it is
+/// the next step the thread took, or the one it stands at. `None` if the execution was cut before the thread came so far.
+fn resolve(core: &Core, sequence: &Sequence, b: &Branch, view: &View<'_>) -> Option<Footprint> {
     let t = b.step.thread;
     let seq = core.trace.seq_before(t, sequence.e) + sequence.taken[t.index()] + 1;
-    core.trace.nth_of(t, seq)
-}
-
-/// The step of a branch with the object numbers of the execution at hand: the thread is in the same state there, so it is
-/// the next step the thread took, or the one it stands at.
-fn resolve(core: &Core, sequence: &Sequence, b: &Branch, view: &View<'_>) -> Footprint {
-    let t = b.step.thread;
-    if let Some(i) = same_step(core, sequence, b) {
-        return b.step.renamed(core.trace.links_of(i).iter().map(|l| l.object));
+    if let Some(i) = core.trace.nth_of(t, seq) {
+        return Some(b.step.renamed(core.trace.links_of(i).iter().map(|l| l.object)));
+    }
+    if core.trace.next_seq(t) != seq {
+        return None;
     }
     if view.live.contains(t) {
         let op = &view.pending[t.index()].op;
         if op.kind != OpKind::Await {
-            return b.step.renamed([op.object, op.other].into_iter());
+            return Some(b.step.renamed([op.object, op.other].into_iter()));
         }
     }
-    b.step
+    Some(b.step)
 }

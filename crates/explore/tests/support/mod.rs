@@ -604,6 +604,12 @@ pub fn execute_in(
     }
 }
 
+/// The algorithms that search without a bound, by name.
+pub fn unbounded() -> impl Iterator<Item = &'static str> {
+    let builds = |a: &&str| explore::Plan::of(a).unwrap().search(Meter::unlimited()).is_ok();
+    explore::algorithms().iter().map(|a| a.name).filter(builds)
+}
+
 /// Everything a search saw of a program.
 #[derive(Debug, Default)]
 pub struct Seen {
@@ -847,7 +853,7 @@ pub fn wrong(p: &Program, algorithm: &str, oracle: &Seen) -> Option<String> {
         return Some(format!("{lost} final states lost, {extra} invented"));
     }
     // Where objects have no lasting names, an optimal search may now and then try a sequence that it need not.
-    let once = ["optimal", "source", "dpor", "epor", "epor-sh", "sleep", "least", "hb-cache"];
+    let once = ["optimal", "source", "dpor", "nidhugg-dpor", "epor", "epor-sh", "sleep", "least", "hb-cache"];
     if once.contains(&algorithm) && seen.duplicates() > 0 {
         return Some(format!("{} classes completed more than once", seen.duplicates()));
     }
