@@ -209,3 +209,14 @@ fn a_step_may_take_its_other_outcome_at_another_place() {
         vec![CasWeak(0, 1, 1, 1), Await(1, 1), Write(0, 1)],
     ]);
 }
+
+#[test]
+fn five_threads_keep_all_twelve_classes() {
+    right(&Program::of(vec![
+        vec![Read(1, 1)],
+        vec![Write(0, 1)],
+        vec![Write(1, 1)],
+        vec![Read(1, 0)],
+        vec![Write(0, 2), Read(0, 1)],
+    ]));
+}

@@ -8,8 +8,9 @@
 //! share; where they do not, a sequence may be tried that was not needed, and the execution is counted as blocked.
 //!
 //! A race of a prefix that stays is not turned round again in each execution: once there is a branch for it, a source set needs
-//! no other, whatever comes after. There are three
-//! exceptions. What was found may lean on a step of a thread that is not in the sequence (it sleeps, or has a branch, and is
+//! no other, whatever comes after. There are four
+//! exceptions. The branch may begin with a step that came after the later event of the race: in another execution it may come
+//! after something else that it conflicts with. What was found may lean on a step of a thread that is not in the sequence (it sleeps, or has a branch, and is
 //! independent of all of it); another execution may have something in the sequence that conflicts with that step. The later
 //! event may become another kind of access when it comes first, and conflict with what it did not conflict with. And a
 //! sequence says which outcome its steps take; in another execution they may take another one.
@@ -50,7 +51,14 @@ impl Optimal {
 
     /// Turns the race of event `e` with `op` of `thread` round, and adds the sequence where it is new. Says whether that holds
     /// for all executions in which the race stands.
-    fn reverse(&mut self, core: &mut Core, e: usize, later: &Later<'_>, view: &View<'_>) -> bool {
+    fn reverse(
+        &mut self,
+        core: &mut Core,
+        e: usize,
+        later: &Later<'_>,
+        at: Option<usize>,
+        view: &View<'_>,
+    ) -> bool {
         let end = core.trace.len();
         let mut again = true;
         let mut spurious = false;
@@ -58,8 +66,11 @@ impl Optimal {
         while again {
             let s = &mut self.sequence;
             if !s.reverse(&core.trace, e, later, end) {
-                return settled;
+                // What keeps the step from coming first may be something that came after it.
+                let trace = &core.trace;
+                return settled && at.is_some_and(|f| (f..end).all(|g| trace.happens_before(e, g)));
             }
+            at.into_iter().for_each(|f| s.ran_at(f));
             // A weak compare-exchange that would succeed has two outcomes that conflict with different steps.
             again = !spurious && s.split_spurious(false);
             if spurious && !(s.split_spurious(true) && s.conflicts_with(&core.trace, e)) {
@@ -135,7 +146,8 @@ impl Reduction for Optimal {
             core.trace.awaited_of(f, &mut self.awaited);
             core.trace.past_of(f, &mut self.sequence.past);
             let awaited = std::mem::take(&mut self.awaited);
-            let settled = self.reverse(core, e, &Later { thread, seq, op: &op, awaited: &awaited }, view);
+            let later = Later { thread, seq, op: &op, awaited: &awaited };
+            let settled = self.reverse(core, e, &later, Some(f), view);
             if settled && !self.sequence.becomes_another(&core.trace, e, f) {
                 core.trace.settle(k);
             }
@@ -150,7 +162,7 @@ impl Reduction for Optimal {
             let seq = core.trace.next_seq(t);
             let later = Later { thread: t, seq, op: &op, awaited: view.awaited_by(t) };
             for e in &pending {
-                self.reverse(core, *e, &later, view);
+                self.reverse(core, *e, &later, None, view);
             }
             self.pending = pending;
         }

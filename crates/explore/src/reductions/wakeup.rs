@@ -54,6 +54,8 @@ pub(crate) struct Sequence {
     /// execution at hand: what they do next is not known from it.
     strayed: ThreadSet,
     leaned_on_absent: bool,
+    /// Where `f` ran. What came later may be otherwise in another execution that has the race.
+    f_at: usize,
     /// Some event in it had several outcomes.
     has_outcomes: bool,
     /// Outcomes of steps of threads that are not in the sequence for which it is seen below another branch.
@@ -87,6 +89,7 @@ impl Sequence {
         self.threads = ThreadSet::EMPTY;
         self.strayed = ThreadSet::EMPTY;
         self.leaned_on_absent = false;
+        self.f_at = usize::MAX;
         self.has_outcomes = self.events.iter().any(|g| trace.event(*g as usize).options > 1);
         self.elsewhere.clear();
         for k in (0..n).rev() {
@@ -165,6 +168,22 @@ impl Sequence {
         self.threads.iter().chain(f).filter(|t| self.can_begin(trace, *t)).collect()
     }
 
+    /// Whether `f` can come where it came in the execution: nothing that came later conflicts with what it is now.
+    fn f_comes_early(&self, trace: &Trace) -> bool {
+        self.f.is_some_and(|f| {
+            let mut later = self.remaining().filter(|g| *g > self.f_at);
+            !later.any(|g| f.conflicts_with(trace.links_of(g), trace.event(g).cause()))
+        })
+    }
+
+    /// Whether the branch that is made of what is left begins with a step that is there in every execution that has the race.
+    fn begins_with_what_stays(&self, trace: &Trace) -> bool {
+        match self.remaining().next() {
+            Some(g) => g < self.f_at || self.f_left && self.f_comes_early(trace),
+            None => true,
+        }
+    }
+
     /// Whether a step of a thread that is not in the sequence is independent of all that is left.
     fn independent(&self, trace: &Trace, step: &Footprint) -> bool {
         let f = self.f.filter(|_| self.f_left);
@@ -206,6 +225,16 @@ impl Sequence {
             core.trace.links_of(g).iter().any(|l| clash((l.object, l.access), cause))
         }) && !f.is_some_and(|f| f.links().iter().any(|l| clash(*l, f.cause)))
             && (step.depends_on_count().is_none() || self.independent(&core.trace, step))
+    }
+
+    /// Says where `f` ran.
+    pub(crate) fn ran_at(&mut self, f: usize) {
+        self.f_at = f;
+    }
+
+    /// Whether the next step of a thread in the sequence is there in every execution that has the race.
+    fn stays(&self, t: ThreadId) -> bool {
+        self.head(t).map_or(self.is_f(t), |g| g < self.f_at)
     }
 
     /// Whether a thread has no step in what is left.
@@ -284,8 +313,12 @@ impl Sequence {
         let node = &core.nodes[self.e];
         let covers =
             |s: &Sleeper| self.sleeper_covers(&core.trace, s, node.asleep.contains(s.step.thread), sleep);
-        // A step of the sequence itself is better: that will not change.
+        // A step of the sequence from before `f` is better, or `f` itself: that will not change.
+        if sleep.iter().any(|s| self.stays(s.step.thread) && covers(s)) {
+            return true;
+        }
         if sleep.iter().any(|s| !self.absent(s.step.thread) && covers(s)) {
+            self.leaned_on_absent = true;
             return true;
         }
         let reliable = if node.guided { sleep } else { &sleep[node.sleep_inherited as usize..] };
@@ -295,7 +328,8 @@ impl Sequence {
     }
 
     /// Whether what was found of the sequence holds whatever else the execution does. It does not if it leans on a step of a
-    /// thread that is not in the sequence: another execution may have something in between that the step conflicts with.
+    /// thread that is not in the sequence, or on one that came after `f`: another execution may have something in between that the
+    /// step conflicts with.
     /// Nor does it if a step has several outcomes: another execution may take another one.
     pub(crate) fn settled(&self) -> bool {
         !self.leaned_on_absent && !self.has_outcomes
@@ -385,6 +419,7 @@ impl Forest {
         let first = core.nodes[sequence.e].tree;
         let mut path = Vec::new();
         if let Some((parent, last)) = self.find_place(core, sequence, NONE, first, view, &mut path) {
+            sequence.leaned_on_absent |= parent == NONE && !sequence.begins_with_what_stays(&core.trace);
             let branch = self.plant(core, sequence, view);
             if last != NONE {
                 self.branches[last as usize].next = branch;
@@ -462,6 +497,8 @@ impl Forest {
                     return None;
                 }
             } else if fits {
+                // Whatever begins with a step that is explored is seen below it; but will the sequence always begin with it?
+                sequence.leaned_on_absent |= parent == NONE && !sequence.stays(t);
                 sequence.pass(&b);
                 if sequence.left == 0 || b.child == NONE {
                     return None;
@@ -482,21 +519,37 @@ impl Forest {
     fn plant(&mut self, core: &Core, sequence: &Sequence, view: &View<'_>) -> u32 {
         let mut above = NONE;
         let mut first = NONE;
+        let early = sequence.f_comes_early(&core.trace);
+        let mut f = sequence.f.filter(|_| sequence.f_left);
         for k in 0..sequence.events.len() {
             if sequence.next[k] == TAKEN {
                 continue;
             }
             let g = sequence.events[k] as usize;
+            if early && g > sequence.f_at {
+                self.chain_f(&mut above, &mut first, f.take(), sequence, view);
+            }
             let e = core.trace.event(g);
             let option = if e.options == 1 { ANY } else { e.option };
             let b = self.new_branch(Footprint::of(&core.trace, g), option, e.options, view);
             self.chain(&mut above, &mut first, b);
         }
-        if let Some(f) = sequence.f.filter(|_| sequence.f_left) {
-            let b = self.new_branch(f, sequence.f_option, if sequence.f_option == ANY { 1 } else { 2 }, view);
-            self.chain(&mut above, &mut first, b);
-        }
+        self.chain_f(&mut above, &mut first, f, sequence, view);
         first
+    }
+
+    fn chain_f(
+        &mut self,
+        above: &mut u32,
+        first: &mut u32,
+        f: Option<Footprint>,
+        sequence: &Sequence,
+        view: &View<'_>,
+    ) {
+        if let Some(f) = f {
+            let b = self.new_branch(f, sequence.f_option, if sequence.f_option == ANY { 1 } else { 2 }, view);
+            self.chain(above, first, b);
+        }
     }
 
     fn chain(&mut self, above: &mut u32, first: &mut u32, b: u32) {

@@ -765,6 +765,36 @@ fn statement(g: &mut Rng, left: &mut i64, features: u64, depth: u32, threads: us
     }
 }
 
+/// A random program of many threads that do little each: what a step of one may stand between grows with their number.
+pub fn wide_program(seed: u64) -> Program {
+    use Stmt::*;
+    let mut g = Rng(seed ^ 0x77_7777);
+    let threads = 4 + g.below(4) as usize;
+    let vars = 1 + g.below(3);
+    let locks = g.below(4) == 0;
+    let weak = g.below(4) == 0;
+    let statement = |g: &mut Rng| {
+        let (x, r) = (g.below(vars) as u8, g.below(2) as u8);
+        match g.below(10) {
+            0..3 => Read(x, r),
+            3..6 => Write(x, g.below(3)),
+            6 if weak => CasWeak(x, g.below(2), g.below(3), r),
+            6 => Cas(x, g.below(2), g.below(3), r),
+            7 => Add(x),
+            8 if locks => Critical(g.below(2) as u8, vec![]),
+            8 => If(r, g.below(2), vec![Write(x, 1)]),
+            _ => IfElse(r, g.below(2), vec![Read(x, 1)], vec![Write(x, 2)]),
+        }
+    };
+    let mut left = 8 - threads;
+    let body = |_| {
+        let more = g.below(left as u64 + 1).min(2) as usize;
+        left -= more;
+        (0..1 + more).map(|_| statement(&mut g)).collect()
+    };
+    Program::of((0..threads).map(body).collect())
+}
+
 /// Makes a failing program as small as it gets: drops statements and unfolds blocks while `fails` still says so.
 pub fn shrink(mut p: Program, fails: impl Fn(&Program) -> bool) -> Program {
     loop {
