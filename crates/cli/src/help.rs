@@ -49,6 +49,7 @@ Environment of a test that calls raddle::check (they override raddle::Config):
   RADDLE_REPLAY=TOKEN         run this one schedule again
   RADDLE_ALGORITHM=NAME       how to search
   RADDLE_BOUND=KIND=N,..      search within these bounds
+  RADDLE_OPTIMISATIONS=LIST   which optimisations bpor has: all, none, or some of tr,at,ro,bo,ss
   RADDLE_ORDER=ORDER          which executions come first
   RADDLE_SEED=N               what random orders start from
   RADDLE_FRINGE_LIMIT=N       open executions that a best-first order keeps in memory

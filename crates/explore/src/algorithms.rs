@@ -17,6 +17,9 @@ use crate::reductions::source::SourceSets;
 use crate::search::{Progress, Reduction, Search};
 use thiserror::Error;
 
+/// Makes a search.
+type Build = fn(&Plan, Meter) -> Result<Box<dyn Progress>, BadPlan>;
+
 /// A search that users can name.
 #[derive(Clone, Copy)]
 pub struct Algorithm {
@@ -28,7 +31,7 @@ pub struct Algorithm {
     pub source: &'static str,
     /// What it does, in a sentence.
     pub summary: &'static str,
-    build: fn(&Plan, Meter) -> Result<Box<dyn Progress>, BadPlan>,
+    build: Build,
 }
 
 impl std::fmt::Debug for Algorithm {
@@ -45,7 +48,11 @@ impl Algorithm {
     pub(crate) fn default_for(plan: &Plan) -> &'static Algorithm {
         // The one place that says which algorithm goes with which bounds.
         let bounded = !plan.bounds.is_empty();
-        let usual = if bounded { "bpor" } else { Self::DEFAULT };
+        let usual = match plan.bounds[..] {
+            [] => Self::DEFAULT,
+            [limit] if limit.kind == BoundKind::Preemptions => Self::DEFAULT,
+            _ => "bpor",
+        };
         let name = plan.order.suits(bounded).unwrap_or(usual);
         TABLE.iter().find(|a| a.name == name).unwrap_or(&TABLE[0])
     }
@@ -162,6 +169,9 @@ fn perhaps_within<R: Reduction + 'static>(
     meter: Meter,
     make: fn(Option<u32>) -> R,
 ) -> Result<Box<dyn Progress>, BadPlan> {
+    if is_range(plan) {
+        return iterative::preemptions(name, plan, meter);
+    }
     let limit = preemptions(name, plan)?;
     Ok(Box::new(Search::new(move || make(limit), meter)))
 }
@@ -173,19 +183,24 @@ fn within<R: Reduction + 'static>(
     meter: Meter,
     make: fn(u32) -> R,
 ) -> Result<Box<dyn Progress>, BadPlan> {
+    if is_range(plan) {
+        return iterative::preemptions(name, plan, meter);
+    }
     let limit = preemptions(name, plan)?
         .ok_or_else(|| BadPlan(format!("`{name}` searches within a bound: give one, as in preemptions=2")))?;
     Ok(Box::new(Search::new(move || make(limit), meter)))
+}
+
+/// Whether the plan has one limit on preemptions after the other, and no other bound.
+fn is_range(plan: &Plan) -> bool {
+    matches!(plan.bounds[..], [limit] if limit.kind == BoundKind::Preemptions && limit.is_iterative())
 }
 
 /// How many preemptions a plan allows, if it says so and bounds nothing else.
 fn preemptions(name: &str, plan: &Plan) -> Result<Option<u32>, BadPlan> {
     match plan.bounds[..] {
         [] => Ok(None),
-        [limit] if limit.kind == BoundKind::Preemptions && !limit.is_iterative() => Ok(Some(limit.first)),
-        [limit] if limit.kind == BoundKind::Preemptions => {
-            Err(BadPlan(format!("`{name}` takes one bound at a time: say preemptions=K, not `{limit}`")))
-        }
+        [limit] if limit.kind == BoundKind::Preemptions => Ok(Some(limit.first)),
         _ => {
             let bounds: Vec<_> = plan.bounds.iter().map(Limit::to_string).collect();
             let bounds = bounds.join(" ");

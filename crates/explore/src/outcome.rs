@@ -1,5 +1,6 @@
 //! What a check found, as data: verdict, guarantee, counts, failures with their traces.
 
+use crate::bounds::Round;
 use crate::ids::ThreadId;
 use serde::Serialize;
 
@@ -184,6 +185,9 @@ pub struct Report {
     /// The numbers.
     #[serde(flatten)]
     pub stats: Stats,
+    /// What was done within each limit, where there was one after the other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<Round>,
     /// What went wrong.
     pub failures: Vec<Failure>,
     /// What the user should know besides: a test in which nothing is shared, a limit that is near.

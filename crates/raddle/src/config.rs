@@ -126,6 +126,21 @@ impl Config {
         Ok(self)
     }
 
+    /// Which optimisations a search by `bpor` has: `tr` (transitive reduction), `at` (alternative thread), `ro` (release), `bo`
+    /// (bound), `ss` (sleep sets), several with commas, or `all`, which they are unless set, or `none`. `RADDLE_OPTIMISATIONS`.
+    ///
+    /// # Panics
+    ///
+    /// If the text names something else.
+    #[track_caller]
+    pub fn optimisations(mut self, which: &str) -> Config {
+        match which.parse() {
+            Ok(which) => self.plan.optimisations = which,
+            Err(e) => panic!("{e}"),
+        }
+        self
+    }
+
     /// Searches in this order: `depth-first` unless set. `RADDLE_ORDER`; `raddle algorithms` lists them.
     ///
     /// - `best-first=P,..` takes the best of all open executions, by up to four priorities of which the first weighs
@@ -317,6 +332,7 @@ impl Config {
         let mut failures;
         let (stats, finished, spent, estimate, name);
         let mut promise = Promise::Everything;
+        let mut rounds = Vec::new();
         if let Some(schedule) = &self.replay {
             let mut settings = self.settings.clone();
             (settings.shrink, settings.keep_going) = (false, false);
@@ -334,19 +350,30 @@ impl Config {
             ticker.clear();
             (stats, finished, estimate) = (search.stats(), search.finished(), search.estimate());
             promise = search.promise();
+            rounds = search.rounds().to_vec();
             spent = search.spent().map(say_spent);
             name = name_of(&plan);
         }
         failures.sort_by_key(|f| f.kind == explore::FailureKind::Leak);
         let verdict = judge(!failures.is_empty(), finished, &promise);
         let bounds: Vec<String> = self.plan.bounds.iter().map(Limit::to_string).collect();
+        // Rounds may run the same execution again; what is covered is what the last one covers.
+        let last = rounds.last().filter(|r| r.complete).map_or(stats.executions, |r| r.covered);
+        let counted = Stats { executions: if finished { last } else { stats.executions }, ..stats };
+        let mut guarantee = report::guarantee(verdict, &promise, &counted, spent.as_deref(), estimate);
+        if let (Verdict::Incomplete, Promise::Within(bound), Some(_)) =
+            (verdict, &promise, rounds.iter().find(|r| r.complete))
+        {
+            guarantee = format!("no failure within {bound} (complete for that bound); {guarantee}");
+        }
         Report {
             verdict,
-            guarantee: report::guarantee(verdict, &promise, &stats, spent.as_deref(), estimate),
+            guarantee,
             algorithm: name,
             bound: (!bounds.is_empty()).then(|| bounds.join(",")),
             memory: "sc".to_owned(),
             stats,
+            rounds,
             warnings: warnings(verdict, &stats),
             failures,
             seconds: start.elapsed().as_secs_f64(),
@@ -386,6 +413,7 @@ impl Config {
             let parsed: Result<Vec<Limit>, _> = bounds.split(',').map(str::parse).collect();
             self.plan.bounds = parsed.unwrap_or_else(|e| bad("RADDLE_BOUND", &bounds, &e));
         }
+        set(&mut self.plan.optimisations, "RADDLE_OPTIMISATIONS");
         if let Some(order) = variable::<Order>("RADDLE_ORDER") {
             self.plan.order = order;
         }

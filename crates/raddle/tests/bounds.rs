@@ -68,9 +68,31 @@ fn a_bound_that_refuses_nothing_verifies() {
 
 #[test]
 fn without_an_algorithm_a_bound_is_searched_with_reduction() {
-    let report = Config::new().bound("preemptions=2").run(locked);
-    assert_eq!(report.algorithm, "bpor");
-    assert_eq!(report.bound.as_deref(), Some("preemptions=2"));
+    assert_eq!(Config::new().bound("preemptions=0").run(locked).algorithm, "optimal");
+    assert_eq!(Config::new().bound("preemptions=0..").run(locked).algorithm, "optimal");
+    assert_eq!(Config::new().bound("delta=0").run(locked).algorithm, "bpor");
+}
+
+#[test]
+fn one_limit_after_the_other_says_what_each_covers() {
+    let report = Config::new().bound("preemptions=0..").run(|| {
+        let (x, y) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        thread::scope(|s| {
+            for _ in 0..2 {
+                s.spawn(|| {
+                    x.fetch_add(1, SeqCst);
+                    y.fetch_add(1, SeqCst);
+                    x.fetch_add(1, SeqCst);
+                });
+            }
+        });
+    });
+    assert_eq!(report.verdict, Verdict::Verified, "{}", report.guarantee);
+    assert!(report.rounds.len() > 2 && report.rounds.iter().all(|r| r.complete), "{:?}", report.rounds);
+    let last = report.rounds[report.rounds.len() - 1];
+    let new: u64 = report.rounds.iter().map(|r| r.new).sum();
+    assert_eq!((last.over_bound, new), (0, last.executions), "each class is new once: {:?}", report.rounds);
+    assert!(raddle::to_json(&report).contains("\"rounds\""));
 }
 
 #[test]

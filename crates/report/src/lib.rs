@@ -15,6 +15,7 @@
 //!     memory: "sc".into(),
 //!     stats,
 //!     failures: vec![],
+//!     rounds: vec![],
 //!     warnings: vec![],
 //!     seconds: 0.004,
 //! };

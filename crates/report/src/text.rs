@@ -4,7 +4,7 @@ use crate::Style;
 use crate::numbers::{count, duration, plural};
 use crate::paint::{Ink, Paint, clean, columns, elide, one_line, pad, wrap};
 use crate::trace::{self, Names, hold_of, place, wait_of};
-use explore::{Failure, FailureKind, Report, Verdict};
+use explore::{Failure, FailureKind, Limit, Report, Verdict};
 use std::fmt::Write;
 
 /// The report as text, with a line end after each line.
@@ -24,6 +24,7 @@ pub fn render(report: &Report, style: &Style) -> String {
     } else {
         page.searched(report);
     }
+    page.rounds(report);
     for warning in &report.warnings {
         page.labelled("warning:", Ink::Warning, warning);
     }
@@ -94,6 +95,34 @@ impl Page<'_> {
         let text = format!("raddle: {words}{}", one_line(&report.guarantee));
         self.headline(ink, &text);
         self.paragraph(Ink::Plain, &searched(report));
+    }
+
+    /// What was covered within each limit, where there was one after the other.
+    fn rounds(&mut self, report: &Report) {
+        let kind = report
+            .bound
+            .iter()
+            .flat_map(|b| b.split(','))
+            .find_map(|b| b.parse::<Limit>().ok().filter(Limit::is_iterative).map(|limit| limit.kind));
+        let Some(kind) = kind else { return };
+        for round in &report.rounds {
+            let new = if round.new < round.executions {
+                format!(", {} new", count(round.new))
+            } else {
+                String::new()
+            };
+            let cut = match round.over_bound {
+                0 => String::new(),
+                n => format!(", {} over it", count(n)),
+            };
+            let left = if round.complete { "" } else { "; not all of them" };
+            let text = format!(
+                "{}: {}{new}{cut}{left}",
+                kind.say(round.limit),
+                plural(round.executions, "execution")
+            );
+            self.labelled("within", Ink::Faint, &text);
+        }
     }
 
     /// What was searched until a failure was found.

@@ -38,6 +38,7 @@ fn failed(failure: Failure) -> Report {
         memory: "sc".into(),
         stats,
         failures: vec![failure],
+        rounds: vec![],
         warnings: vec![],
         seconds: 0.0021,
     }

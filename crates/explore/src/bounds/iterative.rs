@@ -5,7 +5,8 @@
 //! behind such a step costs more than `k` and was not run before, and what lies before it need not be run to its end again. When
 //! there are too many of them to keep, the next round begins anew. With partial-order reduction a round begins anew always:
 //! what it explores from a state depends on what was refused below it, and so on the limit; which of the branches of round
-//! `k` are still the ones to take at `k + 1` is known only after running them.
+//! `k` are still the ones to take at `k + 1` is known only after running them. So it is with the other searches that take a
+//! limit on preemptions; a round of `optimal` is never longer than the whole search.
 //!
 //! An interrupted search promises what the last complete round does.
 
@@ -15,19 +16,23 @@ use crate::budget::{Meter, Spent};
 use crate::explorer::{Decision, Divergence, End, Executed, Explorer, Options, View};
 use crate::ids::ThreadId;
 use crate::outcome::Stats;
-use crate::plan::{BadPlan, Plan};
+use crate::plan::{BadPlan, BoundKind, Limit, Plan};
 use crate::reductions::bounded::{Frontier, WithinBounds};
 use crate::reductions::bpor::Bpor;
 use crate::schedule::Schedule;
 use crate::search::{Progress, Promise, Search};
+use serde::Serialize;
 
 /// What was done within one limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Round {
     /// The limit.
     pub limit: u32,
     /// Complete executions.
     pub executions: u64,
+    /// All that are known to be within the limit: those, and where the round went on with what the one before had left, those of
+    /// that one.
+    pub covered: u64,
     /// Those of them that cost more than the round before allowed.
     pub new: u64,
     /// Executions that were cut because every way on is over the bound.
@@ -43,6 +48,8 @@ const ROOM: usize = 8 << 20;
 enum Inner {
     Everything(Search<WithinBounds>),
     Reduced(Search<Bpor>),
+    /// Another one that takes a limit on preemptions.
+    Other(Box<dyn Progress>),
 }
 
 impl Inner {
@@ -50,6 +57,7 @@ impl Inner {
         match self {
             Inner::Everything(s) => s,
             Inner::Reduced(s) => s,
+            Inner::Other(s) => &**s,
         }
     }
 
@@ -57,6 +65,7 @@ impl Inner {
         match self {
             Inner::Everything(s) => s,
             Inner::Reduced(s) => s,
+            Inner::Other(s) => &mut **s,
         }
     }
 
@@ -71,6 +80,7 @@ impl Inner {
                 (promise, left)
             }
             Inner::Reduced(s) => (s.promise(), s.reduction().refused_first),
+            Inner::Other(s) => (s.promise(), matches!(s.promise(), Promise::Within(_))),
         }
     }
 }
@@ -91,6 +101,8 @@ pub(crate) struct Iterative {
     /// The numbers when this round began.
     begin: Stats,
     rounds: Vec<Round>,
+    /// What the rounds before covered that this one goes on from.
+    base: u64,
     /// Of the last complete round.
     promise: Option<Promise>,
     finished: bool,
@@ -131,6 +143,22 @@ pub(crate) fn search(name: &str, plan: &Plan, meter: Meter) -> Result<Box<dyn Pr
     })
 }
 
+/// A search by an algorithm that takes a limit on preemptions alone, if it is one.
+fn other(plan: &Plan, limits: &Limits) -> Option<Box<dyn Progress>> {
+    let [(BoundKind::Preemptions, limit)] = limits[..] else { return None };
+    if matches!(plan.algorithm().name, "none" | "bpor" | "bpor-base") {
+        return None;
+    }
+    let plan = Plan { bounds: vec![Limit::at(BoundKind::Preemptions, limit)], ..plan.clone() };
+    plan.algorithm().build(&plan, Meter::unlimited()).ok()
+}
+
+/// A search by another algorithm within one limit on preemptions after the other.
+pub(crate) fn preemptions(name: &str, plan: &Plan, meter: Meter) -> Result<Box<dyn Progress>, BadPlan> {
+    let (limits, range) = limits(plan)?;
+    Ok(Box::new(Iterative::new(name, plan.clone(), limits, range.flatten(), ROOM, meter)))
+}
+
 /// A search with a mistake in it.
 #[doc(hidden)]
 pub fn mistaken(plan: &Plan, mistake: Mistake) -> Result<Box<dyn Progress>, BadPlan> {
@@ -169,6 +197,7 @@ impl Iterative {
             past: Stats::default(),
             begin: Stats::default(),
             rounds: Vec::new(),
+            base: 0,
             promise: None,
             finished: false,
         };
@@ -179,6 +208,9 @@ impl Iterative {
     /// A search of the whole program within these limits.
     fn inner(plan: &Plan, limits: &Limits, room: usize) -> Inner {
         let (limits, on) = (limits.clone(), plan.optimisations);
+        if let Some(other) = other(plan, &limits) {
+            return Inner::Other(other);
+        }
         if plan.algorithm().name == "none" {
             let make = move || WithinBounds {
                 frontier: Some(Frontier::new(limits[0], room)),
@@ -193,7 +225,7 @@ impl Iterative {
     fn open_round(&mut self) {
         self.begin = self.total();
         let limit = self.limits[0].1;
-        self.rounds.push(Round { limit, executions: 0, new: 0, over_bound: 0, complete: false });
+        self.rounds.push(Round { limit, executions: 0, covered: 0, new: 0, over_bound: 0, complete: false });
     }
 
     /// The numbers of all rounds: executions and steps are those that were run, however often; the longest is the longest.
@@ -222,10 +254,16 @@ impl Iterative {
             // What a search ran after its first round could not have been run in that.
             Inner::Everything(s) => s.reduction().dearest,
             Inner::Reduced(s) => s.reduction().dearest,
+            // Each class once, and all of those that the round before had.
+            Inner::Other(s) => match self.rounds[..] {
+                [.., before, _] => s.stats().executions.saturating_sub(before.executions),
+                _ => 0,
+            },
         };
         let first = self.rounds.len() == 1;
         let round = self.rounds.last_mut().expect("there is a round");
         round.executions = now.executions - self.begin.executions;
+        round.covered = self.base + round.executions;
         round.over_bound = now.over_bound - self.begin.over_bound;
         round.new = if first { round.executions } else { dearest };
     }
@@ -253,10 +291,12 @@ impl Iterative {
             match &mut self.inner {
                 Inner::Everything(s) if s.reduction().frontier.as_ref().is_some_and(|f| !f.full) => {
                     s.reduction_mut().raise(next);
+                    self.base = self.rounds.last().map_or(0, |r| r.covered);
                     self.open_round();
                 }
                 _ => {
                     self.past = self.total();
+                    self.base = 0;
                     self.inner = Self::inner(&self.plan, &self.limits, self.room);
                     self.open_round();
                     return true;
@@ -276,6 +316,7 @@ impl Explorer for Iterative {
         match &mut self.inner {
             Inner::Everything(s) => s.next_thread(view),
             Inner::Reduced(s) => s.next_thread(view),
+            Inner::Other(s) => s.next_thread(view),
         }
     }
 
@@ -292,6 +333,7 @@ impl Explorer for Iterative {
         match &mut self.inner {
             Inner::Everything(s) => s.executed(event),
             Inner::Reduced(s) => s.executed(event),
+            Inner::Other(s) => s.executed(event),
         }
     }
 
@@ -321,7 +363,7 @@ impl Progress for Iterative {
         }
         let waiting = match &self.inner {
             Inner::Everything(s) => s.reduction().frontier.as_ref().map_or(0, |f| f.len() as u64),
-            Inner::Reduced(_) => 0,
+            Inner::Reduced(_) | Inner::Other(_) => 0,
         };
         Stats { open: self.inner.progress().stats().open + waiting, ..stats }
     }
@@ -340,6 +382,7 @@ impl Progress for Iterative {
         self.inner = Self::inner(&self.plan, &self.limits, self.room);
         (self.past, self.promise, self.finished) = (Stats::default(), None, false);
         self.rounds.clear();
+        self.base = 0;
         self.open_round();
     }
 
