@@ -243,7 +243,7 @@ fn a_plan_says_which_bounds_go_with_which_algorithm() {
         assert!(error(&steps).contains("depth=3"), "{name}");
         let mut all = plan(name, None);
         all.bounds.push("preemptions=0..".parse().unwrap());
-        assert!(error(&all).contains("preemptions=0.."), "{name}");
+        assert!(all.search(Meter::unlimited()).is_ok(), "{name}");
     }
     assert!(error(&plan("nidhugg-dpor", Some(2))).contains("preemptions=2"));
     let bounded = Plan { bounds: vec![Limit::at(BoundKind::Preemptions, 1)], ..Plan::default() };

@@ -8,12 +8,12 @@
 //! share; where they do not, a sequence may be tried that was not needed, and the execution is counted as blocked.
 //!
 //! A race of a prefix that stays is not turned round again in each execution: once there is a branch for it, a source set needs
-//! no other, whatever comes after. There are four
-//! exceptions. The branch may begin with a step that came after the later event of the race: in another execution it may come
-//! after something else that it conflicts with. What was found may lean on a step of a thread that is not in the sequence (it sleeps, or has a branch, and is
-//! independent of all of it); another execution may have something in the sequence that conflicts with that step. The later
-//! event may become another kind of access when it comes first, and conflict with what it did not conflict with. And a
-//! sequence says which outcome its steps take; in another execution they may take another one.
+//! no other, whatever comes after. There are four exceptions. The branch may begin with a step that came after the later event
+//! of the race: in another execution that step may come after something else that it conflicts with. What was found may lean on
+//! a step of a thread that is not in the sequence (it sleeps, or has a branch, and is independent of all of it); another
+//! execution may have something in the sequence that conflicts with that step. The later event may become another kind of
+//! access when it comes first, and conflict with what it did not conflict with. And a sequence says which outcome its steps
+//! take; in another execution they may take another one.
 //!
 //! Within a bound on preemptions ([`PreemptionBound`]) the same search cuts executions whose class is too far over it. What a
 //! class costs is the same for all its executions, so sleep sets and trees stand, and there are never more executions than

@@ -168,20 +168,9 @@ impl Sequence {
         self.threads.iter().chain(f).filter(|t| self.can_begin(trace, *t)).collect()
     }
 
-    /// Whether `f` can come where it came in the execution: nothing that came later conflicts with what it is now.
-    fn f_comes_early(&self, trace: &Trace) -> bool {
-        self.f.is_some_and(|f| {
-            let mut later = self.remaining().filter(|g| *g > self.f_at);
-            !later.any(|g| f.conflicts_with(trace.links_of(g), trace.event(g).cause()))
-        })
-    }
-
     /// Whether the branch that is made of what is left begins with a step that is there in every execution that has the race.
-    fn begins_with_what_stays(&self, trace: &Trace) -> bool {
-        match self.remaining().next() {
-            Some(g) => g < self.f_at || self.f_left && self.f_comes_early(trace),
-            None => true,
-        }
+    fn begins_with_what_stays(&self) -> bool {
+        self.remaining().next().is_none_or(|g| g < self.f_at)
     }
 
     /// Whether a step of a thread that is not in the sequence is independent of all that is left.
@@ -419,7 +408,7 @@ impl Forest {
         let first = core.nodes[sequence.e].tree;
         let mut path = Vec::new();
         if let Some((parent, last)) = self.find_place(core, sequence, NONE, first, view, &mut path) {
-            sequence.leaned_on_absent |= parent == NONE && !sequence.begins_with_what_stays(&core.trace);
+            sequence.leaned_on_absent |= parent == NONE && !sequence.begins_with_what_stays();
             let branch = self.plant(core, sequence, view);
             if last != NONE {
                 self.branches[last as usize].next = branch;
@@ -519,37 +508,21 @@ impl Forest {
     fn plant(&mut self, core: &Core, sequence: &Sequence, view: &View<'_>) -> u32 {
         let mut above = NONE;
         let mut first = NONE;
-        let early = sequence.f_comes_early(&core.trace);
-        let mut f = sequence.f.filter(|_| sequence.f_left);
         for k in 0..sequence.events.len() {
             if sequence.next[k] == TAKEN {
                 continue;
             }
             let g = sequence.events[k] as usize;
-            if early && g > sequence.f_at {
-                self.chain_f(&mut above, &mut first, f.take(), sequence, view);
-            }
             let e = core.trace.event(g);
             let option = if e.options == 1 { ANY } else { e.option };
             let b = self.new_branch(Footprint::of(&core.trace, g), option, e.options, view);
             self.chain(&mut above, &mut first, b);
         }
-        self.chain_f(&mut above, &mut first, f, sequence, view);
-        first
-    }
-
-    fn chain_f(
-        &mut self,
-        above: &mut u32,
-        first: &mut u32,
-        f: Option<Footprint>,
-        sequence: &Sequence,
-        view: &View<'_>,
-    ) {
-        if let Some(f) = f {
+        if let Some(f) = sequence.f.filter(|_| sequence.f_left) {
             let b = self.new_branch(f, sequence.f_option, if sequence.f_option == ANY { 1 } else { 2 }, view);
-            self.chain(above, first, b);
+            self.chain(&mut above, &mut first, b);
         }
+        first
     }
 
     fn chain(&mut self, above: &mut u32, first: &mut u32, b: u32) {
