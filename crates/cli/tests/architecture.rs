@@ -56,6 +56,8 @@ fn the_search_and_the_reports_do_no_io_and_use_no_unsafe() {
             "{krate} forbids unsafe code"
         );
         for (file, text) in files {
+            // Unit tests may print.
+            let text = text.split("#[cfg(test)]").next().unwrap_or(&text);
             for word in [
                 "std::fs",
                 "std::net",

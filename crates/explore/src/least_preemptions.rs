@@ -596,9 +596,10 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "prints how the cost of the count grows"]
+    #[ignore = "takes a while; prints how the cost of the count grows"]
     fn the_cost_grows_with_the_blocks_as_a_polynomial() {
         for threads in [2, 3, 4, 6] {
+            let mut before = None;
             for steps in [25, 50, 100, 200, 400] {
                 let (mut states, mut preemptions) = (0, 0);
                 for seed in 0..5 {
@@ -610,6 +611,10 @@ mod tests {
                     preemptions / 5,
                     states / 5
                 );
+                // Twice the blocks, at most twice as many places for each thread, and some luck.
+                if let Some(before) = before.replace(states) {
+                    assert!(states <= before * (4 << threads), "{states} cuts, {before} before");
+                }
             }
         }
         for threads in [8, 12, 16, 24, 32] {
