@@ -174,7 +174,15 @@ impl Core {
     }
 
     /// The thread that goes on by default: the running one unless it yielded, else the next on the ring.
+    #[inline]
     pub(crate) fn default_thread(view: &View<'_>, among: ThreadSet) -> Option<ThreadId> {
+        match view.current {
+            Some(c) if among.contains(c) && !view.yielded.contains(c) => Some(c),
+            _ => Self::other_thread(view, among),
+        }
+    }
+
+    fn other_thread(view: &View<'_>, among: ThreadSet) -> Option<ThreadId> {
         let eager = among.minus(&view.yielded);
         let among = if eager.is_empty() { among } else { eager };
         match view.current {

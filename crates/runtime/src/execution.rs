@@ -490,7 +490,10 @@ impl Execution {
     #[inline]
     pub(crate) fn decide(&mut self) -> Option<ThreadId> {
         match self.running_on.get(self.ran_on) {
-            None => self.ask_search(),
+            None => match self.thread_of_script() {
+                None => self.ask_search(),
+                next => next,
+            },
             Some(t) => {
                 let t = *t;
                 self.ran_on += 1;
@@ -501,6 +504,15 @@ impl Execution {
                 Some(t)
             }
         }
+    }
+
+    /// The thread that the script takes next, if it wants to do what it did.
+    #[inline]
+    fn thread_of_script(&self) -> Option<ThreadId> {
+        let e = self.next_of_script()?;
+        let p = self.pending.get(e.thread.index())?;
+        let same = self.enabled.contains(e.thread) && e.op.same_step(&p.op) && e.site == p.site;
+        same.then_some(e.thread)
     }
 
     fn ask_search(&mut self) -> Option<ThreadId> {
@@ -515,12 +527,6 @@ impl Execution {
         if self.restart.is_some() {
             self.end = Some(End::Cut);
             return None;
-        }
-        if let Some(e) = self.next_of_script() {
-            let p = &self.pending[e.thread.index()];
-            if self.enabled.contains(e.thread) && e.op.same_step(&p.op) && e.site == p.site {
-                return Some(e.thread);
-            }
         }
         if !self.script.is_empty() {
             self.forget_script();

@@ -26,8 +26,14 @@ thread_local! {
 pub(super) fn take(layout: Layout) -> NonNull<u8> {
     let kept = FREE.try_with(|free| {
         let mut free = free.0.borrow_mut();
-        let found = free.iter().rposition(|f| f.1 == layout)?;
-        Some(free.swap_remove(found).0)
+        match free.pop()? {
+            (piece, of) if of == layout => Some(piece),
+            last => {
+                free.push(last);
+                let found = free.iter().rposition(|f| f.1 == layout)?;
+                Some(free.swap_remove(found).0)
+            }
+        }
     });
     if let Ok(Some(piece)) = kept {
         return piece;
