@@ -38,6 +38,8 @@ pub(crate) struct LeastPreemptions {
     order: Vec<u32>,
     /// It has at most so many preemptions.
     cost: u32,
+    /// The thread that ran before the first event: whoever comes first while it could go on preempts it.
+    initial: Option<ThreadId>,
     problem: Problem,
     search: CutSearch,
     /// How many states the searches went through.
@@ -58,8 +60,11 @@ impl LeastPreemptions {
     pub(crate) fn push(&mut self, trace: &Trace, f: usize) {
         debug_assert_eq!(self.order.len(), f);
         let t = trace.event(f).thread;
-        let goes_on = self.order.last().is_none_or(|e| trace.event(*e as usize).thread == t);
-        if !goes_on && trace.previous(f).is_some() {
+        let goes_on = match self.order.last() {
+            Some(e) => trace.event(*e as usize).thread == t,
+            None => self.initial.is_none_or(|m| m == t),
+        };
+        if !goes_on && (trace.previous(f).is_some() || self.initial == Some(t)) {
             self.cost += 1;
         }
         self.order.push(f as u32);
@@ -76,6 +81,7 @@ impl LeastPreemptions {
     #[cold]
     fn decide(&mut self, trace: &Trace, k: u32, end: Option<&View<'_>>) -> bool {
         self.problem.set(trace, end);
+        self.problem.initial = self.initial.map(ThreadId::index).filter(|m| *m < trace.threads());
         let cost = self.problem.count(trace, &self.order);
         if end.is_none() {
             self.cost = cost;
@@ -130,6 +136,7 @@ impl PreemptionBound {
     #[inline]
     pub(crate) fn ran(&mut self, core: &mut Core, f: usize) {
         self.least.truncate(f);
+        self.least.initial = core.nodes.first().and_then(|n| n.current);
         self.least.push(&core.trace, f);
         if self.least.cost > self.limit && !self.least.at_most(&core.trace, self.reach(&core.trace), None) {
             self.cut(core);
@@ -186,6 +193,8 @@ struct Stuck {
 /// What the search needs to know of a trace.
 #[derive(Default)]
 struct Problem {
+    /// See [`LeastPreemptions::initial`].
+    initial: Option<usize>,
     /// By thread: its events.
     events: Vec<Vec<u32>>,
     /// By event: whether a thread that waits for something may look at what it changes.
@@ -335,7 +344,9 @@ impl Problem {
     /// How many preemptions this order of the events has.
     fn count(&self, trace: &Trace, order: &[u32]) -> u32 {
         let mut cut = vec![0; self.events.len()];
-        let mut count = 0;
+        let first = order.first().map(|e| trace.event(*e as usize).thread.index());
+        let left = self.initial.filter(|m| first.is_some_and(|t| t != *m));
+        let mut count = left.is_some_and(|m| self.can_go_on(trace, m, &cut)) as u32;
         for (i, e) in order.iter().enumerate() {
             let t = trace.event(*e as usize).thread.index();
             cut[t] += 1;
@@ -385,7 +396,8 @@ impl CutSearch {
         self.cut.clear();
         self.cut.resize(threads, 0);
         self.cuts.resize(threads, 0);
-        self.nodes.push(State { last: NONE, parent: NONE, key: 0 });
+        let last = problem.initial.map_or(NONE, |m| m as u32);
+        self.nodes.push(State { last, parent: NONE, key: 0 });
         self.now.push(0);
         for cost in 0..=k {
             while let Some(node) = self.now.pop() {

@@ -226,7 +226,8 @@ impl Execution {
         self.blocking = ThreadSet::EMPTY;
         self.awaiting = ThreadSet::EMPTY;
         self.awaiters = 0;
-        self.last = None;
+        // It runs before anybody takes a step: whoever takes the first one while it could go on preempts it.
+        self.last = Some(ThreadId::MAIN);
         self.awaited.clear();
         self.objects.clear();
         if let Some(labels) = &self.settings.labels {

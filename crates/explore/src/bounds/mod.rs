@@ -274,7 +274,7 @@ impl Bounds {
     }
 }
 
-/// The thread that ran before node `i`.
+/// The thread that took the step before node `i`.
 fn last_thread(core: &Core, i: usize) -> Option<ThreadId> {
     i.checked_sub(1).map(|k| core.trace.event(k).thread)
 }

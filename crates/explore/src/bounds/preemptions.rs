@@ -26,11 +26,10 @@ impl Preemptions {
 
     /// Whether a step of `t` at node `i` preempts the thread that ran before.
     fn preempts(&self, core: &Core, i: usize, enabled: &ThreadSet, t: ThreadId) -> bool {
-        last_thread(core, i).is_some_and(|last| {
-            last != t
-                && enabled.contains(last)
-                && !(self.yields_are_free && core.trace.event(i - 1).op.kind == OpKind::Yield)
-        })
+        let yielded = || i > 0 && core.trace.event(i - 1).op.kind == OpKind::Yield;
+        // A thread may have run before the first step.
+        let last = if i == 0 { core.nodes.first().and_then(|n| n.current) } else { last_thread(core, i) };
+        last.is_some_and(|last| last != t && enabled.contains(last) && !(self.yields_are_free && yielded()))
     }
 }
 
