@@ -220,3 +220,15 @@ fn five_threads_keep_all_twelve_classes() {
         vec![Write(0, 2), Read(0, 1)],
     ]));
 }
+
+#[test]
+fn six_threads_keep_all_thirty_two_classes() {
+    right(&Program::of(vec![
+        vec![Read(1, 0)],
+        vec![Read(1, 0), Read(0, 0)],
+        vec![Add(0)],
+        vec![Read(0, 1)],
+        vec![Write(1, 0)],
+        vec![Read(1, 1)],
+    ]));
+}

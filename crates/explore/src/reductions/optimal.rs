@@ -7,13 +7,10 @@
 //! sleeps, following it never ends with all threads asleep. That is asserted where objects have numbers that all executions
 //! share; where they do not, a sequence may be tried that was not needed, and the execution is counted as blocked.
 //!
-//! A race of a prefix that stays is not turned round again in each execution: once there is a branch for it, a source set needs
-//! no other, whatever comes after. There are four exceptions. The branch may begin with a step that came after the later event
-//! of the race: in another execution that step may come after something else that it conflicts with. What was found may lean on
-//! a step of a thread that is not in the sequence (it sleeps, or has a branch, and is independent of all of it); another
-//! execution may have something in the sequence that conflicts with that step. The later event may become another kind of
-//! access when it comes first, and conflict with what it did not conflict with. And a sequence says which outcome its steps
-//! take; in another execution they may take another one.
+//! A race of a prefix that stays is turned round again in each execution: with what comes after it, the sequence is another one.
+//! For a source set the first branch would be enough, but a sleeping step that is not in a sequence covers it only because
+//! whatever comes later and conflicts with that step is found elsewhere and leads back here by a sequence of its own. Only
+//! where a step sleeps that every such sequence can begin with there is nothing more to be done.
 //!
 //! Within a bound on preemptions ([`PreemptionBound`]) the same search cuts executions whose class is too far over it. What a
 //! class costs is the same for all its executions, so sleep sets and trees stand, and there are never more executions than
@@ -22,7 +19,7 @@
 use crate::explorer::{End, View};
 use crate::ids::{ObjectId, ThreadId};
 use crate::least_preemptions::PreemptionBound;
-use crate::reductions::wakeup::{Forest, Later, Sequence};
+use crate::reductions::wakeup::{Covered, Forest, Later, Sequence};
 use crate::search::{Core, Node, Promise, Reduction};
 
 /// Wakeup trees.
@@ -49,8 +46,8 @@ impl Optimal {
         Optimal { bound: preemptions.map(PreemptionBound::new), ..Optimal::default() }
     }
 
-    /// Turns the race of event `e` with `op` of `thread` round, and adds the sequence where it is new. Says whether that holds
-    /// for all executions in which the race stands.
+    /// Turns the race of event `e` with `op` of `thread` round, and adds the sequence where it is new. `at` is where the later
+    /// step ran, if it did. Says whether it need not be done again for other executions in which the race stands.
     fn reverse(
         &mut self,
         core: &mut Core,
@@ -60,29 +57,26 @@ impl Optimal {
         view: &View<'_>,
     ) -> bool {
         let end = core.trace.len();
-        let mut again = true;
-        let mut spurious = false;
-        let mut settled = true;
-        while again {
-            let s = &mut self.sequence;
-            if !s.reverse(&core.trace, e, later, end) {
-                // What keeps the step from coming first may be something that came after it.
-                let trace = &core.trace;
-                return settled && at.is_some_and(|f| (f..end).all(|g| trace.happens_before(e, g)));
-            }
-            at.into_iter().for_each(|f| s.ran_at(f));
-            // A weak compare-exchange that would succeed has two outcomes that conflict with different steps.
-            again = !spurious && s.split_spurious(false);
-            if spurious && !(s.split_spurious(true) && s.conflicts_with(&core.trace, e)) {
-                return settled;
-            }
-            if !s.covered_by_sleep(core) {
-                self.forest.insert(core, s, view);
-            }
-            settled &= s.settled();
-            spurious = true;
+        let s = &mut self.sequence;
+        if !s.reverse(&core.trace, e, later, end) {
+            return false;
         }
-        settled
+        at.into_iter().for_each(|f| s.ran_at(f));
+        // A weak compare-exchange that would succeed has two outcomes that conflict with different steps.
+        let weak = s.split_spurious(false);
+        let covered = s.covered_by_sleep(core);
+        if covered == Covered::No {
+            self.forest.insert(core, s, view);
+        }
+        if weak
+            && s.reverse(&core.trace, e, later, end)
+            && s.split_spurious(true)
+            && s.conflicts_with(&core.trace, e)
+            && s.covered_by_sleep(core) == Covered::No
+        {
+            self.forest.insert(core, s, view);
+        }
+        covered == Covered::ForGood && !weak && at.is_some_and(|f| !s.becomes_another(&core.trace, e, f))
     }
 }
 
@@ -134,12 +128,14 @@ impl Reduction for Optimal {
             if race.settled {
                 continue;
             }
-            if core.trace.next_after(e, f)
-                && (core.nodes[e].asleep.contains(core.trace.event(f).thread)
-                    || self.forest.plant_alone(core, e, f, view))
-            {
-                core.trace.settle(k);
-                continue;
+            if core.trace.next_after(e, f) {
+                if core.nodes[e].asleep.contains(core.trace.event(f).thread) {
+                    core.trace.settle(k);
+                    continue;
+                }
+                if self.forest.plant_alone(core, e, f, view) {
+                    continue;
+                }
             }
             let event = core.trace.event(f);
             let (thread, seq, op) = (event.thread, event.seq, event.op);
@@ -147,8 +143,7 @@ impl Reduction for Optimal {
             core.trace.past_of(f, &mut self.sequence.past);
             let awaited = std::mem::take(&mut self.awaited);
             let later = Later { thread, seq, op: &op, awaited: &awaited };
-            let settled = self.reverse(core, e, &later, Some(f), view);
-            if settled && !self.sequence.becomes_another(&core.trace, e, f) {
+            if self.reverse(core, e, &later, Some(f), view) {
                 core.trace.settle(k);
             }
             self.awaited = awaited;

@@ -28,6 +28,17 @@ pub(crate) struct Later<'a> {
     pub(crate) awaited: &'a [(ObjectId, u64)],
 }
 
+/// Whether all that a sequence leads to is seen elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Covered {
+    /// It is not, as far as is known.
+    No,
+    /// It is; but for another execution with the same race it may not be.
+    Now,
+    /// It is in every execution that has the race.
+    ForGood,
+}
+
 /// `v`: what ran after event `e` and does not happen after it, then the step `f` that raced with `e`.
 ///
 /// Steps can be taken from its front as long as nothing in it happens before them.
@@ -53,11 +64,8 @@ pub(crate) struct Sequence {
     /// Threads of which a step was taken that is not in the sequence, and may have shown its thread something else in the
     /// execution at hand: what they do next is not known from it.
     strayed: ThreadSet,
-    leaned_on_absent: bool,
     /// Where `f` ran. What came later may be otherwise in another execution that has the race.
     f_at: usize,
-    /// Some event in it had several outcomes.
-    has_outcomes: bool,
     /// Outcomes of steps of threads that are not in the sequence for which it is seen below another branch.
     elsewhere: Vec<(ThreadId, u32)>,
 }
@@ -88,9 +96,7 @@ impl Sequence {
         self.next.resize(n, NONE);
         self.threads = ThreadSet::EMPTY;
         self.strayed = ThreadSet::EMPTY;
-        self.leaned_on_absent = false;
         self.f_at = usize::MAX;
-        self.has_outcomes = self.events.iter().any(|g| trace.event(*g as usize).options > 1);
         self.elsewhere.clear();
         for k in (0..n).rev() {
             let t = trace.event(self.events[k] as usize).thread;
@@ -168,11 +174,6 @@ impl Sequence {
         self.threads.iter().chain(f).filter(|t| self.can_begin(trace, *t)).collect()
     }
 
-    /// Whether the branch that is made of what is left begins with a step that is there in every execution that has the race.
-    fn begins_with_what_stays(&self) -> bool {
-        self.remaining().next().is_none_or(|g| g < self.f_at)
-    }
-
     /// Whether a step of a thread that is not in the sequence is independent of all that is left.
     fn independent(&self, trace: &Trace, step: &Footprint) -> bool {
         let f = self.f.filter(|_| self.f_left);
@@ -244,7 +245,6 @@ impl Sequence {
                 self.strayed.insert(t);
             }
             self.taken[t.index()] += 1;
-            self.leaned_on_absent = true;
         }
     }
 
@@ -297,31 +297,19 @@ impl Sequence {
     /// the step is found from where the step was explored, and leads back here along a branch that wakes it. Past the end of
     /// such a branch nothing that was inherited should sleep any more. Something may, where a branch was added that was not
     /// needed (objects without names, steps with several outcomes); it covers nothing there.
-    pub(crate) fn covered_by_sleep(&mut self, core: &Core) -> bool {
+    pub(crate) fn covered_by_sleep(&self, core: &Core) -> Covered {
         let sleep = core.sleep(self.e);
         let node = &core.nodes[self.e];
         let covers =
             |s: &Sleeper| self.sleeper_covers(&core.trace, s, node.asleep.contains(s.step.thread), sleep);
         // A step of the sequence from before `f` is better, or `f` itself: that will not change.
         if sleep.iter().any(|s| self.stays(s.step.thread) && covers(s)) {
-            return true;
-        }
-        if sleep.iter().any(|s| !self.absent(s.step.thread) && covers(s)) {
-            self.leaned_on_absent = true;
-            return true;
+            return Covered::ForGood;
         }
         let reliable = if node.guided { sleep } else { &sleep[node.sleep_inherited as usize..] };
-        let covered = reliable.iter().any(|s| self.absent(s.step.thread) && covers(s));
-        self.leaned_on_absent |= covered;
-        covered
-    }
-
-    /// Whether what was found of the sequence holds whatever else the execution does. It does not if it leans on a step of a
-    /// thread that is not in the sequence, or on one that came after `f`: another execution may have something in between that the
-    /// step conflicts with.
-    /// Nor does it if a step has several outcomes: another execution may take another one.
-    pub(crate) fn settled(&self) -> bool {
-        !self.leaned_on_absent && !self.has_outcomes
+        let now = sleep.iter().any(|s| !self.absent(s.step.thread) && covers(s))
+            || reliable.iter().any(|s| self.absent(s.step.thread) && covers(s));
+        if now { Covered::Now } else { Covered::No }
     }
 }
 
@@ -408,7 +396,6 @@ impl Forest {
         let first = core.nodes[sequence.e].tree;
         let mut path = Vec::new();
         if let Some((parent, last)) = self.find_place(core, sequence, NONE, first, view, &mut path) {
-            sequence.leaned_on_absent |= parent == NONE && !sequence.begins_with_what_stays();
             let branch = self.plant(core, sequence, view);
             if last != NONE {
                 self.branches[last as usize].next = branch;
@@ -420,30 +407,31 @@ impl Forest {
         }
     }
 
-    /// The same for the plainest race, whose `f` can come directly before `e` and is all there is of the sequence, where no branch
-    /// and no sleeping step could cover it. Says whether it is one.
+    /// The same for the plainest race, whose `f` can come directly before `e` and is all there is of the sequence, where the first
+    /// branch begins with it, or there is no branch yet and no sleeping step that could cover it. Says whether it is one.
     pub(crate) fn plant_alone(&mut self, core: &mut Core, e: usize, f: usize, view: &View<'_>) -> bool {
         let trace = &core.trace;
         let (first, second) = (trace.event(e), trace.event(f));
-        if core.nodes[e].tree != NONE
-            || !core.sleep(e).is_empty()
-            || second.options != 1
-            || second.op.may_block()
-        {
+        let tree = core.nodes[e].tree;
+        let covered = match self.branches.get(tree as usize) {
+            Some(b) if b.step.thread == second.thread && b.option == ANY => true,
+            None if core.sleep(e).is_empty() => false,
+            _ => return false,
+        };
+        if second.options != 1 || second.op.may_block() {
             return false;
         }
         let alone = (e + 1..trace.len()).all(|g| {
             let t = trace.event(g).thread;
             t == first.thread || t == second.thread || trace.happens_before(e, g)
         });
-        if !alone {
-            return false;
+        if alone && !covered {
+            let mut step = Footprint::nothing(second.thread, second.cause(), second.op);
+            let access = semantics::apply(&second.op, first.before, second.thread, 0).access;
+            step.add(second.op.object, access);
+            core.nodes[e].tree = self.new_branch(step, ANY, 1, view);
         }
-        let mut step = Footprint::nothing(second.thread, second.cause(), second.op);
-        let access = semantics::apply(&second.op, first.before, second.thread, 0).access;
-        step.add(second.op.object, access);
-        core.nodes[e].tree = self.new_branch(step, ANY, 1, view);
-        true
+        alone
     }
 
     /// Goes down the branches that the sequence fits. Gives the parent and the last child behind which what is left of it is
@@ -479,15 +467,12 @@ impl Forest {
                     *(if last != NONE { &mut at.next } else { &mut at.child }) = branch;
                 }
                 path.pop();
-                sequence.leaned_on_absent = true;
                 // That holds further down as well: the step can come first there too.
                 sequence.elsewhere.push((t, b.option));
                 if sequence.outcomes_elsewhere(core, t, path) >= b.options {
                     return None;
                 }
             } else if fits {
-                // Whatever begins with a step that is explored is seen below it; but will the sequence always begin with it?
-                sequence.leaned_on_absent |= parent == NONE && !sequence.stays(t);
                 sequence.pass(&b);
                 if sequence.left == 0 || b.child == NONE {
                     return None;
