@@ -367,39 +367,16 @@ impl Trace {
         self.clocks.push(row);
         self.links.push(Link { object: x.op.object, access: x.access, event: f, prev: head, last_write });
         self.heads[object] = first_link;
+        let event = Event { first_link, links: 1, first_race, ..self.entry(x, seq, (option, options)) };
+        self.events.push(event);
         self.last[t] = f;
-        self.events.push(Event {
-            thread: x.thread,
-            seq,
-            op: x.op,
-            access: x.access,
-            before: x.before,
-            value: x.value,
-            ok: x.ok,
-            site: x.site,
-            option,
-            options,
-            first_link,
-            links: 1,
-            first_race,
-            first_edge: self.edges.len() as u32,
-            prev_of_thread,
-        });
         true
     }
 
-    fn push_any(&mut self, x: &Executed<'_>, option: u32, options: u32) {
-        let t = x.thread.index();
-        if t >= self.last.len() {
-            if t >= self.width() {
-                self.widen(t + 1);
-            }
-            self.last.resize(t + 1, NONE);
-        }
-        let f = self.events.len();
-        let prev_of_thread = self.last[t];
-        let seq = if prev_of_thread == NONE { 1 } else { self.events[prev_of_thread as usize].seq + 1 };
-        self.events.push(Event {
+    /// The next event, before anything is known of its objects and races.
+    #[inline]
+    fn entry(&self, x: &Executed<'_>, seq: u32, (option, options): (u32, u32)) -> Event {
+        Event {
             thread: x.thread,
             seq,
             op: x.op,
@@ -414,8 +391,23 @@ impl Trace {
             links: 0,
             first_race: self.races.len() as u32,
             first_edge: self.edges.len() as u32,
-            prev_of_thread,
-        });
+            prev_of_thread: self.last[x.thread.index()],
+        }
+    }
+
+    fn push_any(&mut self, x: &Executed<'_>, option: u32, options: u32) {
+        let t = x.thread.index();
+        if t >= self.last.len() {
+            if t >= self.width() {
+                self.widen(t + 1);
+            }
+            self.last.resize(t + 1, NONE);
+        }
+        let f = self.events.len();
+        let prev_of_thread = self.last[t];
+        let seq = if prev_of_thread == NONE { 1 } else { self.events[prev_of_thread as usize].seq + 1 };
+        let event = self.entry(x, seq, (option, options));
+        self.events.push(event);
         let lanes = self.lanes;
         if prev_of_thread == NONE {
             self.clocks.resize((f + 1) * lanes, Lane::default());
