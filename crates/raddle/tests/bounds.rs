@@ -69,13 +69,13 @@ fn a_bound_that_refuses_nothing_verifies() {
 #[test]
 fn without_an_algorithm_a_bound_is_searched_with_reduction() {
     assert_eq!(Config::new().bound("preemptions=0").run(locked).algorithm, "optimal");
-    assert_eq!(Config::new().bound("preemptions=0..").run(locked).algorithm, "optimal");
+    assert_eq!(Config::new().bound("preemptions=0..").run(locked).algorithm, "bpor");
     assert_eq!(Config::new().bound("delta=0").run(locked).algorithm, "bpor");
 }
 
 #[test]
 fn one_limit_after_the_other_says_what_each_covers() {
-    let report = Config::new().bound("preemptions=0..").run(|| {
+    let report = Config::new().algorithm("optimal").bound("preemptions=0..").run(|| {
         let (x, y) = (AtomicUsize::new(0), AtomicUsize::new(0));
         thread::scope(|s| {
             for _ in 0..2 {
