@@ -85,9 +85,6 @@ macro_rules! table {
             summary: $summary,
             build: |plan, meter| {
                 $(
-                    if $name == "none" && !plan.bounds.is_empty() {
-                        return iterative::search($name, plan, meter);
-                    }
                     no_bounds($name, plan)?;
                     Ok(Box::new(Search::new(|| $build, meter)))
                 )?
@@ -134,7 +131,7 @@ static TABLE: &[Algorithm] = table! {
     "hb-cache", "complete, unless two happens-before graphs share a 64-bit hash", "Qadeer, lectures; CHESS",
         "a cache of happens-before graphs: each is extended once; memory grows with their number", HbCache::default();
     "none", "complete: every interleaving", "-",
-        "no reduction: the oracle of all the others", Everything;
+        "no reduction, within any bounds: the oracle of all the others", => within_any(Everything::new);
     with BPOR, BPOR_BASE
 };
 
@@ -161,6 +158,19 @@ fn no_bounds(name: &str, plan: &Plan) -> Result<(), BadPlan> {
         Some(b) => Err(BadPlan(format!(
             "`{name}` does not search within a bound: leave `{b}` out, or take `bpor` or `none`"
         ))),
+    }
+}
+
+/// For algorithms that know every bound, and search without one too.
+fn within_any<R: Reduction + 'static>(
+    name: &str,
+    plan: &Plan,
+    meter: Meter,
+    make: fn() -> R,
+) -> Result<Box<dyn Progress>, BadPlan> {
+    match plan.bounds[..] {
+        [] => Ok(Box::new(Search::new(make, meter))),
+        _ => iterative::search(name, plan, meter),
     }
 }
 

@@ -7,6 +7,12 @@ use crate::search::{Core, Reduction};
 /// Explores every enabled thread from every state.
 pub(crate) struct Everything;
 
+impl Everything {
+    pub(crate) fn new() -> Everything {
+        Everything
+    }
+}
+
 impl Reduction for Everything {
     fn sleeps(&self) -> bool {
         false
