@@ -295,13 +295,8 @@ impl Reduction for Nidhugg {
         self.reverse_what_changes(core);
         let end = if core.over_bound { End::Cut } else { end };
         for t in Core::stuck(view, end).iter() {
-            let op = view.pending[t.index()].op;
             let mut pending = std::mem::take(&mut self.pending);
-            pending.clear();
-            core.trace.races_of_pending(t, &op, view.awaited_by(t), &mut pending);
-            core.trace.past_of_next(t, &mut self.sequence.past);
-            let seq = core.trace.next_seq(t);
-            let later = Later { thread: t, seq, op: &op, awaited: view.awaited_by(t) };
+            let later = self.sequence.stand_at(&mut core.trace, t, view, &mut pending);
             for e in &pending {
                 self.race(core, *e, &later, None, core.trace.len());
             }

@@ -217,6 +217,22 @@ impl Sequence {
             && (step.depends_on_count().is_none() || self.independent(&core.trace, step))
     }
 
+    /// Makes ready to turn the races round of the step that a thread stands at and never took; puts what it is in a race with into
+    /// `races`.
+    pub(crate) fn stand_at<'a>(
+        &mut self,
+        trace: &mut Trace,
+        t: ThreadId,
+        view: &'a View<'_>,
+        races: &mut Vec<usize>,
+    ) -> Later<'a> {
+        let (op, awaited) = (&view.pending[t.index()].op, view.awaited_by(t));
+        races.clear();
+        trace.races_of_pending(t, op, awaited, races);
+        trace.past_of_next(t, &mut self.past);
+        Later { thread: t, seq: trace.next_seq(t), op, awaited }
+    }
+
     /// Says where `f` ran.
     pub(crate) fn ran_at(&mut self, f: usize) {
         self.f_at = f;
