@@ -106,6 +106,12 @@ pub enum OpKind {
     /// Copy the word of the object to the object `other`, in one step. `a` is that word, and `b` the word of `other` before: both
     /// are known when it runs. Statements of model programs do this; no Rust program does.
     Assign,
+    /// Take one from a semaphore; blocks while it is 0.
+    SemWait,
+    /// Take one from a semaphore if it is not 0.
+    SemTryWait,
+    /// Give one to a semaphore.
+    SemPost,
 }
 
 /// What the value that an operation gives to its thread may decide of what the thread does next. A front end that has read the
@@ -189,6 +195,7 @@ impl OpKind {
                 | Await
                 | Assume
                 | Start
+                | SemWait
         )
     }
 }
@@ -289,6 +296,7 @@ impl Op {
                 | Assume
                 | AddSender
                 | SendDone
+                | SemWait
         )
     }
 

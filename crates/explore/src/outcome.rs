@@ -46,6 +46,16 @@ pub enum FailureKind {
     Nondeterminism,
     /// A limit was reached.
     Limit,
+    /// An exception that nobody catches.
+    UncaughtException,
+    /// Memory was used after it was given back.
+    UseAfterFree,
+    /// Memory was given back twice.
+    DoubleFree,
+    /// Something was given back that was never taken.
+    InvalidFree,
+    /// Memory was used past the end of what was taken.
+    OutOfBounds,
 }
 
 impl FailureKind {
@@ -64,6 +74,11 @@ impl FailureKind {
             FailureKind::LockMisuse => "lock-misuse",
             FailureKind::Nondeterminism => "nondeterminism",
             FailureKind::Limit => "limit",
+            FailureKind::UncaughtException => "uncaught-exception",
+            FailureKind::UseAfterFree => "use-after-free",
+            FailureKind::DoubleFree => "double-free",
+            FailureKind::InvalidFree => "invalid-free",
+            FailureKind::OutOfBounds => "out-of-bounds",
         }
     }
 }

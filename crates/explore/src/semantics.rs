@@ -14,6 +14,7 @@
 //! | token | 0 or 1 |
 //! | life of a thread | 0 unborn, 1 spawned, 2 started, 3 ended |
 //! | counted object | the count |
+//! | semaphore | its value |
 
 use crate::ids::ThreadId;
 use crate::op::{Access, Mode, Op, OpKind};
@@ -101,6 +102,7 @@ pub fn enabled(op: &Op, word: u64, _thread: ThreadId) -> bool {
         Pass => word >> 32 != op.a,
         Start => word == 1,
         Join => word == 3,
+        SemWait => word > 0,
         Await | Assume => false,
         _ => true,
     }
@@ -124,6 +126,10 @@ pub fn apply(op: &Op, word: u64, thread: ThreadId, option: u32) -> Applied {
         CompareExchangeWeak if word == op.a && option == 0 => done(op.b, Mode::Write, word),
         CompareExchange | CompareExchangeWeak => failed(Mode::Read, word),
         Lock => done(owner, Mode::Write, 0),
+        SemWait => done(word - 1, Mode::Write, word),
+        SemTryWait if word > 0 => done(word - 1, Mode::Write, word),
+        SemTryWait => failed(Mode::Read, word),
+        SemPost => done(word + 1, Mode::Write, word),
         TryLock if word == 0 => done(owner, Mode::Write, 0),
         TryLock => failed(Mode::Read, word),
         Unlock => done(0, Mode::Write, 0),

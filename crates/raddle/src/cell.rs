@@ -7,7 +7,6 @@ use runtime::{Class, Handle, Place};
 use std::cmp;
 use std::fmt;
 use std::mem;
-use std::panic::Location;
 
 pub use std::cell::{BorrowError, BorrowMutError, LazyCell, OnceCell, Ref, RefCell, RefMut};
 
@@ -58,7 +57,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     #[inline]
     #[track_caller]
     pub fn get(&self) -> *mut T {
-        self.access(true, Location::caller())
+        self.access(true, Place::caller())
     }
 
     /// The value, for one who owns it alone.
@@ -71,14 +70,14 @@ impl<T: ?Sized> UnsafeCell<T> {
     #[inline]
     #[track_caller]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
-        f(self.access(false, Location::caller()))
+        f(self.access(false, Place::caller()))
     }
 
     /// Writes through a pointer that is good during the call. Counts as a write.
     #[inline]
     #[track_caller]
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
-        f(self.access(true, Location::caller()))
+        f(self.access(true, Place::caller()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Hints. [`spin_loop`] tells the search that the thread waits for another one.
 
 use explore::{MemoryOrder, OpKind};
-use std::panic::Location;
+use runtime::Place;
 
 pub use std::hint::{assert_unchecked, black_box, select_unpredictable, unreachable_unchecked};
 
@@ -25,5 +25,5 @@ pub use std::hint::{assert_unchecked, black_box, select_unpredictable, unreachab
 #[inline(always)]
 #[track_caller]
 pub fn spin_loop() {
-    runtime::local_step(OpKind::Yield, MemoryOrder::None, Location::caller());
+    runtime::local_step(OpKind::Yield, MemoryOrder::None, Place::caller());
 }

@@ -1,6 +1,6 @@
 //! Nondeterministic data: every value is explored.
 
-use std::panic::Location;
+use runtime::Place;
 
 /// One of the numbers below `n`; each is explored.
 ///
@@ -19,7 +19,7 @@ use std::panic::Location;
 pub fn choose(n: usize) -> usize {
     assert!(n > 0, "choose(0): there is nothing to choose from");
     let n = u32::try_from(n).unwrap_or_else(|_| panic!("choose({n}): more than u32::MAX choices"));
-    runtime::choose(n, Location::caller()) as usize
+    runtime::choose(n, Place::caller()) as usize
 }
 
 /// Any value of a type; each is explored.
@@ -47,7 +47,7 @@ pub fn any<T: Nondet>() -> T {
 #[inline]
 #[track_caller]
 pub fn assume(condition: bool) {
-    runtime::assume(condition, Location::caller());
+    runtime::assume(condition, Place::caller());
 }
 
 /// A type with few enough values to try them all.

@@ -268,5 +268,10 @@ fn words(kind: FailureKind) -> &'static str {
         FailureKind::LockMisuse => "a lock was used against its rules",
         FailureKind::Nondeterminism => "the program is not deterministic",
         FailureKind::Limit => "a limit was reached",
+        FailureKind::UncaughtException => "an exception that nobody catches",
+        FailureKind::UseAfterFree => "memory is used after it was freed",
+        FailureKind::DoubleFree => "memory is freed twice",
+        FailureKind::InvalidFree => "something is freed that was never allocated",
+        FailureKind::OutOfBounds => "memory is used past its end",
     }
 }

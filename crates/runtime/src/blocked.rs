@@ -9,7 +9,8 @@ use explore::{FailureKind, Mode, ObjectId, Op, OpKind, ThreadId, ThreadInfo};
 impl Execution {
     /// The failure that the blocked threads amount to, if any are left, and the cycle they wait in.
     pub(crate) fn blocked_failure(&self) -> Option<(Noted, Vec<ThreadId>)> {
-        let first = self.live.first()?;
+        // What still runs when the process has ended goes with it.
+        let first = self.live.first().filter(|_| !self.exited)?;
         let cycle = self.cycle();
         let spins = |t: &ThreadId| self.pending[t.index()].op.kind == OpKind::Await;
         let main_ended = !self.live.contains(ThreadId::MAIN);
@@ -114,6 +115,7 @@ impl Execution {
                     if seen.is_empty() { "for ever".to_string() } else { format!("on {}", seen.join(", ")) };
                 (format!("spins {what}"), Vec::new())
             }
+            OpKind::SemWait => (format!("waits for {name}, which is 0"), Vec::new()),
             OpKind::Assume => ("stands at an assumption that does not hold".to_string(), Vec::new()),
             _ => ("could go on".to_string(), Vec::new()),
         }

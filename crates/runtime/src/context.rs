@@ -20,12 +20,18 @@ pub(crate) fn current_if_any() -> *mut Execution {
     CURRENT.try_with(|c| c.get()).unwrap_or(null_mut())
 }
 
+/// Sets it, where thread-local storage was switched under us.
+#[inline]
+pub(crate) fn enter(ex: *mut Execution) {
+    CURRENT.with(|c| c.set(ex));
+}
+
 /// Sets it for as long as the value lives.
 pub(crate) struct Entered;
 
 impl Entered {
     pub(crate) fn new(ex: *mut Execution) -> Entered {
-        CURRENT.with(|c| c.set(ex));
+        enter(ex);
         Entered
     }
 }

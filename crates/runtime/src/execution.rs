@@ -3,6 +3,8 @@
 //! The functions here never suspend. [`crate::sync`] and [`crate::threads`] put them together with the suspensions.
 
 use crate::driver::Settings;
+use crate::front::{self, Front};
+use crate::memory::Unsettled;
 use crate::objects::{self, Object};
 use crate::polling::{Modes, Restart, Versioned};
 use crate::races::Races;
@@ -40,6 +42,8 @@ pub(crate) struct Noted {
 /// The state of the running execution. Its vectors are cleared, not freed, between executions.
 pub(crate) struct Execution {
     pub(crate) settings: Settings,
+    /// Set for programs that are not made of our Rust types.
+    pub(crate) front: Option<&'static dyn Front>,
     pub(crate) explorer: *mut dyn Explorer,
     /// What the main thread runs.
     pub(crate) test: *const dyn Fn(),
@@ -117,6 +121,10 @@ pub(crate) struct Execution {
     pub(crate) restart: Option<Restart>,
     /// The locks that have versions in this execution.
     pub(crate) versioned: Vec<Versioned>,
+    /// The program has ended its process: whoever still waits is no failure.
+    pub(crate) exited: bool,
+    /// A write of the running thread that has had its turn, but whose value is not known yet; see [`crate::memory`].
+    pub(crate) unsettled: Option<Unsettled>,
     /// Room for what an await has seen.
     pub(crate) seen: Vec<(ObjectId, u64)>,
 }
@@ -151,6 +159,7 @@ impl Execution {
     pub(crate) fn new(settings: Settings, explorer: *mut dyn Explorer) -> Execution {
         Execution {
             settings,
+            front: None,
             explorer,
             test: &raw const NO_TEST,
             watched: Watched::new(None, std::ptr::null_mut()),
@@ -200,6 +209,8 @@ impl Execution {
             modes: Modes::default(),
             restart: None,
             versioned: Vec::new(),
+            exited: false,
+            unsettled: None,
             seen: Vec::new(),
         }
     }
@@ -207,6 +218,7 @@ impl Execution {
     /// Makes everything ready for another check.
     pub(crate) fn renew(&mut self, settings: &Settings) {
         self.settings.clone_from(settings);
+        self.front = front::front();
         self.pending.clear();
         self.next_thread_id = 0;
         self.total_steps = 0;
@@ -250,6 +262,8 @@ impl Execution {
         self.versioned.clear();
         self.looking = false;
         self.repeat = None;
+        self.exited = false;
+        self.unsettled = None;
     }
 
     /// The number of the k-th child of a thread (of the main thread itself for `None`), the same in all executions of a
@@ -743,7 +757,7 @@ impl Execution {
         }
     }
 
-    fn recheck_awaiting(&mut self) {
+    pub(crate) fn recheck_awaiting(&mut self) {
         for u in self.awaiting.iter() {
             let (from, n) = self.pending[u.index()].awaited;
             let differs = self.awaited[from as usize..(from + n) as usize]

@@ -27,8 +27,10 @@ mod driver;
 mod emergency;
 mod execution;
 mod fiber;
+mod front;
 mod labels;
 mod locals;
+mod memory;
 mod objects;
 mod panics;
 mod polling;
@@ -44,8 +46,13 @@ mod watchdog;
 
 pub use clock::cpu_seconds;
 pub use driver::{Settings, check, replay};
+pub use front::{Front, Place, set_front};
 pub use labels::Labels;
 pub use locals::thread_local;
+pub use memory::{
+    Touching, exit_process, frames_end, in_execution, leave_thread, looking_flag, on_memory, restart, settle,
+    step_in, touch, write_later,
+};
 pub use objects::Handle;
 pub use polling::{Modes, changed, unlock};
 pub use races::cell_access;
@@ -57,10 +64,6 @@ pub use sync::{
 pub use threads::{Body, Task, current, is_finished, join, panicking, park, spawn, thread_name, unpark};
 
 use explore::{MemoryOrder, OpKind};
-use std::panic::Location;
-
-/// A place in the source.
-pub type Place = &'static Location<'static>;
 
 /// What an object is, for reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,6 +93,10 @@ pub enum Class {
     Token,
     /// The version of what a lock guards.
     Version,
+    /// A semaphore.
+    Semaphore,
+    /// A variable that is not atomic.
+    Variable,
 }
 
 /// What a step gave.

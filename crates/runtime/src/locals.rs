@@ -20,7 +20,7 @@ pub fn thread_local<T: 'static>(key: *const (), init: fn() -> T) -> Option<*cons
         // SAFETY: called once, with the pointer that `Box::into_raw` gave below.
         drop(unsafe { Box::from_raw(value.cast::<T>()) });
     }
-    let ex = context::required("a `thread_local!`", std::panic::Location::caller());
+    let ex = context::required("a `thread_local!`", crate::Place::caller());
     let key = key as usize;
     // SAFETY: a current execution is valid, and no reference into it is held over `init`, which may be any code.
     unsafe {

@@ -93,6 +93,12 @@ impl Execution {
     /// found by their address.
     #[cold]
     fn meet(&mut self, handle: &Handle, class: Class, initial: u64, place: Place) -> ObjectId {
+        if let Some(front) = self.front {
+            let id = self.enter(class, initial, Some(place));
+            self.names[id.index()] = front.name_of(handle);
+            handle.cached.store((self.epoch as u64) << 32 | id.0 as u64, Ordering::Relaxed);
+            return id;
+        }
         let address = handle.address();
         let is_static = statics::contains(address);
         let found = if is_static { self.statics.find(address) } else { None };

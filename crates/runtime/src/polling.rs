@@ -38,6 +38,8 @@ pub(crate) enum Restart {
     LocksHaveVersions,
     /// The test also tries such a lock, so that must not be.
     NoVersions,
+    /// The front end has learned something of the program, and keeps it itself.
+    FrontLearned,
 }
 
 /// How executions are run: found out on the way, kept over the executions of a session.
@@ -57,6 +59,7 @@ impl Modes {
         match why {
             Restart::EndsAreSteps => self.ends_are_steps = true,
             Restart::LocksHaveVersions => self.versions = true,
+            Restart::FrontLearned => {}
             Restart::NoVersions => (self.versions, self.no_versions) = (false, true),
         }
     }

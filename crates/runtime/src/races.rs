@@ -14,6 +14,7 @@
 
 use crate::context;
 use crate::execution::{Execution, Phase};
+use crate::memory::Touching;
 use crate::objects::Handle;
 use crate::record::Logged;
 use crate::{Class, Place, spin, sync};
@@ -67,10 +68,19 @@ struct Touch {
     place: Place,
 }
 
+/// An atomic access of a cell: it races only with those that are not.
+#[derive(Clone, Copy)]
+struct AtomicTouch {
+    touch: Touch,
+    write: bool,
+}
+
 #[derive(Default)]
 struct Cell {
     write: Option<Touch>,
     reads: Vec<Touch>,
+    /// The last read and the last write of each thread.
+    atomics: Vec<AtomicTouch>,
 }
 
 /// The order of the execution, as far as it has been computed, and the cells.
@@ -104,6 +114,7 @@ impl Races {
         for c in &mut self.cells[..self.used_cells] {
             c.write = None;
             c.reads.clear();
+            c.atomics.clear();
         }
         self.used_cells = 0;
     }
@@ -184,8 +195,8 @@ impl Races {
             }
             Unlock | WriteUnlock => assign(&mut object.first, &thread.now),
             ReadUnlock => join(&mut object.second, &thread.now),
-            NotifyOne | NotifyAll | Unpark => join(&mut object.first, &thread.now),
-            Wake | Park if l.ok => join(&mut thread.now, &object.first),
+            NotifyOne | NotifyAll | Unpark | SemPost => join(&mut object.first, &thread.now),
+            Wake | Park | SemWait | SemTryWait if l.ok => join(&mut thread.now, &object.first),
             Send | TrySend | SendDone | RecvReady | Recv | TryRecv | AddSender | DropSender
             | DropReceiver => {
                 channel(l, &mut thread.now, object);
@@ -290,14 +301,15 @@ pub fn cell_access(object: &Handle, write: bool, place: Place) {
         if write && ex.looking {
             spin::changed(ex);
         }
-        check(ex, id, write, place)
+        check(ex, id, Touching { write, atomic: false }, place)
     };
     if let Some(message) = race {
         sync::fail(FailureKind::DataRace, message, place);
     }
 }
 
-fn check(ex: &mut Execution, id: ObjectId, write: bool, place: Place) -> Option<String> {
+pub(crate) fn check(ex: &mut Execution, id: ObjectId, how: Touching, place: Place) -> Option<String> {
+    let Touching { write, atomic } = how;
     let thread = ex.current;
     if ex.objects[id.index()].cell == 0 {
         ex.objects[id.index()].cell = ex.races.new_cell() as u32 + 1;
@@ -312,7 +324,12 @@ fn check(ex: &mut Execution, id: ObjectId, write: bool, place: Place) -> Option<
     let found = cell.write.filter(unordered).map(|w| (w, true));
     let found =
         found.or_else(|| cell.reads.iter().copied().find(|r| write && unordered(r)).map(|r| (r, false)));
-    if write {
+    let with_atomic = |a: &&AtomicTouch| !atomic && (write || a.write) && unordered(&a.touch);
+    let found = found.or_else(|| cell.atomics.iter().find(with_atomic).map(|a| (a.touch, a.write)));
+    if atomic {
+        cell.atomics.retain(|a| a.touch.thread != thread || a.write != write);
+        cell.atomics.push(AtomicTouch { touch, write });
+    } else if write {
         cell.write = Some(touch);
         cell.reads.clear();
     } else {

@@ -77,8 +77,8 @@ pub(crate) fn place_of(site: Site) -> Option<Place> {
     if site.0 == 0 {
         return None;
     }
-    // SAFETY: this crate makes sites from `&'static Location` alone (`sync::site`), or 0.
-    Some(unsafe { &*(site.0 as *const std::panic::Location<'static>) })
+    // This crate makes sites from places alone (`sync::site`), or 0.
+    Some(Place(site.0))
 }
 
 /// What objects of a class are called, unless they are part of a thread.
@@ -93,6 +93,8 @@ pub(crate) fn class_word(class: Class) -> Option<&'static str> {
         Class::Arc => "arc",
         Class::Cell => "cell",
         Class::Once => "once",
+        Class::Semaphore => "semaphore",
+        Class::Variable => "variable",
         Class::Thread | Class::Token | Class::Version => return None,
     })
 }
@@ -146,6 +148,9 @@ pub(crate) fn operation(kind: OpKind) -> &'static str {
         Await => "spin",
         Assume => "assume",
         Assign => "assign",
+        SemWait => "sem_wait",
+        SemTryWait => "sem_trywait",
+        SemPost => "sem_post",
     }
 }
 
@@ -204,6 +209,9 @@ impl Execution {
             return Some(format!("what {} guards", self.object_name(lock)?));
         }
         let word = class_word(class)?;
+        if let Some(name) = self.front.and_then(|f| f.object(self.names[id.index()], class)) {
+            return Some(name);
+        }
         let number = self.objects[..=id.index()].iter().filter(|o| o.class == class).count();
         Some(format!("{word} #{number}"))
     }
@@ -252,13 +260,16 @@ impl Execution {
             Store if self.is_version(r.op.object) => return None,
             Load | CountRead => number(value),
             Store => format!("= {}", number(r.op.a)),
-            Rmw | CountUp | CountDown => format!("{} -> {}", number(before), number(after)),
+            Rmw | CountUp | CountDown | SemPost | SemWait => {
+                format!("{} -> {}", number(before), number(after))
+            }
             CompareExchange | CompareExchangeWeak if ok => format!("{} -> {}", number(before), number(after)),
             CompareExchangeWeak if r.option == 1 => format!("{}: failed for no reason", number(before)),
             CompareExchange | CompareExchangeWeak => {
                 format!("{}, wanted {}: failed", number(before), number(r.op.a))
             }
             TryLock | TryReadLock | TryWriteLock => return outcome("held: failed"),
+            SemTryWait => return outcome("0: failed"),
             Wait => format!("releases {}", self.object_name(r.op.other)?),
             Wake if r.op.b != 0 => {
                 let by = ThreadId((r.op.b >> 32) as u16 - 1);

@@ -122,6 +122,9 @@ impl Session {
             (*(*ex).explorer).begin();
             (*ex).take_script();
             let entered = Entered::new(ex);
+            if let Some(front) = (*ex).front {
+                front.begin();
+            }
             (*ex).test = std::mem::transmute::<*const (dyn Fn() + '_), *const (dyn Fn() + 'static)>(test);
             self.start_main(ex);
             let ran = std::panic::catch_unwind(AssertUnwindSafe(|| self.resume_fibers(ex)));
@@ -201,6 +204,11 @@ impl Session {
                 (*ex).looking = !(*thread).window.is_empty();
                 (*ex).repeat = None;
                 let Some(fiber) = &mut (*thread).fiber else { break };
+                if let Some(front) = (*ex).front {
+                    front.switch(Some(t));
+                    // Thread-local storage is another one now.
+                    context::enter(ex);
+                }
                 (*ex).in_fiber = true;
                 let result = fiber.resume(Resume::Go);
                 (*ex).in_fiber = false;
@@ -221,6 +229,9 @@ impl Session {
                         None
                     }
                 };
+            }
+            if let Some(front) = (*ex).front {
+                front.switch(None);
             }
         }
     }
@@ -266,6 +277,10 @@ impl Session {
         // SAFETY: by the contract, and as in `resume_fibers`.
         unsafe {
             (*ex).phase = Phase::TearingDown;
+            if let Some(front) = (*ex).front {
+                self.abandon(ex);
+                return front.end();
+            }
             (*ex).enter_user_code();
             (*ex).looking = false;
             // Threads that have all ended without a panic left nothing.
@@ -301,6 +316,33 @@ impl Session {
             }
             statics::drop_copies(ex);
             (*ex).leave_user_code();
+        }
+    }
+}
+
+impl Session {
+    /// Ends all fibers that have not ended, without running any more of their code: what they hold is the program's memory,
+    /// which is put back before the next execution. Each thread keeps its stack, so that addresses stay what they are.
+    ///
+    /// # Safety
+    ///
+    /// As for `resume_fibers`.
+    unsafe fn abandon(&mut self, ex: *mut Execution) {
+        // SAFETY: by the contract. A fiber that is reset never runs again.
+        unsafe {
+            for i in 0..(*ex).order.len() {
+                let t = (&(*ex).order)[i];
+                let thread: *mut threads::Thread = &mut (&mut (*ex).threads)[t.index()];
+                if (*thread).running {
+                    (*thread).running = false;
+                    if let Some(mut fiber) = (*thread).fiber.take() {
+                        fiber.force_reset();
+                        (*thread).fiber = Some(make_fiber(fiber.into_stack(), ex, t));
+                    }
+                }
+                (*thread).body = None;
+                (*thread).take_payload();
+            }
         }
     }
 }

@@ -75,12 +75,12 @@ const LOCKS: u64 = bit(OpKind::Lock)
 
 /// What makes two operations the same.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Key {
-    site: Site,
-    object: ObjectId,
-    kind: OpKind,
-    a: u64,
-    b: u64,
+pub(crate) struct Key {
+    pub(crate) site: Site,
+    pub(crate) object: ObjectId,
+    pub(crate) kind: OpKind,
+    pub(crate) a: u64,
+    pub(crate) b: u64,
 }
 
 /// One look.
@@ -205,7 +205,6 @@ unsafe extern "sysv64" fn seen_before(probe: *const ()) -> usize {
 }
 
 /// Whether the running thread has the look in its window; notes where.
-#[cfg(all(target_arch = "x86_64", unix))]
 fn find(ex: &mut Execution, key: Key) -> bool {
     if ex.phase != Phase::Running {
         return false;
@@ -220,7 +219,18 @@ fn find(ex: &mut Execution, key: Key) -> bool {
 #[cfg(all(target_arch = "x86_64", unix))]
 extern "sysv64" fn compare(state: u64) {
     // SAFETY: called after `seen_before` found an execution, which is valid; the borrow ends here.
-    let ex = unsafe { &mut *context::current() };
+    compare_in(unsafe { &mut *context::current() }, state);
+}
+
+/// The same for an operation whose local state was taken before it was known to be needed.
+#[cold]
+pub(crate) fn compare_at(ex: &mut Execution, key: Key, state: u64) {
+    if find(ex, key) {
+        compare_in(ex, state);
+    }
+}
+
+fn compare_in(ex: &mut Execution, state: u64) {
     let Some(Repeat { await_from: Some(i), .. }) = ex.repeat else { return };
     let cycle = &ex.threads[ex.current.index()].window.looks[i..];
     // Whether the words are still what was seen does not matter here: what a thread announces must be decided by what it has

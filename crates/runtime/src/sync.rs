@@ -30,7 +30,7 @@ pub fn tearing_down() -> bool {
 /// The place as the search sees it.
 #[inline]
 pub(crate) fn site(place: Place) -> Site {
-    Site(std::ptr::from_ref(place) as usize)
+    Site(place.0)
 }
 
 /// Announces an operation of the running thread and returns when it is its turn. Says `false` if the execution was given
@@ -195,7 +195,7 @@ unsafe fn step_given_up(ex: *mut Execution, op: Op) -> Done {
 
 /// The thread is where it was before and would only look again at what it has seen: it waits for a change first.
 #[cold]
-unsafe fn await_change(ex: *mut Execution, site: Site) -> bool {
+pub(crate) unsafe fn await_change(ex: *mut Execution, site: Site) -> bool {
     // SAFETY: our callers hand on the contract of `turn`.
     unsafe {
         if !spin::announce(&mut *ex, site) {
@@ -251,6 +251,8 @@ fn name(class: Class) -> &'static str {
         Class::Once => "a `Once`",
         Class::Thread | Class::Token => "a thread",
         Class::Version => "a lock",
+        Class::Semaphore => "a semaphore",
+        Class::Variable => "a variable",
     }
 }
 

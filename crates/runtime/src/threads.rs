@@ -311,7 +311,7 @@ fn is_finished_inner(thread: ThreadId, place: Place) -> bool {
 /// The running thread.
 #[track_caller]
 pub fn current() -> ThreadId {
-    let ex = context::required("`thread::current`", std::panic::Location::caller());
+    let ex = context::required("`thread::current`", crate::Place::caller());
     // SAFETY: a current execution is valid.
     unsafe { (*ex).current }
 }

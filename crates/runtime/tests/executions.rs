@@ -5,10 +5,10 @@ mod common;
 
 use common::*;
 use explore::{FailureKind, OpKind, ThreadId};
+use runtime::Place;
 use runtime::{Class, Settings};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::panic::Location;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -96,7 +96,7 @@ fn a_panic_is_caught_with_message_and_place() {
 fn a_panic_that_is_joined_is_an_error_and_no_failure() {
     passes(|| {
         let t = spawn(|| panic!("expected"));
-        let e = runtime::join(t, Location::caller()).unwrap_err();
+        let e = runtime::join(t, Place::caller()).unwrap_err();
         assert_eq!(e.downcast_ref::<&str>(), Some(&"expected"));
     });
 }
@@ -283,8 +283,8 @@ fn a_thread_that_is_never_joined_and_never_ends_is_a_leak() {
 #[test]
 fn an_assumption_that_fails_is_no_failure() {
     let found = explore_all(|| {
-        let n = runtime::choose(3, Location::caller());
-        runtime::assume(n != 1, Location::caller());
+        let n = runtime::choose(3, Place::caller());
+        runtime::assume(n != 1, Place::caller());
         assert_ne!(n, 1);
     });
     assert!(found.failures.is_empty());
@@ -300,12 +300,12 @@ impl Condvar {
 
     #[track_caller]
     fn wait(&self, m: &Mutex, timed: bool) -> bool {
-        runtime::wait(&self.0, &m.0.handle, true, timed, Location::caller())
+        runtime::wait(&self.0, &m.0.handle, true, timed, Place::caller())
     }
 
     #[track_caller]
     fn notify(&self, all: bool) {
-        runtime::notify(&self.0, all, Location::caller());
+        runtime::notify(&self.0, all, Place::caller());
     }
 }
 
@@ -342,10 +342,10 @@ fn notify_one_wakes_any_waiter() {
         }
         {
             let _g = m.lock();
-            runtime::assume(ready.load() == 2, Location::caller());
+            runtime::assume(ready.load() == 2, Place::caller());
             c.notify(false);
         }
-        runtime::assume(m.0.op(OpKind::TryLock).ok, Location::caller());
+        runtime::assume(m.0.op(OpKind::TryLock).ok, Place::caller());
         let w = who.get();
         m.0.op(OpKind::Unlock);
         out(w);
@@ -438,15 +438,15 @@ fn park_waits_for_unpark_and_remembers_one() {
         let main = runtime::current();
         spawn(move || {
             f1.store(1);
-            runtime::unpark(main, Location::caller());
+            runtime::unpark(main, Place::caller());
         });
-        runtime::park(false, Location::caller());
+        runtime::park(false, Place::caller());
         assert_eq!(flag.load(), 1);
     });
-    let f = fails(|| runtime::park(false, Location::caller()));
+    let f = fails(|| runtime::park(false, Place::caller()));
     assert_eq!(f.kind, FailureKind::Deadlock);
     assert!(f.message.contains("nobody unparks it"));
-    passes(|| runtime::park(true, Location::caller()));
+    passes(|| runtime::park(true, Place::caller()));
 }
 
 #[test]
@@ -590,7 +590,7 @@ fn a_check_inside_a_check_says_so() {
 
 #[test]
 fn a_count_that_is_not_zero_at_the_end_is_a_leak() {
-    let f = fails(|| runtime::enter_count(&runtime::Handle::new(), Location::caller()));
+    let f = fails(|| runtime::enter_count(&runtime::Handle::new(), Place::caller()));
     assert_eq!(f.kind, FailureKind::Leak);
     assert!(f.message.contains("arc #1 was never dropped"), "{}", f.message);
 }
@@ -645,7 +645,7 @@ fn panicking_speaks_of_the_controlled_thread() {
         });
         x.add(1);
         assert!(!runtime::panicking());
-        assert!(runtime::join(t, Location::caller()).is_err());
+        assert!(runtime::join(t, Place::caller()).is_err());
         assert!(!runtime::panicking());
     });
 }
@@ -662,7 +662,7 @@ fn a_destructor_that_catches_its_own_panic_in_teardown_is_fine() {
     }
     let f = fails(|| {
         let _c = Catches(shared(Atomic::new(0)));
-        runtime::park(false, Location::caller());
+        runtime::park(false, Place::caller());
     });
     assert_eq!(f.kind, FailureKind::Deadlock);
 }
@@ -675,7 +675,7 @@ fn code_that_catches_the_unwinding_of_an_abandoned_execution_is_unwound_further(
         let _c = Counted::new(&counted);
         let x = Atomic::new(0);
         loop {
-            let _ = std::panic::catch_unwind(|| runtime::park(false, Location::caller()));
+            let _ = std::panic::catch_unwind(|| runtime::park(false, Place::caller()));
             x.add(1);
         }
     });
@@ -694,7 +694,7 @@ fn a_destructor_that_loops_in_teardown_is_left_behind() {
     let f = fails(|| {
         let x = shared(Atomic::new(0));
         let l = Loops(x.clone());
-        runtime::park(false, Location::caller());
+        runtime::park(false, Place::caller());
         x.store(1);
         drop(l);
     });

@@ -5,8 +5,8 @@ mod common;
 
 use common::*;
 use explore::{FailureKind, MemoryOrder, OpKind};
+use runtime::Place;
 use runtime::{Class, Handle};
-use std::panic::Location;
 
 struct Cell(Handle);
 
@@ -17,12 +17,12 @@ impl Cell {
 
     #[track_caller]
     fn read(&self) {
-        runtime::cell_access(&self.0, false, Location::caller());
+        runtime::cell_access(&self.0, false, Place::caller());
     }
 
     #[track_caller]
     fn write(&self) {
-        runtime::cell_access(&self.0, true, Location::caller());
+        runtime::cell_access(&self.0, true, Place::caller());
     }
 }
 
@@ -95,7 +95,7 @@ fn fences(release: bool, acquire: bool) -> Found {
     explore_all(move || {
         let (flag, c) = (shared(Atomic::new(0)), shared(Cell::new()));
         let (f1, c1) = (flag.clone(), c.clone());
-        let fence = |order| runtime::local_step(OpKind::Fence, order, Location::caller());
+        let fence = |order| runtime::local_step(OpKind::Fence, order, Place::caller());
         spawn(move || {
             c1.write();
             if release {
@@ -169,9 +169,9 @@ fn channels_barriers_and_tokens_order() {
         let (c1, main) = (c.clone(), runtime::current());
         spawn(move || {
             c1.write();
-            runtime::unpark(main, Location::caller());
+            runtime::unpark(main, Place::caller());
         });
-        runtime::park(false, Location::caller());
+        runtime::park(false, Place::caller());
         c.write();
     });
 }

@@ -5,10 +5,10 @@ mod common;
 
 use common::*;
 use explore::FailureKind;
+use runtime::Place;
 use runtime::Settings;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::panic::Location;
 
 fn all(test: impl Fn()) -> Found {
     explore_with(&Settings { keep_going: true, max_steps: 2000, ..settings() }, Naive::default(), test)
@@ -187,7 +187,7 @@ fn every_value_is_still_seen() {
 fn waiting_for_the_end_of_a_thread_ends() {
     ends(|| {
         let t = spawn(|| ());
-        while !runtime::is_finished(t, Location::caller()) {
+        while !runtime::is_finished(t, Place::caller()) {
             yield_now();
         }
     });

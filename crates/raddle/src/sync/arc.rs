@@ -32,7 +32,6 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::ops::Deref;
-use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::ptr;
@@ -147,7 +146,7 @@ impl<T> Arc<T> {
     #[inline]
     #[track_caller]
     pub fn new(data: T) -> Arc<T> {
-        Arc::enter(Real::new(data), Location::caller())
+        Arc::enter(Real::new(data), Place::caller())
     }
 
     /// Makes a value that knows weak references to itself.
@@ -156,7 +155,7 @@ impl<T> Arc<T> {
     where
         F: FnOnce(&Weak<T>) -> T,
     {
-        let place = Location::caller();
+        let place = Place::caller();
         let control = Control::entered(place);
         // Until the value is there, there is no strong reference, and upgrades fail.
         if live() {
@@ -184,14 +183,14 @@ impl<T> Arc<T> {
     #[track_caller]
     #[must_use]
     pub fn new_uninit() -> Arc<MaybeUninit<T>> {
-        Arc::enter(Real::new_uninit(), Location::caller())
+        Arc::enter(Real::new_uninit(), Place::caller())
     }
 
     /// Makes room for a value, all bytes 0.
     #[track_caller]
     #[must_use]
     pub fn new_zeroed() -> Arc<MaybeUninit<T>> {
-        Arc::enter(Real::new(MaybeUninit::zeroed()), Location::caller())
+        Arc::enter(Real::new(MaybeUninit::zeroed()), Place::caller())
     }
 
     /// Makes the first reference to a value that is not to move.
@@ -199,7 +198,7 @@ impl<T> Arc<T> {
     pub fn pin(data: T) -> Pin<Arc<T>> {
         // SAFETY: nobody moves a value out of an `Arc` through a pinned one: it is reached through `&T` only, and the methods that
         // take it out need the `Arc` itself.
-        unsafe { Pin::new_unchecked(Arc::enter(Real::new(data), Location::caller())) }
+        unsafe { Pin::new_unchecked(Arc::enter(Real::new(data), Place::caller())) }
     }
 
     /// The value, if this is the only reference.
@@ -209,7 +208,7 @@ impl<T> Arc<T> {
     /// Gives the reference back if there is another.
     #[track_caller]
     pub fn try_unwrap(this: Arc<T>) -> Result<T, Arc<T>> {
-        if !this.take_last(Location::caller()) {
+        if !this.take_last(Place::caller()) {
             return Err(this);
         }
         let (value, control) = Arc::into_parts(this);
@@ -219,7 +218,7 @@ impl<T> Arc<T> {
     /// The value, if this was the last reference. Of several threads that do this, exactly one gets it.
     #[track_caller]
     pub fn into_inner(this: Arc<T>) -> Option<T> {
-        let place = Location::caller();
+        let place = Place::caller();
         if live() {
             let now = Real::strong_count(&this.value);
             decide(&this.control.strong, now, place, |n| n.saturating_sub(1));
@@ -244,7 +243,7 @@ impl<T> Arc<T> {
     where
         T: Clone,
     {
-        let place = Location::caller();
+        let place = Place::caller();
         if this.take_last(place) {
             // Nobody can get a strong reference any more through the old control block. If weak references exist, std moves the
             // value away from them below; if not, nobody else has the block.
@@ -263,14 +262,14 @@ impl<T> Arc<[T]> {
     #[track_caller]
     #[must_use]
     pub fn new_uninit_slice(len: usize) -> Arc<[MaybeUninit<T>]> {
-        Arc::enter(Real::new_uninit_slice(len), Location::caller())
+        Arc::enter(Real::new_uninit_slice(len), Place::caller())
     }
 
     /// Makes room for values, all bytes 0.
     #[track_caller]
     #[must_use]
     pub fn new_zeroed_slice(len: usize) -> Arc<[MaybeUninit<T>]> {
-        Arc::enter((0..len).map(|_| MaybeUninit::zeroed()).collect(), Location::caller())
+        Arc::enter((0..len).map(|_| MaybeUninit::zeroed()).collect(), Place::caller())
     }
 }
 
@@ -321,7 +320,7 @@ impl<T: ?Sized> Arc<T> {
     /// It should be the only one: other std references to the value, or wraps of them, are not seen by the search.
     #[track_caller]
     pub fn from_std(value: Real<T>) -> Arc<T> {
-        let place = Location::caller();
+        let place = Place::caller();
         let alone = Real::strong_count(&value) == 1;
         let control = if alone { Control::entered(place) } else { Control::new(place) };
         Arc { value, control }
@@ -330,7 +329,7 @@ impl<T: ?Sized> Arc<T> {
     /// Gives std's reference; the search forgets about it. Not in std.
     #[track_caller]
     pub fn into_std(this: Arc<T>) -> Real<T> {
-        this.count_down(Location::caller());
+        this.count_down(Place::caller());
         Arc::into_parts(this).0
     }
 
@@ -443,7 +442,7 @@ impl<T: ?Sized> Arc<T> {
     #[track_caller]
     #[must_use = "this returns a new `Weak` pointer, without modifying the original `Arc`"]
     pub fn downgrade(this: &Arc<T>) -> Weak<T> {
-        let place = Location::caller();
+        let place = Place::caller();
         let now = Real::weak_count(&this.value);
         if live() {
             count(OpKind::CountUp, &this.control.weak, now, false, MemoryOrder::Relaxed, place);
@@ -460,14 +459,14 @@ impl<T: ?Sized> Arc<T> {
     #[track_caller]
     #[must_use]
     pub fn weak_count(this: &Arc<T>) -> usize {
-        this.look(&this.control.weak, Real::weak_count(&this.value), Location::caller())
+        this.look(&this.control.weak, Real::weak_count(&this.value), Place::caller())
     }
 
     /// How many strong references there are.
     #[track_caller]
     #[must_use]
     pub fn strong_count(this: &Arc<T>) -> usize {
-        this.look(&this.control.strong, Real::strong_count(&this.value), Location::caller())
+        this.look(&this.control.strong, Real::strong_count(&this.value), Place::caller())
     }
 
     fn look(&self, object: &Handle, now: usize, place: Place) -> usize {
@@ -488,7 +487,7 @@ impl<T: ?Sized> Arc<T> {
     #[inline]
     #[track_caller]
     pub fn get_mut(this: &mut Arc<T>) -> Option<&mut T> {
-        if this.is_unique(Location::caller()) { Real::get_mut(&mut this.value) } else { None }
+        if this.is_unique(Place::caller()) { Real::get_mut(&mut this.value) } else { None }
     }
 
     /// Whether there was a moment, during the call, in which this was the only reference; a *no* also tells of one moment.
@@ -560,7 +559,7 @@ impl<T: ?Sized> Clone for Arc<T> {
     #[inline]
     #[track_caller]
     fn clone(&self) -> Arc<T> {
-        let place = Location::caller();
+        let place = Place::caller();
         if runtime::active() {
             let now = Real::strong_count(&self.value);
             count(OpKind::CountUp, &self.control.strong, now, false, MemoryOrder::Relaxed, place);
@@ -689,7 +688,7 @@ macro_rules! from {
         impl<$($generics)*> From<$from> for Arc<$to> {
             #[track_caller]
             fn from(v: $from) -> Arc<$to> {
-                Arc::enter(Real::from(v), Location::caller())
+                Arc::enter(Real::from(v), Place::caller())
             }
         }
     )*};
@@ -750,7 +749,7 @@ impl<T> FromIterator<T> for Arc<[T]> {
     #[track_caller]
     fn from_iter<I: IntoIterator<Item = T>>(iter: I) -> Arc<[T]> {
         let values: Real<[T]> = iter.into_iter().collect();
-        Arc::enter(values, Location::caller())
+        Arc::enter(values, Place::caller())
     }
 }
 
@@ -798,7 +797,7 @@ impl<T: ?Sized> Weak<T> {
     #[track_caller]
     #[must_use = "this returns a new `Arc`, without modifying the original weak pointer"]
     pub fn upgrade(&self) -> Option<Arc<T>> {
-        let place = Location::caller();
+        let place = Place::caller();
         let control = self.control.as_ref()?;
         if live() {
             let up = |n: u64| if n == 0 { 0 } else { n + 1 };
@@ -817,14 +816,14 @@ impl<T: ?Sized> Weak<T> {
     #[track_caller]
     #[must_use]
     pub fn strong_count(&self) -> usize {
-        self.look(|control| &control.strong, self.value.strong_count(), Location::caller())
+        self.look(|control| &control.strong, self.value.strong_count(), Place::caller())
     }
 
     /// How many weak references there are; 0 if there is no strong one.
     #[track_caller]
     #[must_use]
     pub fn weak_count(&self) -> usize {
-        let place = Location::caller();
+        let place = Place::caller();
         if !live() {
             return self.value.weak_count();
         }
@@ -860,7 +859,7 @@ impl<T: ?Sized> Weak<T> {
 impl<T: ?Sized> Clone for Weak<T> {
     #[track_caller]
     fn clone(&self) -> Weak<T> {
-        let place = Location::caller();
+        let place = Place::caller();
         let control = self.control.as_ref().map(|control| {
             self.step(OpKind::CountUp, control, place);
             control.another(place)

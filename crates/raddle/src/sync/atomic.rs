@@ -19,7 +19,7 @@ use crate::object::Step;
 use explore::{MemoryOrder, OpKind};
 use runtime::{Class, Handle, Place};
 use std::fmt;
-use std::panic::{Location, RefUnwindSafe};
+use std::panic::RefUnwindSafe;
 
 pub use std::sync::atomic::Ordering;
 
@@ -216,7 +216,7 @@ macro_rules! common {
             #[inline(always)]
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $value {
-                self.atom.load(order, Location::caller())
+                self.atom.load(order, Place::caller())
             }
 
             /// Writes it.
@@ -227,14 +227,14 @@ macro_rules! common {
             #[inline(always)]
             #[track_caller]
             pub fn store(&self, val: $value, order: Ordering) {
-                self.atom.store(val, order, Location::caller());
+                self.atom.store(val, order, Place::caller());
             }
 
             /// Writes it and gives the old value.
             #[inline(always)]
             #[track_caller]
             pub fn swap(&self, val: $value, order: Ordering) -> $value {
-                self.atom.rmw(order, Location::caller(), |_| val)
+                self.atom.rmw(order, Place::caller(), |_| val)
             }
 
             /// Writes `new` if the value is `current`; gives the old value either way.
@@ -251,7 +251,7 @@ macro_rules! common {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
-                let place = Location::caller();
+                let place = Place::caller();
                 self.atom.compare_exchange(OpKind::CompareExchange, (current, new), (success, failure), place)
             }
 
@@ -269,7 +269,7 @@ macro_rules! common {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
-                let place = Location::caller();
+                let place = Place::caller();
                 self.atom.compare_exchange(OpKind::CompareExchangeWeak, (current, new), (success, failure), place)
             }
 
@@ -284,7 +284,7 @@ macro_rules! common {
             where
                 F: FnMut($value) -> Option<$value>,
             {
-                self.atom.try_update((set_order, fetch_order), Location::caller(), f)
+                self.atom.try_update((set_order, fetch_order), Place::caller(), f)
             }
 
             /// The newer name of [`fetch_update`](Self::fetch_update).
@@ -295,7 +295,7 @@ macro_rules! common {
                 fetch_order: Ordering,
                 f: impl FnMut($value) -> Option<$value>,
             ) -> Result<$value, $value> {
-                self.atom.try_update((set_order, fetch_order), Location::caller(), f)
+                self.atom.try_update((set_order, fetch_order), Place::caller(), f)
             }
 
             /// Tries until nobody comes between; gives the old value.
@@ -307,7 +307,7 @@ macro_rules! common {
                 mut f: impl FnMut($value) -> $value,
             ) -> $value {
                 let orders = (set_order, fetch_order);
-                match self.atom.try_update(orders, Location::caller(), |v| Some(f(v))) {
+                match self.atom.try_update(orders, Place::caller(), |v| Some(f(v))) {
                     Ok(old) | Err(old) => old,
                 }
             }
@@ -335,7 +335,7 @@ macro_rules! common {
         impl<$($generics)*> fmt::Debug for $name {
             #[track_caller]
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(&self.atom.show(Location::caller()), f)
+                fmt::Debug::fmt(&self.atom.show(Place::caller()), f)
             }
         }
 
@@ -350,7 +350,7 @@ macro_rules! fetch {
         #[inline(always)]
         #[track_caller]
         pub fn $method(&self, $val: $value, order: Ordering) -> $value {
-            self.atom.rmw(order, Location::caller(), |$old| $new)
+            self.atom.rmw(order, Place::caller(), |$old| $new)
         }
     )*};
 }
@@ -441,7 +441,7 @@ impl AtomicBool {
     #[inline(always)]
     #[track_caller]
     pub fn fetch_not(&self, order: Ordering) -> bool {
-        self.atom.rmw(order, Location::caller(), |old| !old)
+        self.atom.rmw(order, Place::caller(), |old| !old)
     }
 }
 
@@ -482,43 +482,43 @@ impl<T> AtomicPtr<T> {
     /// Moves it forward by `val` elements, wrapping around; gives the old pointer.
     #[track_caller]
     pub fn fetch_ptr_add(&self, val: usize, order: Ordering) -> *mut T {
-        self.atom.rmw(order, Location::caller(), |old| old.wrapping_add(val))
+        self.atom.rmw(order, Place::caller(), |old| old.wrapping_add(val))
     }
 
     /// Moves it back by `val` elements, wrapping around; gives the old pointer.
     #[track_caller]
     pub fn fetch_ptr_sub(&self, val: usize, order: Ordering) -> *mut T {
-        self.atom.rmw(order, Location::caller(), |old| old.wrapping_sub(val))
+        self.atom.rmw(order, Place::caller(), |old| old.wrapping_sub(val))
     }
 
     /// Moves it forward by `val` bytes, wrapping around; gives the old pointer.
     #[track_caller]
     pub fn fetch_byte_add(&self, val: usize, order: Ordering) -> *mut T {
-        self.atom.rmw(order, Location::caller(), |old| old.wrapping_byte_add(val))
+        self.atom.rmw(order, Place::caller(), |old| old.wrapping_byte_add(val))
     }
 
     /// Moves it back by `val` bytes, wrapping around; gives the old pointer.
     #[track_caller]
     pub fn fetch_byte_sub(&self, val: usize, order: Ordering) -> *mut T {
-        self.atom.rmw(order, Location::caller(), |old| old.wrapping_byte_sub(val))
+        self.atom.rmw(order, Place::caller(), |old| old.wrapping_byte_sub(val))
     }
 
     /// Bitwise *or* of the address, for tags; gives the old pointer.
     #[track_caller]
     pub fn fetch_or(&self, val: usize, order: Ordering) -> *mut T {
-        self.atom.rmw(order, Location::caller(), |old| old.map_addr(|a| a | val))
+        self.atom.rmw(order, Place::caller(), |old| old.map_addr(|a| a | val))
     }
 
     /// Bitwise *and* of the address, for tags; gives the old pointer.
     #[track_caller]
     pub fn fetch_and(&self, val: usize, order: Ordering) -> *mut T {
-        self.atom.rmw(order, Location::caller(), |old| old.map_addr(|a| a & val))
+        self.atom.rmw(order, Place::caller(), |old| old.map_addr(|a| a & val))
     }
 
     /// Bitwise *exclusive or* of the address, for tags; gives the old pointer.
     #[track_caller]
     pub fn fetch_xor(&self, val: usize, order: Ordering) -> *mut T {
-        self.atom.rmw(order, Location::caller(), |old| old.map_addr(|a| a ^ val))
+        self.atom.rmw(order, Place::caller(), |old| old.map_addr(|a| a ^ val))
     }
 }
 
@@ -531,7 +531,7 @@ impl<T> Default for AtomicPtr<T> {
 impl<T> fmt::Pointer for AtomicPtr<T> {
     #[track_caller]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Pointer::fmt(&self.atom.show(Location::caller()), f)
+        fmt::Pointer::fmt(&self.atom.show(Place::caller()), f)
     }
 }
 
@@ -542,7 +542,7 @@ impl<T> fmt::Pointer for AtomicPtr<T> {
 /// Panics if `order` is `Relaxed`, as std's does.
 #[track_caller]
 pub fn fence(order: Ordering) {
-    let place = Location::caller();
+    let place = Place::caller();
     if order == Ordering::Relaxed {
         refuse("there is no such thing as a relaxed fence", place);
     }
@@ -557,7 +557,7 @@ pub fn fence(order: Ordering) {
 #[track_caller]
 pub fn compiler_fence(order: Ordering) {
     if order == Ordering::Relaxed {
-        refuse("there is no such thing as a relaxed compiler fence", Location::caller());
+        refuse("there is no such thing as a relaxed compiler fence", Place::caller());
     }
     std::sync::atomic::compiler_fence(order);
 }

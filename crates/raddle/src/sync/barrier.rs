@@ -2,9 +2,10 @@
 
 use crate::object::Step;
 use explore::OpKind;
+use runtime::Place;
 use runtime::{Class, Handle};
 use std::fmt;
-use std::panic::{Location, RefUnwindSafe};
+use std::panic::RefUnwindSafe;
 
 /// std's `Barrier`: the last of `n` threads to arrive is the leader.
 ///
@@ -42,7 +43,7 @@ impl Barrier {
     /// Waits until `n` threads have come here.
     #[track_caller]
     pub fn wait(&self) -> BarrierWaitResult {
-        let place = Location::caller();
+        let place = Place::caller();
         let step = |kind, a| Step::new(kind, &self.handle, Class::Barrier, place).operands(a, 0).run();
         let arrived = step(OpKind::Arrive, self.n as u64);
         if !arrived.ok {

@@ -4,7 +4,7 @@ use super::{LockResult, MutexGuard, PoisonError};
 use runtime::{Class, Handle, Place};
 use std::cell::UnsafeCell;
 use std::fmt;
-use std::panic::{Location, RefUnwindSafe, UnwindSafe};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 /// std's `Condvar`. A notification wakes any of the waiters, a wait may also end for no reason, and a timed wait may time out
@@ -113,7 +113,7 @@ impl Condvar {
     /// Panics if another thread waits with another mutex, which std allows itself to do.
     #[track_caller]
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
-        self.wait_on(&guard, false, Location::caller());
+        self.wait_on(&guard, false, Place::caller());
         if guard.flag().get() { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
 
@@ -170,7 +170,7 @@ impl Condvar {
         dur: Duration,
     ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
         let _ = dur;
-        let woken = self.wait_on(&guard, true, Location::caller());
+        let woken = self.wait_on(&guard, true, Place::caller());
         let poisoned = guard.flag().get();
         let result = (guard, WaitTimeoutResult(!woken));
         if poisoned { Err(PoisonError::new(result)) } else { Ok(result) }
@@ -209,14 +209,14 @@ impl Condvar {
     #[inline]
     #[track_caller]
     pub fn notify_one(&self) {
-        runtime::notify(&self.handle, false, Location::caller());
+        runtime::notify(&self.handle, false, Place::caller());
     }
 
     /// Wakes all waiters.
     #[inline]
     #[track_caller]
     pub fn notify_all(&self) {
-        runtime::notify(&self.handle, true, Location::caller());
+        runtime::notify(&self.handle, true, Place::caller());
     }
 }
 

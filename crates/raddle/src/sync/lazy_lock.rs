@@ -5,7 +5,7 @@ use runtime::{Class, Place};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::panic::{Location, RefUnwindSafe, UnwindSafe};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 /// std's `LazyLock`. In a static it is made anew in each execution.
 ///
@@ -59,7 +59,7 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     #[inline]
     #[track_caller]
     pub fn force(this: &LazyLock<T, F>) -> &T {
-        let place = Location::caller();
+        let place = Place::caller();
         this.once.call(this.initial(), true, place, |once| {
             if once.is_poisoned() {
                 panic_poisoned(place);
@@ -95,7 +95,7 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     #[inline]
     #[track_caller]
     pub fn force_mut(this: &mut LazyLock<T, F>) -> &mut T {
-        let place = Location::caller();
+        let place = Place::caller();
         if matches!(this.state.get_mut(), State::Unmade(_)) {
             // A new once: the state of the old one, which this execution may know, says that nothing was made.
             this.once = Once::new();
@@ -154,7 +154,7 @@ impl<T, F> LazyLock<T, F> {
     #[inline]
     #[track_caller]
     pub fn get(this: &LazyLock<T, F>) -> Option<&T> {
-        match this.once.stage(this.initial(), Location::caller()) {
+        match this.once.stage(this.initial(), Place::caller()) {
             Stage::Complete => this.value(),
             _ => None,
         }

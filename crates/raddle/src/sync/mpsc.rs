@@ -31,7 +31,7 @@ use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::{Location, RefUnwindSafe, UnwindSafe};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc as Real;
 use std::time::Duration;
 
@@ -125,7 +125,7 @@ impl<T> Shared<T> {
 #[must_use]
 #[track_caller]
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
-    let (shared, made) = (Shared::new(Op::UNBOUNDED), Location::caller());
+    let (shared, made) = (Shared::new(Op::UNBOUNDED), Place::caller());
     (Sender { shared: shared.clone(), made }, Receiver { shared, made, not_sync: PhantomData })
 }
 
@@ -144,7 +144,7 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
 #[must_use]
 #[track_caller]
 pub fn sync_channel<T>(bound: usize) -> (SyncSender<T>, Receiver<T>) {
-    let (shared, made) = (Shared::new(bound as u64), Location::caller());
+    let (shared, made) = (Shared::new(bound as u64), Place::caller());
     (SyncSender { shared: shared.clone(), made }, Receiver { shared, made, not_sync: PhantomData })
 }
 
@@ -165,14 +165,14 @@ impl<T> Sender<T> {
     /// Gives the message back if the receiver is gone.
     #[track_caller]
     pub fn send(&self, t: T) -> Result<(), SendError<T>> {
-        self.shared.send(t, Location::caller())
+        self.shared.send(t, Place::caller())
     }
 }
 
 impl<T> Clone for Sender<T> {
     #[track_caller]
     fn clone(&self) -> Sender<T> {
-        let made = Location::caller();
+        let made = Place::caller();
         self.shared.step(OpKind::AddSender, 0, made);
         Sender { shared: self.shared.clone(), made }
     }
@@ -207,7 +207,7 @@ impl<T> SyncSender<T> {
     /// Gives the message back if the receiver is gone.
     #[track_caller]
     pub fn send(&self, t: T) -> Result<(), SendError<T>> {
-        self.shared.send(t, Location::caller())
+        self.shared.send(t, Place::caller())
     }
 
     /// Sends a message if there is room, or, on a channel of capacity 0, if the receiver waits.
@@ -218,14 +218,14 @@ impl<T> SyncSender<T> {
     #[inline(always)]
     #[track_caller]
     pub fn try_send(&self, t: T) -> Result<(), TrySendError<T>> {
-        self.shared.try_send(t, Location::caller())
+        self.shared.try_send(t, Place::caller())
     }
 }
 
 impl<T> Clone for SyncSender<T> {
     #[track_caller]
     fn clone(&self) -> SyncSender<T> {
-        let made = Location::caller();
+        let made = Place::caller();
         self.shared.step(OpKind::AddSender, 0, made);
         SyncSender { shared: self.shared.clone(), made }
     }
@@ -279,7 +279,7 @@ impl<T> Receiver<T> {
     #[inline(always)]
     #[track_caller]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
-        self.try_take(Location::caller())
+        self.try_take(Place::caller())
     }
 
     /// Takes a message; waits for one while a sender lives.
@@ -289,7 +289,7 @@ impl<T> Receiver<T> {
     /// Fails if there is no message and no sender.
     #[track_caller]
     pub fn recv(&self) -> Result<T, RecvError> {
-        let place = Location::caller();
+        let place = Place::caller();
         self.announce(place);
         let taken = self.shared.step(OpKind::Recv, 0, place);
         if taken.ok { self.shared.pop(taken.value).ok_or(RecvError) } else { Err(RecvError) }
@@ -303,7 +303,7 @@ impl<T> Receiver<T> {
     #[track_caller]
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         let _ = timeout;
-        let place = Location::caller();
+        let place = Place::caller();
         self.announce(place);
         // A message that comes while it waits is one that came before a single look.
         self.try_take(place).map_err(|error| match error {

@@ -8,7 +8,7 @@ use runtime::{Class, Done, Handle, Place};
 use std::cell::{Cell, UnsafeCell};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::panic::{Location, RefUnwindSafe, UnwindSafe};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 /// std's `Mutex`: poisoned when a thread panics while it holds it, and a deadlock when a thread locks it twice.
 ///
@@ -79,7 +79,7 @@ impl<T: ?Sized> Mutex<T> {
     #[inline(always)]
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        let place = Location::caller();
+        let place = Place::caller();
         self.step(OpKind::Lock, place);
         self.guard(place)
     }
@@ -92,7 +92,7 @@ impl<T: ?Sized> Mutex<T> {
     #[inline(always)]
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
-        let place = Location::caller();
+        let place = Place::caller();
         if self.step(OpKind::TryLock, place).ok {
             Ok(self.guard(place)?)
         } else {
@@ -103,7 +103,7 @@ impl<T: ?Sized> Mutex<T> {
     /// Whether a thread panicked while it held the lock. A step, since it looks at what lock holders do.
     #[track_caller]
     pub fn is_poisoned(&self) -> bool {
-        self.step(OpKind::Load, Location::caller());
+        self.step(OpKind::Load, Place::caller());
         self.flag().get()
     }
 
@@ -111,9 +111,9 @@ impl<T: ?Sized> Mutex<T> {
     #[track_caller]
     pub fn clear_poison(&self) {
         // A step that writes the word it read: ordered with every other step on the mutex.
-        runtime::rmw(&self.handle, 0, MemoryOrder::Relaxed, Location::caller(), |word| word);
+        runtime::rmw(&self.handle, 0, MemoryOrder::Relaxed, Place::caller(), |word| word);
         self.flag().clear();
-        runtime::changed(&self.handle, Class::Mutex, Location::caller());
+        runtime::changed(&self.handle, Class::Mutex, Place::caller());
     }
 
     /// The value, at the end of the mutex's life.

@@ -9,7 +9,7 @@ use explore::{MemoryOrder, OpKind};
 use runtime::{Class, Handle, Place};
 use std::cell::Cell;
 use std::fmt;
-use std::panic::{Location, RefUnwindSafe, UnwindSafe};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 /// The words of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +123,7 @@ impl Once {
     where
         F: FnOnce(),
     {
-        self.call(Stage::Incomplete, false, Location::caller(), |_| f());
+        self.call(Stage::Incomplete, false, Place::caller(), |_| f());
     }
 
     /// The same, but an earlier panic is forgiven.
@@ -133,14 +133,14 @@ impl Once {
     where
         F: FnOnce(&OnceState),
     {
-        self.call(Stage::Incomplete, true, Location::caller(), f);
+        self.call(Stage::Incomplete, true, Place::caller(), f);
     }
 
     /// Whether an initialiser is done.
     #[inline(always)]
     #[track_caller]
     pub fn is_completed(&self) -> bool {
-        self.stage(Stage::Incomplete, Location::caller()) == Stage::Complete
+        self.stage(Stage::Incomplete, Place::caller()) == Stage::Complete
     }
 
     /// Waits until another thread's initialiser is done.
@@ -150,13 +150,13 @@ impl Once {
     /// Panics if it panicked.
     #[track_caller]
     pub fn wait(&self) {
-        self.wait_for(Stage::Incomplete, false, Location::caller());
+        self.wait_for(Stage::Incomplete, false, Place::caller());
     }
 
     /// The same, but after a panic it waits for the next initialiser.
     #[track_caller]
     pub fn wait_force(&self) {
-        self.wait_for(Stage::Incomplete, true, Location::caller());
+        self.wait_for(Stage::Incomplete, true, Place::caller());
     }
 
     /// A loop that reads one word: the search waits until the word changes.

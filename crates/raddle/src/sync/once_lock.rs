@@ -4,7 +4,7 @@ use super::once::{Once, Stage};
 use runtime::{Class, Place};
 use std::cell::UnsafeCell;
 use std::fmt;
-use std::panic::{Location, RefUnwindSafe, UnwindSafe};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 /// std's `OnceLock`. In a static it is empty again in each execution.
 ///
@@ -80,7 +80,7 @@ impl<T> OnceLock<T> {
     #[inline]
     #[track_caller]
     pub fn get(&self) -> Option<&T> {
-        match self.once.stage(self.initial(), Location::caller()) {
+        match self.once.stage(self.initial(), Place::caller()) {
             Stage::Complete => self.value(),
             _ => None,
         }
@@ -95,7 +95,7 @@ impl<T> OnceLock<T> {
     /// Waits until another thread has written the value.
     #[track_caller]
     pub fn wait(&self) -> &T {
-        self.once.wait_for(self.initial(), true, Location::caller());
+        self.once.wait_for(self.initial(), true, Place::caller());
         self.value().expect("the execution is given up while a thread waits for a value")
     }
 
@@ -108,7 +108,7 @@ impl<T> OnceLock<T> {
     #[track_caller]
     pub fn set(&self, value: T) -> Result<(), T> {
         let mut value = Some(value);
-        self.init(Location::caller(), || value.take().expect("an initialiser runs once"));
+        self.init(Place::caller(), || value.take().expect("an initialiser runs once"));
         match value {
             None => Ok(()),
             Some(value) => Err(value),
@@ -122,7 +122,7 @@ impl<T> OnceLock<T> {
     where
         F: FnOnce() -> T,
     {
-        self.init(Location::caller(), f)
+        self.init(Place::caller(), f)
     }
 
     fn init(&self, place: Place, f: impl FnOnce() -> T) -> &T {

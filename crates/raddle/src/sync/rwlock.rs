@@ -10,7 +10,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
-use std::panic::{Location, RefUnwindSafe, UnwindSafe};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr::NonNull;
 
 /// std's `RwLock`. Who gets in first when several wait is not fixed: each order is explored.
@@ -89,7 +89,7 @@ impl<T: ?Sized> RwLock<T> {
     #[inline(always)]
     #[track_caller]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
-        let place = Location::caller();
+        let place = Place::caller();
         step(&self.handle, OpKind::ReadLock, place);
         self.reader(place)
     }
@@ -102,7 +102,7 @@ impl<T: ?Sized> RwLock<T> {
     #[inline(always)]
     #[track_caller]
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
-        let place = Location::caller();
+        let place = Place::caller();
         if step(&self.handle, OpKind::TryReadLock, place).ok {
             Ok(self.reader(place)?)
         } else {
@@ -118,7 +118,7 @@ impl<T: ?Sized> RwLock<T> {
     #[inline(always)]
     #[track_caller]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
-        let place = Location::caller();
+        let place = Place::caller();
         step(&self.handle, OpKind::WriteLock, place);
         self.writer(place)
     }
@@ -131,7 +131,7 @@ impl<T: ?Sized> RwLock<T> {
     #[inline(always)]
     #[track_caller]
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
-        let place = Location::caller();
+        let place = Place::caller();
         if step(&self.handle, OpKind::TryWriteLock, place).ok {
             Ok(self.writer(place)?)
         } else {
@@ -142,7 +142,7 @@ impl<T: ?Sized> RwLock<T> {
     /// Whether a writer panicked. A step, since it looks at what writers do.
     #[track_caller]
     pub fn is_poisoned(&self) -> bool {
-        step(&self.handle, OpKind::Load, Location::caller());
+        step(&self.handle, OpKind::Load, Place::caller());
         self.flag().get()
     }
 
@@ -150,9 +150,9 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn clear_poison(&self) {
         // A step that writes the word it read: ordered with every other step on the lock.
-        runtime::rmw(&self.handle, 0, MemoryOrder::Relaxed, Location::caller(), |word| word);
+        runtime::rmw(&self.handle, 0, MemoryOrder::Relaxed, Place::caller(), |word| word);
         self.flag().clear();
-        runtime::changed(&self.handle, Class::RwLock, Location::caller());
+        runtime::changed(&self.handle, Class::RwLock, Place::caller());
     }
 
     /// The value, at the end of the lock's life.
@@ -274,7 +274,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     /// Turns the write lock into a read lock in one step: no other writer comes between.
     #[track_caller]
     pub fn downgrade(s: Self) -> RwLockReadGuard<'a, T> {
-        let place = Location::caller();
+        let place = Place::caller();
         let writer = ManuallyDrop::new(s);
         let handle = &writer.lock.handle;
         if writer.changed {

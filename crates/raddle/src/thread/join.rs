@@ -6,7 +6,6 @@ use std::alloc::Layout;
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::fmt;
-use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc as Real, Mutex as RealMutex, MutexGuard, PoisonError};
@@ -224,14 +223,14 @@ impl<T> JoinHandle<T> {
     /// Fails, with what it panicked with, if it panicked.
     #[track_caller]
     pub fn join(self) -> Result<T> {
-        self.0.join(Location::caller())
+        self.0.join(Place::caller())
     }
 
     /// Whether the thread has ended; does not wait.
     #[inline(always)]
     #[track_caller]
     pub fn is_finished(&self) -> bool {
-        self.0.is_finished(Location::caller())
+        self.0.is_finished(Place::caller())
     }
 }
 

@@ -21,7 +21,6 @@ use runtime::Place;
 use std::fmt;
 use std::io;
 use std::num::NonZero;
-use std::panic::Location;
 use std::sync::Arc as Real;
 use std::time::Duration;
 
@@ -49,7 +48,7 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    JoinHandle(Builder::new().start(f, Location::caller()))
+    JoinHandle(Builder::new().start(f, Place::caller()))
 }
 
 /// Makes a thread with a name or a stack size.
@@ -101,7 +100,7 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        Ok(JoinHandle(self.start(f, Location::caller())))
+        Ok(JoinHandle(self.start(f, Place::caller())))
     }
 
     /// Makes a thread that may borrow from anywhere.
@@ -120,7 +119,7 @@ impl Builder {
         T: Send,
     {
         // SAFETY: as the caller says.
-        Ok(JoinHandle(unsafe { self.start_unchecked(f, Location::caller()) }))
+        Ok(JoinHandle(unsafe { self.start_unchecked(f, Place::caller()) }))
     }
 
     /// Makes a thread of a scope.
@@ -138,7 +137,7 @@ impl Builder {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        Ok(scope.start(self, f, Location::caller()))
+        Ok(scope.start(self, f, Place::caller()))
     }
 
     fn start<F, T>(self, f: F, place: Place) -> JoinInner<T>
@@ -185,7 +184,7 @@ impl Thread {
     #[inline]
     #[track_caller]
     pub fn unpark(&self) {
-        runtime::unpark(self.id, Location::caller());
+        runtime::unpark(self.id, Place::caller());
     }
 
     /// Its identity, stable over executions.
@@ -218,7 +217,7 @@ pub fn current() -> Thread {
 #[inline(always)]
 #[track_caller]
 pub fn yield_now() {
-    runtime::local_step(OpKind::Yield, MemoryOrder::None, Location::caller());
+    runtime::local_step(OpKind::Yield, MemoryOrder::None, Place::caller());
 }
 
 /// Lets other threads run. Time does not pass: any of the other threads' steps may happen meanwhile, or none.
@@ -251,7 +250,7 @@ pub fn sleep_ms(ms: u32) {
 #[inline]
 #[track_caller]
 pub fn park() {
-    runtime::park(false, Location::caller());
+    runtime::park(false, Place::caller());
 }
 
 /// Waits for this thread's token or for the time to run out: both are explored, however long the time is.
@@ -259,7 +258,7 @@ pub fn park() {
 #[track_caller]
 pub fn park_timeout(dur: Duration) {
     let _ = dur;
-    runtime::park(true, Location::caller());
+    runtime::park(true, Place::caller());
 }
 
 /// The old form of [`park_timeout`].
@@ -267,7 +266,7 @@ pub fn park_timeout(dur: Duration) {
 #[track_caller]
 pub fn park_timeout_ms(ms: u32) {
     let _ = ms;
-    runtime::park(true, Location::caller());
+    runtime::park(true, Place::caller());
 }
 
 /// Whether the running thread is unwinding from a panic.

@@ -5,7 +5,6 @@ use super::{Builder, Result, Thread};
 use runtime::Place;
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::Location;
 use std::sync::{Arc as Real, Mutex as RealMutex, PoisonError};
 
 /// Where threads are made that may borrow what outlives the scope.
@@ -46,7 +45,7 @@ pub fn scope<'env, F, T>(f: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
-    let place = Location::caller();
+    let place = Place::caller();
     let scope = Scope { threads: RealMutex::new(Vec::new()), scope: PhantomData, env: PhantomData };
     /// Waits also when the closure panics: the threads may borrow what unwinding drops next.
     struct End<'a, 'scope, 'env>(&'a Scope<'scope, 'env>, Place);
@@ -72,7 +71,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        self.start(Builder::new(), f, Location::caller())
+        self.start(Builder::new(), f, Place::caller())
     }
 
     pub(super) fn start<F, T>(
@@ -143,14 +142,14 @@ impl<T> ScopedJoinHandle<'_, T> {
     /// Fails, with what it panicked with, if it panicked.
     #[track_caller]
     pub fn join(self) -> Result<T> {
-        self.inner.join(Location::caller())
+        self.inner.join(Place::caller())
     }
 
     /// Whether the thread has ended; does not wait.
     #[inline(always)]
     #[track_caller]
     pub fn is_finished(&self) -> bool {
-        self.inner.is_finished(Location::caller())
+        self.inner.is_finished(Place::caller())
     }
 }
 

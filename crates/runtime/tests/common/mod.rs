@@ -5,8 +5,8 @@ use explore::{
     Decision, End, Executed, Explorer, Failure, MemoryOrder, OpKind, Options, Progress, Promise, Schedule,
     Spent, Stats, ThreadId, View,
 };
+use runtime::Place;
 use runtime::{Class, Handle, Request, Settings};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// Every schedule and every option.
@@ -150,14 +150,7 @@ impl Atomic {
     }
 
     #[inline]
-    fn op(
-        &self,
-        kind: OpKind,
-        a: u64,
-        b: u64,
-        order: MemoryOrder,
-        place: &'static Location<'static>,
-    ) -> runtime::Done {
+    fn op(&self, kind: OpKind, a: u64, b: u64, order: MemoryOrder, place: Place) -> runtime::Done {
         let (object, class, initial) = (&self.handle, Class::Atomic, self.initial);
         runtime::step(Request { kind, object, class, initial, a, b, order, place })
     }
@@ -165,51 +158,49 @@ impl Atomic {
     #[inline]
     #[track_caller]
     pub fn load(&self) -> u64 {
-        self.op(OpKind::Load, 0, 0, MemoryOrder::SeqCst, Location::caller()).value
+        self.op(OpKind::Load, 0, 0, MemoryOrder::SeqCst, Place::caller()).value
     }
 
     #[inline]
     #[track_caller]
     pub fn load_with(&self, order: MemoryOrder) -> u64 {
-        self.op(OpKind::Load, 0, 0, order, Location::caller()).value
+        self.op(OpKind::Load, 0, 0, order, Place::caller()).value
     }
 
     #[inline]
     #[track_caller]
     pub fn store(&self, v: u64) {
-        self.op(OpKind::Store, v, 0, MemoryOrder::SeqCst, Location::caller());
+        self.op(OpKind::Store, v, 0, MemoryOrder::SeqCst, Place::caller());
     }
 
     #[inline]
     #[track_caller]
     pub fn store_with(&self, v: u64, order: MemoryOrder) {
-        self.op(OpKind::Store, v, 0, order, Location::caller());
+        self.op(OpKind::Store, v, 0, order, Place::caller());
     }
 
     #[inline]
     #[track_caller]
     pub fn cas(&self, a: u64, b: u64) -> bool {
-        self.op(OpKind::CompareExchange, a, b, MemoryOrder::SeqCst, Location::caller()).ok
+        self.op(OpKind::CompareExchange, a, b, MemoryOrder::SeqCst, Place::caller()).ok
     }
 
     #[inline]
     #[track_caller]
     pub fn cas_weak(&self, a: u64, b: u64) -> bool {
-        self.op(OpKind::CompareExchangeWeak, a, b, MemoryOrder::SeqCst, Location::caller()).ok
+        self.op(OpKind::CompareExchangeWeak, a, b, MemoryOrder::SeqCst, Place::caller()).ok
     }
 
     #[inline]
     #[track_caller]
     pub fn add(&self, n: u64) -> u64 {
-        runtime::rmw(&self.handle, self.initial, MemoryOrder::SeqCst, Location::caller(), |v| {
-            v.wrapping_add(n)
-        })
+        runtime::rmw(&self.handle, self.initial, MemoryOrder::SeqCst, Place::caller(), |v| v.wrapping_add(n))
     }
 
     #[inline]
     #[track_caller]
     pub fn swap(&self, n: u64) -> u64 {
-        runtime::rmw(&self.handle, self.initial, MemoryOrder::SeqCst, Location::caller(), |_| n)
+        runtime::rmw(&self.handle, self.initial, MemoryOrder::SeqCst, Place::caller(), |_| n)
     }
 }
 
@@ -232,7 +223,7 @@ impl Sync {
 
     #[track_caller]
     pub fn op_with(&self, kind: OpKind, a: u64, b: u64) -> runtime::Done {
-        let (object, class, initial, place) = (&self.handle, self.class, self.initial, Location::caller());
+        let (object, class, initial, place) = (&self.handle, self.class, self.initial, Place::caller());
         runtime::step(Request { kind, object, class, initial, a, b, order: MemoryOrder::None, place })
     }
 }
@@ -283,23 +274,23 @@ fn body(f: impl FnOnce() + 'static) -> runtime::Task {
 
 #[track_caller]
 pub fn spawn(f: impl FnOnce() + 'static) -> ThreadId {
-    runtime::spawn(None, None, Location::caller(), body(f))
+    runtime::spawn(None, None, Place::caller(), body(f))
 }
 
 #[track_caller]
 pub fn named(name: &str, f: impl FnOnce() + 'static) -> ThreadId {
-    runtime::spawn(Some(name.to_string()), None, Location::caller(), body(f))
+    runtime::spawn(Some(name.to_string()), None, Place::caller(), body(f))
 }
 
 #[track_caller]
 pub fn join(t: ThreadId) {
-    runtime::join(t, Location::caller()).unwrap();
+    runtime::join(t, Place::caller()).unwrap();
 }
 
 #[inline]
 #[track_caller]
 pub fn yield_now() {
-    runtime::local_step(OpKind::Yield, MemoryOrder::None, Location::caller());
+    runtime::local_step(OpKind::Yield, MemoryOrder::None, Place::caller());
 }
 
 pub fn shared<T>(value: T) -> Arc<T> {

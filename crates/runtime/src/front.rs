@@ -1,0 +1,94 @@
+//! Programs that are not made of our Rust types: what the runtime must be told of them.
+//!
+//! Rust tests call with `&'static Location`s, and their threads are unwound when an execution is given up. A program in machine
+//! code has return addresses for places and addresses for objects, its memory must be put back before each execution, each of
+//! its threads has thread-local storage of its own, and nothing may be unwound through it. A [`Front`] knows how.
+
+use crate::Class;
+use crate::objects::Handle;
+use explore::ThreadId;
+use std::panic::Location;
+use std::sync::OnceLock;
+
+/// A place in the program: where in the source for a Rust test, an address in the code for others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Place(pub(crate) usize);
+
+impl Place {
+    /// Where the function that calls this was called.
+    #[track_caller]
+    #[inline]
+    pub fn caller() -> Place {
+        Location::caller().into()
+    }
+
+    /// A place in machine code, for a process that has a [`Front`].
+    #[inline]
+    pub fn at(address: usize) -> Place {
+        debug_assert!(front().is_some(), "addresses are places only for a front end that can read them");
+        Place(address)
+    }
+}
+
+impl From<&'static Location<'static>> for Place {
+    #[inline]
+    fn from(location: &'static Location<'static>) -> Place {
+        Place(std::ptr::from_ref(location) as usize)
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match front() {
+            Some(front) => f.write_str(&front.place(self.0)),
+            // SAFETY: without a front end places are made from `&'static Location` alone.
+            None => unsafe { &*(self.0 as *const Location<'static>) }.fmt(f),
+        }
+    }
+}
+
+impl std::fmt::Debug for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
+
+/// What the runtime asks of a program in machine code.
+pub trait Front: Sync {
+    /// A place in words, such as `file.c:12`.
+    fn place(&self, address: usize) -> String;
+
+    /// The name that an object has in every execution: its address in the program. 0 for none.
+    fn name_of(&self, handle: &Handle) -> u64;
+
+    /// The object of that name, in words.
+    fn object(&self, name: u64, class: Class) -> Option<String>;
+
+    /// What was read or written, in words, where the object is not just a number.
+    fn value(&self, name: u64, word: u64) -> Option<String>;
+
+    /// Puts the program's memory back to where it was before its first execution. Called before each one.
+    fn begin(&self);
+
+    /// An execution has ended, and its threads are gone.
+    fn end(&self);
+
+    /// The next code that runs is that of this thread, or the runtime's own again. Called whenever that changes.
+    fn switch(&self, to: Option<ThreadId>);
+}
+
+static FRONT: OnceLock<&'static dyn Front> = OnceLock::new();
+
+/// Says, once and before the first check, that this process is a program in machine code.
+///
+/// # Panics
+///
+/// If it was said before.
+pub fn set_front(front: &'static dyn Front) {
+    assert!(FRONT.set(front).is_ok(), "a process has one front end");
+}
+
+#[inline]
+pub(crate) fn front() -> Option<&'static dyn Front> {
+    FRONT.get().copied()
+}

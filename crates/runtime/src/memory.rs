@@ -1,0 +1,240 @@
+//! Steps on objects that lie in the memory of a program in machine code, and what else only such programs do.
+//!
+//! There the memory is what counts: the program may change a word without telling (before its threads start, or where the
+//! compiler left no hook), so it is read again when a step runs, and written after it. A write that is not atomic is done by
+//! the program itself, after its turn has come: only at the thread's next operation is its value known, and only then is the
+//! step over ([`write_later`], [`settle`]). Nobody else runs in between.
+
+use crate::execution::{Execution, Phase};
+use crate::objects::Handle;
+use crate::polling::Restart;
+use crate::spin::{self, Key};
+use crate::sync::{self, await_change, given_up, turn};
+use crate::{Class, Done, Place, Request, context, races};
+use explore::{FailureKind, ObjectId, Op, OpKind};
+
+/// A write whose turn has come and whose value will be in memory at the next operation.
+#[derive(Clone, Copy)]
+pub(crate) struct Unsettled {
+    op: Op,
+    address: usize,
+    read: fn(usize) -> u64,
+}
+
+/// Whether a thread of the program runs, and not the runtime between executions.
+#[inline]
+pub fn in_execution() -> bool {
+    let ex = context::current();
+    // SAFETY: a current execution is valid.
+    !ex.is_null() && unsafe { (*ex).in_fiber }
+}
+
+/// Where to look whether the running thread may be in a loop: if so, each step wants the local state. Valid until the execution
+/// ends.
+pub fn looking_flag() -> *const bool {
+    let ex = context::current();
+    debug_assert!(!ex.is_null());
+    // SAFETY: a current execution is valid.
+    unsafe { &raw const (*ex).looking }
+}
+
+/// Where the frames of the running thread end.
+#[inline]
+pub fn frames_end() -> usize {
+    let ex = context::current();
+    if ex.is_null() {
+        return 0;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe { (&(*ex).threads)[(*ex).current.index()].frames_end }
+}
+
+/// Ends the step of a write that has been done meanwhile. Every operation of such a program starts with this.
+#[inline]
+pub fn settle() {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        if !ex.is_null()
+            && let Some(Unsettled { op, address, read }) = (*ex).unsettled.take()
+            && (*ex).phase == Phase::Running
+        {
+            (*ex).finish(op.with(read(address), 0), 0);
+        }
+    }
+}
+
+/// What a request is, for the search for loops; `state` is the local state, as far as it was asked for.
+///
+/// # Safety
+///
+/// `ex` is the current execution, and no reference into it is alive.
+#[inline]
+unsafe fn watch(ex: *mut Execution, object: ObjectId, r: &Request<'_>, state: u64) {
+    // SAFETY: by the contract; the borrow ends here.
+    unsafe {
+        if (*ex).looking {
+            let (a, b) = if r.kind == OpKind::Rmw { (0, 0) } else { (r.a, r.b) };
+            let key = Key { site: sync::site(r.place), object, kind: r.kind, a, b };
+            spin::compare_at(&mut *ex, key, state);
+        }
+    }
+}
+
+/// A step on an object that is no memory of the program, with the local state.
+pub fn step_in(request: &Request<'_>, state: u64) -> Done {
+    settle();
+    let ex = context::required("an operation", request.place);
+    // SAFETY: a current execution is valid, and no reference into it is held over the step.
+    unsafe {
+        let object = if request.class == Class::Version {
+            ObjectId::NONE
+        } else {
+            (*ex).resolve(request.object, request.class, request.initial, request.place)
+        };
+        watch(ex, object, request, state);
+        let op = Op::new(request.kind, object).with(request.a, request.b).ordered(request.order);
+        sync::step_on(ex, op, request.place)
+    }
+}
+
+/// A step on memory: `read` and `write` get at it, and `change` says what a read-modify-write makes of a value.
+#[inline]
+pub fn on_memory(
+    request: &Request<'_>,
+    state: u64,
+    read: impl Fn() -> u64,
+    change: impl FnOnce(u64) -> u64,
+    write: impl FnOnce(u64),
+) -> Done {
+    settle();
+    let ex = context::required("an atomic", request.place);
+    // SAFETY: a current execution is valid, and no reference into it is held over a suspension.
+    unsafe {
+        let object = (*ex).resolve(request.object, request.class, 0, request.place);
+        let mut kind = request.kind;
+        if kind == OpKind::CompareExchangeWeak && !(*ex).may_fail_spuriously(object) {
+            kind = OpKind::CompareExchange;
+        }
+        watch(ex, object, &Request { kind, ..*request }, state);
+        let site = sync::site(request.place);
+        let mut op = Op::new(kind, object).with(request.a, request.b).ordered(request.order);
+        if !(*ex).is_running() || (*ex).repeat.is_some() && !await_change(ex, site) || !turn(ex, op, site) {
+            given_up(ex);
+            return Done { value: read(), ok: true };
+        }
+        let old = read();
+        (*ex).refresh(object, old);
+        if kind == OpKind::Rmw {
+            op.a = change(old);
+        }
+        let option = (*ex).option(&op);
+        let done = (*ex).finish(op, option);
+        let new = (*ex).word(object);
+        if new != old {
+            write(new);
+        }
+        done
+    }
+}
+
+/// The turn of a write that the program does itself right after this returns. `read` gets at the value then.
+pub fn write_later(request: &Request<'_>, state: u64, address: usize, read: fn(usize) -> u64) {
+    settle();
+    let ex = context::required("a variable", request.place);
+    // SAFETY: as in `on_memory`.
+    unsafe {
+        let object = (*ex).resolve(request.object, request.class, 0, request.place);
+        watch(ex, object, request, state);
+        let site = sync::site(request.place);
+        let op = Op::new(OpKind::Store, object).ordered(request.order);
+        if !(*ex).is_running() || (*ex).repeat.is_some() && !await_change(ex, site) || !turn(ex, op, site) {
+            return given_up(ex);
+        }
+        (*ex).refresh(object, read(address));
+        (*ex).unsettled = Some(Unsettled { op, address, read });
+    }
+}
+
+/// How memory is touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touching {
+    /// It may change.
+    pub write: bool,
+    /// By an atomic operation: two of these do not race.
+    pub atomic: bool,
+}
+
+/// Notes an access and gives what is to be said if another one is not ordered with it. Not a step.
+#[inline]
+pub fn touch(object: &Handle, how: Touching, place: Place) -> Option<String> {
+    let ex = context::required("a variable", place);
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        if !(*ex).is_running() {
+            return None;
+        }
+        let ex = &mut *ex;
+        let id = ex.resolve(object, Class::Variable, 0, place);
+        if how.write && !how.atomic && ex.looking {
+            spin::changed(ex);
+        }
+        races::check(ex, id, how, place)
+    }
+}
+
+/// The running thread ends here, though its function has not returned.
+pub fn leave_thread() -> ! {
+    settle();
+    let ex = context::required("a thread", Place(0));
+    // SAFETY: a current execution is valid, and no reference into it is held over the suspension. The thread counts as ended,
+    // so nobody resumes it; its fiber is reset at the end of the execution.
+    unsafe {
+        if (*ex).is_running() {
+            (*ex).ended();
+            (*ex).next = (*ex).decide();
+        } else {
+            (*ex).next = None;
+        }
+        sync::leave_for_good(ex)
+    }
+}
+
+/// The program ends its process: whoever waits from now on is no failure. The others may still run before it is gone.
+pub fn exit_process() {
+    let ex = context::current();
+    if !ex.is_null() {
+        // SAFETY: a current execution is valid; the borrow ends here.
+        unsafe { (*ex).exited = true };
+    }
+}
+
+/// What was learned of the program changes how its executions are run: this one does not count, and the search starts again.
+pub fn restart(place: Place) -> ! {
+    let ex = context::required("an operation", place);
+    // SAFETY: a current execution is valid, and no reference into it is held over the suspension.
+    unsafe {
+        if !(*ex).in_fiber || !(*ex).is_running() {
+            sync::fail(FailureKind::Limit, "the program cannot be started again here".to_owned(), place);
+        }
+        (*ex).restart = Some(Restart::FrontLearned);
+        sync::give_up(ex)
+    }
+}
+
+impl Execution {
+    #[inline]
+    pub(crate) fn is_running(&self) -> bool {
+        self.phase == Phase::Running
+    }
+
+    /// The word of an object, as it is in memory.
+    #[inline]
+    fn refresh(&mut self, object: ObjectId, word: u64) {
+        let entry = &mut self.objects[object.index()];
+        if entry.word != word {
+            entry.word = word;
+            self.recheck_awaiting();
+        }
+    }
+}
