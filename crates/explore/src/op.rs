@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub enum OpKind {
     /// Atomic load.
     Load,
-    /// Atomic store; `a` is the new value.
+    /// Store; `a` is the new value. For one that is not atomic (its order is [`MemoryOrder::None`]) it is known when it runs.
     Store,
     /// Atomic read-modify-write that always writes; `a` is the new value, known when it runs.
     Rmw,
@@ -256,6 +256,8 @@ impl Op {
         use OpKind::*;
         let operands = match self.kind {
             Rmw | Wake | Park | Assign => true,
+            // A program in machine code does this itself, when its turn has come.
+            Store if self.order == MemoryOrder::None => true,
             _ => self.a == other.a && self.b == other.b,
         };
         self.kind == other.kind && self.object == other.object && self.other == other.other && operands

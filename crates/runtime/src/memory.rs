@@ -11,7 +11,7 @@ use crate::polling::Restart;
 use crate::spin::{self, Key};
 use crate::sync::{self, await_change, given_up, turn};
 use crate::{Class, Done, Place, Request, context, races};
-use explore::{FailureKind, ObjectId, Op, OpKind};
+use explore::{FailureKind, ObjectId, Op, OpKind, ThreadId};
 
 /// A write whose turn has come and whose value will be in memory at the next operation.
 #[derive(Clone, Copy)]
@@ -236,5 +236,23 @@ impl Execution {
             entry.word = word;
             self.recheck_awaiting();
         }
+    }
+}
+
+/// The number that the next thread of the running one will have, if it was met before or is known already; `None` when there are
+/// no numbers left.
+pub fn next_child() -> Option<ThreadId> {
+    let ex = context::current();
+    if ex.is_null() {
+        return None;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        let ex = &*ex;
+        let parent = &ex.threads[ex.current.index()];
+        let known = parent.children.get(parent.spawned).copied();
+        known.or_else(|| {
+            (ex.next_thread_id < explore::MAX_THREADS).then_some(ThreadId(ex.next_thread_id as u16))
+        })
     }
 }

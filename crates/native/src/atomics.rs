@@ -1,0 +1,375 @@
+//! Atomic operations: the compiler leaves all of them to us.
+
+use crate::options::{Races, options};
+use crate::shim::{Call, call, export};
+use crate::table::{self, Entry, Found};
+use explore::{FailureKind, MemoryOrder, OpKind};
+use runtime::{Class, Done, Request, Touching};
+
+/// The compiler's number for a memory order. Bits above are hints.
+fn order(mo: i32) -> MemoryOrder {
+    match mo & 0xff {
+        0 => MemoryOrder::Relaxed,
+        1 | 2 => MemoryOrder::Acquire,
+        3 => MemoryOrder::Release,
+        4 => MemoryOrder::AcqRel,
+        _ => MemoryOrder::SeqCst,
+    }
+}
+
+/// An integer of the program.
+trait Value: Copy + PartialEq {
+    const BYTES: usize;
+    /// Its bits as a word, or, for sixteen bytes, the number that stands for them.
+    fn word(self) -> u64;
+    fn of(word: u64) -> Self;
+    /// What is at an address.
+    ///
+    /// # Safety
+    ///
+    /// A value of this type can be read there.
+    unsafe fn read(address: usize) -> Self;
+    /// # Safety
+    ///
+    /// A value of this type can be written there.
+    unsafe fn write(address: usize, value: Self);
+    fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn and(self, other: Self) -> Self;
+    fn or(self, other: Self) -> Self;
+    fn xor(self, other: Self) -> Self;
+    fn nand(self, other: Self) -> Self;
+}
+
+macro_rules! value {
+    ($ty:ty, $word:expr, $of:expr) => {
+        impl Value for $ty {
+            const BYTES: usize = size_of::<$ty>();
+            #[inline]
+            fn word(self) -> u64 {
+                $word(self)
+            }
+            #[inline]
+            fn of(word: u64) -> Self {
+                $of(word)
+            }
+            #[inline]
+            unsafe fn read(address: usize) -> Self {
+                // SAFETY: by the contract.
+                unsafe { (address as *const $ty).read_unaligned() }
+            }
+            #[inline]
+            unsafe fn write(address: usize, value: Self) {
+                // SAFETY: by the contract.
+                unsafe { (address as *mut $ty).write_unaligned(value) }
+            }
+            #[inline]
+            fn add(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+            #[inline]
+            fn sub(self, other: Self) -> Self {
+                self.wrapping_sub(other)
+            }
+            #[inline]
+            fn and(self, other: Self) -> Self {
+                self & other
+            }
+            #[inline]
+            fn or(self, other: Self) -> Self {
+                self | other
+            }
+            #[inline]
+            fn xor(self, other: Self) -> Self {
+                self ^ other
+            }
+            #[inline]
+            fn nand(self, other: Self) -> Self {
+                !(self & other)
+            }
+        }
+    };
+}
+value!(u8, |v| v as u64, |w| w as u8);
+value!(u16, |v| v as u64, |w| w as u16);
+value!(u32, |v| v as u64, |w| w as u32);
+value!(u64, |v| v, |w| w);
+value!(u128, crate::wide::number, crate::wide::value);
+
+/// The object at an address, ready for an atomic access.
+#[inline]
+fn entry<V: Value>(address: usize, write: bool, call: Call) -> &'static mut Entry {
+    let found = match V::BYTES {
+        16 => table::memory16(address),
+        _ if (address & 7) + V::BYTES > 8 => runtime::fail(
+            FailureKind::Signal,
+            format!("an atomic access of {} bytes at {address:#x}, which is not aligned", V::BYTES),
+            call.place,
+        ),
+        n => table::memory(address, n),
+    };
+    let Found::Entry(entry) = found else { runtime::restart(call.place) };
+    if !entry.atomic || entry.plain {
+        meet(entry, write, call);
+    }
+    entry
+}
+
+/// Memory that is also accessed by something that is not atomic: these two can race.
+#[cold]
+fn meet(entry: &mut Entry, write: bool, call: Call) {
+    entry.atomic = true;
+    if entry.plain && options().races == Races::Report {
+        runtime::settle();
+        if let Some(race) = runtime::touch(&entry.handle, Touching { write, atomic: true }, call.place) {
+            runtime::fail(FailureKind::DataRace, race, call.place);
+        }
+    }
+}
+
+#[inline]
+fn request(entry: &Entry, kind: OpKind, mo: i32, a: u64, b: u64, call: Call) -> Request<'_> {
+    let class = Class::Atomic;
+    Request { kind, object: &entry.handle, class, initial: 0, a, b, order: order(mo), place: call.place }
+}
+
+fn load<V: Value>(address: usize, mo: i32) -> V {
+    // SAFETY: the program reads here.
+    let value = || unsafe { V::read(address) };
+    if !runtime::in_execution() {
+        return value();
+    }
+    let call = call();
+    let entry = entry::<V>(address, false, call);
+    runtime::on_memory(
+        &request(entry, OpKind::Load, mo, 0, 0, call),
+        call.state,
+        || entry.read(),
+        |w| w,
+        |_| (),
+    );
+    // Nobody else has run since.
+    value()
+}
+
+fn store<V: Value>(address: usize, new: V, mo: i32) {
+    if !runtime::in_execution() {
+        // SAFETY: the program writes here.
+        return unsafe { V::write(address, new) };
+    }
+    let call = call();
+    let entry = entry::<V>(address, true, call);
+    if entry.bytes as usize == V::BYTES {
+        let request = request(entry, OpKind::Store, mo, new.word(), 0, call);
+        runtime::on_memory(&request, call.state, || entry.read(), |w| w, |w| entry.write(w));
+    } else {
+        modify::<V>(entry, address, mo, call, |_| new);
+    }
+}
+
+/// A read-modify-write: gives what was there.
+fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
+    if !runtime::in_execution() {
+        // SAFETY: the program reads and writes here, and nobody else runs.
+        unsafe {
+            let old = V::read(address);
+            V::write(address, f(old));
+            return old;
+        }
+    }
+    let call = call();
+    let entry = entry::<V>(address, true, call);
+    if entry.bytes as usize != V::BYTES {
+        return modify(entry, address, mo, call, f);
+    }
+    let request = request(entry, OpKind::Rmw, mo, 0, 0, call);
+    let change = |word| f(V::of(word)).word();
+    V::of(runtime::on_memory(&request, call.state, || entry.read(), change, |w| entry.write(w)).value)
+}
+
+/// The same on a part of an object.
+#[cold]
+fn modify<V: Value>(entry: &Entry, address: usize, mo: i32, call: Call, f: impl FnOnce(V) -> V) -> V {
+    let mut old = None;
+    let change = |_| {
+        // SAFETY: the program reads and writes here, and it is this thread's turn.
+        unsafe {
+            let value = V::read(address);
+            old = Some(value);
+            V::write(address, f(value));
+        }
+        entry.read()
+    };
+    let request = request(entry, OpKind::Rmw, mo, 0, 0, call);
+    runtime::on_memory(&request, call.state, || entry.read(), change, |w| entry.write(w));
+    // SAFETY: as above.
+    old.unwrap_or_else(|| unsafe { V::read(address) })
+}
+
+/// A compare-exchange: gives what was there, and whether it was what was expected.
+fn exchange_if<V: Value>(address: usize, expected: V, new: V, mo: i32, weak: bool) -> (V, bool) {
+    if !runtime::in_execution() {
+        // SAFETY: the program reads and writes here, and nobody else runs.
+        unsafe {
+            let old = V::read(address);
+            if old == expected {
+                V::write(address, new);
+            }
+            return (old, old == expected);
+        }
+    }
+    let call = call();
+    let entry = entry::<V>(address, true, call);
+    if entry.bytes as usize != V::BYTES {
+        let old = modify(entry, address, mo, call, |old: V| if old == expected { new } else { old });
+        return (old, old == expected);
+    }
+    let kind = if weak { OpKind::CompareExchangeWeak } else { OpKind::CompareExchange };
+    let request = request(entry, kind, mo, expected.word(), new.word(), call);
+    let Done { value, ok } =
+        runtime::on_memory(&request, call.state, || entry.read(), |w| w, |w| entry.write(w));
+    (V::of(value), ok)
+}
+
+fn exchange_at<V: Value>(address: usize, expected: usize, new: V, mo: i32, weak: bool) -> i32 {
+    // SAFETY: the program hands in a place of its own for the expected value.
+    unsafe {
+        let (old, ok) = exchange_if(address, V::read(expected), new, mo, weak);
+        if !ok {
+            V::write(expected, old);
+        }
+        ok as i32
+    }
+}
+
+extern "C" fn thread_fence(mo: i32) {
+    if runtime::in_execution() {
+        fence(order(mo), call());
+    }
+}
+
+fn fence(order: MemoryOrder, call: Call) {
+    runtime::settle();
+    runtime::local_step(OpKind::Fence, order, call.place);
+}
+
+/// A fence against signal handlers orders nothing between threads.
+extern "C" fn signal_fence(_mo: i32) {}
+
+macro_rules! atomics {
+    ($($ty:ty: $load:ident $store:ident $exchange:ident $add:ident $sub:ident $and:ident $or:ident $xor:ident $nand:ident
+       $strong:ident $weak:ident $val:ident;)*) => {$(
+        extern "C" fn $load(address: usize, mo: i32) -> $ty {
+            load(address, mo)
+        }
+        extern "C" fn $store(address: usize, value: $ty, mo: i32) {
+            store(address, value, mo)
+        }
+        extern "C" fn $exchange(address: usize, value: $ty, mo: i32) -> $ty {
+            rmw(address, mo, |_| value)
+        }
+        extern "C" fn $add(address: usize, value: $ty, mo: i32) -> $ty {
+            rmw(address, mo, |old: $ty| old.add(value))
+        }
+        extern "C" fn $sub(address: usize, value: $ty, mo: i32) -> $ty {
+            rmw(address, mo, |old: $ty| old.sub(value))
+        }
+        extern "C" fn $and(address: usize, value: $ty, mo: i32) -> $ty {
+            rmw(address, mo, |old: $ty| old.and(value))
+        }
+        extern "C" fn $or(address: usize, value: $ty, mo: i32) -> $ty {
+            rmw(address, mo, |old: $ty| old.or(value))
+        }
+        extern "C" fn $xor(address: usize, value: $ty, mo: i32) -> $ty {
+            rmw(address, mo, |old: $ty| old.xor(value))
+        }
+        extern "C" fn $nand(address: usize, value: $ty, mo: i32) -> $ty {
+            rmw(address, mo, |old: $ty| old.nand(value))
+        }
+        extern "C" fn $strong(address: usize, expected: usize, new: $ty, mo: i32, _failed: i32) -> i32 {
+            exchange_at(address, expected, new, mo, false)
+        }
+        extern "C" fn $weak(address: usize, expected: usize, new: $ty, mo: i32, _failed: i32) -> i32 {
+            exchange_at(address, expected, new, mo, true)
+        }
+        extern "C" fn $val(address: usize, expected: $ty, new: $ty, mo: i32, _failed: i32) -> $ty {
+            exchange_if(address, expected, new, mo, false).0
+        }
+    )*};
+}
+
+atomics! {
+    u8: load8 store8 exchange8 add8 sub8 and8 or8 xor8 nand8 strong8 weak8 val8;
+    u16: load16 store16 exchange16 add16 sub16 and16 or16 xor16 nand16 strong16 weak16 val16;
+    u32: load32 store32 exchange32 add32 sub32 and32 or32 xor32 nand32 strong32 weak32 val32;
+    u64: load64 store64 exchange64 add64 sub64 and64 or64 xor64 nand64 strong64 weak64 val64;
+    u128: load128 store128 exchange128 add128 sub128 and128 or128 xor128 nand128 strong128 weak128 val128;
+}
+
+export! {
+    __tsan_atomic_thread_fence => thread_fence;
+    __tsan_atomic_signal_fence => signal_fence;
+}
+
+export! {
+    __tsan_atomic8_load => load8;
+    __tsan_atomic8_store => store8;
+    __tsan_atomic8_exchange => exchange8;
+    __tsan_atomic8_fetch_add => add8;
+    __tsan_atomic8_fetch_sub => sub8;
+    __tsan_atomic8_fetch_and => and8;
+    __tsan_atomic8_fetch_or => or8;
+    __tsan_atomic8_fetch_xor => xor8;
+    __tsan_atomic8_fetch_nand => nand8;
+    __tsan_atomic8_compare_exchange_strong => strong8;
+    __tsan_atomic8_compare_exchange_weak => weak8;
+    __tsan_atomic8_compare_exchange_val => val8;
+    __tsan_atomic16_load => load16;
+    __tsan_atomic16_store => store16;
+    __tsan_atomic16_exchange => exchange16;
+    __tsan_atomic16_fetch_add => add16;
+    __tsan_atomic16_fetch_sub => sub16;
+    __tsan_atomic16_fetch_and => and16;
+    __tsan_atomic16_fetch_or => or16;
+    __tsan_atomic16_fetch_xor => xor16;
+    __tsan_atomic16_fetch_nand => nand16;
+    __tsan_atomic16_compare_exchange_strong => strong16;
+    __tsan_atomic16_compare_exchange_weak => weak16;
+    __tsan_atomic16_compare_exchange_val => val16;
+    __tsan_atomic32_load => load32;
+    __tsan_atomic32_store => store32;
+    __tsan_atomic32_exchange => exchange32;
+    __tsan_atomic32_fetch_add => add32;
+    __tsan_atomic32_fetch_sub => sub32;
+    __tsan_atomic32_fetch_and => and32;
+    __tsan_atomic32_fetch_or => or32;
+    __tsan_atomic32_fetch_xor => xor32;
+    __tsan_atomic32_fetch_nand => nand32;
+    __tsan_atomic32_compare_exchange_strong => strong32;
+    __tsan_atomic32_compare_exchange_weak => weak32;
+    __tsan_atomic32_compare_exchange_val => val32;
+    __tsan_atomic64_load => load64;
+    __tsan_atomic64_store => store64;
+    __tsan_atomic64_exchange => exchange64;
+    __tsan_atomic64_fetch_add => add64;
+    __tsan_atomic64_fetch_sub => sub64;
+    __tsan_atomic64_fetch_and => and64;
+    __tsan_atomic64_fetch_or => or64;
+    __tsan_atomic64_fetch_xor => xor64;
+    __tsan_atomic64_fetch_nand => nand64;
+    __tsan_atomic64_compare_exchange_strong => strong64;
+    __tsan_atomic64_compare_exchange_weak => weak64;
+    __tsan_atomic64_compare_exchange_val => val64;
+    __tsan_atomic128_load => load128;
+    __tsan_atomic128_store => store128;
+    __tsan_atomic128_exchange => exchange128;
+    __tsan_atomic128_fetch_add => add128;
+    __tsan_atomic128_fetch_sub => sub128;
+    __tsan_atomic128_fetch_and => and128;
+    __tsan_atomic128_fetch_or => or128;
+    __tsan_atomic128_fetch_xor => xor128;
+    __tsan_atomic128_fetch_nand => nand128;
+    __tsan_atomic128_compare_exchange_strong => strong128;
+    __tsan_atomic128_compare_exchange_weak => weak128;
+    __tsan_atomic128_compare_exchange_val => val128;
+}

@@ -1,0 +1,39 @@
+//! Runs a compiled C or C++ program under raddle.
+//!
+//! The program is compiled with the compiler's own thread instrumentation (`-fsanitize=thread`) and linked with this library
+//! instead of the sanitizer's. The library is the `main` that is started: it runs the program's `main` again and again, each time
+//! under another schedule, in the same process.
+//!
+//! - `start` takes the program over before its `main`, and ends the process with the report;
+//! - `shim` is how a call comes in: with the place it comes from and, in loops, the local state of the thread;
+//! - `access` and `atomics` are the callbacks of the instrumentation, `threads`, `mutex` and so on the functions that the
+//!   program calls; each turns a call into announced steps and the result of the steps into what the C library would return;
+//! - `table` gives addresses a lasting identity, and `front` answers what the runtime asks.
+//!
+//! # Rules inside
+//!
+//! Everything of a checked program runs on one OS thread, its threads being fibers, so statics here need no locks. Code may run
+//! while the thread-local storage of another thread is in place. A fiber may be suspended inside any step and never come
+//! back: nothing that needs a destructor may be alive there.
+//!
+//! **Invariant:** nothing here decides what to schedule.
+
+// What is exported is exported to the program, by name.
+#![allow(unreachable_pub)]
+
+mod access;
+mod atomics;
+mod front;
+mod heap;
+mod mutex;
+mod options;
+mod real;
+mod shim;
+mod start;
+mod table;
+mod threads;
+mod wide;
+
+/// The runtime's own memory never comes from the heap of the program, which is put back between executions.
+#[global_allocator]
+static ALLOCATOR: heap::Own = heap::Own;

@@ -1,0 +1,167 @@
+//! How a call of the program comes in.
+//!
+//! Each exported function is a few instructions in front of the real one: they note where the call comes from and the frame
+//! pointer, and, while the thread may be in a loop that only looks, a hash of its local state (its stack from the calling frame
+//! on, and the registers that calls preserve; see the runtime's module `spin`). In that case the stack below the call is wiped
+//! when it returns, so that what the next turn of the loop finds there does not depend on us.
+
+use runtime::Place;
+
+/// Written by the shims, read at once by the function behind.
+#[repr(C)]
+pub(crate) struct Incoming {
+    /// The return address.
+    site: usize,
+    /// The frame pointer of the caller.
+    frame: usize,
+    /// The local state, if it was asked for.
+    state: u64,
+    /// Whether it is to be taken: points at the runtime's flag.
+    looking: *const bool,
+}
+
+/// A flag that is never set.
+static NEVER: bool = false;
+
+pub(crate) static mut INCOMING: Incoming =
+    Incoming { site: 0, frame: 0, state: 0, looking: &raw const NEVER };
+
+/// Where a call came from.
+#[derive(Clone, Copy)]
+pub(crate) struct Call {
+    pub(crate) place: Place,
+    pub(crate) state: u64,
+}
+
+/// The call that has just come in. To be taken first thing.
+#[inline]
+pub(crate) fn call() -> Call {
+    // SAFETY: one OS thread alone runs code of the program; see the crate's rules.
+    unsafe {
+        Call {
+            place: Place::at(crate::front::user_site(INCOMING.site, INCOMING.frame)),
+            state: INCOMING.state,
+        }
+    }
+}
+
+/// The return address of the call that has just come in.
+#[inline]
+pub(crate) fn return_address() -> usize {
+    // SAFETY: as in `call`.
+    unsafe { INCOMING.site }
+}
+
+/// An execution begins: its threads may loop from now on.
+pub(crate) fn begin() {
+    // SAFETY: as in `call`.
+    unsafe { INCOMING.looking = runtime::looking_flag() };
+}
+
+/// No execution runs.
+pub(crate) fn end() {
+    // SAFETY: as in `call`.
+    unsafe { INCOMING.looking = &raw const NEVER };
+}
+
+extern "C" fn frames_end() -> usize {
+    runtime::frames_end()
+}
+
+/// The way in while the thread may be in a loop: `r11` is the function to call, everything else is as the program left it.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn slowly() {
+    std::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "push rcx",
+        "push r8",
+        "push r9",
+        "push r11",
+        "call {frames_end}",
+        "mov rsi, rax",
+        "movabs rdi, 0x9E3779B97F4A7C15",
+        "movabs rcx, 0xFF51AFD7ED558CCD",
+        "xor rdi, rbx",
+        "imul rdi, rcx",
+        "rol rdi, 29",
+        "xor rdi, rbp",
+        "imul rdi, rcx",
+        "rol rdi, 29",
+        "xor rdi, r12",
+        "imul rdi, rcx",
+        "rol rdi, 29",
+        "xor rdi, r13",
+        "imul rdi, rcx",
+        "rol rdi, 29",
+        "xor rdi, r14",
+        "imul rdi, rcx",
+        "rol rdi, 29",
+        "xor rdi, r15",
+        "imul rdi, rcx",
+        "rol rdi, 29",
+        "lea rdx, [rsp + 56]",
+        "2:",
+        "cmp rdx, rsi",
+        "jae 3f",
+        "xor rdi, [rdx]",
+        "imul rdi, rcx",
+        "rol rdi, 29",
+        "add rdx, 8",
+        "jmp 2b",
+        "3:",
+        "mov [rip + {incoming} + 16], rdi",
+        "pop r11",
+        "pop r9",
+        "pop r8",
+        "pop rcx",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "sub rsp, 8",
+        "call r11",
+        "add rsp, 8",
+        "mov r8, rax",
+        "lea rdi, [rsp - 2048]",
+        "mov ecx, 256",
+        "xor eax, eax",
+        "cld",
+        "rep stosq",
+        "mov rax, r8",
+        "ret",
+        frames_end = sym frames_end,
+        incoming = sym INCOMING,
+    )
+}
+
+/// Exports functions under the names that programs call, each through a shim.
+macro_rules! export {
+    ($($name:ident => $function:path;)*) => {$(
+        /// See the function it leads to.
+        ///
+        /// # Safety
+        ///
+        /// Called by the program as the C library's or the sanitizer's function of this name.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            std::arch::naked_asm!(
+                "mov r11, [rsp]",
+                "mov [rip + {incoming}], r11",
+                "mov [rip + {incoming} + 8], rbp",
+                "mov r11, [rip + {incoming} + 24]",
+                "cmp byte ptr [r11], 0",
+                "jne 2f",
+                "jmp {function}",
+                "2:",
+                "lea r11, [rip + {function}]",
+                "jmp {slowly}",
+                incoming = sym $crate::shim::INCOMING,
+                function = sym $function,
+                slowly = sym $crate::shim::slowly,
+            )
+        }
+    )*};
+}
+pub(crate) use export;

@@ -1,0 +1,231 @@
+//! Threads of the program: made, joined, left.
+
+use crate::real::real;
+use crate::shim::{call, export};
+use explore::ThreadId;
+use runtime::{Body, Task};
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+/// What a thread of the program runs.
+type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+
+/// What is kept of each thread, by its number, for one execution.
+#[derive(Clone, Copy)]
+pub(crate) struct Known {
+    routine: Option<Routine>,
+    argument: *mut c_void,
+    result: *mut c_void,
+    detached: bool,
+    joined: bool,
+}
+
+const UNKNOWN: Known = Known {
+    routine: None,
+    argument: std::ptr::null_mut(),
+    result: std::ptr::null_mut(),
+    detached: false,
+    joined: false,
+};
+
+static mut KNOWN: [Known; explore::MAX_THREADS] = [UNKNOWN; explore::MAX_THREADS];
+
+fn known(t: ThreadId) -> &'static mut Known {
+    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a step.
+    unsafe { &mut (*(&raw mut KNOWN))[t.index()] }
+}
+
+/// An execution begins.
+pub(crate) fn begin() {
+    // SAFETY: as in `known`.
+    unsafe { (*(&raw mut KNOWN)).fill(UNKNOWN) };
+}
+
+/// What programs know a thread by. Never 0, and no address.
+fn handle(t: ThreadId) -> libc::pthread_t {
+    0x5ADD_1E00_0000_0000 | t.0 as libc::pthread_t
+}
+
+/// The thread that a handle stands for.
+fn of_handle(handle: libc::pthread_t) -> Option<ThreadId> {
+    let t = ThreadId((handle & 0xffff) as u16);
+    (handle >> 16 == 0x5ADD_1E00_0000 && t.index() < explore::MAX_THREADS).then_some(t)
+}
+
+/// The body of a thread: its number is all there is.
+struct Start(ThreadId);
+
+static STARTS: [Start; explore::MAX_THREADS] = {
+    let mut all = [const { Start(ThreadId(0)) }; explore::MAX_THREADS];
+    let mut i = 0;
+    while i < all.len() {
+        all[i].0 = ThreadId(i as u16);
+        i += 1;
+    }
+    all
+};
+
+impl Body for Start {
+    fn run(&self) {
+        let known = known(self.0);
+        if let Some(routine) = known.routine {
+            // SAFETY: the program asked for this.
+            known.result = unsafe { run_c(routine, known.argument) };
+            runtime::settle();
+        }
+    }
+
+    fn discard(&self) {}
+}
+
+std::arch::global_asm!(
+    // Calls a function of the program. The frame says that it is the last one, so that nothing is unwound past it: an
+    // exception that nobody catches ends in `std::terminate` where it was thrown.
+    ".globl raddle_run_c",
+    ".hidden raddle_run_c",
+    ".type raddle_run_c, @function",
+    "raddle_run_c:",
+    ".cfi_startproc",
+    ".cfi_undefined rip",
+    "push rbp",
+    "mov rax, rdi",
+    "mov rdi, rsi",
+    "mov rsi, rdx",
+    "mov rdx, rcx",
+    "xor ebp, ebp",
+    "call rax",
+    "pop rbp",
+    "ret",
+    ".cfi_endproc",
+    ".size raddle_run_c, . - raddle_run_c",
+);
+
+unsafe extern "C" {
+    fn pthread_attr_getdetachstate(
+        attributes: *const libc::pthread_attr_t,
+        state: *mut libc::c_int,
+    ) -> libc::c_int;
+    fn raddle_run_c(f: *const c_void, a: *mut c_void, b: *mut c_void, c: *mut c_void) -> *mut c_void;
+}
+
+unsafe fn run_c(routine: Routine, argument: *mut c_void) -> *mut c_void {
+    let nothing = std::ptr::null_mut();
+    // SAFETY: by the contract of whoever made the thread.
+    unsafe { raddle_run_c(routine as *const c_void, argument, nothing, nothing) }
+}
+
+/// The program's `main`.
+pub(crate) type Main =
+    unsafe extern "C" fn(libc::c_int, *mut *mut libc::c_char, *mut *mut libc::c_char) -> libc::c_int;
+
+/// Runs `main`, and gives what it returned.
+///
+/// # Safety
+///
+/// On a fiber, with arguments that `main` can take.
+pub(crate) unsafe fn run_main(
+    main: Main,
+    argc: libc::c_int,
+    argv: *mut *mut libc::c_char,
+    envp: *mut *mut libc::c_char,
+) -> libc::c_int {
+    // SAFETY: by the contract.
+    unsafe {
+        raddle_run_c(main as *const c_void, argc as usize as *mut c_void, argv.cast(), envp.cast()) as usize
+            as libc::c_int
+    }
+}
+
+extern "C" fn create(
+    out: *mut libc::pthread_t,
+    attributes: *const libc::pthread_attr_t,
+    routine: Routine,
+    argument: *mut c_void,
+) -> libc::c_int {
+    if !runtime::in_execution() {
+        return real!(pthread_create(out, attributes, routine, argument):
+            fn(*mut libc::pthread_t, *const libc::pthread_attr_t, Routine, *mut c_void) -> libc::c_int);
+    }
+    let call = call();
+    runtime::settle();
+    let (mut detached, mut stack) = (false, None);
+    if !attributes.is_null() {
+        let mut state = 0;
+        let mut size = 0usize;
+        // SAFETY: the program hands in attributes that it has initialised.
+        unsafe {
+            pthread_attr_getdetachstate(attributes, &mut state);
+            libc::pthread_attr_getstacksize(attributes, &mut size);
+        }
+        detached = state == libc::PTHREAD_CREATE_DETACHED;
+        stack = (size > 0).then_some(size);
+    }
+    // The number is known only once the thread is made; until its first step it does not look.
+    let next = runtime::next_child();
+    let leave = |_: NonNull<dyn Body>| ();
+    let body: NonNull<dyn Body> = NonNull::from(&STARTS[next.map_or(0, |t| t.index())]);
+    if let Some(t) = next {
+        *known(t) = Known { routine: Some(routine), argument, detached, ..UNKNOWN };
+    }
+    // SAFETY: the body is a static.
+    let t = runtime::spawn(None, stack, call.place, unsafe { Task::new(body, leave) });
+    // SAFETY: the program hands in a place for the handle.
+    unsafe { out.write(handle(t)) };
+    0
+}
+
+extern "C" fn join(thread: libc::pthread_t, result: *mut *mut c_void) -> libc::c_int {
+    if !runtime::in_execution() {
+        return real!(pthread_join(thread, result): fn(libc::pthread_t, *mut *mut c_void) -> libc::c_int);
+    }
+    let call = call();
+    runtime::settle();
+    let Some(t) = of_handle(thread) else { return libc::ESRCH };
+    if t == runtime::current() {
+        return libc::EDEADLK;
+    }
+    if known(t).detached || known(t).joined {
+        return libc::EINVAL;
+    }
+    known(t).joined = true;
+    let _ = runtime::join(t, call.place);
+    if !result.is_null() {
+        // SAFETY: the program hands in a place for the result.
+        unsafe { result.write(known(t).result) };
+    }
+    0
+}
+
+extern "C" fn detach(thread: libc::pthread_t) -> libc::c_int {
+    if !runtime::in_execution() {
+        return real!(pthread_detach(thread): fn(libc::pthread_t) -> libc::c_int);
+    }
+    match of_handle(thread) {
+        Some(t) if known(t).detached || known(t).joined => libc::EINVAL,
+        Some(t) => {
+            known(t).detached = true;
+            0
+        }
+        None => libc::ESRCH,
+    }
+}
+
+extern "C" fn this() -> libc::pthread_t {
+    if runtime::in_execution() {
+        handle(runtime::current())
+    } else {
+        real!(pthread_self(): fn() -> libc::pthread_t)
+    }
+}
+
+extern "C" fn equal(a: libc::pthread_t, b: libc::pthread_t) -> libc::c_int {
+    (a == b) as libc::c_int
+}
+
+export! {
+    pthread_create => create;
+    pthread_join => join;
+    pthread_detach => detach;
+    pthread_self => this;
+    pthread_equal => equal;
+}

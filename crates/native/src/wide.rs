@@ -1,0 +1,24 @@
+//! Values of sixteen bytes as words: each value that is met gets a number, which it keeps.
+
+use std::collections::HashMap;
+
+static mut WIDE: Option<(HashMap<u128, u64>, Vec<u128>)> = None;
+
+fn known() -> &'static mut (HashMap<u128, u64>, Vec<u128>) {
+    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a call of this.
+    unsafe { (*(&raw mut WIDE)).get_or_insert_with(Default::default) }
+}
+
+/// The number of a value.
+pub(crate) fn number(value: u128) -> u64 {
+    let (numbers, values) = known();
+    *numbers.entry(value).or_insert_with(|| {
+        values.push(value);
+        values.len() as u64 - 1
+    })
+}
+
+/// The value of a number.
+pub(crate) fn value(number: u64) -> u128 {
+    known().1[number as usize]
+}
