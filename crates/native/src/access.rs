@@ -53,7 +53,9 @@ fn check(entry: &mut Entry, write: bool, call: Call) {
             runtime::restart(call.place);
         }
     }
-    if let Some(race) = runtime::touch(&entry.handle, Touching { write, atomic: false }, call.place) {
+    let elsewhere = write && !runtime::on_own_stack(entry.address);
+    let how = Touching { write, atomic: false, elsewhere };
+    if let Some(race) = runtime::touch(&entry.handle, how, call.place) {
         runtime::fail(FailureKind::DataRace, race, call.place);
     }
 }

@@ -121,7 +121,9 @@ fn meet(entry: &mut Entry, write: bool, call: Call) {
     entry.atomic = true;
     if entry.plain && options().races == Races::Report {
         runtime::settle();
-        if let Some(race) = runtime::touch(&entry.handle, Touching { write, atomic: true }, call.place) {
+        if let Some(race) =
+            runtime::touch(&entry.handle, Touching { write, atomic: true, elsewhere: false }, call.place)
+        {
             runtime::fail(FailureKind::DataRace, race, call.place);
         }
     }

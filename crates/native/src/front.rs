@@ -1,7 +1,7 @@
 //! What the runtime asks of the program.
 
 use crate::table::Entry;
-use crate::{shim, start, threads};
+use crate::{crash, process, shim, start, threads};
 use explore::ThreadId;
 use runtime::{Class, Front, Handle};
 
@@ -39,11 +39,16 @@ impl Front for Program {
     fn begin(&self) {
         start::restore();
         threads::begin();
+        process::begin();
         shim::begin();
     }
 
     fn end(&self) {
         shim::end();
+    }
+
+    fn stuck(&self) {
+        crash::stuck();
     }
 
     fn switch(&self, _to: Option<ThreadId>) {}

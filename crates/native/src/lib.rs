@@ -23,10 +23,14 @@
 
 mod access;
 mod atomics;
+mod crash;
+mod exceptions;
 mod front;
 mod heap;
+mod modules;
 mod mutex;
 mod options;
+mod process;
 mod real;
 mod shim;
 mod start;

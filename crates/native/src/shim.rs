@@ -33,6 +33,13 @@ pub(crate) struct Call {
     pub(crate) state: u64,
 }
 
+impl Call {
+    /// A call from nowhere.
+    pub(crate) fn unknown() -> Call {
+        Call { place: Place::at(return_address()), state: 0 }
+    }
+}
+
 /// The call that has just come in. To be taken first thing.
 #[inline]
 pub(crate) fn call() -> Call {

@@ -1,7 +1,10 @@
 //! The process: taken over before `main`, run again and again, ended with a report.
 
+use crate::crash;
 use crate::front::Program;
+use crate::process;
 use crate::real::real;
+use crate::shim::Call;
 use crate::threads::{self, Main};
 use raddle::{Config, Verdict};
 use std::ffi::c_void;
@@ -54,7 +57,9 @@ unsafe extern "C" fn drive(
         STARTED.envp = envp;
         save();
     }
+    process::seal();
     runtime::set_front(&Program);
+    crash::install();
     let report = Config::new().stack_size(1 << 20).quiet(true).run(run_program);
     let style = report::Style::for_test(None);
     let text = if std::env::var_os("RADDLE_JSON").is_some() {
@@ -77,10 +82,9 @@ fn run_program() {
     // SAFETY: `drive` has set this; `main` takes what the process was started with.
     unsafe {
         let Some(main) = STARTED.main else { return };
-        threads::run_main(main, STARTED.argc, STARTED.argv, STARTED.envp);
+        let code = threads::run_main(main, STARTED.argc, STARTED.argv, STARTED.envp);
+        process::leave(code, Call::unknown());
     }
-    runtime::settle();
-    runtime::exit_process();
 }
 
 /// Keeps what the program's memory is before `main`.

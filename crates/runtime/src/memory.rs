@@ -29,6 +29,13 @@ pub fn in_execution() -> bool {
     !ex.is_null() && unsafe { (*ex).in_fiber }
 }
 
+/// Whether code of the program runs, and not the search: for signal handlers.
+pub fn in_program() -> bool {
+    let ex = context::current_if_any();
+    // SAFETY: a current execution is valid.
+    !ex.is_null() && unsafe { (*ex).in_fiber && (*ex).in_user_code() }
+}
+
 /// Where to look whether the running thread may be in a loop: if so, each step wants the local state. Valid until the execution
 /// ends.
 pub fn looking_flag() -> *const bool {
@@ -163,6 +170,22 @@ pub struct Touching {
     pub write: bool,
     /// By an atomic operation: two of these do not race.
     pub atomic: bool,
+    /// What it writes is no part of the local state that the search for loops sees: not on the thread's own stack.
+    pub elsewhere: bool,
+}
+
+/// Whether an address lies in the frames of the running thread.
+#[inline]
+pub fn on_own_stack(address: usize) -> bool {
+    let ex = context::current();
+    if ex.is_null() {
+        return false;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        let thread = &(&(*ex).threads)[(*ex).current.index()];
+        (thread.stack_floor..thread.frames_end).contains(&address)
+    }
 }
 
 /// Notes an access and gives what is to be said if another one is not ordered with it. Not a step.
@@ -176,7 +199,7 @@ pub fn touch(object: &Handle, how: Touching, place: Place) -> Option<String> {
         }
         let ex = &mut *ex;
         let id = ex.resolve(object, Class::Variable, 0, place);
-        if how.write && !how.atomic && ex.looking {
+        if how.write && how.elsewhere && ex.looking {
             spin::changed(ex);
         }
         races::check(ex, id, how, place)

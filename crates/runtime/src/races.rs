@@ -301,7 +301,7 @@ pub fn cell_access(object: &Handle, write: bool, place: Place) {
         if write && ex.looking {
             spin::changed(ex);
         }
-        check(ex, id, Touching { write, atomic: false }, place)
+        check(ex, id, Touching { write, atomic: false, elsewhere: true }, place)
     };
     if let Some(message) = race {
         sync::fail(FailureKind::DataRace, message, place);
@@ -309,7 +309,7 @@ pub fn cell_access(object: &Handle, write: bool, place: Place) {
 }
 
 pub(crate) fn check(ex: &mut Execution, id: ObjectId, how: Touching, place: Place) -> Option<String> {
-    let Touching { write, atomic } = how;
+    let Touching { write, atomic, .. } = how;
     let thread = ex.current;
     if ex.objects[id.index()].cell == 0 {
         ex.objects[id.index()].cell = ex.races.new_cell() as u32 + 1;
