@@ -34,6 +34,7 @@ mod process;
 mod real;
 mod shim;
 mod start;
+mod strings;
 mod table;
 mod threads;
 mod wide;
