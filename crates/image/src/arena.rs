@@ -27,6 +27,22 @@
 //!
 //! [`Heap::seal`] ends the start-up: blocks made before it stay for good. Their contents are restored by the snapshot, to
 //! which the caller hands [`Heap::sealed`]; their bookkeeping by [`Heap::reset`].
+//!
+//! ```
+//! use image::arena::{Heap, HeapError, Owner, State};
+//!
+//! let heap = Heap::new(2, 1 << 20)?;
+//! let (main, other) = (Owner::thread(0), Owner::thread(1));
+//! let block = heap.malloc(main, 24, 16, 0x1000).unwrap().as_ptr();
+//! assert!(matches!(heap.state_of(block as usize + 23), State::Live(_)));
+//! assert!(matches!(heap.state_of(block as usize + 24), State::Gap { .. }));
+//! heap.free(other, block, 0x2000).unwrap();
+//! assert!(matches!(heap.state_of(block as usize), State::Freed { freed_at: 0x2000, .. }));
+//! assert!(matches!(heap.free(main, block, 0x3000), Err(HeapError::DoubleFree { .. })));
+//! heap.reset();
+//! assert_eq!(heap.malloc(main, 24, 16, 0x1000).unwrap().as_ptr(), block);
+//! # Ok::<(), image::Error>(())
+//! ```
 
 use crate::segments::Region;
 use crate::{Error, PAGE, bytes, page_up, sys};

@@ -6,7 +6,7 @@
 //! ever. A fiber then runs with the FS base of its *donor* ([`switch_to`]).
 //!
 //! Donors have small stacks at fixed addresses, with their thread-local block at the top, so that thread-local variables
-//! are at the same address in each process. They block all signals, are detached, and have nothing to do, so that they keep no
+//! are at the same address in each process. They block the program's signals, are detached, and have nothing to do, so that they keep no
 //! process from ending. After a fork the threads are gone and their memory is not, which is all that is used.
 //!
 //! **Invariant:** [`Donors::reset_tls`] makes the thread-local variables of the user's objects what a new thread starts with,
@@ -124,7 +124,7 @@ type GetGlobals = unsafe extern "C" fn() -> *mut u8;
 struct Start {
     images: *const [TlsImage],
     get_globals: Option<GetGlobals>,
-    donor: Option<Donor>,
+    donor: Donor,
     ready: AtomicU32,
 }
 
@@ -181,7 +181,7 @@ pub unsafe fn switch_to(fs: FsBase) {
 }
 
 impl Donors {
-    /// Makes `count` donors. Must be called on the main thread, after the start-up of the program, with the images of all
+    /// Makes `count` donors, once in a process. Must be called on the main thread, after the start-up of the program, with the images of all
     /// objects that are to be reset. Creating threads allocates: the C library calls `malloc` and `calloc` for it.
     ///
     /// # Safety
@@ -202,8 +202,9 @@ impl Donors {
         let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__cxa_get_globals".as_ptr()) };
         // SAFETY: the C++ ABI says that this name has this type.
         let get_globals = unsafe { std::mem::transmute::<*mut c_void, Option<GetGlobals>>(found) };
+        let mut main = Donor::empty(images);
         // SAFETY: the images are of loaded objects.
-        let main = unsafe { describe_this_thread(images, get_globals) };
+        unsafe { main.describe_this_thread(images, get_globals) };
         let mut donors = Vec::with_capacity(count);
         for index in 0..count {
             // SAFETY: passed on.
@@ -311,22 +312,32 @@ impl Donor {
     }
 }
 
-/// # Safety
-///
-/// The images must be those of loaded objects.
-unsafe fn describe_this_thread(images: &[TlsImage], get_globals: Option<GetGlobals>) -> Donor {
-    let block = |image: &TlsImage| {
-        let index = TlsIndex { module: image.module, offset: 0 };
-        // SAFETY: the module is loaded. It makes the block if this thread has none yet.
-        unsafe { __tls_get_addr(&index) }
-    };
-    Donor {
-        fs: current(),
-        blocks: images.iter().map(block).collect(),
-        // SAFETY: it is the C++ library's function, or there is none.
-        exceptions: get_globals.map_or(std::ptr::null_mut(), |get| unsafe { get() }),
+impl Donor {
+    /// Room for the description of a thread. The thread itself must not allocate: the C library would set up a heap for it.
+    fn empty(images: &[TlsImage]) -> Self {
+        use std::ptr::null_mut;
+        let blocks = Vec::with_capacity(images.len());
+        Self { fs: FsBase(0), blocks, exceptions: null_mut(), errno: null_mut() }
+    }
+
+    /// Writes down what there is to know of the thread that this runs on.
+    ///
+    /// # Safety
+    ///
+    /// The images must be those of loaded objects, the same as in [`Donor::empty`].
+    unsafe fn describe_this_thread(&mut self, images: &[TlsImage], get_globals: Option<GetGlobals>) {
+        self.fs = current();
+        for image in images {
+            let index = TlsIndex { module: image.module, offset: 0 };
+            // SAFETY: the module is loaded. It makes the block if this thread has none yet.
+            self.blocks.push(unsafe { __tls_get_addr(&index) });
+        }
+        if let Some(get) = get_globals {
+            // SAFETY: it is the C++ library's function, and takes nothing.
+            self.exceptions = unsafe { get() };
+        }
         // SAFETY: it returns an address of this thread.
-        errno: unsafe { __errno_location() },
+        self.errno = unsafe { __errno_location() };
     }
 }
 
@@ -350,7 +361,7 @@ unsafe fn make(
     // SAFETY: the pages were mapped just now, and nobody knows of them.
     unsafe { sys::protect(guard, size, libc::PROT_READ | libc::PROT_WRITE) }
         .map_err(|error| what("stack", error.0))?;
-    let mut start = Start { images, get_globals, donor: None, ready: AtomicU32::new(0) };
+    let mut start = Start { images, get_globals, donor: Donor::empty(images), ready: AtomicU32::new(0) };
     // SAFETY: an attribute object is plain data, which `attr_init` sets.
     let mut attributes: pthread_attr_t = unsafe { std::mem::zeroed() };
     // SAFETY: the attributes are initialised, the stack is the new thread's alone, and `start` outlives what the thread does
@@ -365,8 +376,10 @@ unsafe fn make(
             code = (real.attr_setdetachstate)(&raw mut attributes, libc::PTHREAD_CREATE_DETACHED);
         }
         if code == 0 {
-            // A thread starts with the mask of its maker. The C library's own signals are blocked too.
-            let mask = sys::set_signal_mask(!0);
+            // A thread starts with the mask of its maker. The one signal by which the C library lets all threads change
+            // their user must get through, or `setuid` waits for ever.
+            const SIGSETXID: u32 = 33;
+            let mask = sys::set_signal_mask(!(1 << (SIGSETXID - 1)));
             code = (real.create)(&raw mut thread, &raw const attributes, donate, (&raw mut start).cast());
             sys::set_signal_mask(mask);
         }
@@ -379,7 +392,7 @@ unsafe fn make(
     while start.ready.load(Ordering::Acquire) == 0 {
         sys::wait_while(&start.ready, 0);
     }
-    Ok(start.donor.take().expect("the thread has described itself"))
+    Ok(start.donor)
 }
 
 extern "C" fn donate(start: *mut c_void) -> *mut c_void {
@@ -388,12 +401,42 @@ extern "C" fn donate(start: *mut c_void) -> *mut c_void {
     // SAFETY: the maker waits for `ready` and keeps everything alive until then. It may go on, and end the life of `ready`,
     // as soon as that is set: waking it up only uses the address, as a name.
     unsafe {
-        (*start).donor = Some(describe_this_thread(&*(*start).images, (*start).get_globals));
+        let donor = &mut (*start).donor;
+        donor.describe_this_thread(&*(*start).images, (*start).get_globals);
         let ready = &raw const (*start).ready;
         (*ready).store(1, Ordering::Release);
         sys::wake_all(&*ready);
     }
     loop {
         sys::wait_while(&NEVER, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_there_and_back_works_with_the_instruction_and_with_the_system_call() {
+        // SAFETY: the functions are the C library's.
+        let donors = unsafe { Donors::new(&RealPthread::next().unwrap(), 2, &[]) }.unwrap();
+        let here = current();
+        assert_eq!((donors.count(), donors.main()), (2, here));
+        let can = HAS_WRFSBASE.load(Ordering::Relaxed);
+        for instruction in [false, can] {
+            HAS_WRFSBASE.store(instruction, Ordering::Relaxed);
+            // SAFETY: donors only park, and nothing in between is thread-local.
+            let there = unsafe {
+                switch_to(donors.get(1));
+                let there = current();
+                switch_to(here);
+                there
+            };
+            assert_eq!((there, current()), (donors.get(1), here));
+        }
+        assert_ne!(donors.get(0), donors.get(1));
+        // SAFETY: as above.
+        let again = unsafe { Donors::new(&RealPthread::next().unwrap(), 1, &[]) };
+        assert_eq!(again.err().map(|error| error.code()), Some(libc::EEXIST), "their place is fixed");
     }
 }

@@ -10,7 +10,8 @@
 //! or hot, and then has a saved copy of these. Bytes outside the regions are never restored, also where they share a page.
 //!
 //! The kernel does not raise a signal when a system call writes to a protected page: the call fails with `EFAULT`. Whoever
-//! passes memory of the program to such a call says so first ([`prepare_write`]).
+//! passes memory of the program to such a call says so first ([`prepare_write`]). The same goes for an alternate signal stack
+//! among the globals: the kernel ends a process to which it cannot deliver a signal.
 //!
 //! A fork copies all of it, protection included, so that each process goes on by itself.
 

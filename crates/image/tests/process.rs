@@ -52,13 +52,19 @@ fn programs() -> &'static Path {
                 .arg("-o")
                 .arg(built.join("libuser.so")),
         );
-        for (compiler, file, program) in [("cc", "program.c", "c"), ("c++", "program.cpp", "cpp")] {
+        let fixed: &[&str] = &["-no-pie", "-fno-pie", "-DHUGE_LOCAL=(3<<20)"];
+        for (compiler, file, program, options) in [
+            ("cc", "program.c", "c", &[][..]),
+            ("cc", "program.c", "c-fixed", fixed),
+            ("c++", "program.cpp", "cpp", &[]),
+        ] {
             if compiler == "c++" && Command::new(compiler).arg("--version").output().is_err() {
                 continue;
             }
             must_run(
                 Command::new(compiler)
                     .args(["-g", "-O0", "-Wall", "-Werror"])
+                    .args(options)
                     .arg(source.join(file))
                     .arg("-o")
                     .arg(built.join(program))
@@ -102,6 +108,18 @@ fn globals_are_restored_when_all_pages_are_copied() {
 }
 
 #[test]
+fn one_int_in_a_mebibyte_makes_one_page_hot() {
+    holds(&scenario("one-int"));
+}
+
+#[test]
+fn a_program_at_a_fixed_address_with_huge_thread_local_variables_is_no_different() {
+    for name in ["segments", "globals", "globals-full", "one-int", "sealed-heap", "locals"] {
+        holds(&run(Command::new(programs().join("c-fixed")).arg(name)));
+    }
+}
+
+#[test]
 fn the_kernel_can_write_where_it_was_announced() {
     holds(&scenario("kernel-writes"));
 }
@@ -140,7 +158,7 @@ fn thread_local_variables_are_those_of_the_donor_and_are_the_same_in_the_next_pr
 }
 
 #[test]
-fn donors_take_no_signals() {
+fn donors_take_no_signals_and_follow_a_change_of_the_user() {
     holds(&scenario("signals"));
 }
 

@@ -11,6 +11,10 @@
 extern int library_global;
 extern int library_zero[3000];
 extern __thread int library_local;
+int *library_static_address(void);
+#ifdef HUGE_LOCAL
+__thread char huge_local[HUGE_LOCAL];
+#endif
 
 static int initialised = 7;
 static int zero;
@@ -29,6 +33,7 @@ static void segments(void) {
     EXPECT(probe_is_global(big) == 1 && probe_is_global(big + sizeof big - 1) == 1);
     EXPECT(probe_is_global(library_zero) != 0 && probe_is_global(&library_zero[2999]) != 0);
     EXPECT(probe_is_global(&library_global) != 0);
+    EXPECT(probe_is_global(library_static_address()) == 2);
     EXPECT(probe_is_global(&constant_pointer) == 0);
     EXPECT(probe_is_global(constant_pointer) == 0);
     EXPECT(probe_is_global(&on_stack) == 0);
@@ -58,6 +63,17 @@ static void globals(int full) {
     }
     EXPECT(probe_is_tracked(&zero) && probe_is_tracked(&library_zero[5]));
     EXPECT(!probe_is_tracked(constant_pointer) && !probe_is_tracked(stdout));
+}
+
+/* What a restore costs goes by the pages that are written. */
+static void one_int(void) {
+    probe_take(0);
+    for (int round = 0; round < 3; round++) {
+        EXPECT(*(int *)(big + 500000) == 0);
+        *(int *)(big + 500000) = 1;
+        probe_restore();
+        EXPECT(probe_hot() == 1);
+    }
 }
 
 /* Writes by the kernel into cold pages. */
@@ -183,6 +199,10 @@ static void touch_locals(void *expected) {
     local_zero = 51;
     library_local = 52;
     local_pointer = "changed";
+#ifdef HUGE_LOCAL
+    EXPECT(huge_local[0] == 0 && huge_local[HUGE_LOCAL - 1] == 0);
+    huge_local[0] = huge_local[HUGE_LOCAL - 1] = 1;
+#endif
     EXPECT(close(-1) == -1 && errno == EBADF);
 }
 static void dirty_locals(void *unused) {
@@ -227,8 +247,6 @@ static void locals(void) {
     }
     int status;
     EXPECT(waitpid(child, &status, 0) == child && status == 0);
-    /* A signal for the process goes to this thread: the donors block it. */
-    EXPECT(raise(SIGURG) == 0 && kill(getpid(), SIGURG) == 0);
     /* For the comparison of two processes. */
     printf("%p %p %p %#lx\n", seen[0], seen[1], seen[2], (unsigned long)probe_stack(5, 65536));
 }
@@ -246,6 +264,8 @@ static void signals(void) {
         kill(getpid(), SIGALRM);
         EXPECT(caught_by == 1);
     }
+    /* The C library asks every thread to follow. */
+    EXPECT(setuid(getuid()) == 0);
 }
 
 
@@ -312,6 +332,7 @@ int main(int count, char **arguments) {
     SCENARIO("segments", segments())
     SCENARIO("globals", globals(0))
     SCENARIO("globals-full", globals(1))
+    SCENARIO("one-int", one_int())
     SCENARIO("kernel-writes", kernel_writes())
     SCENARIO("shared-page", shared_page())
     SCENARIO("many-stretches", many_stretches())

@@ -2,4 +2,5 @@
 int library_global = 21;
 int library_zero[3000];
 __thread int library_local = 22;
-int *library_local_address(void) { return &library_local; }
+static int library_static = 23;
+int *library_static_address(void) { return &library_static; }
