@@ -3,9 +3,9 @@
 //! Descriptors 1 and 2 become files in memory, one each, to which every write appends. The real ones stay available under
 //! other numbers.
 //!
-//! Most executions write nothing, and that must cost no system call. So each file starts with [`PREFIX`] bytes that are not
+//! Most executions write nothing, and that must cost no system call. So each file starts with `PREFIX` bytes that are not
 //! output, of which a page is mapped: the first bytes of output appear in the mapping right behind them. What is still in
-//! the buffer of `stdout` is seen there. (Output that begins with [`LOOK`] zero bytes and passes by the C library's buffer is
+//! the buffer of `stdout` is seen there. (Output that begins with `LOOK` zero bytes and passes by the C library's buffer is
 //! only seen if [`Capture::note_write`] tells.)
 //!
 //! A program that opens `/dev/stdout` anew truncates the file, and with it the mapping; the handler of `SIGBUS` must therefore
@@ -17,6 +17,7 @@
 use crate::{Error, PAGE, bytes, sys};
 use std::cell::Cell;
 use std::ffi::{CStr, c_void};
+use std::mem::MaybeUninit;
 
 /// So many bytes of each file are not output.
 const PREFIX: usize = 2048;
@@ -70,6 +71,8 @@ struct Stream {
 /// Both, as they are captured.
 pub struct Capture {
     streams: [Stream; 2],
+    /// What `stdout` and `stderr` were: the two variables are the program's, which may do anything to them.
+    files: [*mut File; 2],
     noted: Cell<bool>,
 }
 
@@ -81,10 +84,12 @@ unsafe impl Send for Capture {}
 impl Capture {
     /// Redirects descriptors 1 and 2. What is in the buffer of `stdout` by then goes out first.
     pub fn start() -> Result<Self, Error> {
+        // SAFETY: the program has not run yet.
+        let files = unsafe { [stdout, stderr] };
         // SAFETY: on one thread; the file is the C library's.
-        unsafe { fflush_unlocked(stdout) };
+        unsafe { fflush_unlocked(files[0]) };
         let streams = [Stream::redirect(1, c"stdout")?, Stream::redirect(2, c"stderr")?];
-        Ok(Self { streams, noted: Cell::new(false) })
+        Ok(Self { streams, files, noted: Cell::new(false) })
     }
 
     /// The real standard output.
@@ -111,17 +116,16 @@ impl Capture {
 
     fn is_pending(&self) -> bool {
         // SAFETY: on one thread; both files are the C library's.
-        unsafe { __fpending(stdout) != 0 || __fpending(stderr) != 0 }
+        self.files.iter().any(|&file| unsafe { __fpending(file) } != 0)
     }
 
     /// Throws the output away. To be called between executions: no thread of the program is inside of the C library then, or
     /// ever comes back there, so that a lock that is held was left behind.
     #[inline]
     pub fn clear(&self) {
-        // SAFETY: on one thread, and nobody comes back to these files.
-        unsafe {
-            unlock(stdout);
-            unlock(stderr);
+        for file in self.files {
+            // SAFETY: on one thread, and nobody comes back to these files.
+            unsafe { unlock(file) };
         }
         if self.written() {
             self.clear_written();
@@ -130,10 +134,9 @@ impl Capture {
 
     #[cold]
     fn clear_written(&self) {
-        // SAFETY: as in `clear`.
-        unsafe {
-            __fpurge(stdout);
-            __fpurge(stderr);
+        for file in self.files {
+            // SAFETY: as in `clear`.
+            unsafe { __fpurge(file) };
         }
         // What never left the buffer of `stdout`, as with most programs that print a little, needs no system call.
         let noted = self.noted.replace(false);
@@ -147,11 +150,10 @@ impl Capture {
         let mut taken = self.streams.each_ref().map(Stream::contents);
         // SAFETY: on one thread; the files are the C library's.
         unsafe {
-            for (file, bytes) in [stdout, stderr].into_iter().zip(&mut taken) {
+            for ((&file, stream), bytes) in self.files.iter().zip(&self.streams).zip(&mut taken) {
                 if is_wide(file) {
                     fflush_unlocked(file);
-                    let index = usize::from(std::ptr::eq(file, stderr));
-                    *bytes = self.streams[index].contents();
+                    *bytes = stream.contents();
                 } else {
                     let (start, len) = pending(file);
                     let old = bytes.len();
@@ -168,15 +170,14 @@ impl Capture {
     /// Writes all output to the real descriptors and leaves it where it is. May be called in a signal handler, for a
     /// process that is about to die.
     pub fn dump(&self) {
-        // SAFETY: the two variables are the C library's; their files are only read.
-        let files = unsafe { [stdout, stderr] };
-        for (stream, file) in self.streams.iter().zip(files) {
-            let mut buffer = [0u8; 1024];
+        for (stream, file) in self.streams.iter().zip(self.files) {
+            // Not set to zero, which would be a call of `memset`.
+            let mut buffer = [MaybeUninit::uninit(); 1024];
             let mut offset = stream.first_byte();
-            while let Ok(len @ 1..) = sys::read_at(stream.file, &mut buffer, offset) {
-                // SAFETY: the kernel reads inside the buffer.
-                unsafe { write_all(stream.real, buffer.as_ptr(), len) };
-                offset += len;
+            while let Ok(bytes @ [_, ..]) = sys::read_at(stream.file, &mut buffer, offset) {
+                // SAFETY: the bytes are borrowed.
+                unsafe { write_all(stream.real, bytes.as_ptr(), bytes.len()) };
+                offset += bytes.len();
             }
             // SAFETY: the file is the C library's. If its pointers are broken the kernel says so, and there is no fault.
             unsafe {
@@ -250,19 +251,19 @@ impl Stream {
 
     /// Where the output starts in the file: behind the prefix, unless the program truncated the file and wrote there.
     fn first_byte(&self) -> usize {
-        let mut prefix = [0u8; PREFIX];
+        let mut prefix = [MaybeUninit::uninit(); PREFIX];
         match sys::read_at(self.file, &mut prefix, 0) {
-            Ok(PREFIX) if prefix.iter().all(|&byte| byte == 0) => PREFIX,
+            Ok(prefix) if prefix.len() == PREFIX && prefix.iter().all(|&byte| byte == 0) => PREFIX,
             _ => 0,
         }
     }
 
     fn contents(&self) -> Vec<u8> {
         let mut contents = Vec::new();
-        let mut buffer = [0u8; 4096];
+        let mut buffer = [MaybeUninit::uninit(); 4096];
         let first = self.first_byte();
-        while let Ok(len @ 1..) = sys::read_at(self.file, &mut buffer, first + contents.len()) {
-            contents.extend_from_slice(&buffer[..len]);
+        while let Ok(bytes @ [_, ..]) = sys::read_at(self.file, &mut buffer, first + contents.len()) {
+            contents.extend_from_slice(bytes);
         }
         if first == 0 {
             // What we put there when it had become too short.

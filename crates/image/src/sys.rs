@@ -5,6 +5,7 @@
 
 use std::arch::asm;
 use std::ffi::CStr;
+use std::mem::MaybeUninit;
 
 /// The error number of a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,11 +146,13 @@ pub(crate) fn append_always(fd: i32) -> Result<(), Errno> {
     unsafe { call(libc::SYS_fcntl, args) }.map(drop)
 }
 
-/// Reads at an offset, without moving the file's position.
-pub(crate) fn read_at(fd: i32, buffer: &mut [u8], offset: usize) -> Result<usize, Errno> {
+/// Reads at an offset, without moving the file's position: the bytes that were read, none at the end of the file.
+pub(crate) fn read_at(fd: i32, buffer: &mut [MaybeUninit<u8>], offset: usize) -> Result<&[u8], Errno> {
     let args = [fd as usize, buffer.as_mut_ptr() as usize, buffer.len(), offset, 0, 0];
     // SAFETY: the kernel writes inside the borrowed buffer.
-    unsafe { call(libc::SYS_pread64, args) }
+    let len = unsafe { call(libc::SYS_pread64, args) }?;
+    // SAFETY: the kernel has written so many.
+    Ok(unsafe { std::slice::from_raw_parts(buffer.as_ptr().cast(), len) })
 }
 
 /// Writes bytes.

@@ -186,6 +186,11 @@ shown out="as before" err=""
 }
 
 #[test]
+fn output_of_wide_characters_is_kept_too() {
+    assert_eq!(holds(&scenario("wide-output")), "shown out=\"wide 5\" err=\"\"\n");
+}
+
+#[test]
 fn nothing_is_lost_when_the_program_crashes() {
     let output = scenario("crash");
     assert!(!output.status.success());

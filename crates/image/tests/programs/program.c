@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <wchar.h>
 
 extern int library_global;
 extern int library_zero[3000];
@@ -315,12 +316,24 @@ static void output(void) {
     EXPECT(!probe_written());
 }
 
+static void wide_output(void) {
+    probe_capture();
+    wprintf(L"thrown away");
+    EXPECT(probe_written());
+    probe_clear();
+    EXPECT(!probe_written());
+    wprintf(L"wide %d", 5);
+    probe_show();
+    EXPECT(!probe_written());
+}
+
 static void crash(void) {
     probe_capture();
     printf("last ");
     fflush(stdout);
     printf("words");
     fprintf(stderr, "and errors");
+    stdout = NULL;
     *(volatile char *)constant_pointer = 1;
 }
 
@@ -342,6 +355,7 @@ int main(int count, char **arguments) {
     SCENARIO("locals", locals())
     SCENARIO("signals", signals())
     SCENARIO("output", output())
+    SCENARIO("wide-output", wide_output())
     SCENARIO("crash", crash())
     dprintf(2, "no scenario %s\n", name);
     return 2;
