@@ -3,6 +3,7 @@
 //! By default they are checked for races and are no steps: where there is no race, the steps that order the accesses are
 //! all that schedules can differ in. With `RADDLE_RACES=sync` they are steps.
 
+use crate::heap;
 use crate::options::{Races, options};
 use crate::shim::{Call, call, export};
 use crate::table::{self, Entry, Found};
@@ -33,6 +34,7 @@ pub(crate) fn range(address: usize, bytes: usize, write: bool, call: Call) {
 /// An access within one granule.
 #[inline]
 fn part(address: usize, bytes: usize, write: bool, call: Call) {
+    heap::check(address, bytes, write, call);
     let races = options().races;
     if races == Races::Ignore {
         return;
@@ -57,6 +59,14 @@ fn check(entry: &mut Entry, write: bool, call: Call) {
     let how = Touching { write, atomic: false, elsewhere };
     if let Some(race) = runtime::touch(&entry.handle, how, call.place) {
         runtime::fail(FailureKind::DataRace, race, call.place);
+    }
+}
+
+/// A block is freed in which this object lies.
+pub(crate) fn free_part(entry: &mut Entry, call: Call) {
+    match options().races {
+        Races::Sync => step(entry, true, call),
+        _ => check(entry, true, call),
     }
 }
 

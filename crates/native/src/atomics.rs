@@ -99,6 +99,7 @@ value!(u128, crate::wide::number, crate::wide::value);
 /// The object at an address, ready for an atomic access.
 #[inline]
 fn entry<V: Value>(address: usize, write: bool, call: Call) -> &'static mut Entry {
+    crate::heap::check(address, V::BYTES, write, call);
     let found = match V::BYTES {
         16 => table::memory16(address),
         _ if (address & 7) + V::BYTES > 8 => runtime::fail(

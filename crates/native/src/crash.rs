@@ -50,6 +50,12 @@ unsafe extern "C" fn handler(signal: libc::c_int, info: *mut libc::siginfo_t, co
     // SAFETY: called by the kernel with valid pointers, on the thread that runs the program or one that parks for ever.
     unsafe {
         let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
+        let address = (*info).si_addr() as usize;
+        if matches!(signal, libc::SIGSEGV | libc::SIGBUS)
+            && (image::snapshot::on_fault(address) || crate::start::output_fault(address))
+        {
+            return;
+        }
         let at = registers[libc::REG_RIP as usize] as usize;
         if !runtime::in_program() {
             if signal == STUCK {
@@ -60,7 +66,7 @@ unsafe extern "C" fn handler(signal: libc::c_int, info: *mut libc::siginfo_t, co
             libc::sigaction(signal, &default, std::ptr::null_mut());
             return;
         }
-        CRASH = Crash { signal, address: (*info).si_addr() as usize, at, code: (*info).si_code };
+        CRASH = Crash { signal, address, at, code: (*info).si_code };
         // Below the red zone, aligned as after a call.
         let stack = (registers[libc::REG_RSP as usize] as usize - 128) & !15;
         registers[libc::REG_RSP as usize] = (stack - 8) as i64;

@@ -17,6 +17,11 @@ pub(crate) fn user_site(site: usize, _frame: usize) -> usize {
     site
 }
 
+/// The name of the variable at an address.
+pub(crate) fn variable(_address: usize) -> Option<String> {
+    None
+}
+
 impl Front for Program {
     fn place(&self, address: usize) -> String {
         format!("{address:#x}")
@@ -51,5 +56,7 @@ impl Front for Program {
         crash::stuck();
     }
 
-    fn switch(&self, _to: Option<ThreadId>) {}
+    fn switch(&self, to: Option<ThreadId>) {
+        start::switch(to);
+    }
 }

@@ -30,6 +30,7 @@ mod heap;
 mod modules;
 mod mutex;
 mod options;
+mod own_heap;
 mod process;
 mod real;
 mod shim;
@@ -41,4 +42,4 @@ mod wide;
 
 /// The runtime's own memory never comes from the heap of the program, which is put back between executions.
 #[global_allocator]
-static ALLOCATOR: heap::Own = heap::Own;
+static ALLOCATOR: own_heap::Own = own_heap::Own;

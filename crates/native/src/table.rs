@@ -164,6 +164,24 @@ fn read_word(address: usize, bytes: u8) -> u64 {
     }
 }
 
+/// Blocks of the heap that were freed in some execution, by address, with their sizes. What lies in them is written when they are
+/// freed, so it must be known by then.
+static mut FREED: std::collections::BTreeMap<usize, usize> = std::collections::BTreeMap::new();
+
+/// A block is freed.
+pub(crate) fn note_freed(start: usize, size: usize) {
+    // SAFETY: as above.
+    let freed = unsafe { &mut *(&raw mut FREED) };
+    let known = freed.entry(start).or_insert(0);
+    *known = size.max(*known);
+}
+
+fn was_freed(address: usize) -> bool {
+    // SAFETY: as above.
+    let freed = unsafe { &*(&raw const FREED) };
+    freed.range(..=address).next_back().is_some_and(|(start, size)| address < start + size)
+}
+
 fn new_entry(address: usize, bytes: u8, is_sync: bool) -> *mut Entry {
     let entry = Entry { handle: Handle::new(), address, bytes, is_sync, plain: false, atomic: false };
     Box::leak(Box::new(entry))
@@ -271,6 +289,10 @@ fn meet(entries: &mut [*mut Entry; 8], address: usize, bytes: u8) -> Found {
         }
         let e = new_entry(address, bytes, false);
         entries[address & 7] = e;
+        if was_freed(address) {
+            (*e).plain = true;
+            return Found::Changed;
+        }
         Found::Entry(&mut *e)
     }
 }

@@ -50,8 +50,8 @@ pub use front::{Front, Place, set_front};
 pub use labels::Labels;
 pub use locals::thread_local;
 pub use memory::{
-    Touching, exit_process, frames_end, in_execution, in_program, leave_thread, looking_flag, next_child,
-    on_memory, on_own_stack, restart, settle, step_in, touch, write_later,
+    Touching, exit_process, frames_end, in_execution, in_program, label, leave_thread, looking_flag,
+    next_child, on_memory, on_own_stack, restart, settle, step_in, touch, write_later,
 };
 pub use objects::Handle;
 pub use polling::{Modes, changed, unlock};

@@ -279,3 +279,10 @@ pub fn next_child() -> Option<ThreadId> {
         })
     }
 }
+
+/// What a thread is called in reports.
+pub fn label(t: ThreadId) -> String {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    if ex.is_null() { format!("thread {t}") } else { unsafe { (*ex).thread_label(t) } }
+}
