@@ -68,6 +68,7 @@ pub(crate) struct Global {
     /// The function it is a static variable of.
     function: Option<String>,
     file: Option<String>,
+    line: Option<u64>,
     external: bool,
 }
 
@@ -155,25 +156,10 @@ impl Debug {
 
     /// Whom the file belongs to that the entry was declared in.
     pub(crate) fn owner(&self, die: Die, entry: &Entry) -> Owner {
-        let owner = || {
-            let (at, value) = self.inherited(die, entry, gimli::DW_AT_decl_file)?;
-            let number = match value {
-                Value::FileIndex(number) => number,
-                other => other.udata_value()?,
-            };
-            let unit = self.unit(at)?;
-            let header = unit.line_program.as_ref()?.header();
-            let file = header.file(number)?;
-            let text =
-                |value| Some(self.dwarf.attr_string(unit, value).ok()?.to_string_lossy().ok()?.into_owned());
-            let mut path = file.directory(header).and_then(text).unwrap_or_default();
-            path.push('/');
-            let name = text(file.path_name())?;
-            Some(names::owner(&if name.starts_with('/') { name } else { path + &name }))
-        };
+        let file = self.index.as_ref().and_then(|index| index.file(&self.dwarf, die, entry));
         // Rust declares no files for its types; their full names say where they are from.
-        match owner() {
-            Some(owner) => owner,
+        match file {
+            Some(file) => names::owner(&file),
             None if self.is_rust(die) => {
                 let name = self.index.as_ref().and_then(|index| index.full_names.get(&die));
                 let std = ["core::", "alloc::", "std::"];
@@ -331,8 +317,6 @@ impl Index {
     ) -> (Vec<Global>, Vec<(Range<u64>, Die)>) {
         let (mut variables, mut functions) = (Vec::new(), Vec::new());
         let unit = &self.units[number as usize];
-        let file = unit.name.as_ref().and_then(|name| name.to_string_lossy().ok());
-        let file = file.map(|name| names::file_name(&name).to_string());
         let mut scopes: Vec<Scope> = Vec::new();
         let mut entries = unit.entries();
         while let Ok(Some(entry)) = entries.next_dfs() {
@@ -363,12 +347,16 @@ impl Index {
                     let Some(name) = self.full(dwarf, die, entry, &scopes) else { continue };
                     let function = scopes.iter().rev().find(|scope| scope.function);
                     let ty = self.inherited(die, entry, gimli::DW_AT_type);
+                    let file = self.file(dwarf, die, entry);
                     variables.push(Global {
                         address,
                         name,
                         ty: ty.and_then(|(at, value)| self.target(at.unit, value)),
                         function: function.and_then(|scope| scope.name.clone()),
-                        file: file.clone(),
+                        file: file.map(|file| names::file_name(&file).to_string()),
+                        line: self
+                            .inherited(die, entry, gimli::DW_AT_decl_line)
+                            .and_then(|(_, line)| line.udata_value()),
                         external: self.inherited(die, entry, gimli::DW_AT_external).is_some(),
                     });
                 }
@@ -454,7 +442,24 @@ impl Index {
         Some(text.to_string_lossy().ok()?.into_owned())
     }
 
-    /// Two variables must not look like one: static ones that share a name get their function or file in front.
+    /// The path of the file that the entry was declared in.
+    fn file(&self, dwarf: &gimli::Dwarf<Reader>, die: Die, entry: &Entry) -> Option<String> {
+        let (at, value) = self.inherited(die, entry, gimli::DW_AT_decl_file)?;
+        let number = match value {
+            Value::FileIndex(number) => number,
+            other => other.udata_value()?,
+        };
+        let unit = self.units.get(at.unit as usize)?;
+        let header = unit.line_program.as_ref()?.header();
+        let file = header.file(number)?;
+        let text = |value| Some(dwarf.attr_string(unit, value).ok()?.to_string_lossy().ok()?.into_owned());
+        let name = text(file.path_name())?;
+        let directory = file.directory(header).and_then(text).unwrap_or_default();
+        Some(if name.starts_with('/') { name } else { format!("{directory}/{name}") })
+    }
+
+    /// Two variables must not look like one: static ones that share a name get their function in front, or
+    /// their file, or the line as well.
     fn settle_names(&mut self) {
         self.variables
             .sort_by(|a, b| (a.address, &a.name, !a.external).cmp(&(b.address, &b.name, !b.external)));
@@ -466,26 +471,23 @@ impl Index {
             }
             same
         });
-        let mut counts: HashMap<String, usize> = HashMap::new();
-        for variable in &self.variables {
-            *counts.entry(variable.name.clone()).or_default() += 1;
-        }
-        let mut again: HashMap<String, usize> = HashMap::new();
-        for variable in &mut self.variables {
-            if counts[&variable.name] > 1
-                && !variable.external
-                && let Some(function) = &variable.function
-            {
-                variable.name = format!("{function}::{}", variable.name);
+        let in_front: [fn(&Global) -> Option<String>; 3] = [
+            |global| Some(format!("{}::{}", global.function.as_ref()?, global.name)),
+            |global| Some(format!("{}:{}", global.file.as_ref()?, global.name)),
+            |global| {
+                let bare = global.name.strip_prefix(global.file.as_ref()?)?;
+                Some(format!("{}:{}{bare}", global.file.as_ref()?, global.line?))
+            },
+        ];
+        for longer in in_front {
+            let mut counts: HashMap<String, usize> = HashMap::new();
+            for variable in &self.variables {
+                *counts.entry(variable.name.clone()).or_default() += 1;
             }
-            *again.entry(variable.name.clone()).or_default() += 1;
-        }
-        for variable in &mut self.variables {
-            if again[&variable.name] > 1
-                && !variable.external
-                && let Some(file) = &variable.file
-            {
-                variable.name = format!("{file}:{}", variable.name);
+            for variable in self.variables.iter_mut().filter(|variable| !variable.external) {
+                if counts[&variable.name] > 1 {
+                    variable.name = longer(variable).unwrap_or_else(|| variable.name.clone());
+                }
             }
         }
     }

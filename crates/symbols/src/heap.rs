@@ -6,7 +6,7 @@ use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 
 use crate::program::Program;
-use crate::types::{PointerIn, TypeId};
+use crate::types::{Part, PointerIn, TypeId};
 use crate::{Memory, PointerVariable, StackFrame, Variable};
 
 /// Pointers looked at in one object.
@@ -135,27 +135,18 @@ impl Program {
                 }
                 continue;
             };
-            let count = elements(to, size, block.as_ref());
             // A record that ends in an array without bounds has all of its block.
+            let open = self.is_open(ty);
+            let count = if open { 1 } else { elements(to, size, block.as_ref()) };
             let end = match &block {
-                Some(block) if block.contains(&to) => block.end,
-                _ => to.saturating_add(size),
+                Some(block) if open && block.contains(&to) => block.end,
+                _ => to.saturating_add(size.saturating_mul(count)),
             };
             if (to..end).contains(&target) {
-                let mut number = (target - to) / size;
-                let mut inside = (target - to) % size;
-                let tail = self.part(ty, target - to, None);
-                if tail.rest == 0 && !tail.text.is_empty() && number > 0 {
-                    (number, inside) = (0, target - to);
-                }
-                if number < count {
-                    let part = self.part(ty, inside, None);
-                    let name = step(&pointer, number, count, &part.text);
-                    return Some(Variable::new(
-                        &name.text,
-                        crate::types::Part { text: String::new(), ..part },
-                    ));
-                }
+                let number = if open { 0 } else { (target - to) / size };
+                let part = self.part(ty, target - to - number * size, None);
+                let name = step(&pointer, number, count, &part.text);
+                return Some(Variable::new(&name.text, Part { text: String::new(), ..part }));
             }
             for PointerIn { text, offset, to: next, reference, .. } in self.pointers_in(ty, IN_OBJECT) {
                 for number in 0..count.min(IN_OBJECT as u64) {

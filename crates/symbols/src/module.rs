@@ -39,6 +39,8 @@ pub(crate) struct File {
 pub(crate) struct Symbol {
     pub(crate) address: u64,
     pub(crate) size: u64,
+    /// The end of its section, which is as far as a symbol without a size can reach.
+    limit: u64,
     pub(crate) name: String,
     pub(crate) code: bool,
 }
@@ -141,6 +143,9 @@ impl File {
         let mut unsized_one = None;
         for symbol in near.filter(|symbol| symbol.code == code) {
             if symbol.size == 0 {
+                if address >= symbol.limit {
+                    break;
+                }
                 unsized_one = unsized_one.or(Some(symbol));
             } else if address - symbol.address < symbol.size {
                 return Some(symbol);
@@ -194,7 +199,15 @@ fn symbols(object: &object::File<'_>) -> Vec<Symbol> {
                 _ => return None,
             };
             let name = symbol.name().ok().filter(|name| !name.is_empty())?;
-            Some(Symbol { address: symbol.address(), size: symbol.size(), name: name.to_string(), code })
+            let section = object.section_by_index(symbol.section_index()?).ok()?;
+            let limit = section.address().saturating_add(section.size());
+            Some(Symbol {
+                address: symbol.address(),
+                size: symbol.size(),
+                limit,
+                name: name.to_string(),
+                code,
+            })
         })
         .collect();
     // Of several names for one place the symbol table's first is kept, and that is the last one after the sort.

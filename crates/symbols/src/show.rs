@@ -118,8 +118,9 @@ impl Program {
     fn pointed_name(&mut self, address: u64, to: Option<TypeId>) -> Option<String> {
         let (module, _) = self.module_of(address)?;
         let at = self.in_file(module, address);
-        if let Some(symbol) = self.modules[module].file().symbol(at, true) {
-            return (symbol.address == at).then(|| names::demangle(&symbol.name));
+        let code = self.modules[module].file().symbol(at, true);
+        if let Some(function) = code.filter(|symbol| symbol.address == at) {
+            return Some(names::demangle(&function.name));
         }
         // What a `void *` points to is the whole variable, if it is at its start.
         let whole = to.filter(|&to| self.size(to).is_some());

@@ -96,7 +96,7 @@ impl Type {
     /// Reads one entry. What cannot be told is `Kind::Other`.
     pub(crate) fn read(debug: &Debug, module: u32, die: Die) -> Option<Type> {
         let entry = debug.entry(die)?;
-        if entry.has_attr(gimli::DW_AT_declaration)
+        if (entry.has_attr(gimli::DW_AT_declaration) || entry.has_attr(gimli::DW_AT_signature))
             && let Some(definition) = debug.definition(die, &entry)
             && definition != die
         {
@@ -449,6 +449,14 @@ impl Program {
 
     fn is_array(&mut self, id: TypeId) -> bool {
         matches!(self.bare(id), Some((_, ty)) if matches!(ty.kind, Kind::Array { .. }))
+    }
+
+    /// Whether objects of the type end in an array without bounds, and so are as long as their memory.
+    pub(crate) fn is_open(&mut self, id: TypeId) -> bool {
+        let Some((_, ty)) = self.bare(id) else { return false };
+        let Kind::Record { members, union: false } = &ty.kind else { return false };
+        let Some(last) = members.last().and_then(|last| last.ty) else { return false };
+        self.is_array(last) && self.size(last).is_none_or(|size| size == 0)
     }
 
     /// The pointers to data in an object of the type, at most `most` of them.

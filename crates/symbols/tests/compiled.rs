@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use symbols::{Memory, StackFrame, Symbols};
 
@@ -22,11 +22,18 @@ fn installed(compiler: &str) -> bool {
     found
 }
 
-/// Compiles into a file of its own name, next to what the other tests compile.
-fn compile(name: &str, compiler: &str, flags: &str, files: &[&str]) -> PathBuf {
+/// Compiles, unless another test has done that with the same flags.
+fn compile(compiler: &str, flags: &str, files: &[&str]) -> PathBuf {
+    static DONE: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("symbols");
     std::fs::create_dir_all(&directory).expect("a directory under the target directory");
-    let out = directory.join(name);
+    let stem = files[0].split('.').next().unwrap_or_default();
+    let name = format!("{stem}-{compiler}{}", flags.replace(' ', ""));
+    let out = directory.join(&name);
+    if done.contains(&name) {
+        return out;
+    }
     let output = Command::new(compiler)
         .args(flags.split_whitespace())
         .arg("-o")
@@ -36,6 +43,7 @@ fn compile(name: &str, compiler: &str, flags: &str, files: &[&str]) -> PathBuf {
         .output()
         .expect("the compiler starts");
     assert!(output.status.success(), "{compiler} {flags}: {}", String::from_utf8_lossy(&output.stderr));
+    done.push(name);
     out
 }
 
@@ -46,6 +54,7 @@ struct Running {
     said: HashMap<String, (usize, u32)>,
     blocks: Vec<Range<usize>>,
     symbols: Symbols,
+    clang: bool,
 }
 
 impl Running {
@@ -73,7 +82,7 @@ impl Running {
         }
         let mut symbols = Symbols::new(sources());
         symbols.add(program, said["base"].0);
-        Running { child, pipes: Mutex::new((input, output)), said, blocks: Vec::new(), symbols }
+        Running { child, pipes: Mutex::new((input, output)), said, blocks: Vec::new(), symbols, clang: false }
     }
 
     fn at(&self, key: &str) -> usize {
@@ -137,12 +146,13 @@ impl Drop for Running {
 }
 
 /// Runs a check for each way to compile that is there.
-fn each_way(name: &str, ways: &[(&str, &str)], files: &[&str], check: impl Fn(&mut Running, &str)) {
-    for (number, (compiler, flags)) in ways.iter().enumerate() {
+fn each_way(ways: &[(&str, &str)], files: &[&str], check: impl Fn(&mut Running, &str)) {
+    for (compiler, flags) in ways {
         if installed(compiler) {
             eprintln!("{compiler} {flags}");
-            let program = compile(&format!("{name}-{number}"), compiler, flags, files);
-            check(&mut Running::start(&program), flags);
+            let mut running = Running::start(&compile(compiler, flags, files));
+            running.clang = compiler.starts_with("clang");
+            check(&mut running, flags);
         }
     }
 }
@@ -162,7 +172,7 @@ const C_WAYS: &[(&str, &str)] = &[
 
 #[test]
 fn c_variables_have_the_names_the_source_gives_them() {
-    each_way("variables", C_WAYS, &["data.c", "other.c"], |running, _| {
+    each_way(C_WAYS, &["data.c", "other.c"], |running, _| {
         running.is_named(&[
             "counter",
             "byte",
@@ -191,8 +201,13 @@ fn c_variables_have_the_names_the_source_gives_them() {
         ]);
         // Static variables of one name are told apart, by file or by function; others need no more than their name.
         running.is_named(&["data.c:hits", "other.c:hits", "alone", "fixed"]);
-        assert_eq!(running.name(running.at("next_id.id")).as_deref(), Some("next_id::id"));
-        assert_eq!(running.name(running.at("other_id.id")).as_deref(), Some("other_id::id"));
+        for function in ["next_id", "other_id"] {
+            let key = format!("{function}.id");
+            // With optimization clang 14 leaves out the name of the function; the line is told instead.
+            let names = [format!("{function}::id"), format!("data.c:{}:id", running.said[&key].1)];
+            let name = running.name(running.at(&key)).expect("a name");
+            assert!(name == names[0] || (running.clang && name == names[1]), "{name}");
+        }
         // Inside a number, in bit fields that share a byte, in a mutex, behind the end, and thread-local.
         assert_eq!(running.name(running.at("counter") + 1).as_deref(), Some("counter+1"));
         assert_eq!(running.name(running.at("bits")).as_deref(), Some("bits.{a,b}"));
@@ -209,7 +224,7 @@ fn c_variables_have_the_names_the_source_gives_them() {
 
 #[test]
 fn c_values_are_shown_by_their_type() {
-    each_way("values", C_WAYS, &["data.c", "other.c"], |running, _| {
+    each_way(C_WAYS, &["data.c", "other.c"], |running, _| {
         let shown = |key: &str| running.value(key);
         assert_eq!(shown("counter"), "7");
         assert_eq!(shown("byte"), "200");
@@ -245,7 +260,7 @@ fn c_values_are_shown_by_their_type() {
 
 #[test]
 fn what_is_on_the_heap_is_named_by_a_path_of_pointers() {
-    each_way("heap", C_WAYS, &["data.c", "other.c"], |running, flags| {
+    each_way(C_WAYS, &["data.c", "other.c"], |running, flags| {
         for name in [
             "head->value",
             "head->next->value",
@@ -295,7 +310,7 @@ fn what_is_on_the_heap_is_named_by_a_path_of_pointers() {
 
 #[test]
 fn pointers_and_fields_can_be_asked_for() {
-    each_way("pointers", &C_WAYS[..3], &["data.c", "other.c"], |running, _| {
+    each_way(&C_WAYS[..3], &["data.c", "other.c"], |running, _| {
         let symbols = &running.symbols;
         let pointers = symbols.pointers();
         let texts: Vec<&str> = pointers.iter().map(|pointer| pointer.text.as_str()).collect();
@@ -323,7 +338,7 @@ fn pointers_and_fields_can_be_asked_for() {
 
 #[test]
 fn return_addresses_lead_to_lines_and_inlined_calls() {
-    each_way("places", C_WAYS, &["data.c", "other.c"], |running, flags| {
+    each_way(C_WAYS, &["data.c", "other.c"], |running, flags| {
         let main = running.symbols.place(running.at("main"));
         assert_eq!((main.function.as_str(), main.file.as_deref()), ("main", Some("data.c")));
         assert_eq!(main.line, running.line("main"));
@@ -345,7 +360,7 @@ fn return_addresses_lead_to_lines_and_inlined_calls() {
 #[test]
 fn stack_variables_are_named_without_optimization() {
     let ways: Vec<_> = C_WAYS.iter().filter(|(_, flags)| flags.contains("-O0")).copied().collect();
-    each_way("stack", &ways, &["data.c", "other.c"], |running, _| {
+    each_way(&ways, &["data.c", "other.c"], |running, _| {
         let frame = |key: &str| StackFrame { return_address: running.at(key), cfa: running.at("cfa") };
         let name = |from: &str, key: &str| {
             running.symbols.stack_variable(frame(from), running.at(key)).map(|variable| variable.text)
@@ -380,7 +395,7 @@ const CPP_WAYS: &[(&str, &str)] = &[
 
 #[test]
 fn cpp_names_are_those_of_the_source_without_what_belongs_to_the_library() {
-    each_way("cpp", CPP_WAYS, &["names.cpp"], |running, flags| {
+    each_way(CPP_WAYS, &["names.cpp"], |running, flags| {
         running.is_named(&["bank::accounts[1].id", "bank::accounts[1]._vptr", "bank::accounts[1].balance"]);
         running.is_named(&["bank::accounts[1].guard", "bank::accounts[1].locked", "bank::accounts[1].state"]);
         running.is_named(&[
@@ -413,7 +428,7 @@ fn cpp_names_are_those_of_the_source_without_what_belongs_to_the_library() {
 
 #[test]
 fn the_first_frame_of_the_user_is_behind_those_of_the_library() {
-    each_way("user", CPP_WAYS, &["names.cpp"], |running, flags| {
+    each_way(CPP_WAYS, &["names.cpp"], |running, flags| {
         let in_std = running.at("in std");
         let library = running.symbols.place(in_std);
         assert!(library.function.contains("for_each") && !library.user, "{library:?}");
@@ -430,7 +445,7 @@ fn the_first_frame_of_the_user_is_behind_those_of_the_library() {
 
 #[test]
 fn without_debug_information_the_symbol_table_answers() {
-    each_way("plain", &[("gcc", "-O0 -g0"), ("gcc", "-O2 -g0 -no-pie")], &["plain.c"], |running, _| {
+    each_way(&[("gcc", "-O0 -g0"), ("gcc", "-O2 -g0 -no-pie")], &["plain.c"], |running, _| {
         running.is_named(&["numbers", "numbers+8", "alone"]);
         let numbers = running.symbols.variable(running.at("numbers+8")).expect("numbers");
         assert_eq!((numbers.size, numbers.ty), (8, None));
@@ -448,35 +463,25 @@ fn without_debug_information_the_symbol_table_answers() {
 
 #[test]
 fn of_a_stripped_program_the_module_and_offset_remain() {
-    each_way(
-        "stripped",
-        &[("gcc", "-O0 -g -s"), ("gcc", "-O0 -g -s -no-pie")],
-        &["plain.c"],
-        |running, flags| {
-            let work = running.at("work");
-            let place = running.symbols.place(work);
-            let offset = if flags.contains("-no-pie") { work } else { work - running.at("base") };
-            let name = place.function.split_once('+').expect("an offset");
-            assert!(name.0.starts_with("stripped-"), "{place:?}");
-            assert_eq!(name.1, format!("{offset:#x}"));
-            assert_eq!(running.name(running.at("alone")), None);
-            assert_eq!(running.symbols.problems(), Vec::<String>::new());
-        },
-    );
+    each_way(&[("gcc", "-O0 -g -s"), ("gcc", "-O0 -g -s -no-pie")], &["plain.c"], |running, flags| {
+        let work = running.at("work");
+        let place = running.symbols.place(work);
+        let offset = if flags.contains("-no-pie") { work } else { work - running.at("base") };
+        let name = place.function.rsplit_once('+').expect("an offset");
+        assert!(name.0.starts_with("plain-gcc-"), "{place:?}");
+        assert_eq!(name.1, format!("{offset:#x}"));
+        assert_eq!(running.name(running.at("alone")), None);
+        assert_eq!(running.symbols.problems(), Vec::<String>::new());
+    });
 }
 
 #[test]
 fn line_tables_alone_give_lines_with_the_names_of_symbols() {
-    each_way(
-        "lines",
-        &[("gcc", "-O0 -g1"), ("clang", "-O0 -gline-tables-only")],
-        &["plain.c"],
-        |running, _| {
-            let work = running.symbols.place(running.at("work"));
-            assert_eq!((work.function.as_str(), work.line), ("work", running.line("work")));
-            running.is_named(&["numbers", "numbers+8", "alone"]);
-        },
-    );
+    each_way(&[("gcc", "-O0 -g1"), ("clang", "-O0 -gline-tables-only")], &["plain.c"], |running, _| {
+        let work = running.symbols.place(running.at("work"));
+        assert_eq!((work.function.as_str(), work.line), ("work", running.line("work")));
+        running.is_named(&["numbers", "numbers+8", "alone"]);
+    });
 }
 
 #[test]
@@ -527,9 +532,9 @@ fn truncated_and_damaged_files_never_panic() {
     if !installed("gcc") {
         return;
     }
-    let good = compile("whole", "gcc", "-g -O0 -pie -fPIE", &["data.c", "other.c"]);
+    let good = compile("gcc", "-g -O0 -pie -fPIE", &["data.c", "other.c"]);
     let bytes = std::fs::read(&good).expect("the program");
-    let addresses: Vec<usize> = (0x11000..0x15000).step_by(0x97).map(|at| at + 0x10000 - 0x10000).collect();
+    let addresses: Vec<usize> = (0x11000..0x15000).step_by(0x97).collect();
     ask_everything(&good, &addresses);
     let bad = good.with_file_name("bad");
     for length in
@@ -560,11 +565,11 @@ fn several_modules_are_told_apart() {
     if !installed("gcc") {
         return;
     }
-    let first = Running::start(&compile("first", "gcc", "-g -O0 -pie -fPIE", &["data.c", "other.c"]));
+    let first = Running::start(&compile("gcc", "-g -O0 -pie -fPIE", &["data.c", "other.c"]));
     let mut symbols = Symbols::new(sources());
-    let plain = compile("second", "gcc", "-g -O0 -pie -fPIE", &["plain.c"]);
+    let plain = compile("gcc", "-g -O0 -pie -fPIE", &["plain.c"]);
     symbols.add(&plain, 0x1000_0000);
-    symbols.add(compile("first", "gcc", "-g -O0 -pie -fPIE", &["data.c", "other.c"]), first.at("base"));
+    symbols.add(compile("gcc", "-g -O0 -pie -fPIE", &["data.c", "other.c"]), first.at("base"));
     assert_eq!(symbols.variable(first.at("table[3]")).map(|found| found.text).as_deref(), Some("table[3]"));
     assert_eq!(symbols.place(first.at("main")).file.as_deref(), Some("data.c"));
     let alone = Running::start(&plain);

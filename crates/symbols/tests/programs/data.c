@@ -84,7 +84,7 @@ struct node **indirect;
 struct point *corners[3];
 int (*matrix)[4];
 void *untyped;
-struct elsewhere *far;
+struct elsewhere *volatile far; /* Volatile, since nobody reads it. */
 struct buffer *growing;
 
 struct elsewhere *make_elsewhere(void);
@@ -92,14 +92,14 @@ void say_other(void);
 
 static int next_id(void) {
     static int id = 100;
-    at("next_id.id", &id);
+    AT_LINE("next_id.id", &id);
     return ++id;
 }
 
 static int other_id(void) {
     static int id = 200;
+    AT_LINE("other_id.id", &id);
     static int alone = 1;
-    at("other_id.id", &id);
     at("alone", &alone);
     return ++id + alone;
 }

@@ -7,6 +7,9 @@ static void at(const char *key, const volatile void *address) {
     printf("at %s %lx 0\n", key, (unsigned long)address);
 }
 
+/* With the line before this one. */
+#define AT_LINE(key, address) printf("at %s %lx %d\n", key, (unsigned long)(address), __LINE__ - 1)
+
 __attribute__((noinline, unused)) static void here(const char *key, int line) {
     printf("at %s %lx %d\n", key, (unsigned long)__builtin_return_address(0), line);
 }
