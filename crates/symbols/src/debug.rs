@@ -54,7 +54,9 @@ pub(crate) struct Index {
     records: HashMap<String, Die>,
     /// Other types by name.
     others: HashMap<String, Die>,
-    /// Full names of those, and of what is only declared.
+    /// Types of external variables that are only declared.
+    declared: HashMap<String, Die>,
+    /// Full names of records, and of what is only declared.
     full_names: HashMap<Die, String>,
 }
 
@@ -139,6 +141,11 @@ impl Debug {
         index.records.get(index.full_names.get(&die)?).copied()
     }
 
+    /// The type of a variable that is defined in another module.
+    pub(crate) fn declared_variable(&self, name: &str) -> Option<Die> {
+        self.index.as_ref()?.declared.get(name).copied()
+    }
+
     /// A type with this full name.
     pub(crate) fn type_named(&self, name: &str) -> Option<Die> {
         let index = self.index.as_ref()?;
@@ -219,6 +226,14 @@ fn ranges(dwarf: &gimli::Dwarf<Reader>, unit: &Unit, entry: &Entry) -> Vec<Range
     found
 }
 
+/// What is found in one unit.
+#[derive(Default)]
+struct Places {
+    variables: Vec<Global>,
+    functions: Vec<(Range<u64>, Die)>,
+    declared: Vec<(String, Die)>,
+}
+
 /// What the pass stands in.
 struct Scope {
     depth: isize,
@@ -257,9 +272,10 @@ impl Index {
         }
         index.units = units;
         for number in 0..index.units.len() as u32 {
-            let (variables, functions) = index.collect_places(dwarf, number, &holds);
-            index.variables.extend(variables);
-            index.functions.extend(functions);
+            let found = index.collect_places(dwarf, number, &holds);
+            index.variables.extend(found.variables);
+            index.functions.extend(found.functions);
+            index.declared.extend(found.declared);
         }
         index.functions.sort_by_key(|(code, die)| (code.start, *die));
         index.settle_names();
@@ -308,14 +324,14 @@ impl Index {
         }
     }
 
-    /// Variables with fixed addresses, and functions.
+    /// Variables and functions.
     fn collect_places(
         &self,
         dwarf: &gimli::Dwarf<Reader>,
         number: u32,
         holds: &impl Fn(u64) -> bool,
-    ) -> (Vec<Global>, Vec<(Range<u64>, Die)>) {
-        let (mut variables, mut functions) = (Vec::new(), Vec::new());
+    ) -> Places {
+        let mut found = Places::default();
         let unit = &self.units[number as usize];
         let mut scopes: Vec<Scope> = Vec::new();
         let mut entries = unit.entries();
@@ -336,11 +352,17 @@ impl Index {
                     let name = self.full(dwarf, die, entry, &scopes);
                     if entry.tag() == gimli::DW_TAG_subprogram {
                         let code = ranges(dwarf, unit, entry).into_iter().filter(|code| holds(code.start));
-                        functions.extend(code.map(|code| (code, die)));
+                        found.functions.extend(code.map(|code| (code, die)));
                     }
                     scopes.push(Scope { depth: entry.depth(), name, function: true });
                 }
                 gimli::DW_TAG_variable => {
+                    if entry.has_attr(gimli::DW_AT_declaration) {
+                        let ty = entry.attr_value(gimli::DW_AT_type).and_then(|ty| self.target(number, ty));
+                        let name =
+                            self.full_names.get(&die).filter(|_| entry.has_attr(gimli::DW_AT_external));
+                        found.declared.extend(name.cloned().zip(ty));
+                    }
                     let Some(address) = self.fixed_address(dwarf, unit, entry).filter(|&at| holds(at)) else {
                         continue;
                     };
@@ -348,7 +370,7 @@ impl Index {
                     let function = scopes.iter().rev().find(|scope| scope.function);
                     let ty = self.inherited(die, entry, gimli::DW_AT_type);
                     let file = self.file(dwarf, die, entry);
-                    variables.push(Global {
+                    found.variables.push(Global {
                         address,
                         name,
                         ty: ty.and_then(|(at, value)| self.target(at.unit, value)),
@@ -363,7 +385,7 @@ impl Index {
                 _ => {}
             }
         }
-        (variables, functions)
+        found
     }
 
     /// The address of a variable that is in one place for the whole run, and the same in each thread.

@@ -54,7 +54,15 @@ struct Pointer {
 }
 
 impl Program {
-    pub(crate) fn pointers(&mut self) -> Vec<PointerVariable> {
+    pub(crate) fn pointers(&mut self) -> &[PointerVariable] {
+        let found = match self.pointers.take() {
+            Some(known) => known,
+            None => self.find_pointers(),
+        };
+        self.pointers.insert(found)
+    }
+
+    fn find_pointers(&mut self) -> Vec<PointerVariable> {
         let mut found = Vec::new();
         for module in 0..self.modules.len() {
             let bias = self.modules[module].file().bias;
@@ -92,7 +100,7 @@ impl Program {
         memory: &dyn Memory,
         max_depth: usize,
     ) -> Option<Variable> {
-        let mut roots = self.pointers();
+        let mut roots = self.pointers().to_vec();
         for frame in frames {
             roots.extend(self.pointers_on_stack(frame));
         }

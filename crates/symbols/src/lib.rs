@@ -9,10 +9,11 @@
 //! `-gsplit-dwarf`, in files of its own, is not looked for.
 //!
 //! ```
+//! fn answer() {}
+//!
 //! let symbols = symbols::Symbols::of_process();
-//! let anything = symbols.place(main as fn() as usize + 1);
-//! assert!(anything.function.contains("main"), "{anything:?}");
-//! # fn main() {}
+//! let place = symbols.place(answer as fn() as usize + 1);
+//! assert!(place.function.contains("answer"), "{place:?}");
 //! ```
 
 #![forbid(unsafe_code)]
@@ -27,7 +28,6 @@ mod show;
 mod stack;
 mod types;
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -129,7 +129,7 @@ impl Symbols {
         // Debug information may have the directory by another name.
         let real = base.canonicalize().ok().filter(|real| *real != base);
         let bases = std::iter::once(base).chain(real).filter(|base| base.is_absolute()).collect();
-        Symbols { program: Mutex::new(Program { modules: Vec::new(), bases, places: HashMap::new() }) }
+        Symbols { program: Mutex::new(Program::new(bases)) }
     }
 
     /// A program of one module; paths are shown from the current directory. See [`Symbols::add`].
@@ -146,7 +146,7 @@ impl Symbols {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
         let program = symbols.program.get_mut().unwrap_or_else(PoisonError::into_inner);
         for (path, mapped) in mapped_files(&maps) {
-            program.modules.push(Module::new(path, mapped.start, Some(mapped)));
+            program.add(Module::new(path, mapped.start, Some(mapped)));
         }
         symbols
     }
@@ -157,7 +157,7 @@ impl Symbols {
     /// The file is not read before somebody asks for an address.
     pub fn add(&mut self, path: impl AsRef<Path>, load_base: usize) {
         let program = self.program.get_mut().unwrap_or_else(PoisonError::into_inner);
-        program.modules.push(Module::new(path.as_ref().to_path_buf(), load_base as u64, None));
+        program.add(Module::new(path.as_ref().to_path_buf(), load_base as u64, None));
     }
 
     fn with<T>(&self, ask: impl FnOnce(&mut Program) -> T) -> T {
@@ -231,13 +231,13 @@ impl Symbols {
 
     /// All pointers to data that are in global and static variables.
     pub fn pointers(&self) -> Vec<PointerVariable> {
-        self.with(Program::pointers)
+        self.with(|program| program.pointers().to_vec())
     }
 
     /// The pointer at an address, if a variable has one there: what it points to is of type
     /// [`PointerVariable::pointee`].
     pub fn pointee(&self, address: usize) -> Option<PointerVariable> {
-        self.pointers().into_iter().find(|pointer| pointer.address == address)
+        self.with(|program| program.pointers().iter().find(|pointer| pointer.address == address).cloned())
     }
 
     /// A path to an address on the heap, in C's notation: `head->next->value`, `queue.slots[1]`, `*p`. It begins at a

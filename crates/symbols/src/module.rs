@@ -198,7 +198,9 @@ fn symbols(object: &object::File<'_>) -> Vec<Symbol> {
                 SymbolKind::Data => false,
                 _ => return None,
             };
-            let name = symbol.name().ok().filter(|name| !name.is_empty())?;
+            // The linker writes the version of a library behind a name: `stdout@GLIBC_2.2.5`.
+            let name = symbol.name().ok().and_then(|name| name.split('@').next());
+            let name = name.filter(|name| !name.is_empty())?;
             let section = object.section_by_index(symbol.section_index()?).ok()?;
             let limit = section.address().saturating_add(section.size());
             Some(Symbol {

@@ -7,7 +7,7 @@ use crate::debug::Global;
 use crate::module::Module;
 use crate::names;
 use crate::types::TypeId;
-use crate::{Place, Variable};
+use crate::{Place, PointerVariable, Variable};
 
 /// What is behind the lock of [`Symbols`](crate::Symbols).
 pub(crate) struct Program {
@@ -15,9 +15,22 @@ pub(crate) struct Program {
     /// Directories that are left out of paths.
     pub(crate) bases: Vec<PathBuf>,
     pub(crate) places: HashMap<usize, Place>,
+    /// The pointers of all modules, once they were asked for.
+    pub(crate) pointers: Option<Vec<PointerVariable>>,
 }
 
 impl Program {
+    pub(crate) fn new(bases: Vec<PathBuf>) -> Program {
+        Program { modules: Vec::new(), bases, places: HashMap::new(), pointers: None }
+    }
+
+    /// What was found before may be found in the new module now.
+    pub(crate) fn add(&mut self, module: Module) {
+        self.modules.push(module);
+        self.places.clear();
+        self.pointers = None;
+    }
+
     /// The module an address is in, and how far from its start.
     pub(crate) fn module_of(&mut self, address: u64) -> Option<(usize, u64)> {
         let found = self.modules.iter_mut().map(|module| module.offset(address)).enumerate();
@@ -55,12 +68,18 @@ impl Program {
         }
         let file = self.modules[module].file();
         let symbol = file.symbol(at, false)?;
-        let offset = at - symbol.address;
+        let (offset, size) = (at - symbol.address, symbol.size);
         let mut text = names::demangle(&symbol.name);
+        // A variable of a library may have been moved into the executable, which has its declaration.
+        let declared = file.debug.as_ref().and_then(|debug| debug.declared_variable(&text));
+        if let Some(die) = declared {
+            let part = self.part(TypeId { module: module as u32, die }, offset, whole);
+            return Some(Variable::new(&text, part));
+        }
         if offset > 0 {
             text += &format!("+{offset}");
         }
-        Some(Variable { text, size: symbol.size.saturating_sub(offset) as usize, ty: None })
+        Some(Variable { text, size: size.saturating_sub(offset) as usize, ty: None })
     }
 
     fn global_at(&mut self, module: usize, at: u64) -> Option<(Global, TypeId)> {

@@ -7,7 +7,7 @@ use crate::types::{Kind, TypeId};
 /// Members or elements shown of one object.
 const WIDE: usize = 8;
 /// Objects in objects that are shown.
-const DEEP: usize = 4;
+const DEEP: usize = 6;
 
 impl Program {
     pub(crate) fn show(&mut self, ty: Option<TypeId>, bytes: &[u8]) -> String {
@@ -82,29 +82,61 @@ impl Program {
             Kind::Record { members, .. } => {
                 let Some(deep) = deep.checked_sub(1) else { return "{...}".to_string() };
                 let mut parts = Vec::new();
+                let mut left_out = false;
                 for member in members {
-                    let (Some(inner), None) = (member.ty, member.bits) else { continue };
-                    let Some(size) = self.size(inner) else { continue };
-                    let range = member.offset as usize..member.offset.saturating_add(size) as usize;
-                    let Some(part) = bytes.get(range) else { continue };
-                    // A wrapper of one value, as a `std::atomic` is, is shown as the value.
-                    if part.len() == bytes.len() && member.hidden(&ty) {
-                        return self.show_within(inner, part, deep + 1);
-                    }
+                    let Some(inner) = member.ty else { continue };
                     if parts.len() == WIDE {
-                        parts.push("...".to_string());
+                        left_out = true;
                         break;
                     }
-                    let text = self.show_within(inner, part, deep);
+                    if let Some(bits) = member.bits {
+                        match (&member.name, self.show_bits(inner, bits, bytes, little)) {
+                            (Some(name), Some(text)) => parts.push(format!("{name} = {text}")),
+                            _ => left_out = true,
+                        }
+                        continue;
+                    }
+                    let size = self.size(inner).unwrap_or(0);
+                    let range = member.offset as usize..member.offset.saturating_add(size) as usize;
+                    let Some(part) = bytes.get(range).filter(|part| !part.is_empty()) else { continue };
+                    if self.is_empty(inner, DEEP) {
+                        continue;
+                    }
+                    // A wrapper of one value, as a `std::atomic` is, is shown as the value.
+                    if part.len() == bytes.len() && member.hidden(&ty) {
+                        return self.show_within(inner, part, deep);
+                    }
                     match &member.name {
-                        Some(name) => parts.push(format!("{name} = {text}")),
-                        None => parts.push(text),
+                        Some(_) if member.hidden(&ty) => left_out = true,
+                        Some(name) => parts.push(format!("{name} = {}", self.show_within(inner, part, deep))),
+                        None => parts.push(self.show_within(inner, part, deep)),
                     }
                 }
-                if parts.is_empty() { raw(bytes, little) } else { format!("{{{}}}", parts.join(", ")) }
+                if left_out || parts.is_empty() {
+                    parts.push("...".to_string());
+                }
+                format!("{{{}}}", parts.join(", "))
             }
             _ => raw(bytes, little),
         }
+    }
+
+    /// A bit field of a record, given its first bit and how many there are.
+    fn show_bits(
+        &mut self,
+        ty: TypeId,
+        (first, count): (u64, u64),
+        bytes: &[u8],
+        little: bool,
+    ) -> Option<String> {
+        let end = first.checked_add(count)?;
+        let part = bytes.get((first / 8) as usize..end.div_ceil(8) as usize)?;
+        // On machines of the other byte order bits are counted from the other end.
+        let number = unsigned(part, little).filter(|_| little && (1..=64).contains(&count))?;
+        let number = number >> (first % 8) & ((1 << count) - 1);
+        let signed = matches!(self.bare(ty), Some((_, ty)) if matches!(ty.kind, Kind::Signed));
+        let negative = signed && number >> (count - 1) == 1;
+        Some(if negative { (number as i128 - (1 << count)).to_string() } else { number.to_string() })
     }
 
     fn show_pointer(&mut self, address: u64, to: Option<TypeId>) -> String {

@@ -313,7 +313,7 @@ impl Program {
     }
 
     /// Whether objects of the type hold nothing, as an empty base class.
-    fn is_empty(&mut self, id: TypeId, deep: usize) -> bool {
+    pub(crate) fn is_empty(&mut self, id: TypeId, deep: usize) -> bool {
         let Some(deep) = deep.checked_sub(1) else { return false };
         match self.bare(id) {
             Some((_, ty)) => match &ty.kind {
