@@ -1,5 +1,6 @@
 //! C++ exceptions: what is being thrown when the program gives up.
 
+use explore::FailureKind;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 fn find<T>(name: &CStr) -> Option<T> {
@@ -61,3 +62,28 @@ fn what(name: &CStr) -> Option<String> {
 
 /// The size of libstdc++'s `__cxa_exception` on x86-64.
 const HEADER: usize = 112;
+
+/// Takes the place of the C++ library's handler for programs that give up: that one keeps a note of having been called.
+pub(crate) fn install() {
+    let set: Option<extern "C" fn(extern "C" fn()) -> *const c_void> = find(c"_ZSt13set_terminatePFvvE");
+    if let Some(set) = set {
+        set(terminated);
+    }
+}
+
+extern "C" fn terminated() {
+    if !runtime::in_execution() {
+        crate::start::die("the program gives up before `main`: `std::terminate` is called");
+    }
+    runtime::settle();
+    let place = crate::names::place_here();
+    match current() {
+        Some(exception) => runtime::fail(FailureKind::UncaughtException, exception, place),
+        None => runtime::fail(
+            FailureKind::Abort,
+            "`std::terminate` is called; for example, a `std::thread` is destroyed that was not joined"
+                .to_owned(),
+            place,
+        ),
+    }
+}

@@ -227,8 +227,8 @@ fn describe_address(address: usize) -> String {
         State::Freed { block, .. } => {
             format!("byte {} of a freed block of {} bytes", address - block.start, block.size)
         }
-        _ => crate::front::variable(address)
-            .map_or_else(|| format!("{address:#x}"), |v| format!("the variable {v}")),
+        _ => crate::names::variable(address)
+            .map_or_else(|| format!("{address:#x}"), |v| format!("the variable {}", v.text)),
     }
 }
 

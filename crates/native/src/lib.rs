@@ -29,6 +29,7 @@ mod front;
 mod heap;
 mod modules;
 mod mutex;
+mod names;
 mod options;
 mod own_heap;
 mod process;

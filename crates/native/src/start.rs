@@ -1,6 +1,7 @@
 //! The process: taken over before `main`, run again and again, ended with a report.
 
 use crate::crash;
+use crate::exceptions;
 use crate::front::Program;
 use crate::heap::heap;
 use crate::process;
@@ -61,6 +62,8 @@ unsafe extern "C" fn drive(
     crash::install();
     save();
     process::seal();
+    crate::front::prepare();
+    exceptions::install();
     runtime::set_front(&Program);
     let report = Config::new().stack_size(1 << 20).quiet(true).run(run_program);
     let style = report::Style::for_test(None);

@@ -317,7 +317,8 @@ pub(crate) fn check(ex: &mut Execution, id: ObjectId, how: Touching, place: Plac
     let index = ex.objects[id.index()].cell as usize - 1;
     ex.races.advance(&ex.log, ex.threads.len(), ex.objects.len());
     let now = &ex.races.threads[thread.index()].now;
-    let touch = Touch { thread, at: get(now, thread), place };
+    // An atomic access is a step, and has been taken: it publishes itself.
+    let touch = Touch { thread, at: get(now, thread) - atomic as u32, place };
     // An access is published by a later step of its thread, so it is known to those who know more steps than it had.
     let unordered = |other: &Touch| other.thread != thread && get(now, other.thread) <= other.at;
     let cell = &mut ex.races.cells[index];
