@@ -42,6 +42,9 @@ fn part(address: usize, bytes: usize, write: bool, call: Call) {
         return;
     }
     let Found::Entry(entry) = table::memory(address, bytes) else { runtime::restart(call.place) };
+    if entry.on_stack && is_private(entry, call) {
+        return;
+    }
     match races {
         Races::Sync => {
             step(entry, write, call);
@@ -50,6 +53,23 @@ fn part(address: usize, bytes: usize, write: bool, call: Call) {
         }
         _ => check(entry, write, call),
     }
+}
+
+/// Whether memory is on the running thread's own stack and nobody else was ever seen to access it.
+#[inline]
+fn is_private(entry: &mut Entry, call: Call) -> bool {
+    if entry.foreign {
+        return false;
+    }
+    if runtime::on_own_stack(entry.address) {
+        return true;
+    }
+    if runtime::on_other_stack(entry.address) {
+        // What its owner did to it before was not seen.
+        entry.foreign = true;
+        runtime::restart(call.place);
+    }
+    false
 }
 
 fn check(entry: &mut Entry, write: bool, call: Call) {

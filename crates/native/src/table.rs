@@ -19,6 +19,10 @@ pub(crate) struct Entry {
     pub(crate) plain: bool,
     /// It was accessed by something that is atomic.
     pub(crate) atomic: bool,
+    /// It may lie on a stack: accesses by the thread whose stack it is on count only once another one was seen.
+    pub(crate) on_stack: bool,
+    /// A thread has accessed it on the stack of another one.
+    pub(crate) foreign: bool,
 }
 
 /// What is known of the eight bytes at an address: by offset, which object starts there.
@@ -72,6 +76,7 @@ pub(crate) fn memory16(address: usize) -> Found {
             for e in table.slots[s].entries.iter_mut().filter(|e| !e.is_null()) {
                 (*whole).plain |= (**e).plain;
                 (*whole).atomic |= (**e).atomic;
+                (*whole).foreign |= (**e).foreign;
                 *e = std::ptr::null_mut();
             }
             table.slots[s].entries[0] = whole;
@@ -183,7 +188,17 @@ fn was_freed(address: usize) -> bool {
 }
 
 fn new_entry(address: usize, bytes: u8, is_sync: bool) -> *mut Entry {
-    let entry = Entry { handle: Handle::new(), address, bytes, is_sync, plain: false, atomic: false };
+    let on_stack = !is_sync && crate::heap::is_elsewhere(address);
+    let entry = Entry {
+        handle: Handle::new(),
+        address,
+        bytes,
+        is_sync,
+        plain: false,
+        atomic: false,
+        on_stack,
+        foreign: false,
+    };
     Box::leak(Box::new(entry))
 }
 
@@ -282,6 +297,7 @@ fn meet(entries: &mut [*mut Entry; 8], address: usize, bytes: u8) -> Found {
             for e in entries.iter_mut().filter(|e| !e.is_null()) {
                 (*whole).plain |= (**e).plain;
                 (*whole).atomic |= (**e).atomic;
+                (*whole).foreign |= (**e).foreign;
                 *e = std::ptr::null_mut();
             }
             entries[0] = whole;

@@ -188,6 +188,20 @@ pub fn on_own_stack(address: usize) -> bool {
     }
 }
 
+/// Whether an address lies on the stack of another thread of this execution.
+pub fn on_other_stack(address: usize) -> bool {
+    let ex = context::current();
+    if ex.is_null() {
+        return false;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    let ex = unsafe { &*ex };
+    ex.order.iter().any(|t| {
+        let thread = &ex.threads[t.index()];
+        *t != ex.current && (thread.stack_floor..thread.frames_end).contains(&address)
+    })
+}
+
 /// Notes an access and gives what is to be said if another one is not ordered with it. Not a step.
 #[inline]
 pub fn touch(object: &Handle, how: Touching, place: Place) -> Option<String> {
