@@ -216,13 +216,26 @@ fn single(unit: &Unit, expression: gimli::Expression<Reader>) -> Option<Operatio
 
 fn ranges(dwarf: &gimli::Dwarf<Reader>, unit: &Unit, entry: &Entry) -> Vec<Range<u64>> {
     let mut found = Vec::new();
-    if let Ok(mut ranges) = dwarf.die_ranges(unit, entry) {
-        while let Ok(Some(range)) = ranges.next() {
-            if range.begin < range.end {
+    let address = |name| {
+        let value = entry.attr_value(name)?;
+        dwarf.attr_address(unit, value).ok()?
+    };
+    if let Some(value) = entry.attr_value(gimli::DW_AT_ranges) {
+        if let Ok(Some(mut ranges)) = dwarf.attr_ranges(unit, value) {
+            while let Ok(Some(range)) = ranges.next() {
                 found.push(range.begin..range.end);
             }
         }
+    } else if let Some(start) = address(gimli::DW_AT_low_pc) {
+        // The end is an address or a length, which in odd debug information may lead too far.
+        let length = entry.attr_value(gimli::DW_AT_high_pc).and_then(|value| value.udata_value());
+        let end = match length {
+            Some(length) => start.checked_add(length),
+            None => address(gimli::DW_AT_high_pc),
+        };
+        found.extend(end.map(|end| start..end));
     }
+    found.retain(|range| !range.is_empty());
     found
 }
 

@@ -5,6 +5,8 @@
 //! what was found is kept. Debug information that is odd or missing is no error: the answer then has less in it,
 //! down to the symbol table (`counter+4`) and the module (`prog+0x1139`).
 //!
+//! A stack of 128 KiB is enough for the asking thread.
+//!
 //! The debug information must be in the module itself, as compilers put it there by default; that of
 //! `-gsplit-dwarf`, in files of its own, is not looked for.
 //!
@@ -29,6 +31,7 @@ mod stack;
 mod types;
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -160,8 +163,11 @@ impl Symbols {
         program.add(Module::new(path.as_ref().to_path_buf(), load_base as u64, None));
     }
 
-    fn with<T>(&self, ask: impl FnOnce(&mut Program) -> T) -> T {
-        ask(&mut self.program.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Asks, and says nothing where asking panics: the readers of debug information are not ours, and a failure of the
+    /// program must be shown whatever they make of a damaged file. What was found before stays right.
+    fn with<T: Default>(&self, ask: impl FnOnce(&mut Program) -> T) -> T {
+        let mut program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
+        catch_unwind(AssertUnwindSafe(|| ask(&mut program))).unwrap_or_default()
     }
 
     /// What could not be read, one sentence a module; reads those that were not read yet. A module without debug
@@ -183,7 +189,8 @@ impl Symbols {
     /// The place of a call, by its *return address*: what is looked up is the byte before it. For an address that is
     /// that of an instruction, as a signal gives it, add one.
     pub fn place(&self, return_address: usize) -> Place {
-        self.with(|program| program.place(return_address))
+        let place = self.with(|program| Some(program.place(return_address)));
+        place.unwrap_or_else(|| Place::unknown(return_address))
     }
 
     /// The innermost frame that belongs to the program, not to the system or a standard library, of a call chain.
@@ -302,6 +309,13 @@ mod tests {
     #[test]
     fn threads_can_share_it() {
         shared_by_threads::<Symbols>();
+    }
+
+    #[test]
+    fn a_panic_while_asking_costs_that_answer_alone() {
+        let symbols = Symbols::load("/nonexistent/prog", 0x1000);
+        assert_eq!(symbols.with(|_| -> Option<u32> { panic!("odd debug information") }), None);
+        assert_eq!(symbols.place(0x1010).function, "prog+0x10");
     }
 
     #[test]

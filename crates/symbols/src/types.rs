@@ -423,7 +423,9 @@ impl Program {
             let part = self.part_within(inner, inside, whole, deep);
             return Some(Part { text: format!(".{}{}", member.name.as_deref()?, part.text), ..part });
         }
-        if member.name.is_some() && self.is_array(inner) && !member.elements() {
+        // Rust's library holds the data of users in its members, C's and C++'s its own.
+        let own_array = ty.owner == Owner::Headers && member.name.is_some() && !member.elements();
+        if own_array && self.is_array(inner) {
             return Some(whole_record());
         }
         let part = self.part_within(inner, inside, whole, deep);
