@@ -312,7 +312,10 @@ impl Index {
                 | gimli::DW_TAG_union_type
                 | gimli::DW_TAG_enumeration_type => {
                     if let Some(name) = &name {
-                        let full = joined(&scopes, name);
+                        // A type in a unit of its own stands outside the namespace that it completes a name of.
+                        let up = entry.attr_value(gimli::DW_AT_specification);
+                        let up = up.and_then(|up| self.full_names.get(&self.target(number, up)?));
+                        let full = up.cloned().unwrap_or_else(|| joined(&scopes, name));
                         self.full_names.insert(die, full.clone());
                         if !entry.has_attr(gimli::DW_AT_declaration) {
                             self.records.entry(full).or_insert(die);

@@ -106,7 +106,8 @@ pub trait Memory {
     /// The bytes at an address, or `None` if not all of them are mapped.
     fn read(&self, address: usize, length: usize) -> Option<Vec<u8>>;
 
-    /// The block of the heap that has an address. With it, the elements of arrays on the heap have names as well.
+    /// The block of the heap that has an address, as long as it was asked for. With it, the elements of arrays on the heap
+    /// have names as well.
     fn block(&self, _address: usize) -> Option<Range<usize>> {
         None
     }
@@ -277,7 +278,8 @@ impl Symbols {
     }
 }
 
-/// Every file of `/proc/self/maps` of which the first byte is mapped, with the span from there to its last mapping.
+/// Every file of `/proc/self/maps` of which the first byte is mapped, with the span from there to its last mapping. What
+/// follows without a gap and has no file belongs to it: variables that begin as zero are there.
 fn mapped_files(maps: &str) -> Vec<(PathBuf, Range<u64>)> {
     let mut found: Vec<(PathBuf, Range<u64>)> = Vec::new();
     for line in maps.lines() {
@@ -285,15 +287,21 @@ fn mapped_files(maps: &str) -> Vec<(PathBuf, Range<u64>)> {
         let (Some(range), Some(_), Some(offset)) = (words.next(), words.next(), words.next()) else {
             continue;
         };
-        // A path may have spaces in it; the fields before it have none.
-        let Some(path) = line.find('/').map(|at| &line[at..]) else { continue };
         let Some((start, end)) = range.split_once('-') else { continue };
         let (Ok(start), Ok(end)) = (u64::from_str_radix(start, 16), u64::from_str_radix(end, 16)) else {
             continue;
         };
+        // A path may have spaces in it; the fields before it have none.
+        let Some(path) = line.find('/').map(|at| &line[at..]) else {
+            if let Some((_, mapped)) = found.last_mut().filter(|(_, mapped)| mapped.end == start) {
+                mapped.end = end;
+            }
+            continue;
+        };
+        let first = u64::from_str_radix(offset, 16) == Ok(0);
         match found.iter_mut().rev().find(|(known, _)| known == Path::new(path)) {
-            Some((_, mapped)) if u64::from_str_radix(offset, 16) != Ok(0) => mapped.end = mapped.end.max(end),
-            _ if u64::from_str_radix(offset, 16) == Ok(0) => found.push((PathBuf::from(path), start..end)),
+            Some((_, mapped)) if !first => mapped.end = mapped.end.max(end),
+            _ if first => found.push((PathBuf::from(path), start..end)),
             _ => {}
         }
     }
@@ -324,13 +332,14 @@ mod tests {
 1000-2000 r--p 00000000 08:01 7 /bin/my prog
 2000-3000 r-xp 00001000 08:01 7 /bin/my prog
 3000-4000 rw-p 00000000 00:00 0
+4800-4900 rw-p 00000000 00:00 0
 5000-6000 r--p 00000000 08:01 8 /lib/a.so
 7000-8000 rw-p 00001000 08:01 8 /lib/a.so
 9000-a000 rw-p 00000000 00:00 0 [stack]
 odd line
 ";
         let expected = vec![
-            (PathBuf::from("/bin/my prog"), 0x1000..0x3000),
+            (PathBuf::from("/bin/my prog"), 0x1000..0x4000),
             (PathBuf::from("/lib/a.so"), 0x5000..0x8000),
         ];
         assert_eq!(mapped_files(maps), expected);

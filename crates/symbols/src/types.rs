@@ -461,6 +461,21 @@ impl Program {
         self.is_array(last) && self.size(last).is_none_or(|size| size == 0)
     }
 
+    /// Whether a pointer to the type may well point to an object of another, larger class.
+    pub(crate) fn is_polymorphic(&mut self, id: TypeId) -> bool {
+        self.is_polymorphic_within(id, DEEP)
+    }
+
+    fn is_polymorphic_within(&mut self, id: TypeId, deep: usize) -> bool {
+        let (Some(deep), Some((_, ty))) = (deep.checked_sub(1), self.bare(id)) else { return false };
+        let Kind::Record { members, .. } = &ty.kind else { return false };
+        members.iter().any(|member| match (&member.name, member.ty) {
+            (Some(name), _) => name == "_vptr",
+            (None, Some(base)) => self.is_polymorphic_within(base, deep),
+            (None, None) => false,
+        })
+    }
+
     /// The pointers to data in an object of the type, at most `most` of them.
     pub(crate) fn pointers_in(&mut self, ty: TypeId, most: usize) -> Vec<PointerIn> {
         let mut found = Vec::new();

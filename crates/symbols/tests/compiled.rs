@@ -432,6 +432,14 @@ fn cpp_names_are_those_of_the_source_without_what_belongs_to_the_library() {
         for name in ["bank::top->next->value", "bank::owned->value", "*grown", "alias", "favourite.balance"] {
             assert_eq!(running.path(name, &[]).as_deref(), Some(name), "{flags}");
         }
+        // An object of a derived class is no array of the base class, however large it is.
+        let base = running
+            .symbols
+            .size_of(running.symbols.type_named("bank::Base").expect("a class"))
+            .expect("a size");
+        let start = running.at("bank::base");
+        running.blocks.push(start..start + 2 * base);
+        assert_eq!(running.path("bank::base->id", &[]).as_deref(), Some("bank::base->id"));
         for (key, function) in [("run", "bank::Worker::run"), ("add", "add"), ("main", "main")] {
             let place = running.symbols.place(running.at(key));
             assert_eq!((place.function.as_str(), place.line), (function, running.line(key)));
@@ -675,6 +683,9 @@ static SETTINGS: Settings = Settings {
     guarded: Mutex::new([Inner { first: 1, second: 2 }, Inner { first: 3, second: 4 }]),
 };
 
+/// Not in the file, since all of it begins as zero.
+static ZEROES: [AtomicU32; 100_000] = [const { AtomicU32::new(0) }; 100_000];
+
 #[test]
 fn this_process_can_ask_about_itself() {
     let symbols = Symbols::of_process();
@@ -692,6 +703,7 @@ fn this_process_can_ask_about_itself() {
     let (name, ty) = variable(&raw const SETTINGS.pair.1 as usize);
     assert_eq!(name, "SETTINGS.pair.1");
     assert_eq!(symbols.show(ty, &SETTINGS.pair.1.to_ne_bytes()), "7");
+    assert_eq!(variable(ZEROES[90_000].as_ptr() as usize).0, "ZEROES[90000]");
     // What std has around the data of a mutex is left out.
     let guarded = SETTINGS.guarded.lock().expect("no panic");
     assert_eq!((guarded[1].first, guarded[1].second), (3, 4));
