@@ -106,8 +106,8 @@ pub trait Memory {
     /// The bytes at an address, or `None` if not all of them are mapped.
     fn read(&self, address: usize, length: usize) -> Option<Vec<u8>>;
 
-    /// The block of the heap that has an address, as long as it was asked for. With it, the elements of arrays on the heap
-    /// have names as well.
+    /// The block of the heap that has an address, as long as it was asked for. With it, the elements of arrays on
+    /// the heap have names as well.
     fn block(&self, _address: usize) -> Option<Range<usize>> {
         None
     }
@@ -278,8 +278,8 @@ impl Symbols {
     }
 }
 
-/// Every file of `/proc/self/maps` of which the first byte is mapped, with the span from there to its last mapping. What
-/// follows without a gap and has no file belongs to it: variables that begin as zero are there.
+/// Every file of `/proc/self/maps` of which the first byte is mapped, with the span from there to its last mapping.
+/// What follows without a gap and has no file belongs to it: variables that begin as zero are there.
 fn mapped_files(maps: &str) -> Vec<(PathBuf, Range<u64>)> {
     let mut found: Vec<(PathBuf, Range<u64>)> = Vec::new();
     for line in maps.lines() {
