@@ -216,13 +216,26 @@ fn single(unit: &Unit, expression: gimli::Expression<Reader>) -> Option<Operatio
 
 fn ranges(dwarf: &gimli::Dwarf<Reader>, unit: &Unit, entry: &Entry) -> Vec<Range<u64>> {
     let mut found = Vec::new();
-    if let Ok(mut ranges) = dwarf.die_ranges(unit, entry) {
-        while let Ok(Some(range)) = ranges.next() {
-            if range.begin < range.end {
+    let address = |name| {
+        let value = entry.attr_value(name)?;
+        dwarf.attr_address(unit, value).ok()?
+    };
+    if let Some(value) = entry.attr_value(gimli::DW_AT_ranges) {
+        if let Ok(Some(mut ranges)) = dwarf.attr_ranges(unit, value) {
+            while let Ok(Some(range)) = ranges.next() {
                 found.push(range.begin..range.end);
             }
         }
+    } else if let Some(start) = address(gimli::DW_AT_low_pc) {
+        // The end is an address or a length, which in odd debug information may lead too far.
+        let length = entry.attr_value(gimli::DW_AT_high_pc).and_then(|value| value.udata_value());
+        let end = match length {
+            Some(length) => start.checked_add(length),
+            None => address(gimli::DW_AT_high_pc),
+        };
+        found.extend(end.map(|end| start..end));
     }
+    found.retain(|range| !range.is_empty());
     found
 }
 
@@ -299,7 +312,10 @@ impl Index {
                 | gimli::DW_TAG_union_type
                 | gimli::DW_TAG_enumeration_type => {
                     if let Some(name) = &name {
-                        let full = joined(&scopes, name);
+                        // A type in a unit of its own stands outside the namespace that it completes a name of.
+                        let up = entry.attr_value(gimli::DW_AT_specification);
+                        let up = up.and_then(|up| self.full_names.get(&self.target(number, up)?));
+                        let full = up.cloned().unwrap_or_else(|| joined(&scopes, name));
                         self.full_names.insert(die, full.clone());
                         if !entry.has_attr(gimli::DW_AT_declaration) {
                             self.records.entry(full).or_insert(die);

@@ -145,7 +145,8 @@ impl Program {
             };
             // A record that ends in an array without bounds has all of its block.
             let open = self.is_open(ty);
-            let count = if open { 1 } else { elements(to, size, block.as_ref()) };
+            let single = open || self.is_polymorphic(ty);
+            let count = if single { 1 } else { elements(to, size, block.as_ref()) };
             let end = match &block {
                 Some(block) if open && block.contains(&to) => block.end,
                 _ => to.saturating_add(size.saturating_mul(count)),
@@ -176,10 +177,13 @@ impl Program {
     }
 }
 
-/// How many objects of a size there are from an address to the end of its block.
+/// How many objects of a size there are from an address to the end of its block. If they do not fill it, then it is no
+/// array: a `struct header *` may point to something larger.
 fn elements(address: u64, size: u64, block: Option<&Range<u64>>) -> u64 {
     match block {
-        Some(block) if block.contains(&address) => ((block.end - address) / size).max(1),
+        Some(block) if block.contains(&address) && (block.end - address).is_multiple_of(size) => {
+            (block.end - address) / size
+        }
         _ => 1,
     }
 }
@@ -201,7 +205,17 @@ fn read_pointer(memory: &dyn Memory, address: u64, little_endian: bool) -> Optio
 
 #[cfg(test)]
 mod tests {
-    use super::Expression;
+    use super::{Expression, elements};
+
+    #[test]
+    fn only_a_block_that_is_filled_is_an_array() {
+        assert_eq!(elements(0x100, 8, Some(&(0x100..0x118))), 3);
+        assert_eq!(elements(0x108, 8, Some(&(0x100..0x118))), 2);
+        assert_eq!(elements(0x100, 16, Some(&(0x100..0x118))), 1);
+        assert_eq!(elements(0x100, 64, Some(&(0x100..0x118))), 1);
+        assert_eq!(elements(0x90, 8, Some(&(0x100..0x118))), 1);
+        assert_eq!(elements(0x100, 8, None), 1);
+    }
 
     #[test]
     fn a_dereferenced_pointer_is_put_in_brackets_before_what_binds_more() {

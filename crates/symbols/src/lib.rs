@@ -5,6 +5,8 @@
 //! what was found is kept. Debug information that is odd or missing is no error: the answer then has less in it,
 //! down to the symbol table (`counter+4`) and the module (`prog+0x1139`).
 //!
+//! A stack of 128 KiB is enough for the asking thread.
+//!
 //! The debug information must be in the module itself, as compilers put it there by default; that of
 //! `-gsplit-dwarf`, in files of its own, is not looked for.
 //!
@@ -29,6 +31,7 @@ mod stack;
 mod types;
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -103,7 +106,8 @@ pub trait Memory {
     /// The bytes at an address, or `None` if not all of them are mapped.
     fn read(&self, address: usize, length: usize) -> Option<Vec<u8>>;
 
-    /// The block of the heap that has an address. With it, the elements of arrays on the heap have names as well.
+    /// The block of the heap that has an address, as long as it was asked for. With it, the elements of arrays on
+    /// the heap have names as well.
     fn block(&self, _address: usize) -> Option<Range<usize>> {
         None
     }
@@ -160,8 +164,11 @@ impl Symbols {
         program.add(Module::new(path.as_ref().to_path_buf(), load_base as u64, None));
     }
 
-    fn with<T>(&self, ask: impl FnOnce(&mut Program) -> T) -> T {
-        ask(&mut self.program.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Asks, and says nothing where asking panics: the readers of debug information are not ours, and a failure of the
+    /// program must be shown whatever they make of a damaged file. What was found before stays right.
+    fn with<T: Default>(&self, ask: impl FnOnce(&mut Program) -> T) -> T {
+        let mut program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
+        catch_unwind(AssertUnwindSafe(|| ask(&mut program))).unwrap_or_default()
     }
 
     /// What could not be read, one sentence a module; reads those that were not read yet. A module without debug
@@ -183,7 +190,8 @@ impl Symbols {
     /// The place of a call, by its *return address*: what is looked up is the byte before it. For an address that is
     /// that of an instruction, as a signal gives it, add one.
     pub fn place(&self, return_address: usize) -> Place {
-        self.with(|program| program.place(return_address))
+        let place = self.with(|program| Some(program.place(return_address)));
+        place.unwrap_or_else(|| Place::unknown(return_address))
     }
 
     /// The innermost frame that belongs to the program, not to the system or a standard library, of a call chain.
@@ -271,6 +279,7 @@ impl Symbols {
 }
 
 /// Every file of `/proc/self/maps` of which the first byte is mapped, with the span from there to its last mapping.
+/// What follows without a gap and has no file belongs to it: variables that begin as zero are there.
 fn mapped_files(maps: &str) -> Vec<(PathBuf, Range<u64>)> {
     let mut found: Vec<(PathBuf, Range<u64>)> = Vec::new();
     for line in maps.lines() {
@@ -278,15 +287,21 @@ fn mapped_files(maps: &str) -> Vec<(PathBuf, Range<u64>)> {
         let (Some(range), Some(_), Some(offset)) = (words.next(), words.next(), words.next()) else {
             continue;
         };
-        // A path may have spaces in it; the fields before it have none.
-        let Some(path) = line.find('/').map(|at| &line[at..]) else { continue };
         let Some((start, end)) = range.split_once('-') else { continue };
         let (Ok(start), Ok(end)) = (u64::from_str_radix(start, 16), u64::from_str_radix(end, 16)) else {
             continue;
         };
+        // A path may have spaces in it; the fields before it have none.
+        let Some(path) = line.find('/').map(|at| &line[at..]) else {
+            if let Some((_, mapped)) = found.last_mut().filter(|(_, mapped)| mapped.end == start) {
+                mapped.end = end;
+            }
+            continue;
+        };
+        let first = u64::from_str_radix(offset, 16) == Ok(0);
         match found.iter_mut().rev().find(|(known, _)| known == Path::new(path)) {
-            Some((_, mapped)) if u64::from_str_radix(offset, 16) != Ok(0) => mapped.end = mapped.end.max(end),
-            _ if u64::from_str_radix(offset, 16) == Ok(0) => found.push((PathBuf::from(path), start..end)),
+            Some((_, mapped)) if !first => mapped.end = mapped.end.max(end),
+            _ if first => found.push((PathBuf::from(path), start..end)),
             _ => {}
         }
     }
@@ -305,18 +320,26 @@ mod tests {
     }
 
     #[test]
+    fn a_panic_while_asking_costs_that_answer_alone() {
+        let symbols = Symbols::load("/nonexistent/prog", 0x1000);
+        assert_eq!(symbols.with(|_| -> Option<u32> { panic!("odd debug information") }), None);
+        assert_eq!(symbols.place(0x1010).function, "prog+0x10");
+    }
+
+    #[test]
     fn files_are_found_in_the_map_of_the_process() {
         let maps = "\
 1000-2000 r--p 00000000 08:01 7 /bin/my prog
 2000-3000 r-xp 00001000 08:01 7 /bin/my prog
 3000-4000 rw-p 00000000 00:00 0
+4800-4900 rw-p 00000000 00:00 0
 5000-6000 r--p 00000000 08:01 8 /lib/a.so
 7000-8000 rw-p 00001000 08:01 8 /lib/a.so
 9000-a000 rw-p 00000000 00:00 0 [stack]
 odd line
 ";
         let expected = vec![
-            (PathBuf::from("/bin/my prog"), 0x1000..0x3000),
+            (PathBuf::from("/bin/my prog"), 0x1000..0x4000),
             (PathBuf::from("/lib/a.so"), 0x5000..0x8000),
         ];
         assert_eq!(mapped_files(maps), expected);

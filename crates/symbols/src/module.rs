@@ -141,16 +141,16 @@ impl File {
         // A few symbols can begin at one address, and a sized one may lie inside another.
         let near = self.symbols[..end].iter().rev().take(16);
         let mut unsized_one = None;
+        let mut between = false;
         for symbol in near.filter(|symbol| symbol.code == code) {
             if symbol.size == 0 {
-                if address >= symbol.limit {
-                    break;
+                if !between && address < symbol.limit {
+                    unsized_one = unsized_one.or(Some(symbol));
                 }
-                unsized_one = unsized_one.or(Some(symbol));
             } else if address - symbol.address < symbol.size {
                 return Some(symbol);
             } else {
-                break;
+                between = true;
             }
         }
         unsized_one

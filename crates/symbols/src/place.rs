@@ -45,6 +45,11 @@ impl Place {
         Place { function, file, line, column, user, inlined }
     }
 
+    /// A place of which nothing is known but the address.
+    pub(crate) fn unknown(return_address: usize) -> Place {
+        Place::new(no_line(format!("{return_address:#x}")), Vec::new())
+    }
+
     /// All frames at the address, innermost first.
     pub fn frames(&self) -> impl Iterator<Item = Frame> + '_ {
         let Place { function, file, line, column, user, .. } = self.clone();
@@ -87,7 +92,7 @@ impl Program {
         };
         let at = self.in_file(module, address);
         let name = self.modules[module].name();
-        let bases = std::mem::take(&mut self.bases);
+        let bases = self.bases.clone();
         let file = self.modules[module].file();
         let fallback = match file.symbol(at, true) {
             Some(symbol) => format!("{}+{:#x}", names::demangle(&symbol.name), at + 1 - symbol.address),
@@ -115,7 +120,6 @@ impl Program {
                 });
             }
         }
-        self.bases = bases;
         // A line without a function is known where only the line table is there; the symbol table has the name.
         if let Some(last) = frames.last_mut()
             && last.function.is_empty()

@@ -423,7 +423,9 @@ impl Program {
             let part = self.part_within(inner, inside, whole, deep);
             return Some(Part { text: format!(".{}{}", member.name.as_deref()?, part.text), ..part });
         }
-        if member.name.is_some() && self.is_array(inner) && !member.elements() {
+        // Rust's library holds the data of users in its members, C's and C++'s its own.
+        let own_array = ty.owner == Owner::Headers && member.name.is_some() && !member.elements();
+        if own_array && self.is_array(inner) {
             return Some(whole_record());
         }
         let part = self.part_within(inner, inside, whole, deep);
@@ -457,6 +459,21 @@ impl Program {
         let Kind::Record { members, union: false } = &ty.kind else { return false };
         let Some(last) = members.last().and_then(|last| last.ty) else { return false };
         self.is_array(last) && self.size(last).is_none_or(|size| size == 0)
+    }
+
+    /// Whether a pointer to the type may well point to an object of another, larger class.
+    pub(crate) fn is_polymorphic(&mut self, id: TypeId) -> bool {
+        self.is_polymorphic_within(id, DEEP)
+    }
+
+    fn is_polymorphic_within(&mut self, id: TypeId, deep: usize) -> bool {
+        let (Some(deep), Some((_, ty))) = (deep.checked_sub(1), self.bare(id)) else { return false };
+        let Kind::Record { members, .. } = &ty.kind else { return false };
+        members.iter().any(|member| match (&member.name, member.ty) {
+            (Some(name), _) => name == "_vptr",
+            (None, Some(base)) => self.is_polymorphic_within(base, deep),
+            (None, None) => false,
+        })
     }
 
     /// The pointers to data in an object of the type, at most `most` of them.

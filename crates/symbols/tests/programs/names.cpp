@@ -20,6 +20,10 @@ struct Account : Base, Empty {
     bool locked = false;
     enum class State : unsigned char { Open, Closed = 200 } state = State::Closed;
 };
+struct Wide : Base {
+    long more[2] = {};
+};
+Base *base;
 int Account::opened = 3;
 Account accounts[2];
 std::atomic<long> total{5};
@@ -88,6 +92,9 @@ int main() {
     bank::top.load()->next = new bank::Node{2};
     bank::owned.reset(new bank::Node{3});
     at("bank::top", &bank::top);
+    bank::base = new bank::Wide;
+    at("bank::base", bank::base);
+    at("bank::base->id", &bank::base->id);
     at("bank::top->next->value", &bank::top.load()->next.load()->value);
     at("bank::owned->value", &bank::owned->value);
     at("*grown", grown.data());
