@@ -1,8 +1,9 @@
 //! Atomic operations: the compiler leaves all of them to us.
 
+use crate::access;
 use crate::options::{Races, options};
 use crate::shim::{Call, call, export};
-use crate::table::{self, Entry, Found};
+use crate::table::{self, Entry};
 use explore::{FailureKind, MemoryOrder, OpKind};
 use runtime::{Class, Done, Request, Touching};
 
@@ -100,7 +101,7 @@ value!(u128, crate::wide::number, crate::wide::value);
 #[inline]
 fn entry<V: Value>(address: usize, call: Call) -> &'static mut Entry {
     let found = match V::BYTES {
-        16 => table::memory16(address),
+        16 => table::block(address, 16),
         _ if (address & 7) + V::BYTES > 8 => runtime::fail(
             FailureKind::Signal,
             format!("an atomic access of {} bytes at {address:#x}, which is not aligned", V::BYTES),
@@ -108,7 +109,7 @@ fn entry<V: Value>(address: usize, call: Call) -> &'static mut Entry {
         ),
         n => table::memory(address, n),
     };
-    let Found::Entry(entry) = found else { runtime::restart(call.place) };
+    let entry = access::entry(found);
     entry.atomic = true;
     entry
 }
@@ -167,7 +168,7 @@ fn store<V: Value>(address: usize, new: V, mo: i32) {
     }
     let call = call();
     let entry = entry::<V>(address, call);
-    if entry.bytes as usize == V::BYTES {
+    if entry.is_value(V::BYTES) {
         let request = request(entry, OpKind::Store, mo, new.word(), 0, call);
         runtime::on_memory(&request, call.state, || entry.read(), |w| w, |w| entry.write(w));
         done::<V>(entry, address, true, call);
@@ -188,7 +189,7 @@ fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
     }
     let call = call();
     let entry = entry::<V>(address, call);
-    if entry.bytes as usize != V::BYTES {
+    if !entry.is_value(V::BYTES) {
         return modify(entry, address, mo, call, f);
     }
     let request = request(entry, OpKind::Rmw, mo, 0, 0, call);
@@ -232,7 +233,7 @@ fn exchange_if<V: Value>(address: usize, expected: V, new: V, mo: i32, weak: boo
     }
     let call = call();
     let entry = entry::<V>(address, call);
-    if entry.bytes as usize != V::BYTES {
+    if !entry.is_value(V::BYTES) {
         let old = modify(entry, address, mo, call, |old: V| if old == expected { new } else { old });
         return (old, old == expected);
     }

@@ -1,7 +1,7 @@
 //! What the runtime asks of the program.
 
 use crate::table::Entry;
-use crate::{crash, names, process, shim, start, threads};
+use crate::{access, crash, names, process, shim, start, threads};
 use explore::ThreadId;
 use runtime::{Class, Front, Handle};
 
@@ -52,6 +52,7 @@ impl Front for Program {
     fn begin(&self) {
         start::restore();
         threads::begin();
+        access::begin();
         names::begin();
         process::begin();
         shim::begin();

@@ -3,7 +3,8 @@
 //! They are reached by the linker's `--wrap`, from the program's own objects alone: inside this library the same names must mean
 //! the C library's functions. The list of names is in `wrapped.txt`, which the command hands to the linker.
 
-use crate::access::range;
+use crate::access::{self, range};
+use crate::options::{Races, options};
 use crate::shim::{Call, call, export};
 use std::ffi::{c_char, c_double, c_int, c_long, c_longlong, c_ulong, c_ulonglong, c_void};
 
@@ -36,6 +37,47 @@ fn writes<T>(call: Option<Call>, at: *mut T, bytes: usize) {
     {
         range(at as usize, bytes, true, call);
     }
+}
+
+/// Writes memory piece by piece, each when its turn has come, if accesses are steps; says whether it did. A piece is at the same
+/// offset of what `piece` reads.
+fn pieced(
+    call: Option<Call>,
+    to: *mut c_void,
+    n: usize,
+    backwards: bool,
+    piece: impl Fn(Call, usize, &mut [u8]),
+) -> bool {
+    let Some(call) = call.filter(|_| options().races == Races::Sync) else { return false };
+    let start = to as usize;
+    let end = start + n;
+    let mut done = 0;
+    while done < n {
+        let (at, len) = if backwards {
+            let stop = end - done;
+            let at = ((stop - 1) & !7).max(start);
+            (at, stop - at)
+        } else {
+            let at = start + done;
+            (at, ((at & !7) + 8).min(end) - at)
+        };
+        let mut held = [0u8; 8];
+        piece(call, at - start, &mut held[..len]);
+        // SAFETY: the program writes there.
+        access::write_now(at, len, call, || unsafe { (at as *mut u8).copy_from(held.as_ptr(), len) });
+        done += len;
+    }
+    true
+}
+
+/// Copies, in the order in which nothing is overwritten before it is read.
+fn copied(call: Option<Call>, to: *mut c_void, from: *const c_void, n: usize) -> bool {
+    pieced(call, to, n, from < to.cast_const(), |call, offset, held| {
+        let source = from as usize + offset;
+        range(source, held.len(), false, call);
+        // SAFETY: the program reads there.
+        unsafe { held.as_mut_ptr().copy_from(source as *const u8, held.len()) };
+    })
 }
 
 /// How many bytes of a string up to `most` are looked at, the zero byte included.
@@ -90,13 +132,18 @@ macro_rules! wrap {
 
 wrap! {
     copy as __wrap_memcpy(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void,
-        call { reads(call, from, n); writes(call, to, n); } => libc::memcpy;
+        call { if copied(call, to, from, n) { return to; } reads(call, from, n); writes(call, to, n); } => libc::memcpy;
     move_ as __wrap_memmove(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void,
-        call { reads(call, from, n); writes(call, to, n); } => libc::memmove;
+        call { if copied(call, to, from, n) { return to; } reads(call, from, n); writes(call, to, n); } => libc::memmove;
     copy_on as __wrap_mempcpy(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void,
         call { reads(call, from, n); writes(call, to, n); } => mempcpy;
     set as __wrap_memset(to: *mut c_void, c: c_int, n: usize) -> *mut c_void,
-        call { writes(call, to, n); } => libc::memset;
+        call {
+            if pieced(call, to, n, false, |_, _, held| held.fill(c as u8)) {
+                return to;
+            }
+            writes(call, to, n);
+        } => libc::memset;
     compare as __wrap_memcmp(a: *const c_void, b: *const c_void, n: usize) -> c_int,
         call { reads_both(call, a.cast(), b.cast(), n); } => libc::memcmp;
     compare_bytes as __wrap_bcmp(a: *const c_void, b: *const c_void, n: usize) -> c_int,
@@ -110,7 +157,14 @@ wrap! {
     length_up_to as __wrap_strnlen(s: *const c_char, n: usize) -> usize,
         call { reads(call, s, extent(s, n)); } => libc::strnlen;
     copy_string as __wrap_strcpy(to: *mut c_char, from: *const c_char) -> *mut c_char,
-        call { let n = extent(from, usize::MAX); reads(call, from, n); writes(call, to, n); } => libc::strcpy;
+        call {
+            let n = extent(from, usize::MAX);
+            if copied(call, to.cast(), from.cast(), n) {
+                return to;
+            }
+            reads(call, from, n);
+            writes(call, to, n);
+        } => libc::strcpy;
     copy_string_on as __wrap_stpcpy(to: *mut c_char, from: *const c_char) -> *mut c_char,
         call { let n = extent(from, usize::MAX); reads(call, from, n); writes(call, to, n); } => stpcpy;
     copy_string_up_to as __wrap_strncpy(to: *mut c_char, from: *const c_char, n: usize) -> *mut c_char,

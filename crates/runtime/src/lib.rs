@@ -51,7 +51,7 @@ pub use labels::Labels;
 pub use locals::thread_local;
 pub use memory::{
     Touching, exit_process, frames_end, in_execution, in_program, label, leave_thread, looking_flag,
-    next_child, on_memory, on_other_stack, on_own_stack, restart, settle, step_in, touch, write_later,
+    next_child, on_memory, on_other_stack, on_own_stack, restart_soon, settle, step_in, touch, write_later,
 };
 pub use objects::Handle;
 pub use polling::{Modes, changed, unlock};
