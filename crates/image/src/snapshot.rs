@@ -158,6 +158,11 @@ impl Snapshot {
         (self.low..self.high).contains(&address) && self.tracked.iter().any(|t| t.region.contains(address))
     }
 
+    /// The regions, as they were given: roots for the search of leaks.
+    pub fn regions(&self) -> impl Iterator<Item = Region> {
+        self.tracked.iter().map(|tracked| tracked.region)
+    }
+
     /// The number of pages that a restore copies.
     pub fn hot_pages(&self) -> usize {
         self.count.load(Ordering::Relaxed)
