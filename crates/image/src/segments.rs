@@ -181,8 +181,8 @@ fn without((start, end): (usize, usize), hole: Option<(usize, usize)>) -> Vec<(u
     [(start, end.min(from)), (start.max(to), end)].into_iter().filter(|(start, end)| start < end).collect()
 }
 
-/// The path without `..`, and absolute if it is a path at all. Links are not followed: the function of the C library that
-/// does so allocates, from whatever `malloc` the process has, and expects its own `free`.
+/// The path without `..`, and absolute if it is a path at all. Links are not followed: the function of the C library
+/// that does so allocates, from whatever `malloc` the process has, and expects its own `free`.
 fn normal(path: &Path) -> PathBuf {
     use std::path::Component;
     if !path.as_os_str().as_bytes().contains(&b'/') {
