@@ -1,9 +1,9 @@
 //! What the runtime asks of the program.
 
 use crate::table::Entry;
-use crate::{access, crash, names, process, shim, start, threads};
+use crate::{access, crash, isolate, names, own_heap, process, shim, start, threads};
 use explore::ThreadId;
-use runtime::{Class, Front, Handle};
+use runtime::{Class, Crashed, Front, Handle};
 
 /// Marks the names of what the program synchronises with.
 const SYNC: u64 = 1 << 63;
@@ -60,6 +60,14 @@ impl Front for Program {
 
     fn end(&self) {
         shim::end();
+    }
+
+    fn is_isolated(&self) -> bool {
+        own_heap::is_shared()
+    }
+
+    fn isolate(&self, f: &mut dyn FnMut()) -> Result<(), Crashed> {
+        isolate::run(f)
     }
 
     fn stuck(&self) {

@@ -27,6 +27,7 @@ mod crash;
 mod exceptions;
 mod front;
 mod heap;
+mod isolate;
 mod modules;
 mod mutex;
 mod names;

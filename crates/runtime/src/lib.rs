@@ -46,7 +46,7 @@ mod watchdog;
 
 pub use clock::cpu_seconds;
 pub use driver::{Settings, check, replay};
-pub use front::{Front, Place, set_front};
+pub use front::{Crashed, Front, Place, set_front};
 pub use labels::Labels;
 pub use locals::thread_local;
 pub use memory::{

@@ -38,7 +38,8 @@ impl Watched {
             execution: AtomicPtr::new(execution),
             limit: limit.unwrap_or(Duration::MAX),
         });
-        if limit.is_some() {
+        // A thread that waits would be lost in a copy of the process, and could hold a lock there.
+        if limit.is_some() && !front().is_some_and(|f| f.is_isolated()) {
             sessions().push((watched.clone(), 0, 0));
             static START: Once = Once::new();
             START.call_once(|| {
