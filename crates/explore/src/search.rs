@@ -59,6 +59,30 @@ pub(crate) struct Node {
     pub(crate) tree: u32,
 }
 
+impl Node {
+    /// One of which nothing is known yet.
+    const NEW: Node = Node {
+        enabled: ThreadSet::EMPTY,
+        backtrack: ThreadSet::EMPTY,
+        done: ThreadSet::EMPTY,
+        asleep: ThreadSet::EMPTY,
+        inherited: ThreadSet::EMPTY,
+        taken: 1,
+        chosen: ThreadId::MAIN,
+        current: None,
+        objects: 0,
+        sleep: 0,
+        sleep_end: 0,
+        sleep_inherited: 0,
+        guided: false,
+        options: 0,
+        options_end: 0,
+        option: 0,
+        fixed: None,
+        tree: u32::MAX,
+    };
+}
+
 /// What all reductions share: the stack, the trace, the numbers.
 pub(crate) struct Core {
     pub(crate) trace: Trace,
@@ -151,26 +175,16 @@ impl Core {
             asleep = fully_asleep(&self.sleepers[start..]);
         }
         let options = self.options.len() as u32;
-        self.nodes.push(Node {
-            enabled: view.enabled,
-            backtrack: ThreadSet::EMPTY,
-            done: ThreadSet::EMPTY,
-            asleep,
-            inherited: asleep,
-            taken: 1,
-            chosen: ThreadId::MAIN,
-            current: view.current,
-            objects: view.objects,
-            sleep: start as u32,
-            sleep_end: self.sleepers.len() as u32,
-            sleep_inherited: (self.sleepers.len() - start) as u32,
-            guided: false,
-            options,
-            options_end: options,
-            option: 0,
-            fixed: None,
-            tree: u32::MAX,
-        });
+        let sleep_end = self.sleepers.len() as u32;
+        // Filled in where it lies: a node is large, and would be built elsewhere and copied.
+        self.nodes.push(Node::NEW);
+        let Some(n) = self.nodes.last_mut() else { return };
+        n.enabled = view.enabled;
+        (n.asleep, n.inherited) = (asleep, asleep);
+        n.current = view.current;
+        n.objects = view.objects;
+        (n.sleep, n.sleep_end, n.sleep_inherited) = (start as u32, sleep_end, sleep_end - start as u32);
+        (n.options, n.options_end) = (options, options);
     }
 
     /// The thread that goes on by default: the running one unless it yielded, else the next on the ring.

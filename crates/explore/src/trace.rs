@@ -374,7 +374,7 @@ impl Trace {
     }
 
     /// The next event, before anything is known of its objects and races.
-    #[inline]
+    #[inline(always)]
     fn entry(&self, x: &Executed<'_>, seq: u32, (option, options): (u32, u32)) -> Event {
         Event {
             thread: x.thread,

@@ -3,7 +3,7 @@
 //! The functions here never suspend. [`crate::sync`] and [`crate::threads`] put them together with the suspensions.
 
 use crate::driver::Settings;
-use crate::objects::{self, Object};
+use crate::objects::{Epochs, Object};
 use crate::polling::{Modes, Restart, Versioned};
 use crate::races::Races;
 use crate::record::{Logged, Recorded};
@@ -46,6 +46,7 @@ pub(crate) struct Execution {
     pub(crate) watched: Arc<Watched>,
     /// The number that handles cache.
     pub(crate) epoch: u32,
+    epochs: Epochs,
     pub(crate) phase: Phase,
     /// The thread whose code runs.
     pub(crate) current: ThreadId,
@@ -155,6 +156,7 @@ impl Execution {
             test: &raw const NO_TEST,
             watched: Watched::new(None, std::ptr::null_mut()),
             epoch: 0,
+            epochs: Epochs::default(),
             phase: Phase::Running,
             current: ThreadId::MAIN,
             script: &[],
@@ -216,7 +218,7 @@ impl Execution {
 
     /// Makes everything ready for the next execution.
     pub(crate) fn reset(&mut self, recording: bool) {
-        self.epoch = objects::next_epoch();
+        self.epoch = self.epochs.next();
         self.phase = Phase::Running;
         self.next = None;
         self.end = None;
