@@ -523,7 +523,7 @@ impl Execution {
     }
 
     fn ask_search(&mut self) -> Option<ThreadId> {
-        if self.enabled.is_empty() && !self.let_time_pass() {
+        if self.enabled.is_empty() && (self.live.is_empty() || !self.let_time_pass()) {
             self.end = Some(self.natural_end());
             return None;
         }

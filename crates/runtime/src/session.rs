@@ -350,7 +350,9 @@ unsafe fn make_fiber(stack: corosensei::stack::DefaultStack, ex: *mut Execution,
     })
 }
 
-/// What the execution amounts to.
+/// What an execution amounts to that did not end with all threads at their ends.
+#[cold]
+#[inline(never)]
 fn judge(ex: &mut Execution, end: End) -> Option<Box<Failure>> {
     // Where the execution was cut, a panic may still have been taken by a join that did not come to run.
     let (noted, cycle) = match ex.failure.take() {
@@ -369,7 +371,14 @@ fn judge(ex: &mut Execution, end: End) -> Option<Box<Failure>> {
 
 /// A counted object whose count is not 0 at the end.
 fn leaked(ex: &Execution) -> Option<Box<Failure>> {
-    let (i, object) = ex.objects.iter().enumerate().find(|(_, o)| o.counted && o.word != 0)?;
+    let i = ex.objects.iter().position(|o| o.counted && o.word != 0)?;
+    Some(leak(ex, i))
+}
+
+#[cold]
+#[inline(never)]
+fn leak(ex: &Execution, i: usize) -> Box<Failure> {
+    let object = &ex.objects[i];
     let name = ex.object_name(explore::ObjectId(i as u32)).unwrap_or_default();
     let references = if object.word == 1 { "reference" } else { "references" };
     let location = object.place.map(|p| p.to_string());
@@ -380,5 +389,5 @@ fn leaked(ex: &Execution) -> Option<Box<Failure>> {
     );
     let noted =
         crate::execution::Noted { kind: FailureKind::Leak, message, location, thread: None, help: None };
-    Some(Box::new(ex.full_failure(noted)))
+    Box::new(ex.full_failure(noted))
 }
