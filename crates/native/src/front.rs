@@ -1,7 +1,7 @@
 //! What the runtime asks of the program.
 
 use crate::table::Entry;
-use crate::{access, crash, isolate, names, own_heap, process, shim, start, threads};
+use crate::{access, crash, heap, isolate, names, own_heap, process, shim, start, threads};
 use explore::ThreadId;
 use runtime::{Class, Crashed, Front, Handle};
 
@@ -60,6 +60,10 @@ impl Front for Program {
 
     fn end(&self) {
         shim::end();
+        if self.is_isolated() {
+            // The tables of the heap are shared, what is noted of them is not.
+            heap::heap().reset();
+        }
     }
 
     fn is_isolated(&self) -> bool {

@@ -40,6 +40,8 @@ mod session;
 mod signals;
 mod spin;
 mod statics;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod switch;
 mod sync;
 mod threads;
 mod watchdog;

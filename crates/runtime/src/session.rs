@@ -127,13 +127,15 @@ impl Session {
         test: &dyn Fn(),
         record: bool,
     ) -> Once {
+        if let Some(execution) = &mut self.execution {
+            // The counter of the process that runs the execution is lost with it.
+            execution.epochs.stock();
+        }
         let result: *mut Option<Once> = Box::into_raw(Box::new(None));
         let ended = front.isolate(&mut || {
             let once = self.run_here(explorer, test, record);
             if let Some(execution) = &mut self.execution {
-                for thread in &mut execution.threads {
-                    std::mem::forget(thread.fiber.take());
-                }
+                execution.threads.iter_mut().for_each(forget_fiber);
             }
             // SAFETY: the box lives until below, in both processes.
             unsafe { *result = Some(once) };
@@ -153,7 +155,7 @@ impl Session {
     fn crashed(&mut self, why: String) -> Once {
         let Some(execution) = &mut self.execution else { unreachable!("see `Session::execution`") };
         for thread in &mut execution.threads {
-            std::mem::forget(thread.fiber.take());
+            forget_fiber(thread);
             thread.running = false;
             std::mem::forget(thread.body.take());
         }
@@ -423,6 +425,15 @@ impl Drop for Execution {
     }
 }
 
+/// Forgets a fiber whose stack is in another process.
+fn forget_fiber(thread: &mut threads::Thread) {
+    if let Some(mut fiber) = thread.fiber.take() {
+        // SAFETY: whatever is on the stack is out of reach.
+        unsafe { fiber.force_reset() };
+        std::mem::forget(fiber.into_stack());
+    }
+}
+
 /// Ends a fiber that waits for a body.
 fn retire(fiber: &mut Option<Fiber>) {
     if let Some(fiber) = fiber {
@@ -451,7 +462,9 @@ unsafe fn make_fiber(stack: corosensei::stack::DefaultStack, ex: *mut Execution,
     })
 }
 
-/// What the execution amounts to.
+/// What an execution amounts to that did not end with all threads at their ends.
+#[cold]
+#[inline(never)]
 fn judge(ex: &mut Execution, end: End) -> Option<Box<Failure>> {
     // Where the execution was cut, a panic may still have been taken by a join that did not come to run.
     let (noted, cycle) = match ex.failure.take() {
@@ -470,7 +483,14 @@ fn judge(ex: &mut Execution, end: End) -> Option<Box<Failure>> {
 
 /// A counted object whose count is not 0 at the end.
 fn leaked(ex: &Execution) -> Option<Box<Failure>> {
-    let (i, object) = ex.objects.iter().enumerate().find(|(_, o)| o.counted && o.word != 0)?;
+    let i = ex.objects.iter().position(|o| o.counted && o.word != 0)?;
+    Some(leak(ex, i))
+}
+
+#[cold]
+#[inline(never)]
+fn leak(ex: &Execution, i: usize) -> Box<Failure> {
+    let object = &ex.objects[i];
     let name = ex.object_name(explore::ObjectId(i as u32)).unwrap_or_default();
     let references = if object.word == 1 { "reference" } else { "references" };
     let location = object.place.map(|p| p.to_string());
@@ -481,5 +501,5 @@ fn leaked(ex: &Execution) -> Option<Box<Failure>> {
     );
     let noted =
         crate::execution::Noted { kind: FailureKind::Leak, message, location, thread: None, help: None };
-    Some(Box::new(ex.full_failure(noted)))
+    Box::new(ex.full_failure(noted))
 }
