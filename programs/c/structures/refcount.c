@@ -1,7 +1,7 @@
 // An object with a count of its owners; the last one to go frees it.
 // From: common knowledge.
-// Holds: it is freed once, after all uses. With -DBUG=1 the count goes down in two steps, and two owners may both or neither be the
-// last: a double free or a leak. With -DBUG=2 the count goes down before the owner is done with the object: a use after free.
+// Holds: it is freed once, after all uses. With -DBUG=1 an owner looks at the count after it has lowered it: two may
+// find zero (a double free), or the object gone (a use after free). With -DBUG=2 the count goes down before the owner is done with the object: a use after free.
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,12 +21,9 @@ struct object {
 
 static void put(struct object *o) {
 #if BUG == 1
-    int left = atomic_load(&o->owners) - 1;
-    atomic_store(&o->owners, left);
-    // Another owner may read 0 here too.
+    atomic_fetch_sub(&o->owners, 1);
     if (atomic_load(&o->owners) == 0)
         free(o);
-    (void)left;
 #else
     if (atomic_fetch_sub(&o->owners, 1) == 1)
         free(o);

@@ -1,4 +1,4 @@
-// A Treiber stack on the heap. What was popped is put on a list and freed at the end.
+// A Treiber stack on the heap. What was popped is freed at the end, by main.
 // From: Treiber 1986.
 // Holds: each value comes out once. With -DBUG=1 pop sets the head without looking whether it is still the same. With -DBUG=2 pop
 // frees the node at once, while another thread may still read its link: a use after free.
@@ -14,7 +14,6 @@
 struct node {
     int value;
     _Atomic(struct node *) next;
-    struct node *retired;
 };
 
 static _Atomic(struct node *) head;
@@ -29,12 +28,9 @@ static void push(int value) {
     while (!atomic_compare_exchange_strong(&head, &old, node));
 }
 
-// Nodes that this thread took are kept in its own list.
-static int pop(struct node **retired) {
+static struct node *pop(void) {
     struct node *old = atomic_load(&head);
-    for (;;) {
-        if (!old)
-            return 0;
+    while (old) {
         struct node *below = atomic_load(&old->next);
 #if BUG == 1
         atomic_store(&head, below);
@@ -44,39 +40,34 @@ static int pop(struct node **retired) {
             break;
 #endif
     }
-    int value = old->value;
-#if BUG == 2
-    (void)retired;
-    free(old);
-#else
-    old->retired = *retired;
-    *retired = old;
-#endif
-    return value;
+    return old;
 }
 
-static struct node *by_first, *by_second;
-static int got[3];
+static struct node *popped[3];
+static int values[3];
+
+static void pop_into(int i) {
+    popped[i] = pop();
+    if (popped[i]) {
+        values[i] = popped[i]->value;
+#if BUG == 2
+        free(popped[i]);
+        popped[i] = NULL;
+#endif
+    }
+}
 
 static void *first(void *arg) {
     (void)arg;
-    got[0] = pop(&by_first);
+    pop_into(0);
     return NULL;
 }
 
 static void *second(void *arg) {
     (void)arg;
     push(2);
-    got[1] = pop(&by_second);
+    pop_into(1);
     return NULL;
-}
-
-static void free_all(struct node *list) {
-    while (list) {
-        struct node *next = list->retired;
-        free(list);
-        list = next;
-    }
 }
 
 int main(void) {
@@ -86,14 +77,12 @@ int main(void) {
     pthread_create(&t[1], NULL, second, NULL);
     pthread_join(t[0], NULL);
     pthread_join(t[1], NULL);
-    struct node *by_main = NULL;
-    got[2] = pop(&by_main);
+    pop_into(2);
     int seen[3] = {0};
     for (int i = 0; i < 3; i++)
-        seen[got[i]]++;
+        seen[values[i]]++;
     assert(seen[0] == 1 && seen[1] == 1 && seen[2] == 1);
-    free_all(by_first);
-    free_all(by_second);
-    free_all(by_main);
+    for (int i = 0; i < 3; i++)
+        free(popped[i]);
     return 0;
 }
