@@ -1,7 +1,8 @@
 // An object with a count of its owners; the last one to go frees it.
 // From: common knowledge.
 // Holds: it is freed once, after all uses. With -DBUG=1 an owner looks at the count after it has lowered it: two may
-// find zero (a double free), or the object gone (a use after free). With -DBUG=2 the count goes down before the owner is done with the object: a use after free.
+// find zero (a double free), or the object gone (a use after free). With -DBUG=2 the count goes down before the owner is done
+// with the object: a use after free.
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
