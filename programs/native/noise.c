@@ -17,8 +17,10 @@ static void noise(void) {
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;
-    if (state % 3 == 0) {
-        struct timespec nap = {.tv_nsec = (long)(state >> 20) % 400000};
+    // Mostly short, so that threads run side by side; sometimes long, so that the others can do all they have to do.
+    long most = state % 16 == 1 ? 5000000 : state % 3 == 0 ? 400000 : 0;
+    if (most) {
+        struct timespec nap = {.tv_nsec = (long)(state >> 20) % most};
         nanosleep(&nap, NULL);
     }
 }
