@@ -67,7 +67,7 @@ holds() { # runs, arguments
     local n=$1
     shift
     for ((i = 0; i < n; i++)); do
-        if ! timeout 10 "$work/a.out" "$@" >"$work/output" 2>&1; then
+        if ! timeout -s KILL 10 "$work/a.out" "$@" >"$work/output" 2>&1; then
             echo "fails: $name"
             cat "$work/output"
             failed=1
@@ -82,7 +82,7 @@ no_race() { # runs, arguments
     local n=$1
     shift
     for ((i = 0; i < n; i++)); do
-        { timeout 20 "$work/a.out" "$@"; } >"$work/output" 2>&1
+        { timeout -s KILL 20 "$work/a.out" "$@"; } >"$work/output" 2>&1
         if grep -q 'data race' "$work/output"; then
             echo "data race: $name"
             cat "$work/output"
@@ -97,7 +97,7 @@ shows() { # runs, command
     local n=$1
     shift
     for ((i = 0; i < n; i++)); do
-        { timeout 3 "$@" || return 0; } >/dev/null 2>&1
+        { timeout -s KILL 3 "$@" || return 0; } >/dev/null 2>&1
     done
     return 1
 }

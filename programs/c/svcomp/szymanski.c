@@ -1,6 +1,7 @@
 // Szymanski's lock: a waiting room whose door is closed while those inside go through in the order of their numbers.
 // From: Szymanski 1988; SV-COMP's pthread-atomic/szymanski is of the same kind. Written from the description.
-// Holds: mutual exclusion. With -DBUG a thread goes in without waiting for those with smaller numbers.
+// Holds: mutual exclusion. With -DBUG a thread goes in without waiting for those with smaller numbers, who may then be in, too, or
+// miss that the door was open and wait for ever.
 #include <assert.h>
 #include <pthread.h>
 #include <sched.h>
