@@ -82,7 +82,7 @@ no_race() { # runs, arguments
     local n=$1
     shift
     for ((i = 0; i < n; i++)); do
-        { timeout -s KILL 20 "$work/a.out" "$@"; } >"$work/output" 2>&1
+        { timeout -s KILL 4 "$work/a.out" "$@"; } >"$work/output" 2>&1
         if grep -q 'data race' "$work/output"; then
             echo "data race: $name"
             cat "$work/output"
