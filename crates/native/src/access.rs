@@ -3,6 +3,7 @@
 //! By default they are checked for races and are no steps: where there is no race, the steps that order the accesses are
 //! all that schedules can differ in. With `RADDLE_RACES=sync` they are steps.
 
+use crate::changes;
 use crate::options::{Races, options};
 use crate::shim::{Call, call, export};
 use crate::table::{self, Entry, Found};
@@ -35,6 +36,9 @@ pub(crate) fn range(address: usize, bytes: usize, write: bool, call: Call) {
 fn part(address: usize, bytes: usize, write: bool, call: Call) {
     let races = options().races;
     if races == Races::Ignore {
+        if write {
+            changes::wrote(address, bytes);
+        }
         return;
     }
     let Found::Entry(entry) = table::memory(address, bytes) else { runtime::restart(call.place) };
@@ -53,7 +57,16 @@ fn check(entry: &mut Entry, write: bool, call: Call) {
             runtime::restart(call.place);
         }
     }
-    if let Some(race) = runtime::touch(&entry.handle, Touching { write, atomic: false }, call.place) {
+    let how = Touching { write, atomic: false };
+    let race = if changes::is_own(entry, write, call.place) {
+        runtime::touch_own(&entry.handle, how, call.place)
+    } else {
+        if write {
+            changes::wrote(entry.address, entry.bytes as usize);
+        }
+        runtime::touch(&entry.handle, how, call.place)
+    };
+    if let Some(race) = race {
         runtime::fail(FailureKind::DataRace, race, call.place);
     }
 }
@@ -181,8 +194,8 @@ export! {
     __tsan_write_range => write_range;
     __tsan_vptr_read => read8;
     __tsan_vptr_update => vptr_update;
-    __tsan_func_entry => nothing;
-    __tsan_func_exit => nothing;
+    __tsan_func_entry => crate::verifier::entered;
+    __tsan_func_exit => crate::verifier::left;
     __tsan_init => nothing;
     __tsan_ignore_thread_begin => nothing;
     __tsan_ignore_thread_end => nothing;

@@ -18,7 +18,7 @@ fn order(mo: i32) -> MemoryOrder {
 }
 
 /// An integer of the program.
-trait Value: Copy + PartialEq {
+pub(crate) trait Value: Copy + PartialEq {
     const BYTES: usize;
     /// Its bits as a word, or, for sixteen bytes, the number that stands for them.
     fn word(self) -> u64;
@@ -119,6 +119,7 @@ fn entry<V: Value>(address: usize, write: bool, call: Call) -> &'static mut Entr
 #[cold]
 fn meet(entry: &mut Entry, write: bool, call: Call) {
     entry.atomic = true;
+    crate::changes::is_own(entry, write, call.place);
     if entry.plain && options().races == Races::Report {
         runtime::settle();
         if let Some(race) = runtime::touch(&entry.handle, Touching { write, atomic: true }, call.place) {
@@ -139,7 +140,13 @@ fn load<V: Value>(address: usize, mo: i32) -> V {
     if !runtime::in_execution() {
         return value();
     }
-    let call = call();
+    load_at(address, mo, call())
+}
+
+/// The same inside another call.
+pub(crate) fn load_at<V: Value>(address: usize, mo: i32, call: Call) -> V {
+    // SAFETY: the program reads here.
+    let value = || unsafe { V::read(address) };
     let entry = entry::<V>(address, false, call);
     runtime::on_memory(
         &request(entry, OpKind::Load, mo, 0, 0, call),
@@ -157,7 +164,11 @@ fn store<V: Value>(address: usize, new: V, mo: i32) {
         // SAFETY: the program writes here.
         return unsafe { V::write(address, new) };
     }
-    let call = call();
+    store_at(address, new, mo, call());
+}
+
+/// The same inside another call.
+pub(crate) fn store_at<V: Value>(address: usize, new: V, mo: i32, call: Call) {
     let entry = entry::<V>(address, true, call);
     if entry.bytes as usize == V::BYTES {
         let request = request(entry, OpKind::Store, mo, new.word(), 0, call);

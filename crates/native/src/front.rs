@@ -1,7 +1,7 @@
 //! What the runtime asks of the program.
 
 use crate::table::Entry;
-use crate::{shim, start, threads};
+use crate::{shim, start, sync, threads};
 use explore::ThreadId;
 use runtime::{Class, Front, Handle};
 
@@ -39,6 +39,7 @@ impl Front for Program {
     fn begin(&self) {
         start::restore();
         threads::begin();
+        sync::begin();
         shim::begin();
     }
 

@@ -23,15 +23,30 @@
 
 mod access;
 mod atomics;
+mod attributes;
+mod barrier;
+mod c11;
+mod changes;
+mod condvar;
 mod front;
+mod futex;
 mod heap;
+mod leaving;
+mod locals;
 mod mutex;
+mod once;
 mod options;
 mod real;
+mod rwlock;
+mod semaphore;
 mod shim;
 mod start;
+mod symbols;
+mod sync;
 mod table;
 mod threads;
+mod time;
+mod verifier;
 mod wide;
 
 /// The runtime's own memory never comes from the heap of the program, which is put back between executions.

@@ -19,6 +19,12 @@ pub(crate) struct Entry {
     pub(crate) plain: bool,
     /// It was accessed by something that is atomic.
     pub(crate) atomic: bool,
+    /// Who accessed it first, plus one, in any execution; 0 for nobody.
+    pub(crate) owner: u16,
+    /// Another thread accessed it, too.
+    pub(crate) shared: bool,
+    /// A change to it was taken for one that nobody sees.
+    pub(crate) hidden: bool,
 }
 
 /// What is known of the eight bytes at an address: by offset, which object starts there.
@@ -72,6 +78,7 @@ pub(crate) fn memory16(address: usize) -> Found {
             for e in table.slots[s].entries.iter_mut().filter(|e| !e.is_null()) {
                 (*whole).plain |= (**e).plain;
                 (*whole).atomic |= (**e).atomic;
+                (*whole).shared = true;
                 *e = std::ptr::null_mut();
             }
             table.slots[s].entries[0] = whole;
@@ -165,7 +172,7 @@ fn read_word(address: usize, bytes: u8) -> u64 {
 }
 
 fn new_entry(address: usize, bytes: u8, is_sync: bool) -> *mut Entry {
-    let entry = Entry { handle: Handle::new(), address, bytes, is_sync, plain: false, atomic: false };
+    let entry = Entry { handle: Handle::new(), address, bytes, is_sync, plain: false, atomic: false, owner: 0, shared: false, hidden: false };
     Box::leak(Box::new(entry))
 }
 
@@ -264,6 +271,7 @@ fn meet(entries: &mut [*mut Entry; 8], address: usize, bytes: u8) -> Found {
             for e in entries.iter_mut().filter(|e| !e.is_null()) {
                 (*whole).plain |= (**e).plain;
                 (*whole).atomic |= (**e).atomic;
+                (*whole).shared = true;
                 *e = std::ptr::null_mut();
             }
             entries[0] = whole;

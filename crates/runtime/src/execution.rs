@@ -3,6 +3,7 @@
 //! The functions here never suspend. [`crate::sync`] and [`crate::threads`] put them together with the suspensions.
 
 use crate::driver::Settings;
+use crate::foreign::Blocks;
 use crate::front::{self, Front};
 use crate::memory::Unsettled;
 use crate::objects::{self, Object};
@@ -125,6 +126,8 @@ pub(crate) struct Execution {
     pub(crate) exited: bool,
     /// A write of the running thread that has had its turn, but whose value is not known yet; see [`crate::memory`].
     pub(crate) unsettled: Option<Unsettled>,
+    /// Blocks that nobody may interrupt.
+    pub(crate) blocks: Blocks,
     /// Room for what an await has seen.
     pub(crate) seen: Vec<(ObjectId, u64)>,
 }
@@ -211,6 +214,7 @@ impl Execution {
             versioned: Vec::new(),
             exited: false,
             unsettled: None,
+            blocks: Blocks::default(),
             seen: Vec::new(),
         }
     }
@@ -264,6 +268,7 @@ impl Execution {
         self.repeat = None;
         self.exited = false;
         self.unsettled = None;
+        self.blocks.reset();
     }
 
     /// The number of the k-th child of a thread (of the main thread itself for `None`), the same in all executions of a

@@ -10,7 +10,7 @@ use crate::objects::Handle;
 use crate::polling::Restart;
 use crate::spin::{self, Key};
 use crate::sync::{self, await_change, given_up, turn};
-use crate::{Class, Done, Place, Request, context, races};
+use crate::{Class, Done, Place, Request, context, foreign, races};
 use explore::{FailureKind, ObjectId, Op, OpKind, ThreadId};
 
 /// A write whose turn has come and whose value will be in memory at the next operation.
@@ -53,13 +53,16 @@ pub fn frames_end() -> usize {
 #[inline]
 pub fn settle() {
     let ex = context::current();
-    // SAFETY: a current execution is valid; the borrow ends here.
+    // SAFETY: a current execution is valid, and no reference into it is held over the step.
     unsafe {
         if !ex.is_null()
             && let Some(Unsettled { op, address, read }) = (*ex).unsettled.take()
             && (*ex).phase == Phase::Running
         {
             (*ex).finish(op.with(read(address), 0), 0);
+        }
+        if !ex.is_null() && (*ex).blocks.owed() {
+            foreign::after_memory(ex);
         }
     }
 }
@@ -98,6 +101,21 @@ pub fn step_in(request: &Request<'_>, state: u64) -> Done {
     }
 }
 
+/// Lets others run.
+pub fn yield_in(place: Place, state: u64) {
+    settle();
+    let ex = context::required("an operation", place);
+    // SAFETY: a current execution is valid, and no reference into it is held over the step.
+    unsafe {
+        if (*ex).looking {
+            let key =
+                Key { site: sync::site(place), object: ObjectId::NONE, kind: OpKind::Yield, a: 0, b: 0 };
+            spin::compare_at(&mut *ex, key, state);
+        }
+        sync::step_on(ex, Op::local(OpKind::Yield), place);
+    }
+}
+
 /// A step on memory: `read` and `write` get at it, and `change` says what a read-modify-write makes of a value.
 #[inline]
 pub fn on_memory(
@@ -111,6 +129,9 @@ pub fn on_memory(
     let ex = context::required("an atomic", request.place);
     // SAFETY: a current execution is valid, and no reference into it is held over a suspension.
     unsafe {
+        if (*ex).blocks.any() {
+            foreign::before_memory(ex, request.place);
+        }
         let object = (*ex).resolve(request.object, request.class, 0, request.place);
         let mut kind = request.kind;
         if kind == OpKind::CompareExchangeWeak && !(*ex).may_fail_spuriously(object) {
@@ -144,6 +165,9 @@ pub fn write_later(request: &Request<'_>, state: u64, address: usize, read: fn(u
     let ex = context::required("a variable", request.place);
     // SAFETY: as in `on_memory`.
     unsafe {
+        if (*ex).blocks.any() {
+            foreign::before_memory(ex, request.place);
+        }
         let object = (*ex).resolve(request.object, request.class, 0, request.place);
         watch(ex, object, request, state);
         let site = sync::site(request.place);
@@ -168,6 +192,17 @@ pub struct Touching {
 /// Notes an access and gives what is to be said if another one is not ordered with it. Not a step.
 #[inline]
 pub fn touch(object: &Handle, how: Touching, place: Place) -> Option<String> {
+    touch_as(object, how, true, place)
+}
+
+/// The same for memory that no other thread has anything to do with: to write there ends no loop that only looks.
+#[inline]
+pub fn touch_own(object: &Handle, how: Touching, place: Place) -> Option<String> {
+    touch_as(object, how, false, place)
+}
+
+#[inline]
+fn touch_as(object: &Handle, how: Touching, changes: bool, place: Place) -> Option<String> {
     let ex = context::required("a variable", place);
     // SAFETY: a current execution is valid; the borrow ends here.
     unsafe {
@@ -176,7 +211,7 @@ pub fn touch(object: &Handle, how: Touching, place: Place) -> Option<String> {
         }
         let ex = &mut *ex;
         let id = ex.resolve(object, Class::Variable, 0, place);
-        if how.write && !how.atomic && ex.looking {
+        if changes && how.write && !how.atomic && ex.looking {
             spin::changed(ex);
         }
         races::check(ex, id, how, place)
@@ -191,7 +226,14 @@ pub fn leave_thread() -> ! {
     // so nobody resumes it; its fiber is reset at the end of the execution.
     unsafe {
         if (*ex).is_running() {
-            (*ex).ended();
+            if (*ex).modes.ends_are_steps {
+                let end = Op::new(OpKind::End, (*ex).life_of((*ex).current));
+                if turn(ex, end, explore::Site(0)) {
+                    (*ex).finish(end, 0);
+                }
+            } else {
+                (*ex).ended();
+            }
             (*ex).next = (*ex).decide();
         } else {
             (*ex).next = None;

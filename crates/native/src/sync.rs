@@ -1,0 +1,181 @@
+//! What all things that programs synchronise with have in common: steps on them, and a life that begins and ends.
+//!
+//! # Lives
+//!
+//! `pthread_*_destroy` is no step: whoever still uses the thing has to be ordered with it anyway, and if that is not so, it is
+//! found in whatever order the two come, as a data race is: to destroy is a write of its life, to use it is a read. That is
+//! looked at for things that the program is known to destroy; when that is learned, the search starts again.
+
+use crate::front::Program;
+use crate::options::{Races, options};
+use crate::shim::Call;
+use crate::table::{self, Entry};
+use explore::{FailureKind, MemoryOrder, OpKind};
+use runtime::{Class, Done, Front, Request, Touching};
+
+/// An execution begins.
+pub(crate) fn begin() {
+    crate::changes::begin();
+    crate::leaving::begin();
+    crate::locals::begin();
+    crate::rwlock::begin();
+    crate::semaphore::begin();
+    crate::time::begin();
+    crate::verifier::begin();
+}
+
+/// How far from its address the life of a thing is entered.
+const LIFE: usize = 1;
+/// How far from its address a second object of a thing is entered.
+pub(crate) const SECOND: usize = 2;
+
+/// What a step is on: the thing at an address.
+#[derive(Clone, Copy)]
+pub(crate) struct On {
+    pub(crate) address: usize,
+    pub(crate) class: Class,
+    /// Its word, if this execution has not met it.
+    pub(crate) initial: u64,
+}
+
+impl On {
+    pub(crate) fn new(address: usize, class: Class) -> On {
+        On { address, class, initial: 0 }
+    }
+
+    pub(crate) fn entry(&self) -> &'static mut Entry {
+        table::sync(self.address)
+    }
+
+    /// A step.
+    pub(crate) fn step(&self, kind: OpKind, call: Call) -> Done {
+        self.step_with(kind, 0, 0, MemoryOrder::None, call)
+    }
+
+    pub(crate) fn step_with(&self, kind: OpKind, a: u64, b: u64, order: MemoryOrder, call: Call) -> Done {
+        let On { class, initial, .. } = *self;
+        let object = &self.entry().handle;
+        runtime::step_in(&Request { kind, object, class, initial, a, b, order, place: call.place }, call.state)
+    }
+
+    /// Its word now; for what the running thread knows already.
+    pub(crate) fn word(&self) -> u64 {
+        runtime::peek(&self.entry().handle).unwrap_or(self.initial)
+    }
+
+    /// Whether this execution has met it.
+    pub(crate) fn is_met(&self) -> bool {
+        runtime::peek(&self.entry().handle).is_some()
+    }
+
+    /// It begins anew.
+    pub(crate) fn put(&self, word: u64, call: Call) {
+        runtime::settle();
+        runtime::put_word(&self.entry().handle, self.class, word, call.place);
+    }
+
+    /// What to call it.
+    pub(crate) fn name(&self) -> String {
+        let kind = match self.class {
+            Class::Mutex => "mutex",
+            Class::RwLock => "reader-writer lock",
+            Class::Condvar => "condition variable",
+            Class::Barrier => "barrier",
+            Class::Semaphore => "semaphore",
+            _ => "object",
+        };
+        let name = Program.object(Program.name_of(&self.entry().handle), self.class);
+        match name {
+            Some(name) if name.starts_with(kind) => name,
+            Some(name) => format!("{kind} {name}"),
+            None => format!("{kind} at {:#x}", self.address),
+        }
+    }
+
+    /// A rule is broken.
+    pub(crate) fn misuse(&self, what: &str, call: Call) -> ! {
+        runtime::settle();
+        runtime::fail(FailureKind::LockMisuse, format!("{}: {what}", self.name()), call.place)
+    }
+
+    /// It is used.
+    pub(crate) fn used(&self, call: Call) {
+        let entry = self.entry();
+        entry.atomic = true;
+        if entry.plain {
+            self.live(Touching { write: false, atomic: true }, call);
+        }
+    }
+
+    /// It is made.
+    pub(crate) fn made(&self, call: Call) {
+        if self.entry().plain {
+            self.live(Touching { write: true, atomic: false }, call);
+        }
+    }
+
+    /// It is destroyed.
+    pub(crate) fn destroyed(&self, call: Call) {
+        if options().races == Races::Ignore {
+            return;
+        }
+        let entry = self.entry();
+        if !entry.plain {
+            entry.plain = true;
+            if entry.atomic {
+                runtime::settle();
+                runtime::restart(call.place);
+            }
+        }
+        self.live(Touching { write: true, atomic: false }, call);
+    }
+
+    fn live(&self, how: Touching, call: Call) {
+        runtime::settle();
+        let life = table::sync(self.address + LIFE);
+        if let Some(race) = runtime::touch_own(&life.handle, how, call.place) {
+            let both = race.split_once(": ").map_or(race.as_str(), |r| r.1);
+            let what = format!(
+                "it is made or destroyed (a write, below) while another thread may use it (a read): {both}"
+            );
+            self.misuse(&what, call);
+        }
+    }
+}
+
+/// What the program asks for is not modelled: nothing may be said about it.
+pub(crate) fn not_modelled(what: &str, call: Call) -> ! {
+    runtime::settle();
+    let message = format!("{what} is not modelled, so this program cannot be checked");
+    runtime::fail(FailureKind::Limit, message, call.place)
+}
+
+/// A number at an address of the program.
+///
+/// # Safety
+///
+/// A `T` can be read there.
+pub(crate) unsafe fn at<T: Copy>(address: usize, offset: usize) -> T {
+    // SAFETY: by the contract.
+    unsafe { ((address + offset) as *const T).read_unaligned() }
+}
+
+/// Puts a number there.
+///
+/// # Safety
+///
+/// A `T` can be written there.
+pub(crate) unsafe fn put<T: Copy>(address: usize, offset: usize, value: T) {
+    // SAFETY: by the contract.
+    unsafe { ((address + offset) as *mut T).write_unaligned(value) }
+}
+
+/// Sets `errno` and gives -1, unless there is no error.
+pub(crate) fn with_errno(error: libc::c_int) -> libc::c_int {
+    if error == 0 {
+        return 0;
+    }
+    // SAFETY: `errno` can always be written.
+    unsafe { *libc::__errno_location() = error };
+    -1
+}
