@@ -9,7 +9,7 @@
 use crate::mutex::{Held, Kind};
 use crate::real::real;
 use crate::shim::{Call, call, export};
-use crate::sync::{On, at, put};
+use crate::sync::{On, at, is_modelled, put};
 use crate::{changes, time};
 use runtime::Class;
 
@@ -35,7 +35,7 @@ fn used(cond: Cond, call: Call) -> On {
 
 pub(crate) extern "C" fn init(cond: Cond, attributes: *const libc::pthread_condattr_t) -> Code {
     let code = real!(pthread_cond_init(cond, attributes): fn(Cond, *const libc::pthread_condattr_t) -> Code);
-    if runtime::in_execution() && code == 0 {
+    if is_modelled(cond as usize) && code == 0 {
         let call = call();
         let on = On::new(cond as usize, Class::Condvar);
         on.made(call);
@@ -45,7 +45,7 @@ pub(crate) extern "C" fn init(cond: Cond, attributes: *const libc::pthread_conda
 }
 
 pub(crate) extern "C" fn destroy(cond: Cond) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(cond as usize) {
         return real!(pthread_cond_destroy(cond): fn(Cond) -> Code);
     }
     let call = call();
@@ -96,7 +96,7 @@ fn wait_on(cond: Cond, mutex: Mutex, limit: Option<(libc::clockid_t, *const libc
     match limit {
         Some((clock, until)) if !woken => {
             // Nobody woke it: it was the time, or nothing at all.
-            if runtime::wakes_spuriously() && runtime::choose(2, call.place) == 1 {
+            if runtime::may_be_spurious() && runtime::choose(2, call.place) == 1 {
                 return 0;
             }
             time::reach(clock, until);
@@ -107,14 +107,14 @@ fn wait_on(cond: Cond, mutex: Mutex, limit: Option<(libc::clockid_t, *const libc
 }
 
 pub(crate) extern "C" fn wait(cond: Cond, mutex: Mutex) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(cond as usize) {
         return real!(pthread_cond_wait(cond, mutex): fn(Cond, Mutex) -> Code);
     }
     wait_on(cond, mutex, None, call())
 }
 
 pub(crate) extern "C" fn timed_wait(cond: Cond, mutex: Mutex, until: *const libc::timespec) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(cond as usize) {
         return real!(pthread_cond_timedwait(cond, mutex, until): fn(Cond, Mutex, *const libc::timespec) -> Code);
     }
     // SAFETY: the program hands in a condition variable.
@@ -129,7 +129,7 @@ extern "C" fn clock_wait(
     clock: libc::clockid_t,
     until: *const libc::timespec,
 ) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(cond as usize) {
         return real!(pthread_cond_clockwait(cond, mutex, clock, until):
             fn(Cond, Mutex, libc::clockid_t, *const libc::timespec) -> Code);
     }
@@ -145,14 +145,14 @@ fn notify(cond: Cond, all: bool) -> Code {
 }
 
 pub(crate) extern "C" fn signal(cond: Cond) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(cond as usize) {
         return real!(pthread_cond_signal(cond): fn(Cond) -> Code);
     }
     notify(cond, false)
 }
 
 pub(crate) extern "C" fn broadcast(cond: Cond) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(cond as usize) {
         return real!(pthread_cond_broadcast(cond): fn(Cond) -> Code);
     }
     notify(cond, true)

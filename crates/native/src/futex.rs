@@ -37,7 +37,7 @@ fn wait(word: usize, expected: u32, limit: Option<Limit>, call: Call) -> i32 {
     match limit {
         Some(limit) if !woken => {
             // Nobody woke it: it was the time, or nothing at all.
-            if runtime::wakes_spuriously() && runtime::choose(2, call.place) == 1 {
+            if runtime::may_be_spurious() && runtime::choose(2, call.place) == 1 {
                 return 0;
             }
             limit.reach();

@@ -22,7 +22,7 @@
 
 use crate::real::real;
 use crate::shim::{Call, call, export};
-use crate::sync::{On, at, not_modelled, put};
+use crate::sync::{On, at, is_modelled, not_modelled, put};
 use crate::{changes, time};
 use explore::OpKind;
 use runtime::Class;
@@ -186,7 +186,7 @@ pub(crate) fn give_back(on: &On, kind: OpKind, call: Call) {
 pub(crate) extern "C" fn init(mutex: Mutex, attributes: *const libc::pthread_mutexattr_t) -> Code {
     let code = real!(pthread_mutex_init(mutex, attributes):
         fn(Mutex, *const libc::pthread_mutexattr_t) -> Code);
-    if runtime::in_execution() && code == 0 {
+    if is_modelled(mutex as usize) && code == 0 {
         let call = call();
         let on = On::new(mutex as usize, Class::Mutex);
         on.made(call);
@@ -196,7 +196,7 @@ pub(crate) extern "C" fn init(mutex: Mutex, attributes: *const libc::pthread_mut
 }
 
 pub(crate) extern "C" fn destroy(mutex: Mutex) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(mutex as usize) {
         return real!(pthread_mutex_destroy(mutex): fn(Mutex) -> Code);
     }
     let call = call();
@@ -216,7 +216,7 @@ pub(crate) extern "C" fn destroy(mutex: Mutex) -> Code {
 }
 
 pub(crate) extern "C" fn lock(mutex: Mutex) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(mutex as usize) {
         return real!(pthread_mutex_lock(mutex): fn(Mutex) -> Code);
     }
     let call = call();
@@ -224,7 +224,7 @@ pub(crate) extern "C" fn lock(mutex: Mutex) -> Code {
 }
 
 pub(crate) extern "C" fn try_lock(mutex: Mutex) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(mutex as usize) {
         return real!(pthread_mutex_trylock(mutex): fn(Mutex) -> Code);
     }
     let call = call();
@@ -241,14 +241,14 @@ fn timed(mutex: Mutex, clock: libc::clockid_t, until: *const libc::timespec) -> 
 }
 
 pub(crate) extern "C" fn timed_lock(mutex: Mutex, until: *const libc::timespec) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(mutex as usize) {
         return real!(pthread_mutex_timedlock(mutex, until): fn(Mutex, *const libc::timespec) -> Code);
     }
     timed(mutex, libc::CLOCK_REALTIME, until)
 }
 
 extern "C" fn clock_lock(mutex: Mutex, clock: libc::clockid_t, until: *const libc::timespec) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(mutex as usize) {
         return real!(pthread_mutex_clocklock(mutex, clock, until):
             fn(Mutex, libc::clockid_t, *const libc::timespec) -> Code);
     }
@@ -256,7 +256,7 @@ extern "C" fn clock_lock(mutex: Mutex, clock: libc::clockid_t, until: *const lib
 }
 
 pub(crate) extern "C" fn unlock(mutex: Mutex) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(mutex as usize) {
         return real!(pthread_mutex_unlock(mutex): fn(Mutex) -> Code);
     }
     let call = call();
@@ -276,7 +276,7 @@ fn spin(lock: Spin, call: Call) -> On {
 
 extern "C" fn spin_init(lock: Spin, shared: libc::c_int) -> Code {
     let code = real!(pthread_spin_init(lock, shared): fn(Spin, libc::c_int) -> Code);
-    if runtime::in_execution() && code == 0 {
+    if is_modelled(lock as usize) && code == 0 {
         let call = call();
         let on = On::new(lock as usize, Class::Mutex);
         on.made(call);
@@ -286,7 +286,7 @@ extern "C" fn spin_init(lock: Spin, shared: libc::c_int) -> Code {
 }
 
 extern "C" fn spin_destroy(lock: Spin) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(lock as usize) {
         return real!(pthread_spin_destroy(lock): fn(Spin) -> Code);
     }
     let call = call();
@@ -299,7 +299,7 @@ extern "C" fn spin_destroy(lock: Spin) -> Code {
 }
 
 extern "C" fn spin_lock(lock: Spin) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(lock as usize) {
         return real!(pthread_spin_lock(lock): fn(Spin) -> Code);
     }
     let call = call();
@@ -311,7 +311,7 @@ extern "C" fn spin_lock(lock: Spin) -> Code {
 }
 
 extern "C" fn spin_try_lock(lock: Spin) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(lock as usize) {
         return real!(pthread_spin_trylock(lock): fn(Spin) -> Code);
     }
     let call = call();
@@ -325,7 +325,7 @@ extern "C" fn spin_try_lock(lock: Spin) -> Code {
 }
 
 extern "C" fn spin_unlock(lock: Spin) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(lock as usize) {
         return real!(pthread_spin_unlock(lock): fn(Spin) -> Code);
     }
     let call = call();

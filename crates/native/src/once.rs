@@ -8,7 +8,7 @@
 
 use crate::atomics;
 use crate::shim::{Call, call, export};
-use crate::sync::{On, SECOND, at, put};
+use crate::sync::{On, SECOND, at, is_modelled, put};
 use explore::{MemoryOrder, OpKind};
 use runtime::Class;
 
@@ -51,8 +51,8 @@ impl Drop for Running {
 }
 
 pub(crate) extern "C-unwind" fn once(control: usize, routine: Routine) -> libc::c_int {
-    if !runtime::in_execution() {
-        // SAFETY: as above; before `main` there is one thread.
+    if !is_modelled(control) {
+        // SAFETY: as above; before `main` there is one thread, and libraries are not interrupted.
         unsafe {
             if at::<i32>(control, 0) != DONE {
                 routine();
@@ -88,7 +88,7 @@ fn guard(address: usize) -> On {
 extern "C" fn guard_acquire(address: usize) -> libc::c_int {
     // SAFETY: the compiler hands in a guard.
     let made = || unsafe { at::<u8>(address, 0) } != 0;
-    if !runtime::in_execution() {
+    if !is_modelled(address) {
         return !made() as libc::c_int;
     }
     let call = call();
@@ -103,7 +103,7 @@ extern "C" fn guard_acquire(address: usize) -> libc::c_int {
 }
 
 extern "C" fn guard_release(address: usize) {
-    if !runtime::in_execution() {
+    if !is_modelled(address) {
         // SAFETY: as above.
         return unsafe { put(address, 0, 1u8) };
     }
@@ -113,7 +113,7 @@ extern "C" fn guard_release(address: usize) {
 }
 
 extern "C" fn guard_abort(address: usize) {
-    if runtime::in_execution() {
+    if is_modelled(address) {
         guard(address).step(OpKind::Unlock, call());
     }
 }

@@ -7,7 +7,7 @@
 use crate::mutex::give_back;
 use crate::real::real;
 use crate::shim::{Call, call, export};
-use crate::sync::{On, at, put};
+use crate::sync::{On, at, is_modelled, put};
 use crate::{changes, time};
 use explore::{OpKind, ThreadId};
 use runtime::Class;
@@ -100,7 +100,7 @@ fn timed(code: Code, clock: libc::clockid_t, until: Until) -> Code {
 
 extern "C" fn init(lock: Lock, attributes: *const libc::pthread_rwlockattr_t) -> Code {
     let code = real!(pthread_rwlock_init(lock, attributes): fn(Lock, *const libc::pthread_rwlockattr_t) -> Code);
-    if runtime::in_execution() && code == 0 {
+    if is_modelled(lock as usize) && code == 0 {
         let call = call();
         let on = On::new(lock as usize, Class::RwLock);
         on.made(call);
@@ -110,7 +110,7 @@ extern "C" fn init(lock: Lock, attributes: *const libc::pthread_rwlockattr_t) ->
 }
 
 extern "C" fn destroy(lock: Lock) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(lock as usize) {
         return real!(pthread_rwlock_destroy(lock): fn(Lock) -> Code);
     }
     let call = call();
@@ -130,63 +130,63 @@ extern "C" fn destroy(lock: Lock) -> Code {
 }
 
 extern "C" fn read_lock(lock: Lock) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(lock as usize) {
         return real!(pthread_rwlock_rdlock(lock): fn(Lock) -> Code);
     }
     read(lock, OpKind::ReadLock, 0)
 }
 
 extern "C" fn try_read_lock(lock: Lock) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(lock as usize) {
         return real!(pthread_rwlock_tryrdlock(lock): fn(Lock) -> Code);
     }
     read(lock, OpKind::TryReadLock, libc::EBUSY)
 }
 
 extern "C" fn timed_read_lock(lock: Lock, until: Until) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(lock as usize) {
         return real!(pthread_rwlock_timedrdlock(lock, until): fn(Lock, Until) -> Code);
     }
     timed(read(lock, OpKind::TryReadLock, libc::ETIMEDOUT), libc::CLOCK_REALTIME, until)
 }
 
 extern "C" fn clock_read_lock(lock: Lock, clock: libc::clockid_t, until: Until) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(lock as usize) {
         return real!(pthread_rwlock_clockrdlock(lock, clock, until): fn(Lock, libc::clockid_t, Until) -> Code);
     }
     timed(read(lock, OpKind::TryReadLock, libc::ETIMEDOUT), clock, until)
 }
 
 extern "C" fn write_lock(lock: Lock) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(lock as usize) {
         return real!(pthread_rwlock_wrlock(lock): fn(Lock) -> Code);
     }
     write(lock, OpKind::WriteLock, 0)
 }
 
 extern "C" fn try_write_lock(lock: Lock) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(lock as usize) {
         return real!(pthread_rwlock_trywrlock(lock): fn(Lock) -> Code);
     }
     write(lock, OpKind::TryWriteLock, libc::EBUSY)
 }
 
 extern "C" fn timed_write_lock(lock: Lock, until: Until) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(lock as usize) {
         return real!(pthread_rwlock_timedwrlock(lock, until): fn(Lock, Until) -> Code);
     }
     timed(write(lock, OpKind::TryWriteLock, libc::ETIMEDOUT), libc::CLOCK_REALTIME, until)
 }
 
 extern "C" fn clock_write_lock(lock: Lock, clock: libc::clockid_t, until: Until) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(lock as usize) {
         return real!(pthread_rwlock_clockwrlock(lock, clock, until): fn(Lock, libc::clockid_t, Until) -> Code);
     }
     timed(write(lock, OpKind::TryWriteLock, libc::ETIMEDOUT), clock, until)
 }
 
 extern "C" fn unlock(lock: Lock) -> Code {
-    if !runtime::in_execution() {
+    if !is_modelled(lock as usize) {
         return real!(pthread_rwlock_unlock(lock): fn(Lock) -> Code);
     }
     let call = call();

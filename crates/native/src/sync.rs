@@ -15,6 +15,10 @@ use runtime::{Class, Done, Front, Request, Touching};
 
 /// An execution begins.
 pub(crate) fn begin() {
+    // SAFETY: no thread of the program runs.
+    if unsafe { LIBRARIES.2 } == 0 {
+        find_libraries();
+    }
     crate::changes::begin();
     crate::leaving::begin();
     crate::locals::begin();
@@ -22,6 +26,55 @@ pub(crate) fn begin() {
     crate::semaphore::begin();
     crate::time::begin();
     crate::verifier::begin();
+}
+
+/// Whether a thing is the program's, and it is used by a thread of the program. What lies in the data of a library (the
+/// unwinder has locks, too) is not put back between executions, and what libraries do runs at once between two steps: that
+/// is left to the C library.
+#[inline]
+pub(crate) fn is_modelled(address: usize) -> bool {
+    runtime::in_execution() && !in_library(address)
+}
+
+/// The writable data of all libraries but this one, and where the first begins and the last ends.
+static mut LIBRARIES: (Vec<(usize, usize)>, usize, usize) = (Vec::new(), 0, 0);
+
+#[inline]
+fn in_library(address: usize) -> bool {
+    // SAFETY: one OS thread alone runs code of the program; the list is made before its first step.
+    let (all, start, end) = unsafe { &*(&raw const LIBRARIES) };
+    address >= *start && address < *end && all.iter().any(|(a, b)| (*a..*b).contains(&address))
+}
+
+fn find_libraries() {
+    unsafe extern "C" fn visit(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        data: *mut std::ffi::c_void,
+    ) -> libc::c_int {
+        // SAFETY: `dl_iterate_phdr` hands in a valid `info`; `data` is our list, with the executable skipped.
+        unsafe {
+            let (first, found) = &mut *data.cast::<(bool, Vec<(usize, usize)>)>();
+            let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum as usize);
+            let at = |h: &libc::Elf64_Phdr| ((*info).dlpi_addr + h.p_vaddr) as usize;
+            let segments = headers.iter().filter(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_W != 0);
+            let segments: Vec<_> = segments.map(|h| (at(h), at(h) + h.p_memsz as usize)).collect();
+            let own = (&raw const LIBRARIES) as usize;
+            let is_own = segments.iter().any(|(a, b)| (*a..*b).contains(&own));
+            if !std::mem::take(first) && !is_own {
+                found.extend(segments);
+            }
+        }
+        0
+    }
+    let mut found: (bool, Vec<(usize, usize)>) = (true, Vec::new());
+    // SAFETY: the callback keeps its contract; nothing else runs.
+    unsafe {
+        libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast());
+        let start = found.1.iter().map(|s| s.0).min().unwrap_or(0);
+        let end = found.1.iter().map(|s| s.1).max().unwrap_or(0);
+        LIBRARIES = (found.1, start, end);
+    }
 }
 
 /// How far from its address the life of a thing is entered.

@@ -795,6 +795,7 @@ impl Execution {
                 }
             }
             OpKind::Wake => {
+                self.threads[ti].seldom_mut().time_passed = op.a & Op::TIME_PASSES != 0;
                 let exhausted = &mut self.threads[ti].seldom_mut().exhausted;
                 exhausted.retain(|c| *c != op.object);
                 if !ok {

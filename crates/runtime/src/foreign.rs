@@ -32,11 +32,16 @@ pub fn put_word(object: &Handle, class: Class, word: u64, place: Place) {
     }
 }
 
-/// Whether waits may end for no reason.
-pub fn wakes_spuriously() -> bool {
+/// Whether the last wait of the running thread, which nobody ended, may have ended for no reason: not where nothing else could
+/// happen than that its time ran out.
+pub fn may_be_spurious() -> bool {
     let ex = context::current();
-    // SAFETY: a current execution is valid.
-    !ex.is_null() && unsafe { (*ex).settings.spurious_wakeups }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    !ex.is_null()
+        && unsafe {
+            let thread = &(&(*ex).threads)[(*ex).current.index()];
+            (*ex).settings.spurious_wakeups && !thread.seldom().time_passed
+        }
 }
 
 /// Gives a thread a name, for reports.

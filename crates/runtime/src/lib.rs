@@ -48,7 +48,7 @@ mod watchdog;
 pub use clock::cpu_seconds;
 pub use driver::{Settings, check, replay};
 pub use foreign::{
-    enter_block, has_ended, have_blocks, leave_block, name_thread, peek, put_word, stack_of, wait_once, wakes_spuriously,
+    enter_block, has_ended, have_blocks, leave_block, may_be_spurious, name_thread, peek, put_word, stack_of, wait_once,
 };
 pub use front::{Front, Place, set_front};
 pub use labels::Labels;
