@@ -3,13 +3,11 @@
 //!
 //! While a thread holds a lock, each of its writes that are not atomic is noted with what was there before. When the lock is
 //! given back, what is there now is compared: who writes what was there already has changed nothing that the next holder of
-//! the lock could see. Memory that one thread alone has ever accessed does not count either (the flag inside a
-//! `std::unique_lock`): nobody else sees it. Should another thread access it later, the search starts again.
+//! the lock could see. What a thread keeps on its own stack and nobody else was seen to access (the flag inside a
+//! `std::unique_lock`) does not come here at all.
 //! Writes that are steps of their own (atomics, and all writes under `RADDLE_RACES=sync`) are seen by themselves.
 
 use crate::options::{Races, options};
-use crate::table::Entry;
-use runtime::Place;
 
 /// So many writes are compared; with more, something counts as changed.
 const MOST: usize = 16;
@@ -94,28 +92,4 @@ pub(crate) fn given_back() -> bool {
     }
     section.writes > MOST
         || section.log[..section.writes].iter().any(|w| read(w.address, w.bytes) != w.before)
-}
-
-/// Whether no other thread has ever accessed this.
-#[inline]
-pub(crate) fn is_own(entry: &mut Entry, write: bool, place: Place) -> bool {
-    if entry.shared {
-        return false;
-    }
-    let me = runtime::current().0 + 1;
-    if entry.owner == 0 {
-        entry.owner = me;
-    }
-    if entry.owner != me {
-        entry.shared = true;
-        if entry.hidden {
-            runtime::restart(place);
-        }
-        return false;
-    }
-    if write && !entry.hidden {
-        // SAFETY: the flag is valid while an execution runs.
-        entry.hidden = section().locks > 0 || unsafe { *runtime::looking_flag() };
-    }
-    true
 }

@@ -28,20 +28,27 @@ mod barrier;
 mod c11;
 mod changes;
 mod condvar;
+mod crash;
+mod exceptions;
 mod front;
+mod functions;
 mod futex;
 mod heap;
 mod leaving;
 mod locals;
+mod modules;
 mod mutex;
+mod names;
 mod once;
 mod options;
+mod own_heap;
+mod process;
 mod real;
 mod rwlock;
 mod semaphore;
 mod shim;
 mod start;
-mod symbols;
+mod strings;
 mod sync;
 mod table;
 mod threads;
@@ -51,4 +58,4 @@ mod wide;
 
 /// The runtime's own memory never comes from the heap of the program, which is put back between executions.
 #[global_allocator]
-static ALLOCATOR: heap::Own = heap::Own;
+static ALLOCATOR: own_heap::Own = own_heap::Own;

@@ -156,14 +156,14 @@ impl On {
         let entry = self.entry();
         entry.atomic = true;
         if entry.plain {
-            self.live(Touching { write: false, atomic: true }, call);
+            self.live(Touching { write: false, atomic: true, elsewhere: false }, call);
         }
     }
 
     /// It is made.
     pub(crate) fn made(&self, call: Call) {
         if self.entry().plain {
-            self.live(Touching { write: true, atomic: false }, call);
+            self.live(Touching { write: true, atomic: false, elsewhere: false }, call);
         }
     }
 
@@ -176,17 +176,16 @@ impl On {
         if !entry.plain {
             entry.plain = true;
             if entry.atomic {
-                runtime::settle();
-                runtime::restart(call.place);
+                runtime::restart_soon();
             }
         }
-        self.live(Touching { write: true, atomic: false }, call);
+        self.live(Touching { write: true, atomic: false, elsewhere: false }, call);
     }
 
     fn live(&self, how: Touching, call: Call) {
         runtime::settle();
         let life = table::sync(self.address + LIFE);
-        if let Some(race) = runtime::touch_own(&life.handle, how, call.place) {
+        if let Some(race) = runtime::touch(&life.handle, how, call.place) {
             let both = race.split_once(": ").map_or(race.as_str(), |r| r.1);
             let what = format!(
                 "it is made or destroyed (a write, below) while another thread may use it (a read): {both}"

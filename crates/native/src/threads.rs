@@ -47,15 +47,14 @@ pub(crate) fn set_result(result: *mut c_void) {
     known(runtime::current()).result = result;
 }
 
-/// What programs know a thread by. Never 0, and no address.
+/// What programs know a thread by: what the C library does, too.
 pub(crate) fn handle(t: ThreadId) -> libc::pthread_t {
-    0x5ADD_1E00_0000_0000 | t.0 as libc::pthread_t
+    crate::start::fs_of(t).address() as libc::pthread_t
 }
 
 /// The thread that a handle stands for.
 pub(crate) fn of_handle(handle: libc::pthread_t) -> Option<ThreadId> {
-    let t = ThreadId((handle & 0xffff) as u16);
-    (handle >> 16 == 0x5ADD_1E00_0000 && t.index() < explore::MAX_THREADS).then_some(t)
+    (0..explore::MAX_THREADS as u16).map(ThreadId).find(|t| self::handle(*t) == handle)
 }
 
 /// The body of a thread: its number is all there is.
@@ -186,6 +185,7 @@ pub(crate) extern "C" fn create(
     let leave = |_: NonNull<dyn Body>| ();
     let body: NonNull<dyn Body> = NonNull::from(&STARTS[next.map_or(0, |t| t.index())]);
     if let Some(t) = next {
+        crate::start::new_thread(t);
         *known(t) = Known { routine: Some(routine), argument, detached, ..UNKNOWN };
         time::spawned(t);
     }

@@ -122,24 +122,6 @@ extern "C" fn assume(condition: i32) {
     }
 }
 
-extern "C" fn assert(condition: i32) {
-    if condition == 0 && runtime::in_execution() {
-        failed("__VERIFIER_assert: the condition does not hold");
-    }
-}
-
-extern "C" fn error() {
-    if runtime::in_execution() {
-        failed("__VERIFIER_error is reached");
-    }
-}
-
-fn failed(what: &str) -> ! {
-    let call = call();
-    runtime::settle();
-    runtime::fail(FailureKind::Assertion, what.to_owned(), call.place)
-}
-
 /// The lock of atomic blocks, at an address of its own.
 static mut HAVE_BLOCKS: bool = false;
 /// What stands for that lock.
@@ -161,7 +143,7 @@ pub(crate) fn begin() {
     unsafe {
         if !LOOKED {
             LOOKED = true;
-            ATOMIC = crate::symbols::functions("__VERIFIER_atomic_");
+            ATOMIC = crate::functions::named("__VERIFIER_atomic_");
             HAVE_BLOCKS = !(*(&raw const ATOMIC)).is_empty();
         }
         (*(&raw mut DEPTH)).fill(0);
@@ -181,8 +163,7 @@ fn enter(call: Call) {
     unsafe {
         if !HAVE_BLOCKS {
             HAVE_BLOCKS = true;
-            runtime::settle();
-            runtime::restart(call.place);
+            runtime::restart_soon();
         }
     }
     if *depth() == 0 {
@@ -241,9 +222,7 @@ pub(crate) extern "C" fn left() {
 }
 
 export! {
-    __VERIFIER_assert => assert;
     __VERIFIER_assume => assume;
-    __VERIFIER_error => error;
     __VERIFIER_atomic_begin => atomic_begin;
     __VERIFIER_atomic_end => atomic_end;
     __VERIFIER_nondet_bool => bool_;

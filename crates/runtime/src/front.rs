@@ -73,6 +73,9 @@ pub trait Front: Sync {
     /// An execution has ended, and its threads are gone.
     fn end(&self);
 
+    /// The running thread has taken no step for very long. Whatever this does should make it report that itself.
+    fn stuck(&self);
+
     /// The next code that runs is that of this thread, or the runtime's own again. Called whenever that changes.
     fn switch(&self, to: Option<ThreadId>);
 }

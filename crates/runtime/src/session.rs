@@ -4,7 +4,7 @@ use crate::context::{self, Entered};
 use crate::driver::Settings;
 use crate::execution::{Execution, Phase};
 use crate::fiber::{self, Exit, Fiber, Resume, Said, Stacks};
-use crate::polling::Modes;
+use crate::polling::{Modes, Restart};
 use crate::watchdog::Watched;
 use crate::{panics, signals, statics, threads};
 use corosensei::CoroutineResult;
@@ -136,6 +136,9 @@ impl Session {
                 drop(entered);
                 (*ex).explorer = &raw mut NO_EXPLORER;
                 panic!("the search panicked; see the message above");
+            }
+            if (*ex).restart_at_end && (*ex).restart.is_none() {
+                (*ex).restart = Some(Restart::FrontLearned);
             }
             if let Some(why) = (*ex).restart {
                 self.tear_down(ex);

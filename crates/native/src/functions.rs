@@ -16,7 +16,7 @@ fn u16_at(file: &[u8], at: usize) -> Option<u16> {
 
 /// Where the functions of the executable lie, in memory, whose names begin like this. Those called `..begin` and `..end` are
 /// not among them: they are ours.
-pub(crate) fn functions(prefix: &str) -> Vec<(usize, usize)> {
+pub(crate) fn named(prefix: &str) -> Vec<(usize, usize)> {
     let Ok(file) = std::fs::read("/proc/self/exe") else { return Vec::new() };
     find(&file, prefix, base()).unwrap_or_default()
 }
