@@ -42,6 +42,9 @@ impl Front for Program {
             return None;
         }
         let address = (name & !SYNC) as usize;
+        if let Some(name) = crate::semaphore::name_of(address) {
+            return Some(name);
+        }
         Some(names::variable(address).map_or_else(|| format!("{address:#x}"), |v| v.text))
     }
 

@@ -133,7 +133,7 @@ extern "C" fn get_value(sem: Sem, out: *mut Code) -> Code {
 const NAMED: usize = 64;
 
 /// A semaphore with a name. It keeps its place over all executions.
-#[repr(C, align(16))]
+#[repr(C, align(32))]
 struct Named([u64; 4]);
 
 static mut PLACES: [Named; NAMED] = [const { Named([0; 4]) }; NAMED];
@@ -147,6 +147,15 @@ pub(crate) fn begin() {
             (*(&raw mut PLACES))[i] = Named([0; 4]);
         }
     }
+}
+
+/// The name of the semaphore at an address, if it is one of these.
+pub(crate) fn name_of(address: usize) -> Option<String> {
+    let i = address.checked_sub(&raw const PLACES as usize)? / size_of::<Named>();
+    // SAFETY: one OS thread alone runs code of the program; the borrow ends here.
+    let name = unsafe { &*(&raw const NAMES) }.get(i)?;
+    let what = if address % size_of::<Named>() == 0 { "semaphore" } else { "name of semaphore" };
+    Some(format!("{what} {}", name.to_string_lossy()))
 }
 
 fn place_of(name: *const libc::c_char, call: Call) -> Sem {

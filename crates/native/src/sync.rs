@@ -153,22 +153,28 @@ impl On {
 
     /// It is used.
     pub(crate) fn used(&self, call: Call) {
+        crate::heap::check(self.address, 1, false, call);
         let entry = self.entry();
         entry.atomic = true;
         if entry.plain {
-            self.live(Touching { write: false, atomic: true, elsewhere: false }, call);
+            self.live(false, "it is made or destroyed", FailureKind::LockMisuse, call);
         }
     }
 
     /// It is made.
     pub(crate) fn made(&self, call: Call) {
         if self.entry().plain {
-            self.live(Touching { write: true, atomic: false, elsewhere: false }, call);
+            self.live(true, "it is made", FailureKind::LockMisuse, call);
         }
     }
 
     /// It is destroyed.
     pub(crate) fn destroyed(&self, call: Call) {
+        crate::heap::check(self.address, 1, false, call);
+        self.ended("it is destroyed", FailureKind::LockMisuse, call);
+    }
+
+    fn ended(&self, what: &str, kind: FailureKind, call: Call) {
         if options().races == Races::Ignore {
             return;
         }
@@ -179,20 +185,32 @@ impl On {
                 runtime::restart_soon();
             }
         }
-        self.live(Touching { write: true, atomic: false, elsewhere: false }, call);
+        self.live(true, what, kind, call);
     }
 
-    fn live(&self, how: Touching, call: Call) {
+    fn live(&self, write: bool, what: &str, kind: FailureKind, call: Call) {
         runtime::settle();
         let life = table::sync(self.address + LIFE);
+        let how = Touching { write, atomic: false, elsewhere: false };
         if let Some(race) = runtime::touch(&life.handle, how, call.place) {
             let both = race.split_once(": ").map_or(race.as_str(), |r| r.1);
-            let what = format!(
-                "it is made or destroyed (a write, below) while another thread may use it (a read): {both}"
+            let message = format!(
+                "{}: {what} (a write, below) while another thread may use it (a read): {both}",
+                self.name()
             );
-            self.misuse(&what, call);
+            runtime::fail(kind, message, call.place);
         }
     }
+}
+
+/// A block of the heap is freed: that is the end of whatever lies in it.
+pub(crate) fn freed(start: usize, size: usize, call: Call) {
+    table::known_sync(start, size, |entry| {
+        if entry.atomic {
+            let on = On::new(entry.address, Class::Variable);
+            on.ended("the memory it lies in is freed", FailureKind::UseAfterFree, call);
+        }
+    });
 }
 
 /// What the program asks for is not modelled: nothing may be said about it.

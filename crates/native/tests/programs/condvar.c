@@ -9,6 +9,11 @@ static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
 static int ready;
 static void *setter(void *p) {
   pthread_mutex_lock(&m);
+#if CASE == 4
+  pthread_cond_destroy(&c);
+  pthread_mutex_unlock(&m);
+  return p;
+#endif
   ready = 1;
 #if CASE != 1
   pthread_cond_signal(&c);

@@ -51,6 +51,10 @@ int main(void) {
   pthread_mutex_unlock(d);
   pthread_mutex_unlock(d);
   pthread_mutex_destroy(d);
+#if CASE == 5
+  pthread_mutex_lock(&n);
+  pthread_mutex_destroy(&n);
+#endif
 #if CASE == 4
   pthread_mutex_lock(d);
 #endif
