@@ -3,10 +3,10 @@
 //! By default they are checked for races and are no steps: where there is no race, the steps that order the accesses are
 //! all that schedules can differ in. With `RADDLE_RACES=sync` they are steps.
 
-use crate::heap;
 use crate::options::{Races, options};
 use crate::shim::{Call, call, export};
 use crate::table::{self, Entry, Found};
+use crate::{changes, heap};
 use explore::{FailureKind, MemoryOrder, OpKind};
 use runtime::{Class, Handle, Request, Touching};
 
@@ -47,6 +47,9 @@ pub(crate) fn pieces(address: usize, bytes: usize, mut f: impl FnMut(usize, usiz
 #[inline]
 fn part(address: usize, bytes: usize, write: bool, call: Call) {
     if options().races == Races::Ignore {
+        if write {
+            changes::wrote(address, bytes);
+        }
         return heap::check(address, bytes, write, call);
     }
     on(table::memory(address, bytes), address, bytes, write, call);
@@ -147,6 +150,9 @@ fn check(entry: &mut Entry, write: bool, call: Call) {
             // Atomic accesses of it are to be checked from now on, too.
             runtime::restart_soon();
         }
+    }
+    if write {
+        changes::wrote(entry.address, entry.bytes as usize);
     }
     let elsewhere = write && !runtime::on_own_stack(entry.address);
     let how = Touching { write, atomic: false, elsewhere };
@@ -334,8 +340,8 @@ export! {
     __tsan_write_range => write_range;
     __tsan_vptr_read => read8;
     __tsan_vptr_update => vptr_update;
-    __tsan_func_entry => nothing;
-    __tsan_func_exit => nothing;
+    __tsan_func_entry => crate::verifier::entered;
+    __tsan_func_exit => crate::verifier::left;
     __tsan_init => nothing;
     __tsan_ignore_thread_begin => nothing;
     __tsan_ignore_thread_end => nothing;

@@ -19,7 +19,7 @@ fn order(mo: i32) -> MemoryOrder {
 }
 
 /// An integer of the program.
-trait Value: Copy + PartialEq {
+pub(crate) trait Value: Copy + PartialEq {
     const BYTES: usize;
     /// Its bits as a word, or, for sixteen bytes, the number that stands for them.
     fn word(self) -> u64;
@@ -147,7 +147,13 @@ fn load<V: Value>(address: usize, mo: i32) -> V {
     if !runtime::in_execution() {
         return value();
     }
-    let call = call();
+    load_at(address, mo, call())
+}
+
+/// The same inside another call.
+pub(crate) fn load_at<V: Value>(address: usize, mo: i32, call: Call) -> V {
+    // SAFETY: the program reads here.
+    let value = || unsafe { V::read(address) };
     let entry = entry::<V>(address, call);
     runtime::on_memory(
         &request(entry, OpKind::Load, mo, 0, 0, call),
@@ -166,7 +172,11 @@ fn store<V: Value>(address: usize, new: V, mo: i32) {
         // SAFETY: the program writes here.
         return unsafe { V::write(address, new) };
     }
-    let call = call();
+    store_at(address, new, mo, call());
+}
+
+/// The same inside another call.
+pub(crate) fn store_at<V: Value>(address: usize, new: V, mo: i32, call: Call) {
     let entry = entry::<V>(address, call);
     if entry.is_value(V::BYTES) {
         let request = request(entry, OpKind::Store, mo, new.word(), 0, call);

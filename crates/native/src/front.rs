@@ -1,7 +1,7 @@
 //! What the runtime asks of the program.
 
 use crate::table::Entry;
-use crate::{access, crash, heap, isolate, names, own_heap, process, shim, start, threads};
+use crate::{access, crash, heap, isolate, names, own_heap, process, shim, start, sync, threads};
 use explore::ThreadId;
 use runtime::{Class, Crashed, Front, Handle};
 
@@ -42,6 +42,9 @@ impl Front for Program {
             return None;
         }
         let address = (name & !SYNC) as usize;
+        if let Some(name) = crate::semaphore::name_of(address) {
+            return Some(name);
+        }
         Some(names::variable(address).map_or_else(|| format!("{address:#x}"), |v| v.text))
     }
 
@@ -52,6 +55,7 @@ impl Front for Program {
     fn begin(&self) {
         start::restore();
         threads::begin();
+        sync::begin();
         access::begin();
         names::begin();
         process::begin();

@@ -187,6 +187,7 @@ fn freeing(start: usize, call: Call) {
     if block.start == start && options().races != Races::Ignore {
         table::known(start, block.size, |entry| access::free_part(entry, call));
         table::note_freed(start, block.size);
+        crate::sync::freed(start, block.size, call);
     }
 }
 

@@ -23,23 +23,38 @@
 
 mod access;
 mod atomics;
+mod attributes;
+mod barrier;
+mod c11;
+mod changes;
+mod condvar;
 mod crash;
 mod exceptions;
 mod front;
+mod functions;
+mod futex;
 mod heap;
 mod isolate;
+mod leaving;
+mod locals;
 mod modules;
 mod mutex;
 mod names;
+mod once;
 mod options;
 mod own_heap;
 mod process;
 mod real;
+mod rwlock;
+mod semaphore;
 mod shim;
 mod start;
 mod strings;
+mod sync;
 mod table;
 mod threads;
+mod time;
+mod verifier;
 mod wide;
 
 /// The runtime's own memory never comes from the heap of the program, which is put back between executions.

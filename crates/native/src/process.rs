@@ -57,6 +57,7 @@ pub(crate) fn leave(code: c_int, call: Call) -> ! {
     if code != 0 && options().exit_codes {
         runtime::fail(FailureKind::ExitCode, format!("the program ends with exit code {code}"), call.place);
     }
+    crate::locals::end_objects();
     while let Some(handler) = handlers().pop() {
         // SAFETY: the program has registered these functions to be called so.
         unsafe {

@@ -106,7 +106,9 @@ extern "C" fn frames_end() -> usize {
 /// The way in while the thread may be in a loop: `r11` is the function to call, everything else is as the program left it.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn slowly() {
+    // An exception or the end of a thread may be unwound through the call at the end, so the unwinder is told of it.
     std::arch::naked_asm!(
+        ".cfi_startproc",
         "push rdi",
         "push rsi",
         "push rdx",
@@ -155,8 +157,10 @@ pub(crate) unsafe extern "C" fn slowly() {
         "pop rsi",
         "pop rdi",
         "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 8",
         "call r11",
         "add rsp, 8",
+        ".cfi_adjust_cfa_offset -8",
         "mov r8, rax",
         "lea rdi, [rsp - 2048]",
         "mov ecx, 256",
@@ -165,6 +169,7 @@ pub(crate) unsafe extern "C" fn slowly() {
         "rep stosq",
         "mov rax, r8",
         "ret",
+        ".cfi_endproc",
         frames_end = sym frames_end,
         incoming = sym INCOMING,
     )
@@ -200,3 +205,108 @@ macro_rules! export {
     )*};
 }
 pub(crate) use export;
+
+/// Where this library's own code lies: its start and its length.
+pub(crate) static mut OWN: [usize; 2] = [0, 0];
+
+/// Exports functions that this library calls itself (through the standard library, and on other OS threads too): calls from
+/// inside go to the second function, and leave no trace here.
+macro_rules! export_past {
+    ($($name:ident => $function:path, $inside:path;)*) => {$(
+        /// See the function it leads to.
+        ///
+        /// # Safety
+        ///
+        /// Called by the program as the C library's function of this name.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            std::arch::naked_asm!(
+                "mov r11, [rsp]",
+                "sub r11, [rip + {own}]",
+                "cmp r11, [rip + {own} + 8]",
+                "jb 3f",
+                "mov r11, [rsp]",
+                "mov [rip + {incoming}], r11",
+                "mov [rip + {incoming} + 8], rbp",
+                "mov r11, [rip + {incoming} + 24]",
+                "cmp byte ptr [r11], 0",
+                "jne 2f",
+                "jmp {function}",
+                "2:",
+                "lea r11, [rip + {function}]",
+                "jmp {slowly}",
+                "3:",
+                "jmp {inside}",
+                own = sym $crate::shim::OWN,
+                incoming = sym $crate::shim::INCOMING,
+                function = sym $function,
+                inside = sym $inside,
+                slowly = sym $crate::shim::slowly,
+            )
+        }
+    )*};
+}
+pub(crate) use export_past;
+
+/// The same for functions with arguments on the stack, whose local state is not taken.
+macro_rules! export_raw {
+    ($($name:ident => $function:path, $inside:path;)*) => {$(
+        /// See the function it leads to.
+        ///
+        /// # Safety
+        ///
+        /// Called by the program as the C library's function of this name.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            std::arch::naked_asm!(
+                "mov r11, [rsp]",
+                "sub r11, [rip + {own}]",
+                "cmp r11, [rip + {own} + 8]",
+                "jb 3f",
+                "mov r11, [rsp]",
+                "mov [rip + {incoming}], r11",
+                "mov [rip + {incoming} + 8], rbp",
+                "jmp {function}",
+                "3:",
+                "jmp {inside}",
+                own = sym $crate::shim::OWN,
+                incoming = sym $crate::shim::INCOMING,
+                function = sym $function,
+                inside = sym $inside,
+            )
+        }
+    )*};
+}
+pub(crate) use export_raw;
+
+/// Runs when the library is loaded, before anything of the program does.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOADED: extern "C" fn() = find_own;
+
+/// Finds where this library's own code lies.
+extern "C" fn find_own() {
+    unsafe extern "C" fn visit(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        _data: *mut std::ffi::c_void,
+    ) -> libc::c_int {
+        let here = find_own as extern "C" fn() as usize;
+        // SAFETY: `dl_iterate_phdr` hands in a valid `info`.
+        unsafe {
+            let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum as usize);
+            for h in headers.iter().filter(|h| h.p_type == libc::PT_LOAD) {
+                let start = ((*info).dlpi_addr + h.p_vaddr) as usize;
+                if (start..start + h.p_memsz as usize).contains(&here) {
+                    OWN = [start, h.p_memsz as usize];
+                    return 1;
+                }
+            }
+        }
+        0
+    }
+    // SAFETY: the callback keeps its contract.
+    unsafe { libc::dl_iterate_phdr(Some(visit), std::ptr::null_mut()) };
+}

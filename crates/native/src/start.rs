@@ -69,7 +69,8 @@ unsafe extern "C" fn drive(
     crate::front::prepare();
     exceptions::install();
     runtime::set_front(&Program);
-    let report = Config::new().stack_size(1 << 20).quiet(true).run(run_program);
+    let mut report = Config::new().stack_size(1 << 20).quiet(true).run(run_program);
+    crate::verifier::qualify(&mut report);
     let style = report::Style::for_test(None);
     let text = if std::env::var_os("RADDLE_JSON").is_some() {
         report::json::render(&report)

@@ -154,6 +154,23 @@ pub(crate) fn known(address: usize, bytes: usize, mut visit: impl FnMut(&'static
     }
 }
 
+/// What the program synchronises with in a range, as far as it is known.
+pub(crate) fn known_sync(address: usize, bytes: usize, mut visit: impl FnMut(&'static mut Entry)) {
+    for granule in address >> 3..(address + bytes + 7) >> 3 {
+        // SAFETY: as above.
+        unsafe {
+            let table = &mut *(&raw mut SYNC);
+            if let Some(slot) = table.get(granule) {
+                for e in table.slots[slot].entries {
+                    if !e.is_null() && (address..address + bytes).contains(&(*e).address) {
+                        visit(&mut *e);
+                    }
+                }
+            }
+        }
+    }
+}
+
 impl Entry {
     /// Whether it is just a value of so many bytes.
     #[inline]

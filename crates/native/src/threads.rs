@@ -1,14 +1,15 @@
 //! Threads of the program: made, joined, left.
 
 use crate::real::real;
-use crate::shim::{call, export};
+use crate::shim::{Call, call, export};
+use crate::{locals, time};
 use explore::ThreadId;
 use runtime::{Body, Task};
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
 /// What a thread of the program runs.
-type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+pub(crate) type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
 /// What is kept of each thread, by its number, for one execution.
 #[derive(Clone, Copy)]
@@ -41,13 +42,18 @@ pub(crate) fn begin() {
     unsafe { (*(&raw mut KNOWN)).fill(UNKNOWN) };
 }
 
+/// What the running thread leaves to whoever joins it.
+pub(crate) fn set_result(result: *mut c_void) {
+    known(runtime::current()).result = result;
+}
+
 /// What programs know a thread by: what the C library does, too.
-fn handle(t: ThreadId) -> libc::pthread_t {
+pub(crate) fn handle(t: ThreadId) -> libc::pthread_t {
     crate::start::fs_of(t).address() as libc::pthread_t
 }
 
 /// The thread that a handle stands for.
-fn of_handle(handle: libc::pthread_t) -> Option<ThreadId> {
+pub(crate) fn of_handle(handle: libc::pthread_t) -> Option<ThreadId> {
     (0..explore::MAX_THREADS as u16).map(ThreadId).find(|t| self::handle(*t) == handle)
 }
 
@@ -69,7 +75,10 @@ impl Body for Start {
         let known = known(self.0);
         if let Some(routine) = known.routine {
             // SAFETY: the program asked for this.
-            known.result = unsafe { run_c(routine, known.argument) };
+            let result = unsafe { run_c(routine, known.argument) };
+            runtime::settle();
+            known.result = result;
+            locals::end();
             runtime::settle();
         }
     }
@@ -107,6 +116,18 @@ unsafe extern "C" {
     fn raddle_run_c(f: *const c_void, a: *mut c_void, b: *mut c_void, c: *mut c_void) -> *mut c_void;
 }
 
+/// Runs a destructor of the program.
+///
+/// # Safety
+///
+/// `f` is a function of one pointer that can be called with `object`.
+pub(crate) unsafe fn run_destructor(f: *const c_void, object: usize) {
+    let nothing = std::ptr::null_mut();
+    // SAFETY: by the contract.
+    unsafe { raddle_run_c(f, object as *mut c_void, nothing, nothing) };
+    runtime::settle();
+}
+
 unsafe fn run_c(routine: Routine, argument: *mut c_void) -> *mut c_void {
     let nothing = std::ptr::null_mut();
     // SAFETY: by the contract of whoever made the thread.
@@ -135,7 +156,7 @@ pub(crate) unsafe fn run_main(
     }
 }
 
-extern "C" fn create(
+pub(crate) extern "C" fn create(
     out: *mut libc::pthread_t,
     attributes: *const libc::pthread_attr_t,
     routine: Routine,
@@ -166,6 +187,7 @@ extern "C" fn create(
     if let Some(t) = next {
         crate::start::new_thread(t);
         *known(t) = Known { routine: Some(routine), argument, detached, ..UNKNOWN };
+        time::spawned(t);
     }
     // SAFETY: the body is a static.
     let t = runtime::spawn(None, stack, call.place, unsafe { Task::new(body, leave) });
@@ -174,7 +196,7 @@ extern "C" fn create(
     0
 }
 
-extern "C" fn join(thread: libc::pthread_t, result: *mut *mut c_void) -> libc::c_int {
+pub(crate) extern "C" fn join(thread: libc::pthread_t, result: *mut *mut c_void) -> libc::c_int {
     if !runtime::in_execution() {
         return real!(pthread_join(thread, result): fn(libc::pthread_t, *mut *mut c_void) -> libc::c_int);
     }
@@ -187,8 +209,13 @@ extern "C" fn join(thread: libc::pthread_t, result: *mut *mut c_void) -> libc::c
     if known(t).detached || known(t).joined {
         return libc::EINVAL;
     }
+    join_at(t, result, call)
+}
+
+fn join_at(t: ThreadId, result: *mut *mut c_void, call: Call) -> libc::c_int {
     known(t).joined = true;
     let _ = runtime::join(t, call.place);
+    time::joined(t);
     if !result.is_null() {
         // SAFETY: the program hands in a place for the result.
         unsafe { result.write(known(t).result) };
@@ -196,7 +223,7 @@ extern "C" fn join(thread: libc::pthread_t, result: *mut *mut c_void) -> libc::c
     0
 }
 
-extern "C" fn detach(thread: libc::pthread_t) -> libc::c_int {
+pub(crate) extern "C" fn detach(thread: libc::pthread_t) -> libc::c_int {
     if !runtime::in_execution() {
         return real!(pthread_detach(thread): fn(libc::pthread_t) -> libc::c_int);
     }
@@ -208,6 +235,47 @@ extern "C" fn detach(thread: libc::pthread_t) -> libc::c_int {
         }
         None => libc::ESRCH,
     }
+}
+
+/// Joins a thread that has ended already; `EBUSY` if it has not.
+extern "C" fn try_join(thread: libc::pthread_t, result: *mut *mut c_void) -> libc::c_int {
+    if !runtime::in_execution() {
+        return real!(pthread_tryjoin_np(thread, result): fn(libc::pthread_t, *mut *mut c_void) -> libc::c_int);
+    }
+    join_if_ended(thread, result, libc::EBUSY)
+}
+
+/// A timed join joins, or times out, in whatever state the search lets it run.
+extern "C" fn timed_join(
+    thread: libc::pthread_t,
+    result: *mut *mut c_void,
+    until: *const libc::timespec,
+) -> libc::c_int {
+    if !runtime::in_execution() {
+        return real!(pthread_timedjoin_np(thread, result, until):
+            fn(libc::pthread_t, *mut *mut c_void, *const libc::timespec) -> libc::c_int);
+    }
+    let code = join_if_ended(thread, result, libc::ETIMEDOUT);
+    if code == libc::ETIMEDOUT {
+        time::reach(libc::CLOCK_REALTIME, until);
+    }
+    code
+}
+
+fn join_if_ended(thread: libc::pthread_t, result: *mut *mut c_void, busy: libc::c_int) -> libc::c_int {
+    let call = call();
+    runtime::settle();
+    let Some(t) = of_handle(thread) else { return libc::ESRCH };
+    if t == runtime::current() {
+        return libc::EDEADLK;
+    }
+    if known(t).detached || known(t).joined {
+        return libc::EINVAL;
+    }
+    if !runtime::is_finished(t, call.place) {
+        return busy;
+    }
+    join_at(t, result, call)
 }
 
 extern "C" fn this() -> libc::pthread_t {
@@ -228,4 +296,8 @@ export! {
     pthread_detach => detach;
     pthread_self => this;
     pthread_equal => equal;
+    pthread_tryjoin_np => try_join;
+    pthread_timedjoin_np => timed_join;
+    thrd_current => this;
+    thrd_equal => equal;
 }

@@ -18,7 +18,7 @@ impl Execution {
             FailureKind::Deadlock
         } else if self.live.iter().any(|t| spins(&t)) {
             FailureKind::Livelock
-        } else if main_ended {
+        } else if main_ended && self.front.is_none() {
             FailureKind::Leak
         } else {
             FailureKind::Deadlock

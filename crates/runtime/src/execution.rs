@@ -3,6 +3,7 @@
 //! The functions here never suspend. [`crate::sync`] and [`crate::threads`] put them together with the suspensions.
 
 use crate::driver::Settings;
+use crate::foreign::Blocks;
 use crate::front::{self, Front};
 use crate::memory::Unsettled;
 use crate::objects::{Epochs, Object};
@@ -128,6 +129,8 @@ pub(crate) struct Execution {
     pub(crate) restart_at_end: bool,
     /// A write of the running thread that has had its turn, but whose value is not known yet; see [`crate::memory`].
     pub(crate) unsettled: Option<Unsettled>,
+    /// Blocks that nobody may interrupt.
+    pub(crate) blocks: Blocks,
     /// Room for what an await has seen.
     pub(crate) seen: Vec<(ObjectId, u64)>,
 }
@@ -216,6 +219,7 @@ impl Execution {
             exited: false,
             restart_at_end: false,
             unsettled: None,
+            blocks: Blocks::default(),
             seen: Vec::new(),
         }
     }
@@ -269,6 +273,7 @@ impl Execution {
         self.repeat = None;
         self.exited = false;
         self.unsettled = None;
+        self.blocks.reset();
         self.restart_at_end = false;
     }
 
@@ -802,6 +807,7 @@ impl Execution {
                 }
             }
             OpKind::Wake => {
+                self.threads[ti].seldom_mut().time_passed = op.a & Op::TIME_PASSES != 0;
                 let exhausted = &mut self.threads[ti].seldom_mut().exhausted;
                 exhausted.retain(|c| *c != op.object);
                 if !ok {

@@ -9,7 +9,7 @@ use crate::execution::{Execution, Phase};
 use crate::objects::Handle;
 use crate::spin::{self, Key};
 use crate::sync::{self, await_change, given_up, turn};
-use crate::{Class, Done, Place, Request, context, races};
+use crate::{Class, Done, Place, Request, context, foreign, races};
 use explore::{ObjectId, Op, OpKind, ThreadId};
 
 /// A write whose turn has come and whose value will be in memory at the next operation.
@@ -59,13 +59,16 @@ pub fn frames_end() -> usize {
 #[inline]
 pub fn settle() {
     let ex = context::current();
-    // SAFETY: a current execution is valid; the borrow ends here.
+    // SAFETY: a current execution is valid, and no reference into it is held over the step.
     unsafe {
         if !ex.is_null()
             && let Some(Unsettled { op, object, read }) = (*ex).unsettled.take()
             && (*ex).phase == Phase::Running
         {
             (*ex).finish(op.with(read(object), 0), 0);
+        }
+        if !ex.is_null() && (*ex).blocks.owed() {
+            foreign::after_memory(ex);
         }
     }
 }
@@ -104,6 +107,21 @@ pub fn step_in(request: &Request<'_>, state: u64) -> Done {
     }
 }
 
+/// Lets others run.
+pub fn yield_in(place: Place, state: u64) {
+    settle();
+    let ex = context::required("an operation", place);
+    // SAFETY: a current execution is valid, and no reference into it is held over the step.
+    unsafe {
+        if (*ex).looking {
+            let key =
+                Key { site: sync::site(place), object: ObjectId::NONE, kind: OpKind::Yield, a: 0, b: 0 };
+            spin::compare_at(&mut *ex, key, state);
+        }
+        sync::step_on(ex, Op::local(OpKind::Yield), place);
+    }
+}
+
 /// A step on memory: `read` and `write` get at it, and `change` says what a read-modify-write makes of a value.
 #[inline]
 pub fn on_memory(
@@ -117,6 +135,9 @@ pub fn on_memory(
     let ex = context::required("an atomic", request.place);
     // SAFETY: a current execution is valid, and no reference into it is held over a suspension.
     unsafe {
+        if (*ex).blocks.any() {
+            foreign::before_memory(ex, request.place);
+        }
         let object = (*ex).resolve(request.object, request.class, 0, request.place);
         let mut kind = request.kind;
         if kind == OpKind::CompareExchangeWeak && !(*ex).may_fail_spuriously(object) {
@@ -155,6 +176,9 @@ pub fn write_later(
     let ex = context::required("a variable", request.place);
     // SAFETY: as in `on_memory`.
     unsafe {
+        if (*ex).blocks.any() {
+            foreign::before_memory(ex, request.place);
+        }
         let object = (*ex).resolve(request.object, request.class, 0, request.place);
         watch(ex, object, request, state);
         let site = sync::site(request.place);
@@ -232,7 +256,14 @@ pub fn leave_thread() -> ! {
     // so nobody resumes it; its fiber is reset at the end of the execution.
     unsafe {
         if (*ex).is_running() {
-            (*ex).ended();
+            if (*ex).modes.ends_are_steps {
+                let end = Op::new(OpKind::End, (*ex).life_of((*ex).current));
+                if turn(ex, end, explore::Site(0)) {
+                    (*ex).finish(end, 0);
+                }
+            } else {
+                (*ex).ended();
+            }
             (*ex).next = (*ex).decide();
         } else {
             (*ex).next = None;

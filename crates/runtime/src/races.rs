@@ -92,11 +92,14 @@ pub(crate) struct Races {
     objects: Vec<OfObject>,
     cells: Vec<Cell>,
     used_cells: usize,
+    /// The lock of blocks that nobody may interrupt: the steps that hold it for reading order nothing.
+    pub(crate) blocks: Option<ObjectId>,
 }
 
 impl Races {
     /// Forgets everything but the memory.
     pub(crate) fn reset(&mut self) {
+        self.blocks = None;
         if self.used_cells == 0 {
             return;
         }
@@ -166,7 +169,7 @@ impl Races {
         if l.kind == Wait {
             assign(&mut self.objects[l.other.index()].first, &thread.now);
         }
-        if !l.object.is_some() {
+        if !l.object.is_some() || Some(l.object) == self.blocks && matches!(l.kind, ReadLock | ReadUnlock) {
             return;
         }
         let object = &mut self.objects[l.object.index()];
