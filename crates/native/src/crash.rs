@@ -86,6 +86,8 @@ extern "C" fn crashed() -> ! {
     );
     let place = Place::at(if inside { shim::return_address() } else { at + 1 });
     if signal == STUCK {
+        // Where it is just now differs from run to run.
+        let place = runtime::last_place().unwrap_or(place);
         runtime::fail(
             FailureKind::Livelock,
             "the thread goes on for ever without any operation that others could see: a loop without an end, or one that \

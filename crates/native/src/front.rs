@@ -45,7 +45,7 @@ impl Front for Program {
         if let Some(name) = crate::semaphore::name_of(address) {
             return Some(name);
         }
-        Some(names::variable(address).map_or_else(|| format!("{address:#x}"), |v| v.text))
+        Some(names::describe(address))
     }
 
     fn value(&self, name: u64, word: u64) -> Option<String> {

@@ -223,18 +223,13 @@ fn who(owner: Owner) -> String {
 fn describe_address(address: usize) -> String {
     match heap().state_of(address) {
         State::Live(block) => {
-            format!(
-                "byte {} of a block of {} bytes, allocated at {}",
-                address - block.start,
-                block.size,
-                Place::at(block.site)
-            )
+            let (offset, size) = (address - block.start, block.size);
+            format!("byte {offset} of a block of {size} bytes, allocated at {}", Place::at(block.site))
         }
         State::Freed { block, .. } => {
             format!("byte {} of a freed block of {} bytes", address - block.start, block.size)
         }
-        _ => crate::names::variable(address)
-            .map_or_else(|| format!("{address:#x}"), |v| format!("the variable {}", v.text)),
+        _ => format!("the variable {}", crate::names::describe(address)),
     }
 }
 

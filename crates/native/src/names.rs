@@ -120,6 +120,27 @@ fn look_up(address: usize) -> Option<Variable> {
     symbols().path_to(address, &all, &Mapped, 6)
 }
 
+/// An address in words that are the same in every run: a variable, or at least where it lies.
+pub(crate) fn describe(address: usize) -> String {
+    if let Some(variable) = variable(address) {
+        return variable.text;
+    }
+    for t in (0..explore::MAX_THREADS as u16).map(ThreadId) {
+        if let Some((low, high)) = runtime::stack_of(t)
+            && (low..high).contains(&address)
+        {
+            return format!("a variable of {}, {} bytes down its stack", runtime::label(t), high - address);
+        }
+    }
+    match heap().state_of(address) {
+        State::Live(block) | State::Freed { block, .. } => {
+            let offset = address - block.start;
+            format!("byte {offset} of the block allocated at {}", place(block.site))
+        }
+        _ => format!("{address:#x}"),
+    }
+}
+
 /// A value of the variable at an address, in words.
 pub(crate) fn value(address: usize, word: u64) -> Option<String> {
     let variable = variable(address)?;

@@ -332,3 +332,13 @@ pub fn label(t: ThreadId) -> String {
     // SAFETY: a current execution is valid; the borrow ends here.
     if ex.is_null() { format!("thread {t}") } else { unsafe { (*ex).thread_label(t) } }
 }
+
+/// Where the running thread has taken its last step, or is about to.
+pub fn last_place() -> Option<Place> {
+    let ex = context::current();
+    if ex.is_null() {
+        return None;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe { crate::record::place_of((&(*ex).pending)[(*ex).current.index()].site) }
+}
