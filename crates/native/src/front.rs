@@ -4,6 +4,7 @@ use crate::table::Entry;
 use crate::{access, crash, heap, isolate, names, own_heap, process, shim, start, sync, threads};
 use explore::ThreadId;
 use runtime::{Class, Crashed, Front, Handle};
+use std::time::Duration;
 
 /// Marks the names of what the program synchronises with.
 const SYNC: u64 = 1 << 63;
@@ -78,8 +79,8 @@ impl Front for Program {
         isolate::run(f)
     }
 
-    fn stuck(&self) {
-        crash::stuck();
+    fn watch(&self, limit: Option<Duration>) {
+        crash::watch(limit);
     }
 
     fn switch(&self, to: Option<ThreadId>) {

@@ -65,19 +65,20 @@ fn no_memory() -> *mut c_void {
 fn give(taken: Result<NonNull<u8>, HeapError>) -> *mut c_void {
     match taken {
         Ok(p) => p.as_ptr().cast(),
-        Err(e @ HeapError::ArenaFull { .. }) => fail(FailureKind::Limit, e.to_string()),
+        Err(e @ HeapError::ArenaFull { .. }) => fail(FailureKind::Limit, || e.to_string()),
         Err(_) => no_memory(),
     }
 }
 
 /// A failure at the call that has just come in.
-fn fail(kind: FailureKind, message: String) -> ! {
+fn fail(kind: FailureKind, message: impl FnOnce() -> String) -> ! {
     if !runtime::in_execution() {
-        crate::start::die(&format!("before `main`: {message}"));
+        crate::start::die(&format!("before `main`: {}", message()));
     }
+    // Before the message is put together: that takes calls, too.
     let place = call().place;
     runtime::settle();
-    runtime::fail(kind, message, place)
+    runtime::fail(kind, message(), place)
 }
 
 extern "C" fn allocate(size: usize) -> *mut c_void {
@@ -155,10 +156,9 @@ extern "C" fn release(p: *mut c_void) {
             && modules::owner(return_address()) == Some(Code::Program)
             && is_no_block(p as usize)
         {
-            fail(
-                FailureKind::InvalidFree,
-                format!("{} is freed, and was never allocated", describe_address(p as usize)),
-            );
+            fail(FailureKind::InvalidFree, || {
+                format!("{} is freed, and was never allocated", describe_address(p as usize))
+            });
         }
         // SAFETY: what is not ours is the C library's.
         return unsafe { __libc_free(p.cast()) };
@@ -193,21 +193,19 @@ fn freeing(start: usize, call: Call) {
 
 fn wrong_free(e: &HeapError) -> ! {
     match *e {
-        HeapError::DoubleFree { block, freed_at, freed_by } => fail(
-            FailureKind::DoubleFree,
+        HeapError::DoubleFree { block, freed_at, freed_by } => fail(FailureKind::DoubleFree, || {
             format!(
                 "a block of {} bytes is freed that was freed before, by {} at {}; it was allocated at {}",
                 block.size,
                 who(freed_by),
                 Place::at(freed_at),
                 Place::at(block.site)
-            ),
-        ),
-        HeapError::InvalidFree { address, .. } => fail(
-            FailureKind::InvalidFree,
-            format!("{} is freed, which is not the start of a block", describe_address(address)),
-        ),
-        _ => fail(FailureKind::Limit, e.to_string()),
+            )
+        }),
+        HeapError::InvalidFree { address, .. } => fail(FailureKind::InvalidFree, || {
+            format!("{} is freed, which is not the start of a block", describe_address(address))
+        }),
+        _ => fail(FailureKind::Limit, || e.to_string()),
     }
 }
 
