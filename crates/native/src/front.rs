@@ -47,4 +47,9 @@ impl Front for Program {
     }
 
     fn switch(&self, _to: Option<ThreadId>) {}
+
+    fn failed(&self, what: &str) {
+        let what = std::ffi::CString::new(what.replace('\0', " ")).unwrap_or_default();
+        crate::report_out::raddle_failure_found(what.as_ptr());
+    }
 }

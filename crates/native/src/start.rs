@@ -2,9 +2,9 @@
 
 use crate::front::Program;
 use crate::real::real;
+use crate::report_out;
 use crate::threads::{self, Main};
-use raddle::{Config, Verdict};
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 
 /// What the process was started with.
 struct Started {
@@ -36,7 +36,10 @@ pub unsafe extern "C" fn __libc_start_main(
     stack_end: *mut c_void,
 ) -> libc::c_int {
     // SAFETY: nothing else runs yet.
-    unsafe { STARTED.main = Some(main) };
+    unsafe {
+        report_out::fix_addresses(argv);
+        STARTED.main = Some(main);
+    }
     real!(__libc_start_main(drive, argc, argv, init, fini, rtld_fini, stack_end):
         fn(Main, libc::c_int, *mut *mut libc::c_char, *const c_void, *const c_void, *const c_void, *mut c_void) -> libc::c_int)
 }
@@ -55,21 +58,15 @@ unsafe extern "C" fn drive(
         save();
     }
     runtime::set_front(&Program);
-    let report = Config::new().stack_size(1 << 20).quiet(true).run(run_program);
-    let style = report::Style::for_test(None);
-    let text = if std::env::var_os("RADDLE_JSON").is_some() {
-        report::json::render(&report)
-    } else {
-        report::text::render(&report, &style)
-    };
-    eprint!("{text}");
-    let code = match report.verdict {
-        Verdict::Verified | Verdict::NoFailureWithinBound => 0,
-        Verdict::Failure => 1,
-        Verdict::Incomplete => 3,
-    };
-    // SAFETY: there is nothing left to be done; destructors of the program are not to run here.
-    unsafe { libc::_exit(code) }
+    // SAFETY: these are the arguments of a process.
+    let arguments = unsafe { words(argv, argc) };
+    report_out::explore(run_program, &arguments)
+}
+
+/// The words of a command line.
+unsafe fn words(argv: *mut *mut libc::c_char, argc: libc::c_int) -> Vec<String> {
+    // SAFETY: by the contract there are so many strings.
+    (0..argc as usize).map(|i| unsafe { CStr::from_ptr(*argv.add(i)) }.to_string_lossy().into_owned()).collect()
 }
 
 /// One execution of the program, on the fiber of its first thread.
@@ -125,13 +122,11 @@ pub(crate) fn restore() {
 /// The command line or the environment is wrong.
 pub(crate) fn usage(why: &str) -> ! {
     eprintln!("raddle: {why}");
-    // SAFETY: `_exit` has no preconditions.
-    unsafe { libc::_exit(2) }
+    report_out::leave(2)
 }
 
 /// Nothing can go on.
 pub(crate) fn die(why: &str) -> ! {
     eprintln!("raddle: {why}");
-    // SAFETY: `_exit` has no preconditions.
-    unsafe { libc::_exit(2) }
+    report_out::leave(2)
 }

@@ -611,6 +611,9 @@ impl Execution {
         thread: Option<ThreadId>,
     ) {
         if self.failure.is_none() {
+            if let Some(front) = crate::front::front() {
+                front.failed(&message);
+            }
             let location = place.map(|p| p.to_string());
             self.failure = Some(Noted { kind, message, location, thread, help: None });
         }

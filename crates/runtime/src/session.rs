@@ -395,6 +395,7 @@ unsafe fn make_fiber(stack: corosensei::stack::DefaultStack, ex: *mut Execution,
 /// What the execution amounts to.
 fn judge(ex: &mut Execution, end: End) -> Option<Box<Failure>> {
     // Where the execution was cut, a panic may still have been taken by a join that did not come to run.
+    let noted_now = ex.failure.is_none();
     let (noted, cycle) = match ex.failure.take() {
         Some(noted) => (noted, Vec::new()),
         None if end != End::Complete => return None,
@@ -404,6 +405,10 @@ fn judge(ex: &mut Execution, end: End) -> Option<Box<Failure>> {
             None => ex.blocked_failure()?,
         },
     };
+    // Whatever was noted before was told when it was found.
+    if let Some(front) = crate::front::front().filter(|_| noted_now) {
+        front.failed(&noted.message);
+    }
     let mut failure = ex.full_failure(noted);
     failure.cycle = cycle;
     Some(Box::new(failure))
