@@ -45,7 +45,9 @@ fn watch(crates: &Path) {
         if name == "cli" || name == "examples" {
             continue;
         }
-        for part in ["src", "Cargo.toml", "build.rs"].map(|p| entry.path().join(p)).iter().filter(|p| p.exists()) {
+        for part in
+            ["src", "Cargo.toml", "build.rs"].map(|p| entry.path().join(p)).iter().filter(|p| p.exists())
+        {
             println!("cargo::rerun-if-changed={}", part.display());
         }
     }
@@ -68,7 +70,8 @@ fn build(crates: &Path, profile: &str, target_dir: &Path) -> PathBuf {
     // What is meant for the build around this one: lints, coverage, other profiles, the flags of another target.
     for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();
-        let foreign = ["CARGO_PROFILE_", "CARGO_CFG_", "CARGO_FEATURE_", "CARGO_PKG_", "CARGO_BUILD_", "CLIPPY_"];
+        let foreign =
+            ["CARGO_PROFILE_", "CARGO_CFG_", "CARGO_FEATURE_", "CARGO_PKG_", "CARGO_BUILD_", "CLIPPY_"];
         let exact = [
             "RUSTFLAGS",
             "CARGO_ENCODED_RUSTFLAGS",

@@ -17,7 +17,11 @@ pub(crate) struct Built {
 }
 
 /// Makes the program. `None` when the compiler has said why it cannot be made.
-pub(crate) fn build(files: &[String], args: &ProgramArgs, keep: Option<&Path>) -> Result<Option<Built>, String> {
+pub(crate) fn build(
+    files: &[String],
+    args: &ProgramArgs,
+    keep: Option<&Path>,
+) -> Result<Option<Built>, String> {
     let scratch = Scratch::new()?;
     let flags = args.compiler_flags()?;
     let kept = keep.map(std::path::absolute).transpose().map_err(|e| format!("-o: {e}"))?;
@@ -97,13 +101,17 @@ fn look(file: &str) -> Result<Kind, String> {
     let path = Path::new(file);
     let about = std::fs::metadata(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => match (crate::example_exists(file), language_of(file)) {
-            (true, _) => format!("there is no file {file}; `raddle compare {file}` runs the example of that name"),
+            (true, _) => {
+                format!("there is no file {file}; `raddle compare {file}` runs the example of that name")
+            }
             _ => format!("there is no file {file}"),
         },
         _ => format!("cannot read {file}: {e}"),
     })?;
     if about.is_dir() {
-        return Err(format!("{file} is a directory: name the files in it, or `--project {file}` if it has a compile_commands.json"));
+        return Err(format!(
+            "{file} is a directory: name the files in it, or `--project {file}` if it has a compile_commands.json"
+        ));
     }
     if about.is_file() && about.len() == 0 {
         return Err(format!("{file} is empty"));
@@ -121,7 +129,9 @@ fn look(file: &str) -> Result<Kind, String> {
         )),
         ("h" | "hh" | "hpp" | "hxx", _) => Err(format!("{file} is a header: name the files that include it")),
         (_, [0x7f, b'E', b'L', b'F', class, _, _, _, .., kind, _, _, _]) => match (class, kind) {
-            (1, _) => Err(format!("{file} is a 32-bit program: C programs can be checked on 64-bit x86 Linux only")),
+            (1, _) => {
+                Err(format!("{file} is a 32-bit program: C programs can be checked on 64-bit x86 Linux only"))
+            }
             (_, 1) => Ok(Kind::Object),
             (_, 3) if file.ends_with(".so") || file.contains(".so.") => Ok(Kind::Object),
             _ => Ok(Kind::Program),
@@ -143,7 +153,12 @@ fn has_cpp(file: &str) -> bool {
 }
 
 /// A program that was made before.
-fn existing(files: &[String], flags: &[String], keep: Option<&Path>, scratch: Scratch) -> Result<Built, String> {
+fn existing(
+    files: &[String],
+    flags: &[String],
+    keep: Option<&Path>,
+    scratch: Scratch,
+) -> Result<Built, String> {
     let [file] = files else {
         return Err("a program that is made is checked alone: give it, or files to make one of".to_owned());
     };
@@ -153,10 +168,14 @@ fn existing(files: &[String], flags: &[String], keep: Option<&Path>, scratch: Sc
     match scan::needs_library(Path::new(file))? {
         scan::Linked::WithUs => {}
         scan::Linked::Static => {
-            return Err(format!("{file} is statically linked: its calls to the C library cannot be taken over. Link it with `raddle cc`"));
+            return Err(format!(
+                "{file} is statically linked: its calls to the C library cannot be taken over. Link it with `raddle cc`"
+            ));
         }
         scan::Linked::Without => {
-            return Err(format!("{file} was not made by raddle: compile and link it with `raddle cc`, or give its sources"));
+            return Err(format!(
+                "{file} was not made by raddle: compile and link it with `raddle cc`, or give its sources"
+            ));
         }
     }
     let program = std::path::absolute(file).map_err(|e| format!("{file}: {e}"))?;

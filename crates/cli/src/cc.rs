@@ -74,9 +74,37 @@ struct Line {
 
 /// Flags whose value is the next word.
 const WITH_VALUE: [&str; 31] = [
-    "-include", "-imacros", "-isystem", "-iquote", "-idirafter", "-iprefix", "-iwithprefix", "-iwithprefixbefore",
-    "-isysroot", "-imultilib", "-MF", "-MT", "-MQ", "-MJ", "-Xpreprocessor", "-Xclang", "-mllvm", "-arch", "-target",
-    "--param", "-aux-info", "-A", "-B", "--sysroot", "-I", "-D", "-U", "-dumpbase", "-dumpdir", "-specs", "-wrapper",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-iprefix",
+    "-iwithprefix",
+    "-iwithprefixbefore",
+    "-isysroot",
+    "-imultilib",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-MJ",
+    "-Xpreprocessor",
+    "-Xclang",
+    "-mllvm",
+    "-arch",
+    "-target",
+    "--param",
+    "-aux-info",
+    "-A",
+    "-B",
+    "--sysroot",
+    "-I",
+    "-D",
+    "-U",
+    "-dumpbase",
+    "-dumpdir",
+    "-specs",
+    "-wrapper",
 ];
 const LINK_WITH_VALUE: [&str; 7] = ["-Xlinker", "-T", "-u", "-e", "-z", "-framework", "-rpath"];
 
@@ -128,7 +156,9 @@ fn parse(args: &[String]) -> Result<Line, String> {
                 ));
             }
             "-m32" | "-mx32" | "-m16" => {
-                return Err(format!("{word}: C programs can be checked on 64-bit x86 Linux only, not as 32-bit programs"));
+                return Err(format!(
+                    "{word}: C programs can be checked on 64-bit x86 Linux only, not as 32-bit programs"
+                ));
             }
             "-fopenmp" | "-fopenacc" => {
                 return Err(format!("{word}: OpenMP has threads of its own, which raddle does not see"));
@@ -179,7 +209,9 @@ fn parse(args: &[String]) -> Result<Line, String> {
             w if w.starts_with("-x") && w.len() > 2 => {
                 language = Some(w[2..].to_owned()).filter(|l| l != "none");
             }
-            w if w.starts_with("-o") && w.len() > 2 && !w.starts_with("-objc") => line.output = Some(w[2..].to_owned()),
+            w if w.starts_with("-o") && w.len() > 2 && !w.starts_with("-objc") => {
+                line.output = Some(w[2..].to_owned())
+            }
             w if w.starts_with("-l") => line.words.push(Word::Library(w[2..].to_owned())),
             w if w.starts_with("-L") => line.words.push(Word::Search(w[2..].to_owned())),
             w if w.starts_with("-z") || matches!(w, "-pie" | "-no-pie" | "-rdynamic" | "-nostartfiles") => {
@@ -225,8 +257,12 @@ fn target(name: &str) -> Result<(), String> {
 /// Sanitizers that go with our runtime.
 fn sanitizers(list: &str) -> Result<Option<String>, String> {
     let wanted: Vec<&str> = list.split(',').filter(|s| *s != "thread").collect();
-    if let Some(other) = wanted.iter().find(|s| ["address", "memory", "leak", "hwaddress", "kernel-address"].contains(s)) {
-        return Err(format!("-fsanitize={other} has a runtime of its own, which does not go with raddle's: leave it out"));
+    if let Some(other) =
+        wanted.iter().find(|s| ["address", "memory", "leak", "hwaddress", "kernel-address"].contains(s))
+    {
+        return Err(format!(
+            "-fsanitize={other} has a runtime of its own, which does not go with raddle's: leave it out"
+        ));
     }
     Ok((!wanted.is_empty()).then(|| wanted.join(",")))
 }
@@ -304,7 +340,8 @@ fn warn(purpose: For, notes: &[String]) {
 }
 
 fn run_through(compiler: &Compiler, args: &[String]) -> Result<(), Trouble> {
-    let status = compiler.command().args(args).status().map_err(|e| format!("cannot run the compiler: {e}"))?;
+    let status =
+        compiler.command().args(args).status().map_err(|e| format!("cannot run the compiler: {e}"))?;
     finished(status, None)
 }
 
@@ -317,8 +354,11 @@ fn finished(status: std::process::ExitStatus, help: Option<String>) -> Result<()
 }
 
 fn make(compiler: &Compiler, line: &Line, scratch: &Path, purpose: For) -> Result<(), Trouble> {
-    let sources: Vec<(&String, &Option<String>)> =
-        line.words.iter().filter_map(|w| if let Word::Source(s, l) = w { Some((s, l)) } else { None }).collect();
+    let sources: Vec<(&String, &Option<String>)> = line
+        .words
+        .iter()
+        .filter_map(|w| if let Word::Source(s, l) = w { Some((s, l)) } else { None })
+        .collect();
     if line.mode != Mode::Program && line.output.is_some() && sources.len() > 1 {
         return Err(Trouble::Said("-o goes with one file only where nothing is linked".to_owned()));
     }
@@ -332,7 +372,10 @@ fn make(compiler: &Compiler, line: &Line, scratch: &Path, purpose: For) -> Resul
     let objects: Vec<PathBuf> = match (line.mode, &line.output) {
         (Mode::Objects, Some(out)) => vec![PathBuf::from(out); sources.len()],
         (Mode::Objects, None) => sources.iter().map(|(s, _)| PathBuf::from(beside(s, "o"))).collect(),
-        _ => (0..sources.len()).map(|i| scratch.join(format!("{i}-{}", number()))).map(|p| p.with_extension("o")).collect(),
+        _ => (0..sources.len())
+            .map(|i| scratch.join(format!("{i}-{}", number())))
+            .map(|p| p.with_extension("o"))
+            .collect(),
     };
     compile_all(compiler, line, &sources, &objects, scratch, purpose)?;
     if line.mode == Mode::Objects {
@@ -392,7 +435,8 @@ fn compile_all(
         let others: Vec<_> = (1..most).map(|_| s.spawn(worker)).collect();
         let mut result = worker();
         for other in others {
-            let theirs = other.join().unwrap_or_else(|_| Err(Trouble::Said("a compilation panicked".to_owned())));
+            let theirs =
+                other.join().unwrap_or_else(|_| Err(Trouble::Said("a compilation panicked".to_owned())));
             result = result.and(theirs);
         }
         result
@@ -454,10 +498,17 @@ fn to_assembly(
 
 /// Libraries that belong to the compiler and the system, whose functions the runtime knows.
 const SYSTEM: [&str; 14] = [
-    "c", "m", "pthread", "rt", "dl", "stdc++", "gcc", "gcc_s", "gcc_eh", "atomic", "util", "resolv", "stdc++fs", "supc++",
+    "c", "m", "pthread", "rt", "dl", "stdc++", "gcc", "gcc_s", "gcc_eh", "atomic", "util", "resolv",
+    "stdc++fs", "supc++",
 ];
 
-fn link(compiler: &Compiler, line: &Line, objects: &[PathBuf], scratch: &Path, purpose: For) -> Result<(), Trouble> {
+fn link(
+    compiler: &Compiler,
+    line: &Line,
+    objects: &[PathBuf],
+    scratch: &Path,
+    purpose: For,
+) -> Result<(), Trouble> {
     let mut seen = Vec::new();
     for object in objects {
         seen.extend(scan::inspect(object)?);
@@ -477,7 +528,9 @@ fn link(compiler: &Compiler, line: &Line, objects: &[PathBuf], scratch: &Path, p
             Word::Object(path) => {
                 let assembly = path.ends_with(".s") || path.ends_with(".S");
                 if assembly {
-                    notes.push(format!("{path} is assembly, and not instrumented: its accesses are invisible"));
+                    notes.push(format!(
+                        "{path} is assembly, and not instrumented: its accesses are invisible"
+                    ));
                 } else if Path::new(path).exists() {
                     seen.extend(scan::inspect(Path::new(path))?);
                 }
@@ -492,7 +545,8 @@ fn link(compiler: &Compiler, line: &Line, objects: &[PathBuf], scratch: &Path, p
                 });
                 match own {
                     Some(path) => seen.extend(scan::inspect(&path)?),
-                    None => notes.push(format!("the library {name} is not instrumented: its accesses are invisible")),
+                    None => notes
+                        .push(format!("the library {name} is not instrumented: its accesses are invisible")),
                 }
             }
             _ => {}
@@ -510,7 +564,10 @@ fn link(compiler: &Compiler, line: &Line, objects: &[PathBuf], scratch: &Path, p
     let noted = if notes.is_empty() { None } else { Some(note(compiler, &notes, scratch)?) };
     if !line.is_part || line.shared {
         // First of all libraries, so that its functions are found before those of the system.
-        command.args(["-Wl,--push-state,--no-as-needed", "-L"]).arg(&library).args(["-lraddle_native", "-Wl,--pop-state"]);
+        command
+            .args(["-Wl,--push-state,--no-as-needed", "-L"])
+            .arg(&library)
+            .args(["-lraddle_native", "-Wl,--pop-state"]);
     }
     let mut objects = objects.iter();
     for word in &line.words {
@@ -571,7 +628,8 @@ fn explain(said: &str) -> Option<String> {
         );
     }
     said.contains("undefined reference").then(|| {
-        "something is used and nowhere defined: give all files of the program, and libraries with -l".to_owned()
+        "something is used and nowhere defined: give all files of the program, and libraries with -l"
+            .to_owned()
     })
 }
 
@@ -601,7 +659,9 @@ mod tests {
         assert_eq!(flags(&l).collect::<Vec<_>>(), ["-Wall", "-I", "inc", "-MD"], "the optimisation is ours");
         let l = line("a.o b.c -lfoo -L dir -Wl,-x -oprog").unwrap();
         assert_eq!((l.mode, l.output.as_deref()), (Mode::Program, Some("prog")));
-        assert!(l.words.contains(&Word::Library("foo".into())) && l.words.contains(&Word::Search("dir".into())));
+        assert!(
+            l.words.contains(&Word::Library("foo".into())) && l.words.contains(&Word::Search("dir".into()))
+        );
         assert_eq!(line("--version").unwrap().mode, Mode::Other);
         assert_eq!(line("-E a.c").unwrap().mode, Mode::Other);
         assert_eq!(line("-S a.c").unwrap().mode, Mode::Assembly);

@@ -155,7 +155,8 @@ pub(crate) fn name_compiler_flags(args: Vec<String>) -> Vec<String> {
             out.extend(rest);
             return out;
         }
-        let ours = word.starts_with("--") || !word.starts_with('-') || word == "-" || word == "-h" || word == "-V";
+        let ours =
+            word.starts_with("--") || !word.starts_with('-') || word == "-" || word == "-h" || word == "-V";
         if ours {
             let takes_any = word == "--cflags";
             out.push(word);
@@ -166,7 +167,19 @@ pub(crate) fn name_compiler_flags(args: Vec<String>) -> Vec<String> {
             out.push(word);
             out.extend(rest.next());
         } else {
-            let apart = ["-I", "-D", "-U", "-L", "-l", "-include", "-isystem", "-iquote", "-idirafter", "-imacros", "-x"];
+            let apart = [
+                "-I",
+                "-D",
+                "-U",
+                "-L",
+                "-l",
+                "-include",
+                "-isystem",
+                "-iquote",
+                "-idirafter",
+                "-imacros",
+                "-x",
+            ];
             let value = if apart.contains(&word.as_str()) { rest.next() } else { None };
             out.extend([word].into_iter().chain(value).map(|w| format!("--cflag={w}")));
         }
@@ -205,8 +218,7 @@ fn check(args: &CheckArgs) -> Result<u8, String> {
 }
 
 #[cfg(not(c_programs))]
-pub(crate) const ELSEWHERE: &str =
-    "C and C++ programs can be checked on 64-bit x86 Linux with the GNU C library only; this is another system. Rust tests run here";
+pub(crate) const ELSEWHERE: &str = "C and C++ programs can be checked on 64-bit x86 Linux with the GNU C library only; this is another system. Rust tests run here";
 
 #[cfg(c_programs)]
 fn check(args: &CheckArgs) -> Result<u8, String> {
@@ -215,9 +227,13 @@ fn check(args: &CheckArgs) -> Result<u8, String> {
 
     args.plan()?;
     if args.memory != "sc" {
-        return Err(format!("--memory {}: not yet; raddle explores sequential consistency (sc)", args.memory));
+        return Err(format!(
+            "--memory {}: not yet; raddle explores sequential consistency (sc)",
+            args.memory
+        ));
     }
-    let Some(Built { program, scratch, variables: more }) = build::build(&args.files, &args.program, args.output.as_deref())?
+    let Some(Built { program, scratch, variables: more }) =
+        build::build(&args.files, &args.program, args.output.as_deref())?
     else {
         return Ok(2);
     };
@@ -369,7 +385,8 @@ impl CheckArgs {
         ] {
             words.extend(on.then(|| flag.to_owned()));
         }
-        let quoted = |words: &[String]| -> Vec<String> { words.iter().map(|w| crate::toolchain::quoted(w)).collect() };
+        let quoted =
+            |words: &[String]| -> Vec<String> { words.iter().map(|w| crate::toolchain::quoted(w)).collect() };
         let mut line = format!("{} --replay {{token}}", quoted(&words).join(" "));
         if !self.program.args.is_empty() {
             line += &format!(" -- {}", quoted(&self.program.args).join(" "));

@@ -180,7 +180,9 @@ fn compare(args: &CompareArgs) -> Result<(String, u8), String> {
         let scale = args.scale.map(|s| if s == Division::Linear { Scale::Linear } else { Scale::Log });
         let over = if args.over == Below::Executions { Over::Executions } else { Over::Time };
         let svg = report::compare::plot(&all, measure, over, scale).svg();
-        create(path)?.write_all(svg.as_bytes()).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+        create(path)?
+            .write_all(svg.as_bytes())
+            .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     }
     let text =
         if args.json { report::compare::json(&all) } else { report::compare::text(&all, &terminal::style()) };
@@ -235,9 +237,12 @@ fn compare_files(args: &CompareArgs) -> Result<Option<Comparison>, String> {
         && !name.contains(['.', '/'])
         && !Path::new(name).exists()
     {
-        let near = examples::all().iter().find(|e| e.name.starts_with(name.as_str()) || name.starts_with(e.name));
+        let near =
+            examples::all().iter().find(|e| e.name.starts_with(name.as_str()) || name.starts_with(e.name));
         let near = near.map(|e| format!(": is `{}` meant?", e.name)).unwrap_or_default();
-        return Err(format!("there is no file and no example `{name}`{near} (`raddle compare --list` shows the examples)"));
+        return Err(format!(
+            "there is no file and no example `{name}`{near} (`raddle compare --list` shows the examples)"
+        ));
     }
     if args.size.is_some() || args.fixed {
         return Err("--size and --fixed are for examples".to_owned());
@@ -256,7 +261,8 @@ fn compare_files(args: &CompareArgs) -> Result<Option<Comparison>, String> {
     ];
     variables.extend(args.races.clone().map(|r| ("RADDLE_RACES", r)));
     variables.extend(built.variables.iter().cloned());
-    let start = Start { program: &built.program, args: args.program.args(), variables: &variables, gdb: false };
+    let start =
+        Start { program: &built.program, args: args.program.args(), variables: &variables, gdb: false };
     match crate::run::run(&start, &built.scratch.path().join("done"))? {
         // The library has said what is wrong.
         Ended::Reported(2) => return Ok(None),
@@ -264,7 +270,8 @@ fn compare_files(args: &CompareArgs) -> Result<Option<Comparison>, String> {
         Ended::Otherwise(what, _) => return Err(what),
     }
     let text = std::fs::read_to_string(&out).map_err(|e| format!("the program left no comparison: {e}"))?;
-    let mut all: Comparison = serde_json::from_str(&text).map_err(|e| format!("the comparison is damaged: {e}"))?;
+    let mut all: Comparison =
+        serde_json::from_str(&text).map_err(|e| format!("the comparison is damaged: {e}"))?;
     let name = if args.programs.is_empty() { args.program.name() } else { args.programs.join(" ") };
     all.program = Some(name);
     all.left_out.splice(..0, left_out);

@@ -19,7 +19,8 @@ pub(crate) fn directory() -> Result<PathBuf, String> {
     if let Some(cache) = given("RADDLE_CACHE") {
         // Whoever names a place wants this one.
         let cache = std::path::absolute(&cache).map_err(|e| format!("RADDLE_CACHE: {e}"))?;
-        return put(&cache.join(version)).map_err(|e| format!("cannot write the library to {}: {e}", cache.display()));
+        return put(&cache.join(version))
+            .map_err(|e| format!("cannot write the library to {}: {e}", cache.display()));
     }
     let user = given("XDG_CACHE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
     let user = user.or_else(|| given("HOME").map(|h| PathBuf::from(h).join(".cache")));
@@ -32,8 +33,8 @@ pub(crate) fn directory() -> Result<PathBuf, String> {
     let own = unsafe { libc::geteuid() };
     let temporary = std::env::temp_dir().join(format!("raddle-{own}"));
     let _ = fs::DirBuilder::new().mode(0o700).create(&temporary);
-    let safe = fs::symlink_metadata(&temporary)
-        .is_ok_and(|m| m.is_dir() && m.uid() == own && m.mode() & 0o022 == 0);
+    let safe =
+        fs::symlink_metadata(&temporary).is_ok_and(|m| m.is_dir() && m.uid() == own && m.mode() & 0o022 == 0);
     let written = if safe {
         put(&temporary.join(version)).map_err(|e| e.to_string())
     } else {

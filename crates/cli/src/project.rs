@@ -32,7 +32,8 @@ pub(crate) fn build(
     let (database, root) = find(directory)?;
     let entries = read(&database)?;
     let target = choose(&entries, target, &database)?;
-    let (own, others): (Vec<&Entry>, Vec<&Entry>) = entries.iter().partition(|e| target.is_none() || e.target == target);
+    let (own, others): (Vec<&Entry>, Vec<&Entry>) =
+        entries.iter().partition(|e| target.is_none() || e.target == target);
     let link = target.as_deref().map_or_else(Vec::new, |t| link_line(&root, t));
     // Where it is known which libraries a program has, the rest of the project need not even compile.
     let named: Vec<String> = link.iter().filter_map(|w| library_of(w)).collect();
@@ -91,7 +92,9 @@ pub(crate) fn build(
     }
     // Relative names in it are those of the build directory.
     line.extend(link.iter().filter(|w| w.starts_with("-l") || w.starts_with("-pthread")).cloned());
-    line.extend(link.iter().filter_map(|w| w.strip_prefix("-L")).map(|d| format!("-L{}", root.join(d).display())));
+    line.extend(
+        link.iter().filter_map(|w| w.strip_prefix("-L")).map(|d| format!("-L{}", root.join(d).display())),
+    );
     line.extend(flags.iter().cloned());
     line.extend(["-o".to_owned(), program.to_string_lossy().into_owned()]);
     cc::program(&compiler, &line, scratch)
@@ -132,7 +135,9 @@ fn read(database: &Path) -> Result<Vec<Entry>, String> {
         let file = text("file").ok_or_else(|| format!("{shown}: a command has no file"))?;
         let mut line: Vec<String> = match (item["arguments"].as_array(), text("command")) {
             (Some(all), _) => all.iter().filter_map(|a| a.as_str().map(str::to_owned)).collect(),
-            (None, Some(command)) => words(command).map_err(|e| format!("{shown}: the command of {file}: {e}"))?,
+            (None, Some(command)) => {
+                words(command).map_err(|e| format!("{shown}: the command of {file}: {e}"))?
+            }
             (None, None) => return Err(format!("{shown}: {file} has no command")),
         };
         let Some(language) = cc::language_of(file) else { continue };
@@ -201,7 +206,8 @@ fn link_line(root: &Path, target: &str) -> Vec<String> {
         })
     });
     let Some(_) = lines.next() else { return Vec::new() };
-    let found = lines.take_while(|l| l.starts_with(' ')).find_map(|l| l.trim().strip_prefix("LINK_LIBRARIES = "));
+    let found =
+        lines.take_while(|l| l.starts_with(' ')).find_map(|l| l.trim().strip_prefix("LINK_LIBRARIES = "));
     // A program without libraries is known to have none.
     found.map_or_else(|| vec!["-lpthread".to_owned()], |l| words(l).unwrap_or_default())
 }

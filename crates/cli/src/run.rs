@@ -78,7 +78,9 @@ pub(crate) fn run(start: &Start<'_>, done: &Path) -> Result<Ended, String> {
 
 fn say(status: ExitStatus) -> String {
     let what = match (status.code(), status.signal()) {
-        (Some(code), _) => return format!("the program's process ended with exit code {code} before the search did"),
+        (Some(code), _) => {
+            return format!("the program's process ended with exit code {code} before the search did");
+        }
         (_, Some(libc::SIGKILL)) => "SIGKILL, perhaps because memory ran out".to_owned(),
         (_, Some(signal)) => name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned),
         _ => status.to_string(),

@@ -40,7 +40,11 @@ pub(crate) fn inline_assembly(text: &str) -> Vec<String> {
                 let (file, line) = place.clone().unwrap_or_default();
                 found.insert((file, line, function.clone().filter(|_| inside)));
             }
-        } else if let Some((name, _)) = trimmed.strip_prefix(".type").and_then(|r| r.split_once(',')).filter(|(_, k)| k.contains("function")) {
+        } else if let Some((name, _)) = trimmed
+            .strip_prefix(".type")
+            .and_then(|r| r.split_once(','))
+            .filter(|(_, k)| k.contains("function"))
+        {
             functions.insert(name.trim());
         } else if trimmed.starts_with(".size") {
             (function, place) = (None, None);
@@ -136,7 +140,10 @@ const LEADS_OUT: [(&str, &[&str]); 5] = [
     ),
     ("makes threads that raddle does not see", &["clone", "clone3", "__clone"]),
     ("loads code that is not instrumented", &["dlopen", "dlmopen"]),
-    ("replaces the process", &["execve", "execv", "execvp", "execl", "execlp", "execle", "execvpe", "fexecve"]),
+    (
+        "replaces the process",
+        &["execve", "execv", "execvp", "execl", "execlp", "execle", "execvpe", "fexecve"],
+    ),
     ("runs on threads of OpenMP, which raddle does not see", &["GOMP_parallel", "__kmpc_fork_call"]),
 ];
 
@@ -167,7 +174,10 @@ fn one(name: &str, bytes: &[u8]) -> Result<Option<Seen>, String> {
     }
     let file = object::File::parse(bytes).map_err(|e| format!("{name} is damaged: {e}"))?;
     if file.architecture() != object::Architecture::X86_64 {
-        return Err(format!("{name} is code for {:?}: C programs can be checked on 64-bit x86 Linux only", file.architecture()));
+        return Err(format!(
+            "{name} is code for {:?}: C programs can be checked on 64-bit x86 Linux only",
+            file.architecture()
+        ));
     }
     let is_shared = file.kind() == object::ObjectKind::Dynamic;
     let has_code = file.sections().any(|s| s.kind() == SectionKind::Text && s.size() > 0);
@@ -214,7 +224,9 @@ pub(crate) fn needs_library(path: &Path) -> Result<Linked, String> {
     let header = FileHeader64::<object::Endianness>::parse(&*bytes).map_err(damaged)?;
     let endian = header.endian().map_err(damaged)?;
     if header.e_machine(endian) != object::elf::EM_X86_64 {
-        return Err(format!("{shown} is a program for another machine: C programs can be checked on 64-bit x86 Linux only"));
+        return Err(format!(
+            "{shown} is a program for another machine: C programs can be checked on 64-bit x86 Linux only"
+        ));
     }
     let sections = header.sections(endian, &*bytes).map_err(damaged)?;
     let Some((dynamic, strings)) = sections.dynamic(endian, &*bytes).map_err(damaged)? else {
@@ -253,10 +265,12 @@ mod tests {
 
     #[test]
     fn assembly_that_only_orders_is_no_news() {
-        for harmless in ["", "nop", "pause", "rep; nop", "mfence", "lock; addl $0,0(%rsp)", ".globl x", "x:"] {
+        for harmless in ["", "nop", "pause", "rep; nop", "mfence", "lock; addl $0,0(%rsp)", ".globl x", "x:"]
+        {
             assert!(!harmless.split(';').any(does_something), "{harmless}");
         }
-        for real in ["xchgl %eax, x(%rip)", "lock cmpxchgl %ecx, (%rdi)", "syscall", "lock addl $1, x(%rip)"] {
+        for real in ["xchgl %eax, x(%rip)", "lock cmpxchgl %ecx, (%rdi)", "syscall", "lock addl $1, x(%rip)"]
+        {
             assert!(real.split(';').any(does_something), "{real}");
         }
     }

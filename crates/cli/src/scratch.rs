@@ -21,7 +21,9 @@ impl Scratch {
                 Ok(()) => return Ok(Scratch(path)),
                 // Left behind by a process of the same number.
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(e) => return Err(format!("cannot make a temporary directory in {}: {e}", base.display())),
+                Err(e) => {
+                    return Err(format!("cannot make a temporary directory in {}: {e}", base.display()));
+                }
             }
         }
         Err(format!("cannot make a temporary directory in {}: every name is taken", base.display()))

@@ -73,8 +73,12 @@ impl Compiler {
     }
 
     fn ask(words: Vec<String>) -> Result<Compiler, Asked> {
-        let answer =
-            Command::new(&words[0]).args(&words[1..]).arg("-v").env("LC_ALL", "C").stdin(Stdio::null()).output();
+        let answer = Command::new(&words[0])
+            .args(&words[1..])
+            .arg("-v")
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null())
+            .output();
         let answer = match answer {
             Ok(answer) => answer,
             Err(e) if e.kind() == ErrorKind::NotFound => return Err(Asked::Missing),
@@ -95,7 +99,8 @@ impl Compiler {
         }
         let marker = if family == Family::Gcc { "gcc version " } else { "clang version " };
         let version = text.split_once(marker).map_or("", |(_, rest)| rest);
-        let major: u32 = version.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()).unwrap_or(0);
+        let major: u32 =
+            version.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()).unwrap_or(0);
         let least = if family == Family::Gcc { 11 } else { 14 };
         if major < least {
             return Err(Asked::Wrong(format!(
@@ -125,7 +130,8 @@ impl Compiler {
     /// Without optimisation, because loops that wait for another thread are otherwise turned into loops that look once; without
     /// built-in functions, because gcc expands some without instrumenting them. `keep_o` is for who knows better.
     pub(crate) fn compile_flags(&self, keep_o: bool) -> Vec<&'static str> {
-        let mut flags = vec!["-g", "-fno-builtin", "-fno-omit-frame-pointer", "-fno-lto", "-U_FORTIFY_SOURCE"];
+        let mut flags =
+            vec!["-g", "-fno-builtin", "-fno-omit-frame-pointer", "-fno-lto", "-U_FORTIFY_SOURCE"];
         if !keep_o {
             flags.push("-O0");
         }

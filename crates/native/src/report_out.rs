@@ -236,7 +236,9 @@ fn check_names() {
 fn amend(report: &mut Report, unseen: &[String]) {
     // The advice of the library is about Rust tests.
     for warning in &mut report.warnings {
-        if let Some(at) = warning.find(": if they should have, see that the code under test uses raddle's types") {
+        if let Some(at) =
+            warning.find(": if they should have, see that the code under test uses raddle's types")
+        {
             warning.truncate(at);
         }
     }
@@ -250,9 +252,8 @@ fn amend(report: &mut Report, unseen: &[String]) {
         Verdict::Verified => {
             report.verdict = Verdict::NoFailureWithinBound;
             let rest = report.guarantee.strip_prefix("verified: ").unwrap_or(&report.guarantee);
-            report.guarantee = format!(
-                "no failure in {rest}; NOT verified, because not all of the program could be seen"
-            );
+            report.guarantee =
+                format!("no failure in {rest}; NOT verified, because not all of the program could be seen");
         }
         Verdict::NoFailureWithinBound => {
             report.guarantee += "; but not all of the program could be seen";

@@ -66,7 +66,9 @@ unsafe extern "C" fn drive(
 /// The words of a command line.
 unsafe fn words(argv: *mut *mut libc::c_char, argc: libc::c_int) -> Vec<String> {
     // SAFETY: by the contract there are so many strings.
-    (0..argc as usize).map(|i| unsafe { CStr::from_ptr(*argv.add(i)) }.to_string_lossy().into_owned()).collect()
+    (0..argc as usize)
+        .map(|i| unsafe { CStr::from_ptr(*argv.add(i)) }.to_string_lossy().into_owned())
+        .collect()
 }
 
 /// One execution of the program, on the fiber of its first thread.
