@@ -36,7 +36,8 @@ extern "C" fn hand_on(signal: libc::c_int) {
 }
 
 pub(crate) fn run(start: &Start<'_>, done: &Path) -> Result<Ended, String> {
-    let mut command = if start.gdb { debugger(start) } else { Command::new(start.program) };
+    let mut command =
+        if start.gdb { debugger(start, &done.with_extension("gdb"))? } else { Command::new(start.program) };
     command.args(start.args).env("RADDLE_DONE", done);
     for (name, value) in start.variables {
         command.env(name, value);
@@ -104,20 +105,24 @@ fn name(signal: i32) -> Option<&'static str> {
     })
 }
 
-/// gdb on the program: it stops where the failure is found, and leaves the signals alone that the runtime uses.
-fn debugger(start: &Start<'_>) -> Command {
+/// What gdb does first. The signals are the runtime's own; the failure is told in the first argument of the function.
+const SCRIPT: &str = "\
+set breakpoint pending on
+handle SIGSEGV nostop noprint pass
+handle SIGVTALRM nostop noprint pass
+break raddle_failure_found
+commands
+silent
+printf \"\\nraddle: %s\\nThe thread that found it stands here (`up` leads to the program):\\n\", (char *) $rdi
+backtrace 24
+end
+run
+";
+
+/// gdb on the program: it stops where the failure is found.
+fn debugger(start: &Start<'_>, script: &Path) -> Result<Command, String> {
+    std::fs::write(script, SCRIPT).map_err(|e| format!("cannot write {}: {e}", script.display()))?;
     let mut command = Command::new("gdb");
-    command.arg("-q");
-    for line in [
-        "set breakpoint pending on",
-        "handle SIGSEGV nostop noprint pass",
-        "handle SIGVTALRM nostop noprint pass",
-        "break raddle_failure_found",
-        "commands\nsilent\nprintf \"raddle: %s\\n\", (char *) $rdi\nbacktrace 16\nend",
-        "run",
-    ] {
-        command.arg("-ex").arg(line);
-    }
-    command.arg("--args").arg(start.program);
-    command
+    command.args(["-q", "-x"]).arg(script).arg("--args").arg(start.program);
+    Ok(command)
 }
