@@ -40,7 +40,7 @@ pub(crate) fn build(
     let others: Vec<&Entry> = others
         .into_iter()
         .filter(|e| named.is_empty() || e.target.as_ref().is_some_and(|t| named.contains(t)))
-        .filter(|_| !(named.is_empty() && !link.is_empty()))
+        .filter(|_| !named.is_empty() || link.is_empty())
         .collect();
 
     let mut compilers: BTreeMap<Vec<String>, Compiler> = BTreeMap::new();
