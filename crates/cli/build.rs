@@ -31,7 +31,7 @@ fn main() {
     let bytes = std::fs::read(&library).unwrap_or_else(|e| fail(&format!("{}: {e}", library.display())));
     let mut hash = DefaultHasher::new();
     bytes.hash(&mut hash);
-    println!("cargo::rustc-env=RADDLE_LIBRARY_HASH={:016x}", hash.finish());
+    println!("cargo::rustc-env=NATIVE_LIBRARY_HASH={:016x}", hash.finish());
 }
 
 /// The library is made of the crates beside this one.

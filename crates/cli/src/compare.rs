@@ -237,9 +237,9 @@ fn compare_files(args: &CompareArgs) -> Result<Option<Comparison>, String> {
         && !name.contains(['.', '/'])
         && !Path::new(name).exists()
     {
+        let near = examples::all().iter().map(|e| (distance(e.name, name), e.name)).min();
         let near =
-            examples::all().iter().find(|e| e.name.starts_with(name.as_str()) || name.starts_with(e.name));
-        let near = near.map(|e| format!(": is `{}` meant?", e.name)).unwrap_or_default();
+            near.filter(|(d, _)| *d <= 2).map(|(_, n)| format!(": is `{n}` meant?")).unwrap_or_default();
         return Err(format!(
             "there is no file and no example `{name}`{near} (`raddle compare --list` shows the examples)"
         ));
@@ -290,6 +290,22 @@ fn exit_code(all: &Comparison) -> u8 {
         () if all.rows.iter().all(|r| r.verdict == Verdict::Incomplete) => 3,
         () => 0,
     }
+}
+
+/// How many letters must be changed, added or taken away to make one word of the other.
+#[cfg(c_programs)]
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut corner = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let changed = corner + usize::from(x != *y);
+            corner = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(corner + 1);
+        }
+    }
+    row[b.len()]
 }
 
 /// Opened before the search, so that nobody waits for a plot that cannot be written.
@@ -442,6 +458,14 @@ mod tests {
         for bad in ["", "3..1", "lemons=2", "x"] {
             assert!(bounds(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    #[cfg(c_programs)]
+    fn a_slip_of_the_pen_is_near() {
+        let near =
+            [distance("counter", "conter"), distance("fib", "fbi"), distance("", "ab"), distance("a", "a")];
+        assert_eq!(near, [1, 2, 2, 0]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ const NAME: &str = "libraddle_native.so";
 
 /// The directory in which the library lies.
 pub(crate) fn directory() -> Result<PathBuf, String> {
-    let version = concat!(env!("CARGO_PKG_VERSION"), "-", env!("RADDLE_LIBRARY_HASH"));
+    let version = concat!(env!("CARGO_PKG_VERSION"), "-", env!("NATIVE_LIBRARY_HASH"));
     if let Some(cache) = given("RADDLE_CACHE") {
         // Whoever names a place wants this one.
         let cache = std::path::absolute(&cache).map_err(|e| format!("RADDLE_CACHE: {e}"))?;
