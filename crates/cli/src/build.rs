@@ -25,7 +25,7 @@ pub(crate) fn build(
     let scratch = Scratch::new()?;
     let flags = args.compiler_flags()?;
     let kept = keep.map(std::path::absolute).transpose().map_err(|e| format!("-o: {e}"))?;
-    let program = kept.unwrap_or_else(|| scratch.path().join("program"));
+    let program = kept.unwrap_or_else(|| scratch.path().join(name(files, args)));
     let made = match args.project() {
         Some((directory, target)) => {
             for file in files {
@@ -82,6 +82,19 @@ pub(crate) fn build(
             Ok(None)
         }
     }
+}
+
+/// What the program is called, by itself in its messages for example: as if it had been made by hand.
+fn name(files: &[String], args: &ProgramArgs) -> String {
+    let target = args.project().and_then(|(_, target)| target.map(str::to_owned));
+    let first =
+        files.first().and_then(|f| Path::new(f).file_stem()).map(|s| s.to_string_lossy().into_owned());
+    // The directory has files of our own, whose names have a point or start with a number.
+    target
+        .or(first)
+        .map(|n| n.replace(['.', '/'], "-"))
+        .filter(|n| !n.is_empty())
+        .unwrap_or_else(|| "program".to_owned())
 }
 
 /// A name that no compiler takes for a flag.

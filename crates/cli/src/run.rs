@@ -39,6 +39,10 @@ pub(crate) fn run(start: &Start<'_>, done: &Path) -> Result<Ended, String> {
     let mut command =
         if start.gdb { debugger(start, &done.with_extension("gdb"))? } else { Command::new(start.program) };
     command.args(start.args).env("RADDLE_DONE", done);
+    if let Some(name) = start.program.file_name().filter(|_| !start.gdb) {
+        // The directory is another one each time, and the program must find the same each time.
+        command.arg0(name);
+    }
     for (name, value) in start.variables {
         command.env(name, value);
     }

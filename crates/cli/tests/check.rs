@@ -186,7 +186,7 @@ fn files_flags_and_arguments_reach_the_program() {
         ("include/shared.h", HEADER),
         (
             "args.c",
-            "#include <assert.h>\n#include <string.h>\nint main(int c, char **v) { assert(c == 3 && !strcmp(v[1], \"-x\") \
+            "#include <assert.h>\n#include <string.h>\nint main(int c, char **v) { assert(c == 3 && !strcmp(v[0], \"args\") && !strcmp(v[1], \"-x\") \
                     && !strcmp(v[2], \"a b\")); return 0; }\n",
         ),
     ];
@@ -690,4 +690,33 @@ fn searches_of_a_c_program_are_compared() {
     assert_eq!(all["rows"][1]["failure"]["kind"], "deadlock", "{all}");
     refused(&place.run(&["compare", "nothing.c"]), &["there is no file nothing.c"]);
     refused(&place.run(&["compare", "counter.c", "--size", "3"]), &["--size"]);
+}
+
+#[test]
+fn a_search_that_is_interrupted_ends_and_leaves_nothing_behind() {
+    let place = Place::with("interrupted", &[("counter.c", COUNTER)]);
+    // Thousands of years, unless somebody stops it.
+    let mut command = place.command(RADDLE);
+    command
+        .args(["check", "counter.c", "-DTIMES=100"])
+        .stderr(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    let started = std::time::Instant::now();
+    let running =
+        || fs::read_dir(place.0.join("tmp")).unwrap().flatten().any(|e| e.path().join("counter").exists());
+    while !running() && started.elapsed().as_secs() < 20 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let sent = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}{}", out(&output), err(&output));
+    assert!(
+        err(&output).contains("SIGINT") && err(&output).contains("nothing is verified"),
+        "{}",
+        err(&output)
+    );
+    assert_eq!(fs::read_dir(place.0.join("tmp")).unwrap().count(), 0, "nothing is left behind");
 }
