@@ -1,8 +1,9 @@
 //! Atomic operations: the compiler leaves all of them to us.
 
+use crate::access;
 use crate::options::{Races, options};
 use crate::shim::{Call, call, export};
-use crate::table::{self, Entry, Found};
+use crate::table::{self, Entry};
 use explore::{FailureKind, MemoryOrder, OpKind};
 use runtime::{Class, Done, Request, Touching};
 
@@ -98,9 +99,9 @@ value!(u128, crate::wide::number, crate::wide::value);
 
 /// The object at an address, ready for an atomic access.
 #[inline]
-fn entry<V: Value>(address: usize, write: bool, call: Call) -> &'static mut Entry {
+fn entry<V: Value>(address: usize, call: Call) -> &'static mut Entry {
     let found = match V::BYTES {
-        16 => table::memory16(address),
+        16 => table::block(address, 16),
         _ if (address & 7) + V::BYTES > 8 => runtime::fail(
             FailureKind::Signal,
             format!("an atomic access of {} bytes at {address:#x}, which is not aligned", V::BYTES),
@@ -108,20 +109,27 @@ fn entry<V: Value>(address: usize, write: bool, call: Call) -> &'static mut Entr
         ),
         n => table::memory(address, n),
     };
-    let Found::Entry(entry) = found else { runtime::restart(call.place) };
-    if !entry.atomic || entry.plain {
-        meet(entry, write, call);
-    }
+    let entry = access::entry(found);
+    entry.atomic = true;
     entry
+}
+
+/// What is to be checked of an access whose turn has come: others may have freed the memory meanwhile.
+#[inline]
+fn done<V: Value>(entry: &Entry, address: usize, write: bool, call: Call) {
+    crate::heap::check(address, V::BYTES, write, call);
+    if entry.plain {
+        mixed(entry, write, call);
+    }
 }
 
 /// Memory that is also accessed by something that is not atomic: these two can race.
 #[cold]
-fn meet(entry: &mut Entry, write: bool, call: Call) {
-    entry.atomic = true;
-    if entry.plain && options().races == Races::Report {
-        runtime::settle();
-        if let Some(race) = runtime::touch(&entry.handle, Touching { write, atomic: true }, call.place) {
+fn mixed(entry: &Entry, write: bool, call: Call) {
+    if options().races == Races::Report {
+        if let Some(race) =
+            runtime::touch(&entry.handle, Touching { write, atomic: true, elsewhere: false }, call.place)
+        {
             runtime::fail(FailureKind::DataRace, race, call.place);
         }
     }
@@ -140,7 +148,7 @@ fn load<V: Value>(address: usize, mo: i32) -> V {
         return value();
     }
     let call = call();
-    let entry = entry::<V>(address, false, call);
+    let entry = entry::<V>(address, call);
     runtime::on_memory(
         &request(entry, OpKind::Load, mo, 0, 0, call),
         call.state,
@@ -148,6 +156,7 @@ fn load<V: Value>(address: usize, mo: i32) -> V {
         |w| w,
         |_| (),
     );
+    done::<V>(entry, address, false, call);
     // Nobody else has run since.
     value()
 }
@@ -158,10 +167,11 @@ fn store<V: Value>(address: usize, new: V, mo: i32) {
         return unsafe { V::write(address, new) };
     }
     let call = call();
-    let entry = entry::<V>(address, true, call);
-    if entry.bytes as usize == V::BYTES {
+    let entry = entry::<V>(address, call);
+    if entry.is_value(V::BYTES) {
         let request = request(entry, OpKind::Store, mo, new.word(), 0, call);
         runtime::on_memory(&request, call.state, || entry.read(), |w| w, |w| entry.write(w));
+        done::<V>(entry, address, true, call);
     } else {
         modify::<V>(entry, address, mo, call, |_| new);
     }
@@ -178,13 +188,15 @@ fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
         }
     }
     let call = call();
-    let entry = entry::<V>(address, true, call);
-    if entry.bytes as usize != V::BYTES {
+    let entry = entry::<V>(address, call);
+    if !entry.is_value(V::BYTES) {
         return modify(entry, address, mo, call, f);
     }
     let request = request(entry, OpKind::Rmw, mo, 0, 0, call);
     let change = |word| f(V::of(word)).word();
-    V::of(runtime::on_memory(&request, call.state, || entry.read(), change, |w| entry.write(w)).value)
+    let old = runtime::on_memory(&request, call.state, || entry.read(), change, |w| entry.write(w)).value;
+    done::<V>(entry, address, true, call);
+    V::of(old)
 }
 
 /// The same on a part of an object.
@@ -202,6 +214,7 @@ fn modify<V: Value>(entry: &Entry, address: usize, mo: i32, call: Call, f: impl 
     };
     let request = request(entry, OpKind::Rmw, mo, 0, 0, call);
     runtime::on_memory(&request, call.state, || entry.read(), change, |w| entry.write(w));
+    done::<V>(entry, address, true, call);
     // SAFETY: as above.
     old.unwrap_or_else(|| unsafe { V::read(address) })
 }
@@ -219,8 +232,8 @@ fn exchange_if<V: Value>(address: usize, expected: V, new: V, mo: i32, weak: boo
         }
     }
     let call = call();
-    let entry = entry::<V>(address, true, call);
-    if entry.bytes as usize != V::BYTES {
+    let entry = entry::<V>(address, call);
+    if !entry.is_value(V::BYTES) {
         let old = modify(entry, address, mo, call, |old: V| if old == expected { new } else { old });
         return (old, old == expected);
     }
@@ -228,6 +241,7 @@ fn exchange_if<V: Value>(address: usize, expected: V, new: V, mo: i32, weak: boo
     let request = request(entry, kind, mo, expected.word(), new.word(), call);
     let Done { value, ok } =
         runtime::on_memory(&request, call.state, || entry.read(), |w| w, |w| entry.write(w));
+    done::<V>(entry, address, ok, call);
     (V::of(value), ok)
 }
 

@@ -1,25 +1,34 @@
 //! What the runtime asks of the program.
 
 use crate::table::Entry;
-use crate::{shim, start, threads};
+use crate::{access, crash, isolate, names, own_heap, process, shim, start, threads};
 use explore::ThreadId;
-use runtime::{Class, Front, Handle};
+use runtime::{Class, Crashed, Front, Handle};
 
 /// Marks the names of what the program synchronises with.
 const SYNC: u64 = 1 << 63;
 
 pub(crate) struct Program;
 
-/// The place in the program's own code that a call comes from: `site`, or, for calls out of the standard library, the frame of
-/// the program that led there.
+/// Whether calls may come from headers of the standard library: the program is one of C++.
+static mut HEADERS: bool = false;
+
+/// Finds out what the program is.
+pub(crate) fn prepare() {
+    // SAFETY: nothing else runs yet; the name is a C string.
+    unsafe { HEADERS = !libc::dlsym(libc::RTLD_DEFAULT, c"__cxa_throw".as_ptr()).is_null() };
+}
+
+/// The place in the program's own code that a call comes from.
 #[inline]
-pub(crate) fn user_site(site: usize, _frame: usize) -> usize {
-    site
+pub(crate) fn user_site(site: usize, frame: usize) -> usize {
+    // SAFETY: set before the first execution.
+    if unsafe { HEADERS } { names::user_site(site, frame) } else { site }
 }
 
 impl Front for Program {
     fn place(&self, address: usize) -> String {
-        format!("{address:#x}")
+        names::place(address)
     }
 
     fn name_of(&self, handle: &Handle) -> u64 {
@@ -29,16 +38,23 @@ impl Front for Program {
     }
 
     fn object(&self, name: u64, _class: Class) -> Option<String> {
-        (name != 0).then(|| format!("{:#x}", name & !SYNC))
+        if name == 0 {
+            return None;
+        }
+        let address = (name & !SYNC) as usize;
+        Some(names::variable(address).map_or_else(|| format!("{address:#x}"), |v| v.text))
     }
 
-    fn value(&self, _name: u64, _word: u64) -> Option<String> {
-        None
+    fn value(&self, name: u64, word: u64) -> Option<String> {
+        if name == 0 || name & SYNC != 0 { None } else { names::value(name as usize, word) }
     }
 
     fn begin(&self) {
         start::restore();
         threads::begin();
+        access::begin();
+        names::begin();
+        process::begin();
         shim::begin();
     }
 
@@ -46,7 +62,22 @@ impl Front for Program {
         shim::end();
     }
 
-    fn switch(&self, _to: Option<ThreadId>) {}
+    fn is_isolated(&self) -> bool {
+        own_heap::is_shared()
+    }
+
+    fn isolate(&self, f: &mut dyn FnMut()) -> Result<(), Crashed> {
+        isolate::run(f)
+    }
+
+    fn stuck(&self) {
+        crash::stuck();
+    }
+
+    fn switch(&self, to: Option<ThreadId>) {
+        shim::keep_call(to);
+        start::switch(to);
+    }
 
     fn failed(&self, what: &str) {
         let what = std::ffi::CString::new(what.replace('\0', " ")).unwrap_or_default();

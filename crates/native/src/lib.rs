@@ -23,18 +23,26 @@
 
 mod access;
 mod atomics;
+mod crash;
+mod exceptions;
 mod front;
 mod heap;
+mod isolate;
+mod modules;
 mod mutex;
+mod names;
 mod options;
+mod own_heap;
+mod process;
 mod real;
 mod report_out;
 mod shim;
 mod start;
+mod strings;
 mod table;
 mod threads;
 mod wide;
 
 /// The runtime's own memory never comes from the heap of the program, which is put back between executions.
 #[global_allocator]
-static ALLOCATOR: heap::Own = heap::Own;
+static ALLOCATOR: own_heap::Own = own_heap::Own;

@@ -15,6 +15,7 @@ use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{IsTerminal, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
+use std::sync::Arc;
 
 /// The variables that mean something here. Another one that starts with `RADDLE_` is a slip of the pen, and who made it should know.
 const VARIABLES: [&str; 35] = [
@@ -57,8 +58,7 @@ const VARIABLES: [&str; 35] = [
 ];
 
 /// What can be asked for and is not there: whoever asks is told, and nothing runs.
-const NOT_YET: [(&str, &str); 3] = [
-    ("RADDLE_EXIT_CODES", "a non-zero exit as a failure (--exit-codes)"),
+const NOT_YET: [(&str, &str); 2] = [
     ("RADDLE_ISOLATE", "executions in processes of their own (--isolate)"),
     ("RADDLE_LEAKS", "the search for leaks in C programs (--leaks)"),
 ];
@@ -94,8 +94,10 @@ pub(crate) unsafe fn fix_addresses(argv: *mut *mut libc::c_char) {
 }
 
 /// Where the report goes, and what is known of the program before it runs.
-struct Out {
+pub(crate) struct Out {
     file: File,
+    /// Standard error, which has the progress if it is a terminal.
+    errors: Option<Arc<File>>,
     as_json: bool,
     command: String,
     unseen: Vec<String>,
@@ -103,14 +105,14 @@ struct Out {
 }
 
 /// Explores the program, says what was found, and ends the process.
-pub(crate) fn explore(program: fn(), arguments: &[String]) -> ! {
-    let mut out = Out::prepare(arguments);
+pub(crate) fn explore(mut out: Out, program: fn()) -> ! {
     check_names();
-    let config = Config::new().stack_size(1 << 20).quiet(true).progress(variable("RADDLE_QUIET").is_none());
+    let terminal = out.errors.clone().filter(|_| variable("RADDLE_QUIET").is_none());
+    let config = Config::new().stack_size(1 << 20).quiet(true).progress_on(terminal);
     let config = config.try_environment().unwrap_or_else(|why| start::usage(&why));
     if let Some(plans) = variable("RADDLE_COMPARE") {
         let plans = Plan::list(&plans).unwrap_or_else(|e| start::usage(&format!("RADDLE_COMPARE: {e}")));
-        let table = compare(&config, &plans, program);
+        let table = compare(&config, &plans, program, out.errors.as_deref());
         let mut json = report::compare::json(&table);
         if let Some(path) = variable("RADDLE_COMPARE_OUT") {
             let wrote = std::fs::write(&path, &json);
@@ -151,32 +153,22 @@ fn done(path: Option<&CStr>, code: u8) -> ! {
 }
 
 impl Out {
-    fn prepare(arguments: &[String]) -> Out {
+    /// To be called while standard output and standard error are what the process was started with.
+    pub(crate) fn prepare(arguments: &[String]) -> Out {
         let by_command = variable("RADDLE_COMMAND");
         let as_json = variable("RADDLE_JSON").is_some();
         // Of a program that was started by itself the report is not the output.
         let to = if by_command.is_some() || as_json { libc::STDOUT_FILENO } else { libc::STDERR_FILENO };
-        // Above what programs count on for files of their own.
-        // SAFETY: copying a descriptor has no preconditions.
-        let mut fd = unsafe { libc::fcntl(to, libc::F_DUPFD_CLOEXEC, 500) };
-        if fd < 0 {
-            // SAFETY: as above.
-            fd = unsafe { libc::fcntl(to, libc::F_DUPFD_CLOEXEC, 3) };
-        }
-        if fd < 0 {
-            start::usage(&format!(
-                "there is nowhere to write the report to: {}",
-                std::io::Error::last_os_error()
-            ));
-        }
-        // SAFETY: the descriptor was made above and is nobody else's.
-        let file = unsafe { File::from_raw_fd(fd) };
+        let file = copy(to).unwrap_or_else(|e| {
+            start::usage(&format!("there is nowhere to write the report to: {e}"));
+        });
+        let errors = copy(libc::STDERR_FILENO).ok().map(Arc::new);
         let command = by_command.unwrap_or_else(|| {
             let words: Vec<String> = arguments.iter().map(|a| quoted(a)).collect();
             format!("RADDLE_REPLAY={{token}} {}", words.join(" "))
         });
         let done = variable("RADDLE_DONE").and_then(|d| CString::new(d).ok());
-        Out { file, as_json, command, unseen: unseen().unwrap_or_default(), done }
+        Out { file, errors, as_json, command, unseen: unseen().unwrap_or_default(), done }
     }
 
     fn style(&self) -> report::Style {
@@ -202,6 +194,19 @@ impl Out {
     fn leave(&self, code: u8) -> ! {
         done(self.done.as_deref(), code)
     }
+}
+
+/// A copy of a descriptor, above what programs count on for files of their own.
+fn copy(fd: libc::c_int) -> std::io::Result<File> {
+    for least in [500, 3] {
+        // SAFETY: copying a descriptor has no preconditions.
+        let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, least) };
+        if copy >= 0 {
+            // SAFETY: the descriptor was made above and is nobody else's.
+            return Ok(unsafe { File::from_raw_fd(copy) });
+        }
+    }
+    Err(std::io::Error::last_os_error())
 }
 
 fn columns(file: &File) -> Option<usize> {
@@ -263,20 +268,20 @@ fn amend(report: &mut Report, unseen: &[String]) {
     report.warnings.extend(unseen.iter().cloned());
 }
 
-fn compare(config: &Config, plans: &[Plan], program: fn()) -> Comparison {
+fn compare(config: &Config, plans: &[Plan], program: fn(), errors: Option<&File>) -> Comparison {
     let mut all = Comparison::default();
-    let shown = std::io::stderr().is_terminal();
-    for (i, plan) in plans.iter().enumerate() {
-        if shown {
-            eprint!("\r\x1b[2Kraddle: {plan} ({} of {})", i + 1, plans.len());
+    let say = |text: &str| {
+        if let Some(mut terminal) = errors.filter(|e| e.is_terminal()) {
+            let _ = write!(terminal, "\r\x1b[2K{text}");
         }
+    };
+    for (i, plan) in plans.iter().enumerate() {
+        say(&format!("raddle: {plan} ({} of {})", i + 1, plans.len()));
         let one = config.compare(std::slice::from_ref(plan), program);
         all.rows.extend(one.rows);
         all.left_out.extend(one.left_out);
     }
-    if shown {
-        eprint!("\r\x1b[2K");
-    }
+    say("");
     all
 }
 

@@ -5,6 +5,7 @@
 //! on, and the registers that calls preserve; see the runtime's module `spin`). In that case the stack below the call is wiped
 //! when it returns, so that what the next turn of the loop finds there does not depend on us.
 
+use explore::ThreadId;
 use runtime::Place;
 
 /// Written by the shims, read at once by the function behind.
@@ -33,6 +34,13 @@ pub(crate) struct Call {
     pub(crate) state: u64,
 }
 
+impl Call {
+    /// A call from nowhere.
+    pub(crate) fn unknown() -> Call {
+        Call { place: Place::at(return_address()), state: 0 }
+    }
+}
+
 /// The call that has just come in. To be taken first thing.
 #[inline]
 pub(crate) fn call() -> Call {
@@ -55,13 +63,40 @@ pub(crate) fn return_address() -> usize {
 /// An execution begins: its threads may loop from now on.
 pub(crate) fn begin() {
     // SAFETY: as in `call`.
-    unsafe { INCOMING.looking = runtime::looking_flag() };
+    unsafe {
+        INCOMING.looking = runtime::looking_flag();
+        (*(&raw mut LAST)).fill((0, 0));
+        RUNNING = None;
+    }
 }
 
 /// No execution runs.
 pub(crate) fn end() {
     // SAFETY: as in `call`.
     unsafe { INCOMING.looking = &raw const NEVER };
+}
+
+/// The last call of each thread: where it came from, and the frame pointer.
+static mut LAST: [(usize, usize); explore::MAX_THREADS] = [(0, 0); explore::MAX_THREADS];
+/// Whose code runs.
+static mut RUNNING: Option<ThreadId> = None;
+
+/// Another thread's code is about to run: what the last one called is kept.
+#[inline]
+pub(crate) fn keep_call(to: Option<ThreadId>) {
+    // SAFETY: as in `call`.
+    unsafe {
+        if let Some(t) = RUNNING {
+            LAST[t.index()] = (INCOMING.site, INCOMING.frame);
+        }
+        RUNNING = to;
+    }
+}
+
+/// The last call of a thread of the running execution.
+pub(crate) fn last_call(t: ThreadId) -> (usize, usize) {
+    // SAFETY: as in `call`.
+    unsafe { if RUNNING == Some(t) { (INCOMING.site, INCOMING.frame) } else { LAST[t.index()] } }
 }
 
 extern "C" fn frames_end() -> usize {

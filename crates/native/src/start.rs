@@ -1,9 +1,18 @@
 //! The process: taken over before `main`, run again and again, ended with a report.
 
+use crate::crash;
+use crate::exceptions;
 use crate::front::Program;
+use crate::heap::heap;
+use crate::process;
 use crate::real::real;
 use crate::report_out;
+use crate::shim::Call;
 use crate::threads::{self, Main};
+use explore::ThreadId;
+use image::donors::{Donors, FsBase, RealPthread};
+use image::output::Capture;
+use image::snapshot::{Mode, Snapshot};
 use std::ffi::{CStr, c_void};
 
 /// What the process was started with.
@@ -16,9 +25,6 @@ struct Started {
 
 static mut STARTED: Started =
     Started { main: None, argc: 0, argv: std::ptr::null_mut(), envp: std::ptr::null_mut() };
-
-/// The writable memory of the program, and what it was before `main`.
-static mut IMAGE: Vec<(usize, Vec<u8>)> = Vec::new();
 
 /// Called by the start code of the executable.
 ///
@@ -55,12 +61,17 @@ unsafe extern "C" fn drive(
         STARTED.argc = argc;
         STARTED.argv = argv;
         STARTED.envp = envp;
-        save();
     }
-    runtime::set_front(&Program);
     // SAFETY: these are the arguments of a process.
     let arguments = unsafe { words(argv, argc) };
-    report_out::explore(run_program, &arguments)
+    let out = report_out::Out::prepare(&arguments);
+    crash::install();
+    save();
+    process::seal();
+    crate::front::prepare();
+    exceptions::install();
+    runtime::set_front(&Program);
+    report_out::explore(out, run_program)
 }
 
 /// The words of a command line.
@@ -76,59 +87,115 @@ fn run_program() {
     // SAFETY: `drive` has set this; `main` takes what the process was started with.
     unsafe {
         let Some(main) = STARTED.main else { return };
-        threads::run_main(main, STARTED.argc, STARTED.argv, STARTED.envp);
+        let code = threads::run_main(main, STARTED.argc, STARTED.argv, STARTED.envp);
+        process::leave(code, Call::unknown());
     }
-    runtime::settle();
-    runtime::exit_process();
+}
+
+/// What the process is made of.
+struct Image {
+    snapshot: &'static Snapshot,
+    donors: Donors,
+    capture: Capture,
+}
+
+static mut IMAGE: Option<Image> = None;
+
+fn image() -> &'static Image {
+    // SAFETY: set once, by `save`, before the first execution.
+    match unsafe { &*(&raw const IMAGE) } {
+        Some(image) => image,
+        None => die("the program runs before it was started"),
+    }
 }
 
 /// Keeps what the program's memory is before `main`.
-unsafe fn save() {
-    unsafe extern "C" fn visit(
-        info: *mut libc::dl_phdr_info,
-        _size: usize,
-        data: *mut c_void,
-    ) -> libc::c_int {
-        // SAFETY: `dl_iterate_phdr` hands in a valid `info`; the first object is the executable. `data` is our list.
+fn save() {
+    let objects = image::segments::user_objects();
+    let tls: Vec<_> = objects.iter().filter_map(|o| o.tls).collect();
+    heap().seal();
+    let mut regions: Vec<_> = objects.iter().flat_map(|o| o.writable.iter().copied()).collect();
+    regions.extend(heap().sealed());
+    let built = || {
+        // SAFETY: the functions and images are those of this process; the handler of signals is installed.
         unsafe {
-            let found = &mut *data.cast::<Vec<(usize, Vec<u8>)>>();
-            let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum as usize);
-            let base = (*info).dlpi_addr as usize;
-            let relro = headers.iter().find(|h| h.p_type == libc::PT_GNU_RELRO);
-            let relro_end = relro.map_or(0, |h| (base + (h.p_vaddr + h.p_memsz) as usize) & !4095);
-            for h in headers.iter().filter(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_W != 0) {
-                let start = (base + h.p_vaddr as usize).max(relro_end);
-                let end = base + (h.p_vaddr + h.p_memsz) as usize;
-                if start < end {
-                    let bytes = std::slice::from_raw_parts(start as *const u8, end - start);
-                    found.push((start, bytes.to_vec()));
-                }
-            }
+            let donors = Donors::new(&RealPthread::next()?, explore::MAX_THREADS - 1, &tls)?;
+            let capture = Capture::start()?;
+            let snapshot = Snapshot::take(&regions, Mode::Dirty)?;
+            Ok(Image { snapshot, donors, capture })
         }
-        1
+    };
+    match built() {
+        // SAFETY: nothing else runs yet.
+        Ok(image) => unsafe { IMAGE = Some(image) },
+        Err(e) => {
+            let e: image::Error = e;
+            die(&e.to_string())
+        }
     }
-    // SAFETY: nothing else runs yet.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut IMAGE).cast()) };
 }
 
 /// Puts the program's memory back.
 pub(crate) fn restore() {
-    // SAFETY: no thread of the program runs; the regions are writable and stay mapped.
+    let image = image();
+    heap().reset();
+    image.capture.clear();
+    // SAFETY: no thread of the program runs.
     unsafe {
-        for (start, bytes) in &*(&raw const IMAGE) {
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), *start as *mut u8, bytes.len());
+        image.snapshot.restore();
+        image.donors.reset_main_tls();
+    }
+}
+
+/// A thread is made: its variables are those of a new one.
+pub(crate) fn new_thread(t: ThreadId) {
+    // SAFETY: the thread does not run yet, and no other one has these variables.
+    unsafe { image().donors.reset_tls(t.index() - 1) };
+}
+
+/// Where the thread-local storage of a thread is.
+#[inline]
+pub(crate) fn fs_of(t: ThreadId) -> FsBase {
+    let donors = &image().donors;
+    if t == ThreadId::MAIN { donors.main() } else { donors.get(t.index() - 1) }
+}
+
+/// Puts the thread-local storage of a thread in place, or our own.
+#[inline]
+pub(crate) fn switch(to: Option<ThreadId>) {
+    // SAFETY: these are of threads that exist, and park for ever; the fiber that runs next is the one they belong to.
+    unsafe { image::donors::switch_to(fs_of(to.unwrap_or(ThreadId::MAIN))) };
+}
+
+/// For the handler of signals: whether a fault is one of the captured output.
+pub(crate) fn output_fault(address: usize) -> bool {
+    // SAFETY: as in `image`.
+    unsafe { (*(&raw const IMAGE)).as_ref() }.is_some_and(|i| i.capture.on_fault(address))
+}
+
+/// Prints past the capture.
+pub(crate) fn print(text: &str) {
+    // SAFETY: as in `image`.
+    let fd = unsafe { (*(&raw const IMAGE)).as_ref() }.map_or(2, |i| i.capture.real_stderr());
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        // SAFETY: the pointer and the length are those of a live slice.
+        let n = unsafe { libc::write(fd, rest.as_ptr().cast(), rest.len()) };
+        if n <= 0 {
+            return;
         }
+        rest = &rest[n as usize..];
     }
 }
 
 /// The command line or the environment is wrong.
 pub(crate) fn usage(why: &str) -> ! {
-    eprintln!("raddle: {why}");
+    print(&format!("raddle: {why}\n"));
     report_out::leave(2)
 }
 
 /// Nothing can go on.
 pub(crate) fn die(why: &str) -> ! {
-    eprintln!("raddle: {why}");
+    print(&format!("raddle: {why}\n"));
     report_out::leave(2)
 }

@@ -41,15 +41,14 @@ pub(crate) fn begin() {
     unsafe { (*(&raw mut KNOWN)).fill(UNKNOWN) };
 }
 
-/// What programs know a thread by. Never 0, and no address.
+/// What programs know a thread by: what the C library does, too.
 fn handle(t: ThreadId) -> libc::pthread_t {
-    0x5ADD_1E00_0000_0000 | t.0 as libc::pthread_t
+    crate::start::fs_of(t).address() as libc::pthread_t
 }
 
 /// The thread that a handle stands for.
 fn of_handle(handle: libc::pthread_t) -> Option<ThreadId> {
-    let t = ThreadId((handle & 0xffff) as u16);
-    (handle >> 16 == 0x5ADD_1E00_0000 && t.index() < explore::MAX_THREADS).then_some(t)
+    (0..explore::MAX_THREADS as u16).map(ThreadId).find(|t| self::handle(*t) == handle)
 }
 
 /// The body of a thread: its number is all there is.
@@ -165,6 +164,7 @@ extern "C" fn create(
     let leave = |_: NonNull<dyn Body>| ();
     let body: NonNull<dyn Body> = NonNull::from(&STARTS[next.map_or(0, |t| t.index())]);
     if let Some(t) = next {
+        crate::start::new_thread(t);
         *known(t) = Known { routine: Some(routine), argument, detached, ..UNKNOWN };
     }
     // SAFETY: the body is a static.

@@ -22,3 +22,14 @@ pub(crate) fn number(value: u128) -> u64 {
 pub(crate) fn value(number: u64) -> u128 {
     known().1[number as usize]
 }
+
+/// A number for what is in a larger object: two contents with the same one are taken to be the same.
+pub(crate) fn digest(bytes: &[u8]) -> u64 {
+    let mut h = 0x9E37_79B9_7F4A_7C15u64;
+    for chunk in bytes.chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        h = (h ^ u64::from_le_bytes(word)).wrapping_mul(0xFF51_AFD7_ED55_8CCD).rotate_left(29);
+    }
+    h
+}

@@ -8,7 +8,8 @@ use explore::{
 use runtime::{Labels, Settings};
 use std::borrow::Cow;
 use std::fmt::Display;
-use std::io::IsTerminal;
+use std::fs::File;
+use std::io::{IsTerminal, Write};
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -67,7 +68,7 @@ pub struct Config {
     pub(crate) settings: Settings,
     replay: Option<Schedule>,
     quiet: bool,
-    progress: Option<bool>,
+    progress: Option<Arc<File>>,
 }
 
 impl Default for Config {
@@ -301,9 +302,10 @@ impl Config {
         self
     }
 
-    /// Says on a terminal how a long search is doing. Whoever is not [quiet](Config::quiet) does, unless turned off here.
-    pub fn progress(mut self, yes: bool) -> Config {
-        self.progress = Some(yes);
+    /// Says how a long search is doing on this terminal, also where nothing else is printed. On standard error unless
+    /// [quiet](Config::quiet). What is no terminal is left alone.
+    pub fn progress_on(mut self, terminal: Option<Arc<File>>) -> Config {
+        self.progress = terminal;
         self
     }
 
@@ -364,7 +366,7 @@ impl Config {
             let meter = Meter::new(self.budget, Box::new(move || start.elapsed().as_secs_f64()));
             let (plan, settings) = self.prepared(&self.plan);
             let mut search = plan.search(meter).unwrap_or_else(|e| panic!("{e}"));
-            let mut ticker = Ticker::new(!self.progress.unwrap_or(!self.quiet), start);
+            let mut ticker = Ticker::new(self.quiet, self.progress.clone(), start);
             failures = runtime::check(&settings, &mut *search, test, &mut |s| ticker.tick(s));
             ticker.clear();
             (stats, finished, estimate) = (search.stats(), search.finished(), search.estimate());
@@ -560,6 +562,8 @@ fn bad(name: &str, value: &str, why: &dyn Display) -> String {
 /// Says now and then how a long search is doing, on a terminal.
 struct Ticker {
     on: bool,
+    /// Where, if not on standard error.
+    terminal: Option<Arc<File>>,
     start: Instant,
     calls: u32,
     next: Duration,
@@ -569,9 +573,20 @@ struct Ticker {
 impl Ticker {
     const EVERY: Duration = Duration::from_millis(500);
 
-    fn new(silent: bool, start: Instant) -> Ticker {
-        let on = !silent && std::io::stderr().is_terminal();
-        Ticker { on, start, calls: 0, next: Duration::from_secs(2), shown: false }
+    fn new(quiet: bool, terminal: Option<Arc<File>>, start: Instant) -> Ticker {
+        let on = match &terminal {
+            Some(terminal) => terminal.is_terminal(),
+            None => !quiet && std::io::stderr().is_terminal(),
+        };
+        Ticker { on, terminal, start, calls: 0, next: Duration::from_secs(2), shown: false }
+    }
+
+    fn say(&self, text: &str) {
+        match self.terminal.as_deref() {
+            // Nobody can be told that nothing can be told.
+            Some(mut terminal) => drop(write!(terminal, "\r\x1b[2K{text}")),
+            None => eprint!("\r\x1b[2K{text}"),
+        }
     }
 
     fn tick(&mut self, search: &dyn Progress) {
@@ -588,13 +603,13 @@ impl Ticker {
             let all = search.estimate().map_or(String::new(), |e| {
                 format!(", perhaps {} in all (an estimate)", report::short_count(e))
             });
-            eprint!("\r\x1b[2Kraddle: {} executions, {rate} a second{all}", report::short_count(n as f64));
+            self.say(&format!("raddle: {} executions, {rate} a second{all}", report::short_count(n as f64)));
         }
     }
 
     fn clear(&mut self) {
         if self.shown {
-            eprint!("\r\x1b[2K");
+            self.say("");
         }
     }
 }

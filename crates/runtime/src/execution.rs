@@ -123,6 +123,8 @@ pub(crate) struct Execution {
     pub(crate) versioned: Vec<Versioned>,
     /// The program has ended its process: whoever still waits is no failure.
     pub(crate) exited: bool,
+    /// The search must start again once this execution has come to its end.
+    pub(crate) restart_at_end: bool,
     /// A write of the running thread that has had its turn, but whose value is not known yet; see [`crate::memory`].
     pub(crate) unsettled: Option<Unsettled>,
     /// Room for what an await has seen.
@@ -210,6 +212,7 @@ impl Execution {
             restart: None,
             versioned: Vec::new(),
             exited: false,
+            restart_at_end: false,
             unsettled: None,
             seen: Vec::new(),
         }
@@ -264,6 +267,7 @@ impl Execution {
         self.repeat = None;
         self.exited = false;
         self.unsettled = None;
+        self.restart_at_end = false;
     }
 
     /// The number of the k-th child of a thread (of the main thread itself for `None`), the same in all executions of a

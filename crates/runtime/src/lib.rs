@@ -46,12 +46,12 @@ mod watchdog;
 
 pub use clock::cpu_seconds;
 pub use driver::{Settings, check, replay};
-pub use front::{Front, Place, set_front};
+pub use front::{Crashed, Front, Place, set_front};
 pub use labels::Labels;
 pub use locals::thread_local;
 pub use memory::{
-    Touching, exit_process, frames_end, in_execution, leave_thread, looking_flag, next_child, on_memory,
-    restart, settle, step_in, touch, write_later,
+    Touching, exit_process, frames_end, in_execution, in_program, label, leave_thread, looking_flag,
+    next_child, on_memory, on_other_stack, on_own_stack, restart_soon, settle, step_in, touch, write_later,
 };
 pub use objects::Handle;
 pub use polling::{Modes, changed, unlock};

@@ -7,18 +7,17 @@
 
 use crate::execution::{Execution, Phase};
 use crate::objects::Handle;
-use crate::polling::Restart;
 use crate::spin::{self, Key};
 use crate::sync::{self, await_change, given_up, turn};
 use crate::{Class, Done, Place, Request, context, races};
-use explore::{FailureKind, ObjectId, Op, OpKind, ThreadId};
+use explore::{ObjectId, Op, OpKind, ThreadId};
 
 /// A write whose turn has come and whose value will be in memory at the next operation.
 #[derive(Clone, Copy)]
 pub(crate) struct Unsettled {
     op: Op,
-    address: usize,
-    read: fn(usize) -> u64,
+    object: &'static Handle,
+    read: fn(&'static Handle) -> u64,
 }
 
 /// Whether a thread of the program runs, and not the runtime between executions.
@@ -27,6 +26,13 @@ pub fn in_execution() -> bool {
     let ex = context::current();
     // SAFETY: a current execution is valid.
     !ex.is_null() && unsafe { (*ex).in_fiber }
+}
+
+/// Whether code of the program runs, and not the search: for signal handlers.
+pub fn in_program() -> bool {
+    let ex = context::current_if_any();
+    // SAFETY: a current execution is valid.
+    !ex.is_null() && unsafe { (*ex).in_fiber && (*ex).in_user_code() }
 }
 
 /// Where to look whether the running thread may be in a loop: if so, each step wants the local state. Valid until the execution
@@ -56,10 +62,10 @@ pub fn settle() {
     // SAFETY: a current execution is valid; the borrow ends here.
     unsafe {
         if !ex.is_null()
-            && let Some(Unsettled { op, address, read }) = (*ex).unsettled.take()
+            && let Some(Unsettled { op, object, read }) = (*ex).unsettled.take()
             && (*ex).phase == Phase::Running
         {
-            (*ex).finish(op.with(read(address), 0), 0);
+            (*ex).finish(op.with(read(object), 0), 0);
         }
     }
 }
@@ -139,7 +145,12 @@ pub fn on_memory(
 }
 
 /// The turn of a write that the program does itself right after this returns. `read` gets at the value then.
-pub fn write_later(request: &Request<'_>, state: u64, address: usize, read: fn(usize) -> u64) {
+pub fn write_later(
+    request: &Request<'_>,
+    state: u64,
+    handle: &'static Handle,
+    read: fn(&'static Handle) -> u64,
+) {
     settle();
     let ex = context::required("a variable", request.place);
     // SAFETY: as in `on_memory`.
@@ -151,8 +162,8 @@ pub fn write_later(request: &Request<'_>, state: u64, address: usize, read: fn(u
         if !(*ex).is_running() || (*ex).repeat.is_some() && !await_change(ex, site) || !turn(ex, op, site) {
             return given_up(ex);
         }
-        (*ex).refresh(object, read(address));
-        (*ex).unsettled = Some(Unsettled { op, address, read });
+        (*ex).refresh(object, read(handle));
+        (*ex).unsettled = Some(Unsettled { op, object: handle, read });
     }
 }
 
@@ -163,6 +174,36 @@ pub struct Touching {
     pub write: bool,
     /// By an atomic operation: two of these do not race.
     pub atomic: bool,
+    /// What it writes is no part of the local state that the search for loops sees: not on the thread's own stack.
+    pub elsewhere: bool,
+}
+
+/// Whether an address lies in the frames of the running thread.
+#[inline]
+pub fn on_own_stack(address: usize) -> bool {
+    let ex = context::current();
+    if ex.is_null() {
+        return false;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        let thread = &(&(*ex).threads)[(*ex).current.index()];
+        (thread.stack_floor..thread.frames_end).contains(&address)
+    }
+}
+
+/// Whether an address lies on the stack of another thread of this execution.
+pub fn on_other_stack(address: usize) -> bool {
+    let ex = context::current();
+    if ex.is_null() {
+        return false;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    let ex = unsafe { &*ex };
+    ex.order.iter().any(|t| {
+        let thread = &ex.threads[t.index()];
+        *t != ex.current && (thread.stack_floor..thread.frames_end).contains(&address)
+    })
 }
 
 /// Notes an access and gives what is to be said if another one is not ordered with it. Not a step.
@@ -176,7 +217,7 @@ pub fn touch(object: &Handle, how: Touching, place: Place) -> Option<String> {
         }
         let ex = &mut *ex;
         let id = ex.resolve(object, Class::Variable, 0, place);
-        if how.write && !how.atomic && ex.looking {
+        if how.write && how.elsewhere && ex.looking {
             spin::changed(ex);
         }
         races::check(ex, id, how, place)
@@ -209,16 +250,13 @@ pub fn exit_process() {
     }
 }
 
-/// What was learned of the program changes how its executions are run: this one does not count, and the search starts again.
-pub fn restart(place: Place) -> ! {
-    let ex = context::required("an operation", place);
-    // SAFETY: a current execution is valid, and no reference into it is held over the suspension.
-    unsafe {
-        if !(*ex).in_fiber || !(*ex).is_running() {
-            sync::fail(FailureKind::Limit, "the program cannot be started again here".to_owned(), place);
-        }
-        (*ex).restart = Some(Restart::FrontLearned);
-        sync::give_up(ex)
+/// What was learned of the program changes how its executions are run: this one goes on to its end, to learn more, but it does not
+/// count, and the search starts again.
+pub fn restart_soon() {
+    let ex = context::current();
+    if !ex.is_null() {
+        // SAFETY: a current execution is valid; the borrow ends here.
+        unsafe { (*ex).restart_at_end = true };
     }
 }
 
@@ -255,4 +293,11 @@ pub fn next_child() -> Option<ThreadId> {
             (ex.next_thread_id < explore::MAX_THREADS).then_some(ThreadId(ex.next_thread_id as u16))
         })
     }
+}
+
+/// What a thread is called in reports.
+pub fn label(t: ThreadId) -> String {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    if ex.is_null() { format!("thread {t}") } else { unsafe { (*ex).thread_label(t) } }
 }

@@ -301,7 +301,7 @@ pub fn cell_access(object: &Handle, write: bool, place: Place) {
         if write && ex.looking {
             spin::changed(ex);
         }
-        check(ex, id, Touching { write, atomic: false }, place)
+        check(ex, id, Touching { write, atomic: false, elsewhere: true }, place)
     };
     if let Some(message) = race {
         sync::fail(FailureKind::DataRace, message, place);
@@ -309,7 +309,7 @@ pub fn cell_access(object: &Handle, write: bool, place: Place) {
 }
 
 pub(crate) fn check(ex: &mut Execution, id: ObjectId, how: Touching, place: Place) -> Option<String> {
-    let Touching { write, atomic } = how;
+    let Touching { write, atomic, .. } = how;
     let thread = ex.current;
     if ex.objects[id.index()].cell == 0 {
         ex.objects[id.index()].cell = ex.races.new_cell() as u32 + 1;
@@ -317,7 +317,8 @@ pub(crate) fn check(ex: &mut Execution, id: ObjectId, how: Touching, place: Plac
     let index = ex.objects[id.index()].cell as usize - 1;
     ex.races.advance(&ex.log, ex.threads.len(), ex.objects.len());
     let now = &ex.races.threads[thread.index()].now;
-    let touch = Touch { thread, at: get(now, thread), place };
+    // An atomic access is a step, and has been taken: it publishes itself.
+    let touch = Touch { thread, at: get(now, thread) - atomic as u32, place };
     // An access is published by a later step of its thread, so it is known to those who know more steps than it had.
     let unordered = |other: &Touch| other.thread != thread && get(now, other.thread) <= other.at;
     let cell = &mut ex.races.cells[index];

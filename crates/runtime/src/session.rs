@@ -4,7 +4,8 @@ use crate::context::{self, Entered};
 use crate::driver::Settings;
 use crate::execution::{Execution, Phase};
 use crate::fiber::{self, Exit, Fiber, Resume, Said, Stacks};
-use crate::polling::Modes;
+use crate::front::Front;
+use crate::polling::{Modes, Restart};
 use crate::watchdog::Watched;
 use crate::{panics, signals, statics, threads};
 use corosensei::CoroutineResult;
@@ -110,6 +111,61 @@ impl Session {
 
     /// Runs `test` once, under the schedule that `explorer` gives. With `record` a failure has its full trace.
     pub fn run_once(&mut self, explorer: &mut dyn Explorer, test: &dyn Fn(), record: bool) -> Once {
+        match self.execution().front {
+            Some(front) if front.is_isolated() => self.run_apart(front, explorer, test, record),
+            _ => self.run_here(explorer, test, record),
+        }
+    }
+
+    /// The same in a process of its own. Only what was allocated comes back from there, so the result does, and everything
+    /// in the tables that lies on stacks of that process is forgotten.
+    #[cold]
+    fn run_apart(
+        &mut self,
+        front: &'static dyn Front,
+        explorer: &mut dyn Explorer,
+        test: &dyn Fn(),
+        record: bool,
+    ) -> Once {
+        let result: *mut Option<Once> = Box::into_raw(Box::new(None));
+        let ended = front.isolate(&mut || {
+            let once = self.run_here(explorer, test, record);
+            if let Some(execution) = &mut self.execution {
+                for thread in &mut execution.threads {
+                    std::mem::forget(thread.fiber.take());
+                }
+            }
+            // SAFETY: the box lives until below, in both processes.
+            unsafe { *result = Some(once) };
+        });
+        // SAFETY: made above, and used by nobody else any more.
+        let once = *unsafe { Box::from_raw(result) };
+        match (ended, once) {
+            (Ok(()), Some(once)) => once,
+            (ended, _) => {
+                let why = ended.err().map_or_else(|| "its process left no result".to_owned(), |c| c.0);
+                self.crashed(why)
+            }
+        }
+    }
+
+    /// The process of an execution ended in the middle of it. The search was told of all that was done by then.
+    fn crashed(&mut self, why: String) -> Once {
+        let Some(execution) = &mut self.execution else { unreachable!("see `Session::execution`") };
+        for thread in &mut execution.threads {
+            std::mem::forget(thread.fiber.take());
+            thread.running = false;
+            std::mem::forget(thread.body.take());
+        }
+        let thread = Some(execution.current);
+        execution.note_failure(FailureKind::Signal, format!("the execution broke off: {why}"), None, thread);
+        execution.end = Some(End::Cut);
+        let failure = judge(execution, End::Cut);
+        let schedule = execution.schedule();
+        Once { again: false, end: End::Cut, failure, restart: false, schedule }
+    }
+
+    fn run_here(&mut self, explorer: &mut dyn Explorer, test: &dyn Fn(), record: bool) -> Once {
         let Some(execution) = &mut self.execution else { unreachable!("see `Session::execution`") };
         let ex: *mut Execution = &raw mut **execution;
         // SAFETY: `ex` points into the box of this session, which is borrowed for the whole call and not otherwise used;
@@ -136,6 +192,9 @@ impl Session {
                 drop(entered);
                 (*ex).explorer = &raw mut NO_EXPLORER;
                 panic!("the search panicked; see the message above");
+            }
+            if (*ex).restart_at_end && (*ex).restart.is_none() {
+                (*ex).restart = Some(Restart::FrontLearned);
             }
             if let Some(why) = (*ex).restart {
                 self.tear_down(ex);

@@ -7,6 +7,7 @@
 
 use crate::emergency;
 use crate::execution::Execution;
+use crate::front::front;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Duration;
@@ -21,6 +22,9 @@ pub(crate) struct Watched {
     limit: Duration,
 }
 
+/// A number of looks that no limit asks for.
+const LAST_LOOKS: u32 = u32::MAX / 2;
+
 /// How many looks in a row must find a session at the same step.
 const LOOKS: u32 = 8;
 
@@ -34,7 +38,8 @@ impl Watched {
             execution: AtomicPtr::new(execution),
             limit: limit.unwrap_or(Duration::MAX),
         });
-        if limit.is_some() {
+        // A thread that waits would be lost in a copy of the process, and could hold a lock there.
+        if limit.is_some() && !front().is_some_and(|f| f.is_isolated()) {
             sessions().push((watched.clone(), 0, 0));
             static START: Once = Once::new();
             START.call_once(|| {
@@ -65,9 +70,16 @@ fn watch() {
                 (*seen, *looks) = (now, 0);
                 continue;
             }
-            *looks += 1;
+            *looks = looks.saturating_add(1);
             if pause * *looks >= watched.limit {
-                bark(watched);
+                match front() {
+                    // It is asked to report that itself; if it cannot, the next time is the last.
+                    Some(front) if *looks < LAST_LOOKS => {
+                        front.stuck();
+                        *looks = LAST_LOOKS;
+                    }
+                    _ => bark(watched),
+                }
             }
         }
         drop(sessions);
