@@ -63,6 +63,10 @@ impl Front for Program {
         shim::begin();
     }
 
+    fn leak(&self) -> Option<(String, usize)> {
+        heap::leak()
+    }
+
     fn end(&self) {
         shim::end();
         if self.is_isolated() {
@@ -86,5 +90,10 @@ impl Front for Program {
     fn switch(&self, to: Option<ThreadId>) {
         shim::keep_call(to);
         start::switch(to);
+    }
+
+    fn failed(&self, what: &str) {
+        let what = std::ffi::CString::new(what.replace('\0', " ")).unwrap_or_default();
+        crate::report_out::raddle_failure_found(what.as_ptr());
     }
 }

@@ -299,3 +299,21 @@ export! {
     valloc => allocate_pages;
     malloc_usable_size => usable_size;
 }
+
+/// The first block that nothing points to any more, in words, and where it was allocated.
+pub(crate) fn leak() -> Option<(String, usize)> {
+    let roots = crate::start::roots();
+    // SAFETY: the roots are mapped, and no thread of the program runs.
+    let lost = unsafe { heap().unreachable(&roots) };
+    let first = lost.iter().min_by_key(|b| b.start)?;
+    let more = match lost.len() {
+        1 => String::new(),
+        n => format!(", and so {} {} more", if n == 2 { "is" } else { "are" }, n - 1),
+    };
+    let message = format!(
+        "a block of {} bytes is never freed, and nothing points to it at the end; it was allocated at {}{more}",
+        first.size,
+        Place::at(first.site)
+    );
+    Some((message, first.site))
+}

@@ -75,6 +75,9 @@ pub trait Front: Sync {
     /// Puts the program's memory back to where it was before its first execution. Called before each one.
     fn begin(&self);
 
+    /// What was allocated and can be reached by nobody at the end of a complete execution, in words, and where it was.
+    fn leak(&self) -> Option<(String, usize)>;
+
     /// An execution has ended, and its threads are gone.
     fn end(&self);
 
@@ -90,6 +93,12 @@ pub trait Front: Sync {
 
     /// The next code that runs is that of this thread, or the runtime's own again. Called whenever that changes.
     fn switch(&self, to: Option<ThreadId>);
+
+    /// Something is wrong in the execution at hand: a debugger may want to know. Called where it was found, in the thread that it was
+    /// found in if there is one.
+    fn failed(&self, what: &str) {
+        let _ = what;
+    }
 }
 
 static FRONT: OnceLock<&'static dyn Front> = OnceLock::new();
