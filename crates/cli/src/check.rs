@@ -224,6 +224,7 @@ pub(crate) const ELSEWHERE: &str = "C and C++ programs can be checked on 64-bit 
 fn check(args: &CheckArgs) -> Result<u8, String> {
     use crate::build::{self, Built};
     use crate::run::{Ended, Start};
+    use std::io::IsTerminal;
 
     args.plan()?;
     if args.memory != "sc" {
@@ -246,7 +247,9 @@ fn check(args: &CheckArgs) -> Result<u8, String> {
     Ok(match ended {
         Ended::Reported(code) | Ended::Debugged(code) => code,
         Ended::Otherwise(what, code) => {
-            eprintln!("raddle: {what}: nothing is verified");
+            // The last word on progress may still stand there.
+            let clear = if std::io::stderr().is_terminal() { "\r\x1b[2K" } else { "" };
+            eprintln!("{clear}raddle: {what}: nothing is verified");
             let code = if code == Some(1) { 1 } else { 3 };
             if args.json {
                 crate::terminal::print(&report::json::render(&cut_short(what, code == 1)), 0);
