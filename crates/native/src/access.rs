@@ -3,10 +3,10 @@
 //! By default they are checked for races and are no steps: where there is no race, the steps that order the accesses are
 //! all that schedules can differ in. With `RADDLE_RACES=sync` they are steps.
 
-use crate::{changes, heap};
 use crate::options::{Races, options};
 use crate::shim::{Call, call, export};
 use crate::table::{self, Entry, Found};
+use crate::{changes, heap};
 use explore::{FailureKind, MemoryOrder, OpKind};
 use runtime::{Class, Handle, Request, Touching};
 

@@ -59,7 +59,8 @@ extern "C" fn wait(barrier: Barrier) -> Code {
     let on = on(barrier);
     on.used(call);
     // SAFETY: the program hands in a barrier.
-    let (count, shared) = unsafe { (at::<u32>(barrier as usize, COUNT), at::<u32>(barrier as usize, SHARED)) };
+    let (count, shared) =
+        unsafe { (at::<u32>(barrier as usize, COUNT), at::<u32>(barrier as usize, SHARED)) };
     if shared == DESTROYED {
         on.misuse("it is used after it was destroyed", call);
     }

@@ -29,7 +29,8 @@ struct Section {
     log: [Write; MOST],
 }
 
-const OUTSIDE: Section = Section { locks: 0, writes: 0, log: [Write { address: 0, bytes: 0, before: 0 }; MOST] };
+const OUTSIDE: Section =
+    Section { locks: 0, writes: 0, log: [Write { address: 0, bytes: 0, before: 0 }; MOST] };
 
 static mut SECTIONS: [Section; explore::MAX_THREADS] = [OUTSIDE; explore::MAX_THREADS];
 

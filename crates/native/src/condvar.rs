@@ -65,7 +65,12 @@ pub(crate) extern "C" fn destroy(cond: Cond) -> Code {
 }
 
 /// Waits; gives 0, `EPERM`, or, when there is a time limit, `ETIMEDOUT`.
-fn wait_on(cond: Cond, mutex: Mutex, limit: Option<(libc::clockid_t, *const libc::timespec)>, call: Call) -> Code {
+fn wait_on(
+    cond: Cond,
+    mutex: Mutex,
+    limit: Option<(libc::clockid_t, *const libc::timespec)>,
+    call: Call,
+) -> Code {
     runtime::settle();
     let on = used(cond, call);
     let held = Held::new(mutex as usize, call);

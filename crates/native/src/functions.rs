@@ -52,7 +52,11 @@ fn find(file: &[u8], prefix: &str, base: usize) -> Option<Vec<(usize, usize)>> {
 
 /// What is added to the addresses of the executable.
 fn base() -> usize {
-    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, data: *mut c_void) -> libc::c_int {
+    unsafe extern "C" fn visit(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        data: *mut c_void,
+    ) -> libc::c_int {
         // SAFETY: `dl_iterate_phdr` hands in a valid `info`, the executable first; `data` is our number.
         unsafe { data.cast::<usize>().write((*info).dlpi_addr as usize) };
         1

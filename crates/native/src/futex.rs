@@ -33,7 +33,12 @@ fn wait(word: usize, expected: u32, limit: Option<Limit>, call: Call) -> i32 {
         lock(word).step(OpKind::Unlock, call);
         return libc::EAGAIN;
     }
-    let woken = runtime::wait_once(&queue(word).entry().handle, &lock(word).entry().handle, limit.is_some(), call.place);
+    let woken = runtime::wait_once(
+        &queue(word).entry().handle,
+        &lock(word).entry().handle,
+        limit.is_some(),
+        call.place,
+    );
     match limit {
         Some(limit) if !woken => {
             // Nobody woke it: it was the time, or nothing at all.
@@ -60,7 +65,11 @@ impl Limit {
             // SAFETY: the program handed in a time.
             None => unsafe {
                 let t = &*self.time;
-                time::pass((t.tv_sec.max(0) as u64).saturating_mul(1_000_000_000).saturating_add(t.tv_nsec.max(0) as u64));
+                time::pass(
+                    (t.tv_sec.max(0) as u64)
+                        .saturating_mul(1_000_000_000)
+                        .saturating_add(t.tv_nsec.max(0) as u64),
+                );
             },
         }
     }
@@ -85,7 +94,12 @@ fn wake(word: usize, most: u32, call: Call) -> Long {
 /// The system call, in an execution.
 fn futex(word: usize, op: i32, value: u32, time: usize, mask: u32, call: Call) -> Long {
     runtime::settle();
-    let clock = if op & libc::FUTEX_CLOCK_REALTIME != 0 { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
+    // The kernel's own lock and queue order nothing: what is published is published by the word.
+    for hidden in [queue(word), lock(word)] {
+        runtime::hush(&hidden.entry().handle, hidden.class, call.place);
+    }
+    let clock =
+        if op & libc::FUTEX_CLOCK_REALTIME != 0 { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
     let time = time as *const libc::timespec;
     let limit = |clock| (!time.is_null()).then_some(Limit { clock, time });
     let command = op & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
@@ -118,7 +132,15 @@ extern "C" fn system_call(n: Long, a: usize, b: usize, c: usize, d: usize, e: us
     futex(a, b as i32, c as u32, d, f as u32, call)
 }
 
-extern "C" fn system_call_inside(n: Long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> Long {
+extern "C" fn system_call_inside(
+    n: Long,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> Long {
     crate::real::real!(syscall(n, a, b, c, d, e, f):
         fn(Long, usize, usize, usize, usize, usize, usize) -> Long)
 }

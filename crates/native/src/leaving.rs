@@ -67,7 +67,8 @@ pub(crate) fn begin() {
 
 /// Somebody has caught the unwinding of an ending thread and not passed it on.
 extern "C" fn caught(_reason: libc::c_int, _exception: *mut Exception) {
-    let message = "the unwinding of a thread that ends by pthread_exit was caught and not passed on".to_owned();
+    let message =
+        "the unwinding of a thread that ends by pthread_exit was caught and not passed on".to_owned();
     runtime::fail(FailureKind::Abort, message, runtime::Place::at(0));
 }
 

@@ -61,7 +61,8 @@ impl Held {
     /// The mutex at an address, about to be used.
     pub(crate) fn new(address: usize, call: Call) -> Held {
         // SAFETY: the program hands in a mutex.
-        let (kind, held, owner) = unsafe { (at::<i32>(address, KIND), at::<i32>(address, LOCK), at::<i32>(address, OWNER)) };
+        let (kind, held, owner) =
+            unsafe { (at::<i32>(address, KIND), at::<i32>(address, LOCK), at::<i32>(address, OWNER)) };
         // Constructors may have taken it before `main`.
         let initial = if held != 0 && owner != 0 { 1 } else { 0 };
         let on = On { initial, ..On::new(address, Class::Mutex) };

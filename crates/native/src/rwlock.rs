@@ -99,7 +99,8 @@ fn timed(code: Code, clock: libc::clockid_t, until: Until) -> Code {
 }
 
 extern "C" fn init(lock: Lock, attributes: *const libc::pthread_rwlockattr_t) -> Code {
-    let code = real!(pthread_rwlock_init(lock, attributes): fn(Lock, *const libc::pthread_rwlockattr_t) -> Code);
+    let code =
+        real!(pthread_rwlock_init(lock, attributes): fn(Lock, *const libc::pthread_rwlockattr_t) -> Code);
     if is_modelled(lock as usize) && code == 0 {
         let call = call();
         let on = On::new(lock as usize, Class::RwLock);

@@ -154,7 +154,7 @@ pub(crate) fn name_of(address: usize) -> Option<String> {
     let i = address.checked_sub(&raw const PLACES as usize)? / size_of::<Named>();
     // SAFETY: one OS thread alone runs code of the program; the borrow ends here.
     let name = unsafe { &*(&raw const NAMES) }.get(i)?;
-    let what = if address % size_of::<Named>() == 0 { "semaphore" } else { "name of semaphore" };
+    let what = if address.is_multiple_of(size_of::<Named>()) { "semaphore" } else { "name of semaphore" };
     Some(format!("{what} {}", name.to_string_lossy()))
 }
 

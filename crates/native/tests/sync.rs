@@ -45,7 +45,13 @@ impl Ran {
 
     /// It is right, in so many executions.
     fn is_verified_in(&self, executions: u64) {
-        assert_eq!((self.verdict(), self.executions()), ("verified", executions), "{}: {}", self.what, self.report);
+        assert_eq!(
+            (self.verdict(), self.executions()),
+            ("verified", executions),
+            "{}: {}",
+            self.what,
+            self.report
+        );
         assert_eq!(self.report["blocked"], 0, "{}", self.what);
     }
 
@@ -75,7 +81,14 @@ fn run(file: &str, flags: &[&str]) -> Ran {
         Command::new(std::env::var("CC").unwrap_or_else(|_| "gcc".into()))
     };
     let compiled = compile
-        .args(["-g", "-O0", "-fno-builtin", "-fsanitize=thread", "-Wno-tsan", "--param=tsan-distinguish-volatile=1"])
+        .args([
+            "-g",
+            "-O0",
+            "-fno-builtin",
+            "-fsanitize=thread",
+            "-Wno-tsan",
+            "--param=tsan-distinguish-volatile=1",
+        ])
         .args(&options)
         .arg("-c")
         .arg(&source)
@@ -99,7 +112,8 @@ fn run(file: &str, flags: &[&str]) -> Ran {
         let (name, value) = variable.split_once('=').expect("a variable has a value");
         command.env(name, value);
     }
-    let output = command.env("RADDLE_JSON", "1").env("RADDLE_MAX_SECONDS", "60").output().expect("the program runs");
+    let output =
+        command.env("RADDLE_JSON", "1").env("RADDLE_MAX_SECONDS", "60").output().expect("the program runs");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     let json = text.find('{').map(|i| &text[i..]).unwrap_or_default();
     let report = serde_json::from_str(json).unwrap_or_else(|e| panic!("{what}: {e}: {text}"));
@@ -136,7 +150,10 @@ mod locks {
     #[test]
     fn two_locks_in_opposite_orders_are_a_deadlock_with_its_cycle() {
         let ran = run("abba.c", &[]);
-        ran.fails_with("deadlock", "thread 0 (main) waits for b, held by thread 1; thread 1 waits for a, held by thread 0");
+        ran.fails_with(
+            "deadlock",
+            "thread 0 (main) waits for b, held by thread 1; thread 1 waits for a, held by thread 0",
+        );
         assert_eq!(ran.report["failures"][0]["cycle"].as_array().map(Vec::len), Some(2));
     }
 
@@ -149,7 +166,8 @@ mod locks {
     #[test]
     fn broken_rules_of_mutexes_are_named() {
         let misuse = "lock-misuse";
-        run("kinds.c", &["-DCASE=1"]).fails_with(misuse, "mutex n: it is unlocked by a thread that does not hold it");
+        run("kinds.c", &["-DCASE=1"])
+            .fails_with(misuse, "mutex n: it is unlocked by a thread that does not hold it");
         run("kinds.c", &["-DCASE=2"]).fails_with("deadlock", "waits for n, held by itself");
         run("kinds.c", &["-DCASE=3"]).fails_with(misuse, "mutex n: it is destroyed");
         run("kinds.c", &["-DCASE=4"]).fails_with(misuse, "it is used after it was destroyed");
@@ -194,7 +212,8 @@ mod locks {
     #[test]
     fn broken_rules_of_reader_writer_locks_are_named() {
         run("rwlock.c", &["-DCASE=1"]).fails_with("deadlock", "waits for l, held for reading by thread 1");
-        run("rwlock.c", &["-DCASE=2"]).fails_with("lock-misuse", "holds it neither for reading nor for writing");
+        run("rwlock.c", &["-DCASE=2"])
+            .fails_with("lock-misuse", "holds it neither for reading nor for writing");
     }
 
     #[test]
@@ -241,6 +260,56 @@ mod waiting {
         run("condvar.cpp", &[]).is_verified_in(4);
     }
 
+    /// A queue with room for one, two producers of two items each, and a consumer.
+    fn queue() {
+        struct Queue {
+            item: Mutex<Option<u32>>,
+            not_full: Condvar,
+            not_empty: Condvar,
+        }
+        impl Queue {
+            fn put(&self, item: u32) {
+                let mut slot = self.item.lock().unwrap();
+                while slot.is_some() {
+                    slot = self.not_full.wait(slot).unwrap();
+                }
+                *slot = Some(item);
+                self.not_empty.notify_one();
+            }
+
+            fn get(&self) -> u32 {
+                let mut slot = self.item.lock().unwrap();
+                while slot.is_none() {
+                    slot = self.not_empty.wait(slot).unwrap();
+                }
+                let item = slot.take().unwrap();
+                self.not_full.notify_one();
+                item
+            }
+        }
+        let queue =
+            Arc::new(Queue { item: Mutex::new(None), not_full: Condvar::new(), not_empty: Condvar::new() });
+        let producer = |item: u32| {
+            let queue = queue.clone();
+            thread::spawn(move || {
+                queue.put(item);
+                queue.put(item + 10);
+            })
+        };
+        let threads = [producer(1), producer(2)];
+        let sum: u32 = (0..4).map(|_| queue.get()).sum();
+        assert_eq!(sum, 26);
+        threads.into_iter().for_each(|t| t.join().unwrap());
+    }
+
+    #[test]
+    fn a_queue_takes_as_many_executions_as_in_rust() {
+        let report = raddle::Config::new().spurious_wakeups(false).quiet(true).run(queue);
+        assert!(report.passed());
+        assert_eq!(report.stats.executions, 2432);
+        run("queue.c", &["RADDLE_SPURIOUS_WAKEUPS=0"]).is_verified_in(2432);
+    }
+
     #[test]
     fn a_lost_wake_up_is_a_deadlock() {
         run("condvar.c", &["-DCASE=1"]).fails_with("deadlock", "waits on c for a notification");
@@ -280,7 +349,8 @@ mod waiting {
     #[test]
     fn semaphores_count_and_those_with_names_begin_anew() {
         run("semaphore.c", &[]).is_verified_in(1);
-        run("semaphore.c", &["-DSTUCK"]).fails_with("deadlock", "waits for semaphore /raddle-test, which is 0");
+        run("semaphore.c", &["-DSTUCK"])
+            .fails_with("deadlock", "waits for semaphore /raddle-test, which is 0");
     }
 
     #[test]
@@ -297,6 +367,19 @@ mod waiting {
         run("semaphores.cpp", &["-DCASE=2"]).is_verified_in(79);
         run("semaphores.cpp", &["-DCASE=3"]).is_verified_in(332);
         run("future.cpp", &[]).is_verified_in(11);
+    }
+
+    #[test]
+    fn a_wake_up_publishes_nothing_but_the_word_does() {
+        run("relaxed_wait.cpp", &[]).fails_with("data-race", "data race on data");
+        run("relaxed_wait.cpp", &["-DACQUIRE"]).is_verified_in(75);
+    }
+
+    #[test]
+    fn a_loop_with_a_deadline_can_be_late_and_need_not_be() {
+        run("deadline.c", &[]).is_verified_in(27);
+        run("deadline.c", &["-DLATE"]).is_verified_in(3);
+        run("deadline.c", &["-DNEVER_LATE"]).fails_with("assertion", "!late");
     }
 
     #[test]

@@ -48,14 +48,16 @@ mod watchdog;
 pub use clock::cpu_seconds;
 pub use driver::{Settings, check, replay};
 pub use foreign::{
-    enter_block, has_ended, have_blocks, leave_block, may_be_spurious, name_thread, peek, put_word, stack_of, wait_once,
+    end_looking, enter_block, have_blocks, hush, leave_block, may_be_spurious, name_thread, peek, put_word,
+    stack_of, wait_once,
 };
 pub use front::{Front, Place, set_front};
 pub use labels::Labels;
 pub use locals::thread_local;
 pub use memory::{
     Touching, exit_process, frames_end, in_execution, in_program, label, leave_thread, looking_flag,
-    next_child, on_memory, on_other_stack, on_own_stack, restart_soon, settle, step_in, touch, write_later, yield_in,
+    next_child, on_memory, on_other_stack, on_own_stack, restart_soon, settle, step_in, touch, write_later,
+    yield_in,
 };
 pub use objects::Handle;
 pub use polling::{Modes, changed, unchanged, unlock};
