@@ -231,6 +231,18 @@ extern "C" fn probe_show() {
     writeln!(real, "shown out={out:?} err={err:?}").unwrap();
 }
 
+/// Says why on the real standard error, and ends the process.
+#[unsafe(no_mangle)]
+extern "C" fn probe_fail(why: *const libc::c_char) {
+    let fd = CAPTURE.get().map_or(2, Capture::real_stderr);
+    // SAFETY: the text ends with a zero.
+    unsafe {
+        libc::write(fd, why.cast(), libc::strlen(why));
+        libc::write(fd, c"\n".as_ptr().cast(), 1);
+        libc::_exit(77);
+    }
+}
+
 /// Whether `len` bytes may be used: 0 not in the heap, 1 yes, 2 no.
 #[unsafe(no_mangle)]
 extern "C" fn probe_probe(address: usize, len: usize) -> c_int {

@@ -1,32 +1,33 @@
 //! The program's heap.
 //!
-//! Each thread of the program has an arena at a fixed address, and so has what runs before `main`. An arena only grows
-//! during an execution: the address of an allocation depends on its thread and on what this thread allocated before, and
-//! memory that was freed is not used again before the execution ends, so that each use of it is seen. Between two blocks
-//! are at least [`RED_ZONE`] bytes that belong to none.
+//! Each thread of the program has an arena at a fixed address, and so has what runs before `main`. An arena only
+//! grows during an execution: the address of an allocation depends on its thread and on what this thread allocated
+//! before, and memory that was freed is not used again before the execution ends, so that each use of it is seen.
+//! Between two blocks are at least [`RED_ZONE`] bytes that belong to none.
 //!
 //! # What is known about an address
 //!
-//! All bookkeeping is out of line, where a wild write of the program does not get by accident. Each arena has its blocks in
-//! the order of their addresses, and two tables that lead from an address to the number of a block: one entry for each
-//! [`GRANULE`] of 16 bytes, and, for large blocks, one for each page.
+//! All bookkeeping is out of line, where a wild write of the program does not get by accident. Each arena has its
+//! blocks in the order of their addresses, and two tables that lead from an address to the number of a block: one
+//! entry for each [`GRANULE`] of 16 bytes, and, for large blocks, one for each page.
 //!
-//! **Invariant:** for every byte of a block of this execution, the entry of its granule or of its page has the number of
-//! the block. Entries of earlier executions are not cleared; an entry counts only if the block it names, as it is *now*,
-//! contains the address, and then it cannot be wrong, since blocks are disjoint. So ending an execution is one assignment
-//! an arena.
+//! **Invariant:** for every byte of a block of this execution, the entry of its granule or of its page has the number
+//! of the block. Entries of earlier executions are not cleared; an entry counts only if the block it names, as it is
+//! *now*, contains the address, and then it cannot be wrong, since blocks are disjoint. So ending an execution is one
+//! assignment an arena.
 //!
 //! # Contents
 //!
-//! What a program reads from memory it never wrote must be the same in each execution. A fresh block is full of [`FRESH`]
-//! (zero after `calloc`), the red zone after it too, and a freed one of [`FREED`]. From [`LARGE`] bytes on, filling would
-//! cost more than the rest of the execution: such a block starts on a page and is zero, as the kernel gives it (memory that
-//! an earlier execution used is handed back to the kernel first); when it is freed only its first page is filled.
+//! What a program reads from memory it never wrote must be the same in each execution. A fresh block is full of
+//! [`FRESH`] (zero after `calloc`), the red zone after it too, and a freed one of [`FREED`]. From [`LARGE`] bytes on,
+//! filling would cost more than the rest of the execution: such a block starts on a page and is zero, as the kernel
+//! gives it (memory that an earlier execution used is handed back to the kernel first); when it is freed only its
+//! first page is filled.
 //!
 //! # Before `main`
 //!
-//! [`Heap::seal`] ends the start-up: blocks made before it stay for good. Their contents are restored by the snapshot, to
-//! which the caller hands [`Heap::sealed`]; their bookkeeping by [`Heap::reset`].
+//! [`Heap::seal`] ends the start-up: blocks made before it stay for good. Their contents are restored by the
+//! snapshot, to which the caller hands [`Heap::sealed`]; their bookkeeping by [`Heap::reset`].
 //!
 //! ```
 //! use image::arena::{Heap, HeapError, Owner, State};
@@ -362,8 +363,8 @@ impl Heap {
         Ok(())
     }
 
-    /// Another block with the contents of this one, which is freed. It always moves, so that a pointer to the old one is
-    /// found out. As in the C library, null is like `malloc`, and a size of 0 frees and gives null.
+    /// Another block with the contents of this one, which is freed. It always moves, so that a pointer to the old one
+    /// is found out. As in the C library, null is like `malloc`, and a size of 0 frees and gives null.
     pub fn realloc(
         &self,
         owner: Owner,
@@ -506,8 +507,9 @@ impl Heap {
         })
     }
 
-    /// The [`leaks`](Self::leaks) that nothing points into any more: neither an aligned word in the roots, given as start
-    /// and length, nor one in a block that is reachable itself. A word that only looks like a pointer keeps a block.
+    /// The [`leaks`](Self::leaks) that nothing points into any more: neither an aligned word in the roots, given as
+    /// start and length, nor one in a block that is reachable itself. A word that only looks like a pointer keeps a
+    /// block.
     ///
     /// # Safety
     ///
@@ -610,8 +612,8 @@ impl Arena {
         let number = self.count.get();
         let tag = number as u32 + 1;
         let granule = (start - self.base) / GRANULE;
-        // SAFETY: [start, end) is inside the arena and belongs to no block yet; the tables are as long as the arena, and
-        // there is an entry for each block that fits.
+        // SAFETY: [start, end) is inside the arena and belongs to no block yet; the tables are as long as the arena,
+        // and there is an entry for each block that fits.
         unsafe {
             self.entries.add(number).write(Entry {
                 start,
@@ -655,7 +657,8 @@ impl Arena {
         Ok(NonNull::new(start as *mut u8).expect("arenas are not at 0"))
     }
 
-    /// The number of the block that contains an address of this arena. With `empty`, a block of no bytes contains its start.
+    /// The number of the block that contains an address of this arena. With `empty`, a block of no bytes contains its
+    /// start.
     #[inline(always)]
     fn number_at(&self, address: usize, empty: bool) -> Option<usize> {
         let offset = address - self.base;

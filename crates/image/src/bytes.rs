@@ -1,7 +1,7 @@
 //! Copying and filling memory without a call.
 //!
-//! `memcpy` and `memset` may be hooks of the library this is linked into, and the compiler turns plain loops into calls of
-//! them. Hence assembly.
+//! `memcpy` and `memset` may be hooks of the library this is linked into, and the compiler turns plain loops into
+//! calls of them. Hence assembly.
 
 use std::arch::asm;
 

@@ -1,17 +1,18 @@
 //! FS bases for fibers.
 //!
-//! On x86-64 the thread-local variables of a thread, its `errno`, its stack canary and what the C library knows of it are
-//! found through the FS register. A fiber that is to be a thread of its own needs one of its own, and only the C library
-//! can make one. So real threads are created once, by the C library; they say where their FS base points, and park for
-//! ever. A fiber then runs with the FS base of its *donor* ([`switch_to`]).
+//! On x86-64 the thread-local variables of a thread, its `errno`, its stack canary and what the C library knows of it
+//! are found through the FS register. A fiber that is to be a thread of its own needs one of its own, and only the C
+//! library can make one. So real threads are created once, by the C library; they say where their FS base points, and
+//! park for ever. A fiber then runs with the FS base of its *donor* ([`switch_to`]).
 //!
-//! Donors have small stacks at fixed addresses, with their thread-local block at the top, so that thread-local variables
-//! are at the same address in each process. They block the program's signals, are detached, and have nothing to do, so that they keep no
-//! process from ending. After a fork the threads are gone and their memory is not, which is all that is used.
+//! Donors have small stacks at fixed addresses, with their thread-local block at the top, so that thread-local
+//! variables are at the same address in each process. They block the program's signals, are detached, and have
+//! nothing to do, so that they keep no process from ending. After a fork the threads are gone and their memory is
+//! not, which is all that is used.
 //!
-//! **Invariant:** [`Donors::reset_tls`] makes the thread-local variables of the user's objects what a new thread starts with,
-//! and [`Donors::reset_main_tls`] what the main thread had when the donors were made. Of the C library's own, `errno` and the
-//! exceptions in flight are reset, and nothing else (the locale of a thread is not, for one).
+//! **Invariant:** [`Donors::reset_tls`] makes the thread-local variables of the user's objects what a new thread
+//! starts with, and [`Donors::reset_main_tls`] what the main thread had when the donors were made. Of the C library's
+//! own, `errno` and the exceptions in flight are reset, and nothing else (the locale of a thread is not, for one).
 //!
 //! # Care in callers
 //!
@@ -63,8 +64,8 @@ pub struct RealPthread {
 }
 
 impl RealPthread {
-    /// Those that come after the object with this code in the order of symbol search: where that object interposes them, the
-    /// C library's.
+    /// Those that come after the object with this code in the order of symbol search: where that object interposes
+    /// them, the C library's.
     pub fn next() -> Result<Self, Error> {
         fn find(name: &CStr) -> Result<*mut c_void, Error> {
             // SAFETY: the name ends with a zero.
@@ -172,7 +173,8 @@ pub fn current() -> FsBase {
 #[inline(always)]
 pub unsafe fn switch_to(fs: FsBase) {
     if HAS_WRFSBASE.load(Ordering::Relaxed) {
-        // SAFETY: the kernel said that the instruction may be used. An `FsBase` is only made from a thread of this process.
+        // SAFETY: the kernel said that the instruction may be used. An `FsBase` is only made from a thread of this
+        // process.
         unsafe { asm!("wrfsbase {}", in(reg) fs.0, options(nostack, preserves_flags)) };
     } else {
         // SAFETY: an `FsBase` is only made from a thread of this process.
@@ -181,8 +183,9 @@ pub unsafe fn switch_to(fs: FsBase) {
 }
 
 impl Donors {
-    /// Makes `count` donors, once in a process. Must be called on the main thread, after the start-up of the program, with the images of all
-    /// objects that are to be reset. Creating threads allocates: the C library calls `malloc` and `calloc` for it.
+    /// Makes `count` donors, once in a process. Must be called on the main thread, after the start-up of the program,
+    /// with the images of all objects that are to be reset. Creating threads allocates: the C library calls `malloc`
+    /// and `calloc` for it.
     ///
     /// # Safety
     ///
@@ -215,7 +218,8 @@ impl Donors {
         Ok(made)
     }
 
-    /// Takes the main thread's variables as they are now for those that [`reset_main_tls`](Self::reset_main_tls) restores.
+    /// Takes the main thread's variables as they are now for those that [`reset_main_tls`](Self::reset_main_tls)
+    /// restores.
     pub fn remember_main(&mut self) {
         let contents = self.images.iter().zip(&self.main.blocks).map(|(image, &block)| {
             let mut bytes = vec![0; image.size];
@@ -313,7 +317,8 @@ impl Donor {
 }
 
 impl Donor {
-    /// Room for the description of a thread. The thread itself must not allocate: the C library would set up a heap for it.
+    /// Room for the description of a thread. The thread itself must not allocate: the C library would set up a heap
+    /// for it.
     fn empty(images: &[TlsImage]) -> Self {
         use std::ptr::null_mut;
         let blocks = Vec::with_capacity(images.len());
@@ -364,8 +369,8 @@ unsafe fn make(
     let mut start = Start { images, get_globals, donor: Donor::empty(images), ready: AtomicU32::new(0) };
     // SAFETY: an attribute object is plain data, which `attr_init` sets.
     let mut attributes: pthread_attr_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the attributes are initialised, the stack is the new thread's alone, and `start` outlives what the thread does
-    // with it: we wait for that.
+    // SAFETY: the attributes are initialised, the stack is the new thread's alone, and `start` outlives what the
+    // thread does with it: we wait for that.
     let code = unsafe {
         let mut thread: pthread_t = 0;
         let mut code = (real.attr_init)(&raw mut attributes);
@@ -398,8 +403,8 @@ unsafe fn make(
 extern "C" fn donate(start: *mut c_void) -> *mut c_void {
     static NEVER: AtomicU32 = AtomicU32::new(0);
     let start = start.cast::<Start>();
-    // SAFETY: the maker waits for `ready` and keeps everything alive until then. It may go on, and end the life of `ready`,
-    // as soon as that is set: waking it up only uses the address, as a name.
+    // SAFETY: the maker waits for `ready` and keeps everything alive until then. It may go on, and end the life of
+    // `ready`, as soon as that is set: waking it up only uses the address, as a name.
     unsafe {
         let donor = &mut (*start).donor;
         donor.describe_this_thread(&*(*start).images, (*start).get_globals);

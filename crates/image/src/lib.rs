@@ -12,9 +12,9 @@
 //!
 //! # Rules
 //!
-//! *One thread.* Everything is called on one OS thread, the one that runs the fibers; the donors only park. Types with
-//! inner mutability are `Sync` so that they can be statics, and nothing else: calling them from two OS threads at the same
-//! time is not allowed. What a signal handler may call says so.
+//! *One thread.* Everything is called on one OS thread, the one that runs the fibers; the donors only park. Types
+//! with inner mutability are `Sync` so that they can be statics, and nothing else: calling them from two OS threads
+//! at the same time is not allowed. What a signal handler may call says so.
 //!
 //! *Any FS base.* The code may run with the FS base of a donor, so there is no thread-local variable in it.
 //!

@@ -1,15 +1,15 @@
 //! Standard output and error of the program, kept for each execution.
 //!
-//! Descriptors 1 and 2 become files in memory, one each, to which every write appends. The real ones stay available under
-//! other numbers.
+//! Descriptors 1 and 2 become files in memory, one each, to which every write appends. The real ones stay available
+//! under other numbers.
 //!
-//! Most executions write nothing, and that must cost no system call. So each file starts with `PREFIX` bytes that are not
-//! output, of which a page is mapped: the first bytes of output appear in the mapping right behind them. What is still in
-//! the buffer of `stdout` is seen there. (Output that begins with `LOOK` zero bytes and passes by the C library's buffer is
-//! only seen if [`Capture::note_write`] tells.)
+//! Most executions write nothing, and that must cost no system call. So each file starts with `PREFIX` bytes that are
+//! not output, of which a page is mapped: the first bytes of output appear in the mapping right behind them. What is
+//! still in the buffer of `stdout` is seen there. (Output that begins with `LOOK` zero bytes and passes by the C
+//! library's buffer is only seen if [`Capture::note_write`] tells.)
 //!
-//! A program that opens `/dev/stdout` anew truncates the file, and with it the mapping; the handler of `SIGBUS` must therefore
-//! call [`Capture::on_fault`].
+//! A program that opens `/dev/stdout` anew truncates the file, and with it the mapping; the handler of `SIGBUS` must
+//! therefore call [`Capture::on_fault`].
 //!
 //! **Invariant:** after [`Capture::clear`] there is no output, neither in the files nor in the buffers of `stdout` and
 //! `stderr`, and nobody holds the locks of the two.
@@ -119,8 +119,8 @@ impl Capture {
         self.files.iter().any(|&file| unsafe { __fpending(file) } != 0)
     }
 
-    /// Throws the output away. To be called between executions: no thread of the program is inside of the C library then, or
-    /// ever comes back there, so that a lock that is held was left behind.
+    /// Throws the output away. To be called between executions: no thread of the program is inside of the C library
+    /// then, or ever comes back there, so that a lock that is held was left behind.
     #[inline]
     pub fn clear(&self) {
         for file in self.files {
@@ -179,7 +179,8 @@ impl Capture {
                 unsafe { write_all(stream.real, bytes.as_ptr(), bytes.len()) };
                 offset += bytes.len();
             }
-            // SAFETY: the file is the C library's. If its pointers are broken the kernel says so, and there is no fault.
+            // SAFETY: the file is the C library's. If its pointers are broken the kernel says so, and there is no
+            // fault.
             unsafe {
                 if !is_wide(file) {
                     let (start, len) = pending(file);
@@ -189,8 +190,8 @@ impl Capture {
         }
     }
 
-    /// For the handler of `SIGBUS`: whether the fault was ours, because the program truncated its output. The access is then
-    /// to be tried again.
+    /// For the handler of `SIGBUS`: whether the fault was ours, because the program truncated its output. The access
+    /// is then to be tried again.
     pub fn on_fault(&self, address: usize) -> bool {
         let Some(stream) = self.streams.iter().find(|s| address.wrapping_sub(s.page as usize) < PAGE) else {
             return false;

@@ -142,8 +142,7 @@ fn describe(
     let path = if is_main {
         std::fs::read_link("/proc/self/exe").unwrap_or_default()
     } else {
-        let path = Path::new(OsStr::from_bytes(name.to_bytes()));
-        path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+        normal(Path::new(OsStr::from_bytes(name.to_bytes())))
     };
     if !is_main && is_system(&path) {
         return None;
@@ -180,6 +179,23 @@ fn without((start, end): (usize, usize), hole: Option<(usize, usize)>) -> Vec<(u
     debug_assert!(hole.is_none_or(|(from, to)| from % PAGE == 0 && to % PAGE == 0));
     let Some((from, to)) = hole else { return vec![(start, end)] };
     [(start, end.min(from)), (start.max(to), end)].into_iter().filter(|(start, end)| start < end).collect()
+}
+
+/// The path without `..`, and absolute if it is a path at all. Links are not followed: the function of the C library
+/// that does so allocates, from whatever `malloc` the process has, and expects its own `free`.
+fn normal(path: &Path) -> PathBuf {
+    use std::path::Component;
+    if !path.as_os_str().as_bytes().contains(&b'/') {
+        return path.to_path_buf();
+    }
+    let mut normal = PathBuf::new();
+    for component in std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()).components() {
+        match component {
+            Component::ParentDir => drop(normal.pop()),
+            other => normal.push(other),
+        }
+    }
+    normal
 }
 
 /// Whether an object is part of the system rather than of the program.
@@ -233,6 +249,14 @@ mod tests {
         for user in ["/home/me/libqueue.so", "/usr/local/lib/libqueue.so", "/libs/libcommon.so"] {
             assert!(!is_system(Path::new(user)), "{user}");
         }
+    }
+
+    #[test]
+    fn a_path_says_where_a_library_is_however_it_is_written() {
+        assert_eq!(normal(Path::new("/opt/x/bin/../lib/./libx.so")), Path::new("/opt/x/lib/libx.so"));
+        assert_eq!(normal(Path::new("linux-vdso.so.1")), Path::new("linux-vdso.so.1"));
+        assert_eq!(normal(Path::new("./libx.so")), std::env::current_dir().unwrap().join("libx.so"));
+        assert!(is_system(&normal(Path::new("/usr/local/../lib/libx.so"))));
     }
 
     #[test]

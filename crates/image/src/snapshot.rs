@@ -1,17 +1,18 @@
 //! The contents of the program's globals, and putting them back.
 //!
-//! After [`Snapshot::take`] every page of the regions is write-protected. The first write to a page ever raises a signal,
-//! whose handler calls [`on_fault`]: the page's contents, which nobody has changed until now, are saved, and the page
-//! becomes *hot*: writable for good, and copied back by every [`Snapshot::restore`]. So a fault happens once per page and
-//! process; a restore makes no system call, and what it costs goes by the number of pages that the program writes, not by
-//! how many it has.
+//! After [`Snapshot::take`] every page of the regions is write-protected. The first write to a page ever raises a
+//! signal, whose handler calls [`on_fault`]: the page's contents, which nobody has changed until now, are saved, and
+//! the page becomes *hot*: writable for good, and copied back by every [`Snapshot::restore`]. So a fault happens once
+//! per page and process; a restore makes no system call, and what it costs goes by the number of pages that the
+//! program writes, not by how many it has.
 //!
-//! **Invariant:** a page of the regions is either protected, and then has the contents it had when the snapshot was taken,
-//! or hot, and then has a saved copy of these. Bytes outside the regions are never restored, also where they share a page.
+//! **Invariant:** a page of the regions is either protected, and then has the contents it had when the snapshot was
+//! taken, or hot, and then has a saved copy of these. Bytes outside the regions are never restored, also where they
+//! share a page.
 //!
-//! The kernel does not raise a signal when a system call writes to a protected page: the call fails with `EFAULT`. Whoever
-//! passes memory of the program to such a call says so first ([`prepare_write`]). The same goes for an alternate signal stack
-//! among the globals: the kernel ends a process to which it cannot deliver a signal.
+//! The kernel does not raise a signal when a system call writes to a protected page: the call fails with `EFAULT`.
+//! Whoever passes memory of the program to such a call says so first ([`prepare_write`]). The same goes for an
+//! alternate signal stack among the globals: the kernel ends a process to which it cannot deliver a signal.
 //!
 //! A fork copies all of it, protection included, so that each process goes on by itself.
 
@@ -158,6 +159,11 @@ impl Snapshot {
         (self.low..self.high).contains(&address) && self.tracked.iter().any(|t| t.region.contains(address))
     }
 
+    /// The regions, as they were given: roots for the search of leaks.
+    pub fn regions(&self) -> impl Iterator<Item = Region> {
+        self.tracked.iter().map(|tracked| tracked.region)
+    }
+
     /// The number of pages that a restore copies.
     pub fn hot_pages(&self) -> usize {
         self.count.load(Ordering::Relaxed)
@@ -221,7 +227,8 @@ impl Snapshot {
         let from = page.max(tracked.region.start);
         let to = (page + PAGE).min(tracked.region.end());
         let count = self.count.load(Ordering::Relaxed);
-        // SAFETY: the page is readable, there is a page for the copy, and the list has room for every page of each region.
+        // SAFETY: the page is readable, there is a page for the copy, and the list has room for every page of each
+        // region.
         unsafe {
             let saved = tracked.saved.add(from - tracked.first);
             bytes::copy(saved, from as *const u8, to - from);

@@ -1,7 +1,8 @@
 //! Fiber stacks at fixed addresses.
 //!
-//! Stack `i` is always at the same place, in this process and in the next, so that the address of a local variable depends
-//! on the thread and its own past alone. Below each stack is a page that nobody may touch. Stacks are kept for ever.
+//! Stack `i` is always at the same place, in this process and in the next, so that the address of a local variable
+//! depends on the thread and its own past alone. Below each stack is a page that nobody may touch. Stacks are kept
+//! for ever.
 //!
 //! **Invariant:** the slot of an address follows from the address; no table is searched.
 

@@ -56,6 +56,7 @@ fn programs() -> &'static Path {
         for (compiler, file, program, options) in [
             ("cc", "program.c", "c", &[][..]),
             ("cc", "program.c", "c-fixed", fixed),
+            ("cc", "strict.c", "strict", &["-fno-builtin", "-rdynamic"]),
             ("c++", "program.cpp", "cpp", &[]),
         ] {
             if compiler == "c++" && Command::new(compiler).arg("--version").output().is_err() {
@@ -170,6 +171,11 @@ fn exceptions_being_handled_are_over_after_a_reset() {
     } else {
         eprintln!("left out: there is no C++ compiler");
     }
+}
+
+#[test]
+fn nothing_that_may_be_interposed_is_called_between_executions() {
+    holds(&run(&mut Command::new(programs().join("strict"))));
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! What the runtime asks of the program.
 
 use crate::table::Entry;
-use crate::{access, crash, names, process, shim, start, sync, threads};
+use crate::{access, crash, heap, isolate, names, own_heap, process, shim, start, sync, threads};
 use explore::ThreadId;
-use runtime::{Class, Front, Handle};
+use runtime::{Class, Crashed, Front, Handle};
 
 /// Marks the names of what the program synchronises with.
 const SYNC: u64 = 1 << 63;
@@ -64,6 +64,18 @@ impl Front for Program {
 
     fn end(&self) {
         shim::end();
+        if self.is_isolated() {
+            // The tables of the heap are shared, what is noted of them is not.
+            heap::heap().reset();
+        }
+    }
+
+    fn is_isolated(&self) -> bool {
+        own_heap::is_shared()
+    }
+
+    fn isolate(&self, f: &mut dyn FnMut()) -> Result<(), Crashed> {
+        isolate::run(f)
     }
 
     fn stuck(&self) {

@@ -173,13 +173,12 @@ extern "C" fn release(p: *mut c_void) {
 
 /// Whether an address is neither on the heap nor in a variable with a fixed place.
 pub(crate) fn is_elsewhere(address: usize) -> bool {
-    heap().state_of(address) == State::NotHeap
-        && image::snapshot::current().is_some_and(|s| !s.is_tracked(address))
+    heap().state_of(address) == State::NotHeap && !crate::start::is_variable(address)
 }
 
 /// Whether an address is certainly no block of the C library: it is a variable.
 fn is_no_block(p: usize) -> bool {
-    runtime::on_own_stack(p) || image::snapshot::current().is_some_and(|s| s.is_tracked(p))
+    runtime::on_own_stack(p) || crate::start::is_variable(p)
 }
 
 /// To free a block is to write all of it.

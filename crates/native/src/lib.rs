@@ -36,6 +36,7 @@ mod front;
 mod functions;
 mod futex;
 mod heap;
+mod isolate;
 mod leaving;
 mod locals;
 mod modules;

@@ -4,6 +4,7 @@ use crate::crash;
 use crate::exceptions;
 use crate::front::Program;
 use crate::heap::heap;
+use crate::own_heap::is_shared;
 use crate::process;
 use crate::real::real;
 use crate::shim::Call;
@@ -11,6 +12,7 @@ use crate::threads::{self, Main};
 use explore::ThreadId;
 use image::donors::{Donors, FsBase, RealPthread};
 use image::output::Capture;
+use image::segments::Region;
 use image::snapshot::{Mode, Snapshot};
 use raddle::{Config, Verdict};
 use std::ffi::c_void;
@@ -61,6 +63,8 @@ unsafe extern "C" fn drive(
     }
     crash::install();
     save();
+    crate::table::prepare();
+    crate::wide::prepare();
     process::seal();
     crate::front::prepare();
     exceptions::install();
@@ -95,7 +99,10 @@ fn run_program() {
 
 /// What the process is made of.
 struct Image {
-    snapshot: &'static Snapshot,
+    /// None where each execution has a process of its own, which nobody needs to put back.
+    snapshot: Option<&'static Snapshot>,
+    /// The program's variables.
+    regions: Vec<Region>,
     donors: Donors,
     capture: Capture,
 }
@@ -117,13 +124,16 @@ fn save() {
     heap().seal();
     let mut regions: Vec<_> = objects.iter().flat_map(|o| o.writable.iter().copied()).collect();
     regions.extend(heap().sealed());
-    let built = || {
+    let built = move || {
         // SAFETY: the functions and images are those of this process; the handler of signals is installed.
         unsafe {
             let donors = Donors::new(&RealPthread::next()?, explore::MAX_THREADS - 1, &tls)?;
             let capture = Capture::start()?;
-            let snapshot = Snapshot::take(&regions, Mode::Dirty)?;
-            Ok(Image { snapshot, donors, capture })
+            let snapshot = match is_shared() {
+                true => None,
+                false => Some(Snapshot::take(&regions, Mode::Dirty)?),
+            };
+            Ok(Image { snapshot, regions, donors, capture })
         }
     };
     match built() {
@@ -143,9 +153,16 @@ pub(crate) fn restore() {
     image.capture.clear();
     // SAFETY: no thread of the program runs.
     unsafe {
-        image.snapshot.restore();
+        if let Some(snapshot) = image.snapshot {
+            snapshot.restore();
+        }
         image.donors.reset_main_tls();
     }
+}
+
+/// Whether an address is that of a variable with a fixed place.
+pub(crate) fn is_variable(address: usize) -> bool {
+    image().regions.iter().any(|r| r.contains(address))
 }
 
 /// A thread is made: its variables are those of a new one.

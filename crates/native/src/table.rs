@@ -6,6 +6,7 @@
 //! the bytes of a mutex are no shared variable.
 
 use runtime::Handle;
+use std::collections::BTreeMap;
 
 /// One object.
 #[repr(C)]
@@ -46,15 +47,40 @@ pub(crate) enum Found {
     Changed(&'static mut Entry),
 }
 
-static mut MEMORY: Table = Table { slots: Vec::new(), used: 0 };
-static mut SYNC: Table = Table { slots: Vec::new(), used: 0 };
+/// Everything that is learned of addresses. It is allocated, so that processes share it where executions have their own.
+struct Learned {
+    memory: Table,
+    sync: Table,
+    /// Blocks of the heap that were freed in some execution, by address, with their sizes. What lies in them is written when they
+    /// are freed, so it must be known by then.
+    freed: BTreeMap<usize, usize>,
+}
+
+static mut LEARNED: *mut Learned = std::ptr::null_mut();
+
+/// Called before the first execution.
+pub(crate) fn prepare() {
+    let empty = || Table { slots: Vec::new(), used: 0 };
+    let learned = Learned { memory: empty(), sync: empty(), freed: BTreeMap::new() };
+    // SAFETY: nothing else runs yet.
+    unsafe { LEARNED = Box::leak(Box::new(learned)) };
+}
+
+/// # Safety
+///
+/// One OS thread alone runs code of the program; no borrow is held over a call of this, nor over a step.
+#[inline]
+unsafe fn learned() -> &'static mut Learned {
+    // SAFETY: by the contract; `prepare` was called before anything is looked up.
+    unsafe { &mut *LEARNED }
+}
 
 /// The object that an access of some bytes within one granule is on.
 #[inline]
 pub(crate) fn memory(address: usize, bytes: usize) -> Found {
     debug_assert!(bytes >= 1 && (address & 7) + bytes <= 8);
     // SAFETY: one OS thread alone runs code of the program, and the borrow ends with the call; entries are never freed.
-    unsafe { (*(&raw mut MEMORY)).find(address, bytes as u32) }
+    unsafe { learned().memory.find(address, bytes as u32) }
 }
 
 /// The object that an access of more than one granule at once is on: all of it.
@@ -62,7 +88,7 @@ pub(crate) fn block(address: usize, bytes: usize) -> Found {
     let (mut first, mut last) = (address >> 3, (address + bytes - 1) >> 3);
     // SAFETY: as above.
     unsafe {
-        let table = &mut *(&raw mut MEMORY);
+        let table = &mut learned().memory;
         let slot = table.slot(first);
         let e = table.slots[slot].entries[0];
         if !e.is_null() && (*e).address >> 3 <= first && last <= ((*e).address + (*e).bytes as usize - 1) >> 3
@@ -100,7 +126,7 @@ pub(crate) fn block(address: usize, bytes: usize) -> Found {
 pub(crate) fn sync(address: usize) -> &'static mut Entry {
     // SAFETY: as above.
     unsafe {
-        let table = &mut *(&raw mut SYNC);
+        let table = &mut learned().sync;
         let slot = table.slot(address >> 3);
         let place = &mut table.slots[slot].entries[address & 7];
         if place.is_null() {
@@ -116,7 +142,7 @@ pub(crate) fn known(address: usize, bytes: usize, mut visit: impl FnMut(&'static
     for granule in address >> 3..(end + 7) >> 3 {
         // SAFETY: as above.
         unsafe {
-            let table = &mut *(&raw mut MEMORY);
+            let table = &mut learned().memory;
             if let Some(slot) = table.get(granule) {
                 for e in table.slots[slot].entries {
                     if !e.is_null() && (*e).address < end && (*e).address + (*e).bytes as usize > address {
@@ -200,21 +226,17 @@ fn read_word(address: usize, bytes: u32) -> u64 {
     }
 }
 
-/// Blocks of the heap that were freed in some execution, by address, with their sizes. What lies in them is written when they are
-/// freed, so it must be known by then.
-static mut FREED: std::collections::BTreeMap<usize, usize> = std::collections::BTreeMap::new();
-
 /// A block is freed.
 pub(crate) fn note_freed(start: usize, size: usize) {
     // SAFETY: as above.
-    let freed = unsafe { &mut *(&raw mut FREED) };
+    let freed = unsafe { &mut learned().freed };
     let known = freed.entry(start).or_insert(0);
     *known = size.max(*known);
 }
 
 fn was_freed(address: usize) -> bool {
     // SAFETY: as above.
-    let freed = unsafe { &*(&raw const FREED) };
+    let freed = unsafe { &learned().freed };
     freed.range(..=address).next_back().is_some_and(|(start, size)| address < start + size)
 }
 

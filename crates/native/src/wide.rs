@@ -2,11 +2,21 @@
 
 use std::collections::HashMap;
 
-static mut WIDE: Option<(HashMap<u128, u64>, Vec<u128>)> = None;
+/// The numbers by value, and the values by number. Allocated, so that processes share it where executions have their own.
+type Wide = (HashMap<u128, u64>, Vec<u128>);
 
-fn known() -> &'static mut (HashMap<u128, u64>, Vec<u128>) {
-    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a call of this.
-    unsafe { (*(&raw mut WIDE)).get_or_insert_with(Default::default) }
+static mut WIDE: *mut Wide = std::ptr::null_mut();
+
+/// Called before the first execution.
+pub(crate) fn prepare() {
+    // SAFETY: nothing else runs yet.
+    unsafe { WIDE = Box::leak(Box::default()) };
+}
+
+fn known() -> &'static mut Wide {
+    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a call of this; `prepare` was called
+    // before the first step.
+    unsafe { &mut *WIDE }
 }
 
 /// The number of a value.

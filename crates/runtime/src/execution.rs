@@ -6,7 +6,7 @@ use crate::driver::Settings;
 use crate::foreign::Blocks;
 use crate::front::{self, Front};
 use crate::memory::Unsettled;
-use crate::objects::{self, Object};
+use crate::objects::{Epochs, Object};
 use crate::polling::{Modes, Restart, Versioned};
 use crate::races::Races;
 use crate::record::{Logged, Recorded};
@@ -51,6 +51,7 @@ pub(crate) struct Execution {
     pub(crate) watched: Arc<Watched>,
     /// The number that handles cache.
     pub(crate) epoch: u32,
+    pub(crate) epochs: Epochs,
     pub(crate) phase: Phase,
     /// The thread whose code runs.
     pub(crate) current: ThreadId,
@@ -169,6 +170,7 @@ impl Execution {
             test: &raw const NO_TEST,
             watched: Watched::new(None, std::ptr::null_mut()),
             epoch: 0,
+            epochs: Epochs::default(),
             phase: Phase::Running,
             current: ThreadId::MAIN,
             script: &[],
@@ -235,7 +237,7 @@ impl Execution {
 
     /// Makes everything ready for the next execution.
     pub(crate) fn reset(&mut self, recording: bool) {
-        self.epoch = objects::next_epoch();
+        self.epoch = self.epochs.next();
         self.phase = Phase::Running;
         self.next = None;
         self.end = None;
@@ -472,21 +474,25 @@ impl Execution {
         self.pending[t.index()] = Pending { op, site, awaited: (0, 0) };
         self.enabled.insert(t);
         if op.may_block() {
-            self.announce_blocking(t, &op);
+            self.announce_blocking(t);
         }
         self.next = self.decide();
         self.next == Some(t)
     }
 
-    fn announce_blocking(&mut self, t: ThreadId, op: &Op) {
+    /// The same for an operation that may have to wait. It is taken from where it was just put: an operation whose address goes
+    /// nowhere stays in registers.
+    fn announce_blocking(&mut self, t: ThreadId) {
+        let op = &self.pending[t.index()].op;
         let word = self.word(op.object);
         if !semantics::enabled(op, word, t) {
             self.enabled.remove(t);
         }
         // Whether these can run depends on more than the word, and is kept up to date by those who change it.
         if !matches!(op.kind, OpKind::Wake | OpKind::Await | OpKind::Assume) {
+            let object = op.object.index();
             self.blocking.insert(t);
-            self.objects[op.object.index()].waiters += 1;
+            self.objects[object].waiters += 1;
         }
     }
 
@@ -540,7 +546,7 @@ impl Execution {
     }
 
     fn ask_search(&mut self) -> Option<ThreadId> {
-        if self.enabled.is_empty() && !self.let_time_pass() {
+        if self.enabled.is_empty() && (self.live.is_empty() || !self.let_time_pass()) {
             self.end = Some(self.natural_end());
             return None;
         }
@@ -688,11 +694,13 @@ impl Execution {
         let before = self.word(op.object);
         let applied = semantics::apply(&op, before, t, option);
         let Pending { site, awaited, .. } = self.pending[ti];
+        // What is handed on in branches that are seldom taken is copied there, so that it stays in registers here.
         if self.recording {
+            let (op, applied) = (op, applied);
             self.record(&op, option, before, &applied, site);
         }
         if op.may_block() {
-            self.unblock(t, &op);
+            self.unblock(t, op.object);
         }
         self.last = Some(t);
         self.yielded.remove(t);
@@ -712,7 +720,7 @@ impl Execution {
             }
         }
         if SPECIAL >> op.kind as u8 & 1 == 1 {
-            self.after(t, &op, option, applied.ok);
+            self.after(t, op, option, applied.ok);
         }
         spin::after_step(self, &op, site, before, &applied, option);
         if let Some(e) = self.next_of_script()
@@ -742,9 +750,9 @@ impl Execution {
         Done { value: applied.value, ok: applied.ok }
     }
 
-    fn unblock(&mut self, t: ThreadId, op: &Op) {
+    fn unblock(&mut self, t: ThreadId, object: ObjectId) {
         if self.blocking.remove(t) {
-            self.objects[op.object.index()].waiters -= 1;
+            self.objects[object.index()].waiters -= 1;
         }
         if self.awaiting.remove(t) {
             self.awaiters -= 1;
@@ -782,14 +790,14 @@ impl Execution {
 
     /// What some kinds of steps do besides changing their object's word.
     #[inline(never)]
-    fn after(&mut self, t: ThreadId, op: &Op, option: u32, ok: bool) {
+    fn after(&mut self, t: ThreadId, op: Op, option: u32, ok: bool) {
         let ti = t.index();
         match op.kind {
             OpKind::Yield => {
                 self.yielded.insert(t);
             }
             OpKind::Wait => {
-                let word = semantics::apply_other(op, self.word(op.other));
+                let word = semantics::apply_other(&op, self.word(op.other));
                 self.objects[op.other.index()].word = word;
                 if self.objects[op.other.index()].waiters > 0 {
                     self.recheck(op.other);

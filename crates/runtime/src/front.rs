@@ -53,6 +53,10 @@ impl std::fmt::Debug for Place {
     }
 }
 
+/// How a process ended that ran an execution, if not as it should.
+#[derive(Debug)]
+pub struct Crashed(pub String);
+
 /// What the runtime asks of a program in machine code.
 pub trait Front: Sync {
     /// A place in words, such as `file.c:12`.
@@ -72,6 +76,12 @@ pub trait Front: Sync {
 
     /// An execution has ended, and its threads are gone.
     fn end(&self);
+
+    /// Whether each execution is to run in a process of its own.
+    fn is_isolated(&self) -> bool;
+
+    /// Runs this in a copy of the process, which then ends. What the runtime has allocated is shared with it.
+    fn isolate(&self, f: &mut dyn FnMut()) -> Result<(), Crashed>;
 
     /// The running thread has taken no step for very long. Whatever this does should make it report that itself.
     fn stuck(&self);

@@ -41,6 +41,8 @@ mod session;
 mod signals;
 mod spin;
 mod statics;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod switch;
 mod sync;
 mod threads;
 mod watchdog;
@@ -51,7 +53,7 @@ pub use foreign::{
     end_looking, enter_block, have_blocks, hush, leave_block, may_be_spurious, name_thread, peek, put_word,
     stack_of, wait_once,
 };
-pub use front::{Front, Place, set_front};
+pub use front::{Crashed, Front, Place, set_front};
 pub use labels::Labels;
 pub use locals::thread_local;
 pub use memory::{

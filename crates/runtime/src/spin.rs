@@ -279,7 +279,7 @@ pub(crate) fn after_step(
     option: u32,
 ) {
     let t = ex.current.index();
-    if LOCKS >> op.kind as u8 & 1 == 1 && ex.modes.versions && after_lock(ex, op, site, applied.ok) {
+    if LOCKS >> op.kind as u8 & 1 == 1 && ex.modes.versions && after_lock(ex, *op, site, applied.ok) {
         return;
     }
     let spurious = op.kind == OpKind::CompareExchangeWeak && option == 1;
@@ -296,7 +296,7 @@ pub(crate) fn after_step(
 /// The same for locks that have versions; says whether that was all. To take one is a look at its version, to give it back is
 /// nothing; to try one in vain is a look like others.
 #[cold]
-fn after_lock(ex: &mut Execution, op: &Op, site: Site, ok: bool) -> bool {
+fn after_lock(ex: &mut Execution, op: Op, site: Site, ok: bool) -> bool {
     use OpKind::*;
     if matches!(op.kind, TryLock | TryReadLock | TryWriteLock) {
         ex.has_tried(op.object);

@@ -35,15 +35,15 @@ void probe_capture(void);
 int probe_written(void);
 void probe_clear(void);
 void probe_show(void);
+void probe_fail(const char *why);
 #ifdef __cplusplus
 }
 #endif
 
-/* Not through stdio, which is what some tests are about; 77 tells a failed expectation from any other end. */
-#define EXPECT(what)                                                                          \
-    do {                                                                                      \
-        if (!(what)) {                                                                        \
-            dprintf(2, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what);                     \
-            _exit(77);                                                                        \
-        }                                                                                     \
+/* Ends the process if something is not so. */
+#define EXPECT(what) EXPECT_AT(what, __FILE__, __LINE__)
+#define EXPECT_AT(what, file, line) EXPECT_TEXT(what, file, line)
+#define EXPECT_TEXT(what, file, line)                                   \
+    do {                                                                \
+        if (!(what)) probe_fail(file ":" #line ": not so: " #what);     \
     } while (0)
