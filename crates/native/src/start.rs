@@ -64,6 +64,7 @@ unsafe extern "C" fn drive(
     crash::install();
     save();
     crate::table::prepare();
+    crate::sync::prepare();
     crate::wide::prepare();
     process::seal();
     crate::front::prepare();

@@ -13,6 +13,12 @@ use crate::table::{self, Entry};
 use explore::{FailureKind, MemoryOrder, OpKind};
 use runtime::{Class, Done, Front, Request, Touching};
 
+/// Called before the first execution.
+pub(crate) fn prepare() {
+    crate::semaphore::prepare();
+    crate::verifier::prepare();
+}
+
 /// An execution begins.
 pub(crate) fn begin() {
     // SAFETY: no thread of the program runs.

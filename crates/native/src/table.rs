@@ -159,7 +159,7 @@ pub(crate) fn known_sync(address: usize, bytes: usize, mut visit: impl FnMut(&'s
     for granule in address >> 3..(address + bytes + 7) >> 3 {
         // SAFETY: as above.
         unsafe {
-            let table = &mut *(&raw mut SYNC);
+            let table = &mut learned().sync;
             if let Some(slot) = table.get(granule) {
                 for e in table.slots[slot].entries {
                     if !e.is_null() && (address..address + bytes).contains(&(*e).address) {
