@@ -16,11 +16,11 @@ use crate::outcome::Stats;
 use crate::schedule::Schedule;
 use crate::search::{Progress, Promise};
 use crate::trace::{Trace, mix};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// How much had been seen after so many executions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Point {
     /// Executions: complete, blocked and over the bound.
     pub runs: u64,
@@ -44,7 +44,7 @@ impl Point {
 }
 
 /// What a search has seen.
-#[derive(Clone, Debug, PartialEq, Default, Serialize)]
+#[derive(Clone, Debug, PartialEq, Default, Deserialize, Serialize)]
 pub struct Coverage {
     /// Different happens-before classes among the complete executions; these are the terminal states too.
     pub classes: u64,

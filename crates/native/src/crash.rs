@@ -6,6 +6,7 @@
 use crate::shim;
 use explore::FailureKind;
 use runtime::Place;
+use std::time::Duration;
 
 /// What happened, for the function in which the thread goes on.
 #[derive(Clone, Copy)]
@@ -21,29 +22,80 @@ static mut CRASH: Crash = Crash { signal: 0, address: 0, at: 0, code: 0 };
 const SIGNALS: [libc::c_int; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT];
 
-/// What the watchdog sends to the thread on which the program runs.
-const STUCK: libc::c_int = libc::SIGUSR2;
+/// What the timer sends to the thread on which the program runs.
+const TICK: libc::c_int = libc::SIGUSR2;
+/// How many ticks in a row must find the program at the same step.
+const TICKS: u32 = 8;
 
-static mut MAIN: libc::pthread_t = 0;
+/// What the last tick found, and how often in a row.
+static mut SEEN: (u64, u32) = (0, 0);
+/// How far ticks are apart; zero for none.
+static mut PAUSE: Duration = Duration::ZERO;
 
 /// Installs the handlers. The runtime's own, for stacks that are too small, come in front of them later.
 pub(crate) fn install() {
     // SAFETY: zero is a valid `sigaction`; the handler has the signature that `SA_SIGINFO` asks for.
     unsafe {
-        MAIN = libc::pthread_self();
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
-        for signal in SIGNALS.into_iter().chain([STUCK]) {
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER | libc::SA_RESTART;
+        for signal in SIGNALS.into_iter().chain([TICK]) {
             libc::sigaction(signal, &action, std::ptr::null_mut());
         }
     }
 }
 
-/// The running thread takes no step any more.
-pub(crate) fn stuck() {
-    // SAFETY: the thread lives as long as the process.
-    unsafe { libc::pthread_kill(MAIN, STUCK) };
+/// From now on a thread that takes no step for so long is stopped.
+pub(crate) fn watch(limit: Option<Duration>) {
+    // SAFETY: no thread of the program runs.
+    unsafe { PAUSE = limit.map_or(Duration::ZERO, |l| (l / TICKS).max(Duration::from_millis(10))) };
+    arm();
+}
+
+/// Starts the timer of this process. A copy of the process has none.
+pub(crate) fn arm() {
+    // SAFETY: the timer and what it is set to are valid; it sends to the calling thread, which lives as long as the process.
+    unsafe {
+        static mut TIMER: (libc::pid_t, libc::timer_t) = (0, std::ptr::null_mut());
+        let process = libc::getpid();
+        if TIMER.0 != process {
+            let mut event: libc::sigevent = std::mem::zeroed();
+            event.sigev_notify = libc::SIGEV_THREAD_ID;
+            event.sigev_signo = TICK;
+            event.sigev_notify_thread_id = libc::gettid();
+            if libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &raw mut TIMER.1) != 0 {
+                return;
+            }
+            TIMER.0 = process;
+        }
+        let pause = PAUSE;
+        let pause = libc::timespec {
+            tv_sec: pause.as_secs() as libc::time_t,
+            tv_nsec: pause.subsec_nanos() as libc::c_long,
+        };
+        let every = libc::itimerspec { it_interval: pause, it_value: pause };
+        libc::timer_settime(TIMER.1, 0, &every, std::ptr::null_mut());
+    }
+}
+
+/// Whether the running thread takes no step any more.
+///
+/// # Safety
+///
+/// Called by the handler of ticks.
+unsafe fn is_stuck() -> bool {
+    // SAFETY: by the contract nothing else uses this.
+    unsafe {
+        match runtime::steps_in_program() {
+            Some(steps) if steps == SEEN.0 => SEEN.1 += 1,
+            steps => SEEN = (steps.unwrap_or(u64::MAX), 0),
+        }
+        let stuck = SEEN.1 >= TICKS;
+        if stuck {
+            SEEN = (u64::MAX, 0);
+        }
+        stuck
+    }
 }
 
 unsafe extern "C" fn handler(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
@@ -57,10 +109,10 @@ unsafe extern "C" fn handler(signal: libc::c_int, info: *mut libc::siginfo_t, co
             return;
         }
         let at = registers[libc::REG_RIP as usize] as usize;
+        if signal == TICK && !is_stuck() {
+            return;
+        }
         if !runtime::in_program() {
-            if signal == STUCK {
-                return;
-            }
             let mut default: libc::sigaction = std::mem::zeroed();
             default.sa_sigaction = libc::SIG_DFL;
             libc::sigaction(signal, &default, std::ptr::null_mut());
@@ -85,7 +137,9 @@ extern "C" fn crashed() -> ! {
             | None
     );
     let place = Place::at(if inside { shim::return_address() } else { at + 1 });
-    if signal == STUCK {
+    if signal == TICK {
+        // Where it is just now differs from run to run.
+        let place = runtime::last_place().unwrap_or(place);
         runtime::fail(
             FailureKind::Livelock,
             "the thread goes on for ever without any operation that others could see: a loop without an end, or one that \

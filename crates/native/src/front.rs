@@ -4,6 +4,7 @@ use crate::table::Entry;
 use crate::{access, crash, heap, isolate, names, own_heap, process, shim, start, sync, threads};
 use explore::ThreadId;
 use runtime::{Class, Crashed, Front, Handle};
+use std::time::Duration;
 
 /// Marks the names of what the program synchronises with.
 const SYNC: u64 = 1 << 63;
@@ -45,7 +46,7 @@ impl Front for Program {
         if let Some(name) = crate::semaphore::name_of(address) {
             return Some(name);
         }
-        Some(names::variable(address).map_or_else(|| format!("{address:#x}"), |v| v.text))
+        Some(names::describe(address))
     }
 
     fn value(&self, name: u64, word: u64) -> Option<String> {
@@ -60,6 +61,10 @@ impl Front for Program {
         names::begin();
         process::begin();
         shim::begin();
+    }
+
+    fn leak(&self) -> Option<(String, usize)> {
+        heap::leak()
     }
 
     fn end(&self) {
@@ -78,12 +83,17 @@ impl Front for Program {
         isolate::run(f)
     }
 
-    fn stuck(&self) {
-        crash::stuck();
+    fn watch(&self, limit: Option<Duration>) {
+        crash::watch(limit);
     }
 
     fn switch(&self, to: Option<ThreadId>) {
         shim::keep_call(to);
         start::switch(to);
+    }
+
+    fn failed(&self, what: &str) {
+        let what = std::ffi::CString::new(what.replace('\0', " ")).unwrap_or_default();
+        crate::report_out::raddle_failure_found(what.as_ptr());
     }
 }

@@ -65,19 +65,20 @@ fn no_memory() -> *mut c_void {
 fn give(taken: Result<NonNull<u8>, HeapError>) -> *mut c_void {
     match taken {
         Ok(p) => p.as_ptr().cast(),
-        Err(e @ HeapError::ArenaFull { .. }) => fail(FailureKind::Limit, e.to_string()),
+        Err(e @ HeapError::ArenaFull { .. }) => fail(FailureKind::Limit, || e.to_string()),
         Err(_) => no_memory(),
     }
 }
 
 /// A failure at the call that has just come in.
-fn fail(kind: FailureKind, message: String) -> ! {
+fn fail(kind: FailureKind, message: impl FnOnce() -> String) -> ! {
     if !runtime::in_execution() {
-        crate::start::die(&format!("before `main`: {message}"));
+        crate::start::die(&format!("before `main`: {}", message()));
     }
+    // Before the message is put together: that takes calls, too.
     let place = call().place;
     runtime::settle();
-    runtime::fail(kind, message, place)
+    runtime::fail(kind, message(), place)
 }
 
 extern "C" fn allocate(size: usize) -> *mut c_void {
@@ -155,10 +156,9 @@ extern "C" fn release(p: *mut c_void) {
             && modules::owner(return_address()) == Some(Code::Program)
             && is_no_block(p as usize)
         {
-            fail(
-                FailureKind::InvalidFree,
-                format!("{} is freed, and was never allocated", describe_address(p as usize)),
-            );
+            fail(FailureKind::InvalidFree, || {
+                format!("{} is freed, and was never allocated", describe_address(p as usize))
+            });
         }
         // SAFETY: what is not ours is the C library's.
         return unsafe { __libc_free(p.cast()) };
@@ -193,21 +193,19 @@ fn freeing(start: usize, call: Call) {
 
 fn wrong_free(e: &HeapError) -> ! {
     match *e {
-        HeapError::DoubleFree { block, freed_at, freed_by } => fail(
-            FailureKind::DoubleFree,
+        HeapError::DoubleFree { block, freed_at, freed_by } => fail(FailureKind::DoubleFree, || {
             format!(
                 "a block of {} bytes is freed that was freed before, by {} at {}; it was allocated at {}",
                 block.size,
                 who(freed_by),
                 Place::at(freed_at),
                 Place::at(block.site)
-            ),
-        ),
-        HeapError::InvalidFree { address, .. } => fail(
-            FailureKind::InvalidFree,
-            format!("{} is freed, which is not the start of a block", describe_address(address)),
-        ),
-        _ => fail(FailureKind::Limit, e.to_string()),
+            )
+        }),
+        HeapError::InvalidFree { address, .. } => fail(FailureKind::InvalidFree, || {
+            format!("{} is freed, which is not the start of a block", describe_address(address))
+        }),
+        _ => fail(FailureKind::Limit, || e.to_string()),
     }
 }
 
@@ -223,18 +221,13 @@ fn who(owner: Owner) -> String {
 fn describe_address(address: usize) -> String {
     match heap().state_of(address) {
         State::Live(block) => {
-            format!(
-                "byte {} of a block of {} bytes, allocated at {}",
-                address - block.start,
-                block.size,
-                Place::at(block.site)
-            )
+            let (offset, size) = (address - block.start, block.size);
+            format!("byte {offset} of a block of {size} bytes, allocated at {}", Place::at(block.site))
         }
         State::Freed { block, .. } => {
             format!("byte {} of a freed block of {} bytes", address - block.start, block.size)
         }
-        _ => crate::names::variable(address)
-            .map_or_else(|| format!("{address:#x}"), |v| format!("the variable {}", v.text)),
+        _ => format!("the variable {}", crate::names::describe(address)),
     }
 }
 
@@ -305,4 +298,22 @@ export! {
     posix_memalign => allocate_at;
     valloc => allocate_pages;
     malloc_usable_size => usable_size;
+}
+
+/// The first block that nothing points to any more, in words, and where it was allocated.
+pub(crate) fn leak() -> Option<(String, usize)> {
+    let roots = crate::start::roots();
+    // SAFETY: the roots are mapped, and no thread of the program runs.
+    let lost = unsafe { heap().unreachable(&roots) };
+    let first = lost.iter().min_by_key(|b| b.start)?;
+    let more = match lost.len() {
+        1 => String::new(),
+        n => format!(", and so {} {} more", if n == 2 { "is" } else { "are" }, n - 1),
+    };
+    let message = format!(
+        "a block of {} bytes is never freed, and nothing points to it at the end; it was allocated at {}{more}",
+        first.size,
+        Place::at(first.site)
+    );
+    Some((message, first.site))
 }

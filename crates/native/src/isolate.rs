@@ -14,6 +14,7 @@ pub(crate) fn run(f: &mut dyn FnMut()) -> Result<(), Crashed> {
             -1 => crate::start::die("no more processes can be made"),
             0 => {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                crate::crash::arm();
                 f();
                 libc::syscall(libc::SYS_exit_group, 0);
                 unreachable!("the process has ended")

@@ -4,7 +4,7 @@
 //! instead of the sanitizer's. The library is the `main` that is started: it runs the program's `main` again and again, each time
 //! under another schedule, in the same process.
 //!
-//! - `start` takes the program over before its `main`, and ends the process with the report;
+//! - `start` takes the program over before its `main`; `report_out` sets the search up and ends the process with the report;
 //! - `shim` is how a call comes in: with the place it comes from and, in loops, the local state of the thread;
 //! - `access` and `atomics` are the callbacks of the instrumentation, `threads`, `mutex` and so on the functions that the
 //!   program calls; each turns a call into announced steps and the result of the steps into what the C library would return;
@@ -47,6 +47,7 @@ mod options;
 mod own_heap;
 mod process;
 mod real;
+mod report_out;
 mod rwlock;
 mod semaphore;
 mod shim;

@@ -19,8 +19,6 @@ pub(crate) enum Owner {
 /// A loaded object.
 #[derive(Clone, Debug)]
 pub(crate) struct Module {
-    pub(crate) path: String,
-    pub(crate) base: usize,
     pub(crate) owner: Owner,
     code: (usize, usize),
 }
@@ -73,8 +71,7 @@ fn find() -> Vec<Module> {
             } else {
                 Owner::Program
             };
-            let path = if found.is_empty() { "/proc/self/exe".to_owned() } else { name };
-            found.push(Module { path, base, owner, code });
+            found.push(Module { owner, code });
         }
         0
     }

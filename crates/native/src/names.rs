@@ -19,6 +19,10 @@ fn symbols() -> &'static Symbols {
 
 /// A place in words. An address is one behind the call.
 pub(crate) fn place(address: usize) -> String {
+    shim::undisturbed(|| place_in_words(address))
+}
+
+fn place_in_words(address: usize) -> String {
     if address == 0 {
         return "the program".to_owned();
     }
@@ -95,7 +99,7 @@ pub(crate) fn variable(address: usize) -> Option<Variable> {
     if let Some(known) = found.get(&address) {
         return known.clone();
     }
-    let variable = look_up(address);
+    let variable = shim::undisturbed(|| look_up(address));
     found.insert(address, variable.clone());
     variable
 }
@@ -120,6 +124,27 @@ fn look_up(address: usize) -> Option<Variable> {
     symbols().path_to(address, &all, &Mapped, 6)
 }
 
+/// An address in words that are the same in every run: a variable, or at least where it lies.
+pub(crate) fn describe(address: usize) -> String {
+    if let Some(variable) = variable(address) {
+        return variable.text;
+    }
+    for t in (0..explore::MAX_THREADS as u16).map(ThreadId) {
+        if let Some((low, high)) = runtime::stack_of(t)
+            && (low..high).contains(&address)
+        {
+            return format!("a variable of {}, {} bytes down its stack", runtime::label(t), high - address);
+        }
+    }
+    match heap().state_of(address) {
+        State::Live(block) | State::Freed { block, .. } => {
+            let offset = address - block.start;
+            format!("byte {offset} of the block allocated at {}", place(block.site))
+        }
+        _ => format!("{address:#x}"),
+    }
+}
+
 /// A value of the variable at an address, in words.
 pub(crate) fn value(address: usize, word: u64) -> Option<String> {
     let variable = variable(address)?;
@@ -127,7 +152,7 @@ pub(crate) fn value(address: usize, word: u64) -> Option<String> {
         return None;
     }
     variable.ty?;
-    Some(symbols().show(variable.ty, &word.to_le_bytes()[..variable.size]))
+    Some(shim::undisturbed(|| symbols().show(variable.ty, &word.to_le_bytes()[..variable.size])))
 }
 
 /// Whether a call comes from a header of the standard library, by its return address.
@@ -137,7 +162,8 @@ fn in_library(site: usize) -> bool {
     // SAFETY: one OS thread alone runs code of the program, and the borrow ends here.
     let known = unsafe { (*(&raw mut IN_LIBRARY)).get_or_insert_with(HashMap::new) };
     *known.entry(site).or_insert_with(|| {
-        modules::owner(site) != Some(Owner::Program) || !symbols().place(site).frames().any(|f| f.user)
+        modules::owner(site) != Some(Owner::Program)
+            || !shim::undisturbed(|| symbols().place(site).frames().any(|f| f.user))
     })
 }
 

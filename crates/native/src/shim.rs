@@ -53,6 +53,17 @@ pub(crate) fn call() -> Call {
     }
 }
 
+/// Runs something that may call exported functions itself, through the C library: what came in stays known.
+pub(crate) fn undisturbed<T>(f: impl FnOnce() -> T) -> T {
+    // SAFETY: as in `call`.
+    unsafe {
+        let (site, frame, state) = (INCOMING.site, INCOMING.frame, INCOMING.state);
+        let result = f();
+        (INCOMING.site, INCOMING.frame, INCOMING.state) = (site, frame, state);
+        result
+    }
+}
+
 /// The return address of the call that has just come in.
 #[inline]
 pub(crate) fn return_address() -> usize {

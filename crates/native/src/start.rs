@@ -7,6 +7,7 @@ use crate::heap::heap;
 use crate::own_heap::is_shared;
 use crate::process;
 use crate::real::real;
+use crate::report_out;
 use crate::shim::Call;
 use crate::threads::{self, Main};
 use explore::ThreadId;
@@ -14,8 +15,7 @@ use image::donors::{Donors, FsBase, RealPthread};
 use image::output::Capture;
 use image::segments::Region;
 use image::snapshot::{Mode, Snapshot};
-use raddle::{Config, Verdict};
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 
 /// What the process was started with.
 struct Started {
@@ -44,7 +44,10 @@ pub unsafe extern "C" fn __libc_start_main(
     stack_end: *mut c_void,
 ) -> libc::c_int {
     // SAFETY: nothing else runs yet.
-    unsafe { STARTED.main = Some(main) };
+    unsafe {
+        report_out::fix_addresses(argv);
+        STARTED.main = Some(main);
+    }
     real!(__libc_start_main(drive, argc, argv, init, fini, rtld_fini, stack_end):
         fn(Main, libc::c_int, *mut *mut libc::c_char, *const c_void, *const c_void, *const c_void, *mut c_void) -> libc::c_int)
 }
@@ -61,6 +64,9 @@ unsafe extern "C" fn drive(
         STARTED.argv = argv;
         STARTED.envp = envp;
     }
+    // SAFETY: these are the arguments of a process.
+    let arguments = unsafe { words(argv, argc) };
+    let out = report_out::Out::prepare(&arguments);
     crash::install();
     save();
     crate::table::prepare();
@@ -70,22 +76,15 @@ unsafe extern "C" fn drive(
     crate::front::prepare();
     exceptions::install();
     runtime::set_front(&Program);
-    let mut report = Config::new().stack_size(1 << 20).quiet(true).run(run_program);
-    crate::verifier::qualify(&mut report);
-    let style = report::Style::for_test(None);
-    let text = if std::env::var_os("RADDLE_JSON").is_some() {
-        report::json::render(&report)
-    } else {
-        report::text::render(&report, &style)
-    };
-    print(&text);
-    let code = match report.verdict {
-        Verdict::Verified | Verdict::NoFailureWithinBound => 0,
-        Verdict::Failure => 1,
-        Verdict::Incomplete => 3,
-    };
-    // SAFETY: there is nothing left to be done; destructors of the program are not to run here.
-    unsafe { libc::_exit(code) }
+    report_out::explore(out, run_program)
+}
+
+/// The words of a command line.
+unsafe fn words(argv: *mut *mut libc::c_char, argc: libc::c_int) -> Vec<String> {
+    // SAFETY: by the contract there are so many strings.
+    (0..argc as usize)
+        .map(|i| unsafe { CStr::from_ptr(*argv.add(i)) }.to_string_lossy().into_owned())
+        .collect()
 }
 
 /// One execution of the program, on the fiber of its first thread.
@@ -166,6 +165,19 @@ pub(crate) fn is_variable(address: usize) -> bool {
     image().regions.iter().any(|r| r.contains(address))
 }
 
+/// Where pointers to the heap may lie when all threads have ended.
+pub(crate) fn roots() -> Vec<(usize, usize)> {
+    let image = image();
+    let variables = image.regions.iter().map(|r| (r.start, r.end() - r.start));
+    variables.chain(image.donors.main_tls_ranges()).collect()
+}
+
+/// What the program has written since the execution began.
+pub(crate) fn take_output() -> String {
+    let (out, err) = image().capture.take();
+    String::from_utf8_lossy(&[out, err].concat()).into_owned()
+}
+
 /// A thread is made: its variables are those of a new one.
 pub(crate) fn new_thread(t: ThreadId) {
     // SAFETY: the thread does not run yet, and no other one has these variables.
@@ -210,13 +222,11 @@ pub(crate) fn print(text: &str) {
 /// The command line or the environment is wrong.
 pub(crate) fn usage(why: &str) -> ! {
     print(&format!("raddle: {why}\n"));
-    // SAFETY: `_exit` has no preconditions.
-    unsafe { libc::_exit(2) }
+    report_out::leave(2)
 }
 
 /// Nothing can go on.
 pub(crate) fn die(why: &str) -> ! {
     print(&format!("raddle: {why}\n"));
-    // SAFETY: `_exit` has no preconditions.
-    unsafe { libc::_exit(2) }
+    report_out::leave(2)
 }

@@ -98,6 +98,8 @@ pub(crate) fn qualify(report: &mut Report) {
     let inputs = format!("inputs from {low} to {high}");
     if report.verdict == Verdict::Verified {
         report.verdict = Verdict::NoFailureWithinBound;
+        let rest = report.guarantee.strip_prefix("verified: ").unwrap_or(&report.guarantee);
+        report.guarantee = format!("no failure in {rest}, with {inputs}");
     }
     report.bound = Some(match report.bound.take() {
         Some(bound) => format!("{bound}, {inputs}"),

@@ -170,6 +170,12 @@ impl Page<'_> {
             let preemptions = plural(failure.preemptions as u64, "preemption");
             self.labelled("trace", Ink::Faint, &format!("shortest schedule found: {preemptions}"));
         }
+        if let Some(output) = &failure.output {
+            self.labelled("output", Ink::Plain, "of this execution:");
+            for line in output.lines() {
+                self.line(&format!("          | {}", clean(line)));
+            }
+        }
         if let Some(help) = &failure.help {
             self.labelled("help", Ink::Good, help);
         }

@@ -70,6 +70,7 @@ fn lost_update() -> Report {
         cycle: vec![],
         trace,
         help: None,
+        output: None,
     })
 }
 
@@ -99,6 +100,7 @@ fn deadlock() -> Report {
         cycle: vec![MAIN, ThreadId(1)],
         trace,
         help: None,
+        output: None,
     })
 }
 

@@ -626,6 +626,9 @@ impl Execution {
         thread: Option<ThreadId>,
     ) {
         if self.failure.is_none() {
+            if let Some(front) = crate::front::front() {
+                front.failed(&message);
+            }
             let location = place.map(|p| p.to_string());
             self.failure = Some(Noted { kind, message, location, thread, help: None });
         }
@@ -879,6 +882,7 @@ impl Execution {
             cycle: Vec::new(),
             trace: self.trace(),
             help: noted.help,
+            output: None,
         }
     }
 

@@ -332,3 +332,24 @@ pub fn label(t: ThreadId) -> String {
     // SAFETY: a current execution is valid; the borrow ends here.
     if ex.is_null() { format!("thread {t}") } else { unsafe { (*ex).thread_label(t) } }
 }
+
+/// Where the running thread has taken its last step, or is about to.
+pub fn last_place() -> Option<Place> {
+    let ex = context::current();
+    if ex.is_null() {
+        return None;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe { crate::record::place_of((&(*ex).pending)[(*ex).current.index()].site) }
+}
+
+/// How many steps were taken in all, if code of the program runs: for signal handlers.
+pub fn steps_in_program() -> Option<u64> {
+    let ex = context::current_if_any();
+    // SAFETY: a current execution is valid.
+    if ex.is_null() {
+        None
+    } else {
+        unsafe { ((*ex).in_fiber && (*ex).in_user_code()).then_some((*ex).total_steps) }
+    }
+}

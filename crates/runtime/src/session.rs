@@ -4,7 +4,7 @@ use crate::context::{self, Entered};
 use crate::driver::Settings;
 use crate::execution::{Execution, Phase};
 use crate::fiber::{self, Exit, Fiber, Resume, Said, Stacks};
-use crate::front::Front;
+use crate::front::{Front, Place};
 use crate::polling::{Modes, Restart};
 use crate::watchdog::Watched;
 use crate::{panics, signals, statics, threads};
@@ -215,6 +215,14 @@ impl Session {
             let clean = end == End::Complete && (*ex).live.is_empty();
             let ok = clean && (*ex).failure.is_none() && (*ex).panics == 0;
             let mut found = if ok { None } else { judge(&mut *ex, end) };
+            if clean
+                && found.is_none()
+                && (*ex).settings.leaks
+                && let Some((message, place)) = (*ex).front.and_then(|f| f.leak())
+            {
+                (*ex).note_failure(FailureKind::Leak, message, Some(Place::at(place)), None);
+                found = judge(&mut *ex, end);
+            }
             (*ex).given_up_for = found.as_ref().map(|f| format!("{}: {}", f.kind.name(), f.message));
             self.tear_down(ex);
             if clean && found.is_none() && (*ex).settings.leaks {
@@ -467,6 +475,7 @@ unsafe fn make_fiber(stack: corosensei::stack::DefaultStack, ex: *mut Execution,
 #[inline(never)]
 fn judge(ex: &mut Execution, end: End) -> Option<Box<Failure>> {
     // Where the execution was cut, a panic may still have been taken by a join that did not come to run.
+    let noted_now = ex.failure.is_none();
     let (noted, cycle) = match ex.failure.take() {
         Some(noted) => (noted, Vec::new()),
         None if end != End::Complete => return None,
@@ -476,6 +485,10 @@ fn judge(ex: &mut Execution, end: End) -> Option<Box<Failure>> {
             None => ex.blocked_failure()?,
         },
     };
+    // Whatever was noted before was told when it was found.
+    if let Some(front) = crate::front::front().filter(|_| noted_now) {
+        front.failed(&noted.message);
+    }
     let mut failure = ex.full_failure(noted);
     failure.cycle = cycle;
     Some(Box::new(failure))

@@ -22,9 +22,6 @@ pub(crate) struct Watched {
     limit: Duration,
 }
 
-/// A number of looks that no limit asks for.
-const LAST_LOOKS: u32 = u32::MAX / 2;
-
 /// How many looks in a row must find a session at the same step.
 const LOOKS: u32 = 8;
 
@@ -38,8 +35,9 @@ impl Watched {
             execution: AtomicPtr::new(execution),
             limit: limit.unwrap_or(Duration::MAX),
         });
-        // A thread that waits would be lost in a copy of the process, and could hold a lock there.
-        if limit.is_some() && !front().is_some_and(|f| f.is_isolated()) {
+        if let Some(front) = front() {
+            front.watch(limit);
+        } else if limit.is_some() {
             sessions().push((watched.clone(), 0, 0));
             static START: Once = Once::new();
             START.call_once(|| {
@@ -81,14 +79,7 @@ fn watch() {
             }
             *looks = looks.saturating_add(1);
             if pause * *looks >= watched.limit {
-                match front() {
-                    // It is asked to report that itself; if it cannot, the next time is the last.
-                    Some(front) if *looks < LAST_LOOKS => {
-                        front.stuck();
-                        *looks = LAST_LOOKS;
-                    }
-                    _ => bark(watched),
-                }
+                bark(watched);
             }
         }
         drop(sessions);
