@@ -114,9 +114,9 @@ fn run(file: &str, flags: &[&str]) -> Ran {
     }
     let output =
         command.env("RADDLE_JSON", "1").env("RADDLE_MAX_SECONDS", "60").output().expect("the program runs");
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let json = text.find('{').map(|i| &text[i..]).unwrap_or_default();
-    let report = serde_json::from_str(json).unwrap_or_else(|e| panic!("{what}: {e}: {text}"));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let report = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{what}: {e}: {text}{errors}"));
     Ran { report, what }
 }
 
