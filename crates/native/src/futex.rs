@@ -94,6 +94,10 @@ fn wake(word: usize, most: u32, call: Call) -> Long {
 /// The system call, in an execution.
 fn futex(word: usize, op: i32, value: u32, time: usize, mask: u32, call: Call) -> Long {
     runtime::settle();
+    // The kernel's own lock and queue order nothing: what is published is published by the word.
+    for hidden in [queue(word), lock(word)] {
+        runtime::hush(&hidden.entry().handle, hidden.class, call.place);
+    }
     let clock =
         if op & libc::FUTEX_CLOCK_REALTIME != 0 { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
     let time = time as *const libc::timespec;

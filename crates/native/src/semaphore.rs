@@ -137,13 +137,20 @@ const NAMED: usize = 64;
 struct Named([u64; 4]);
 
 static mut PLACES: [Named; NAMED] = [const { Named([0; 4]) }; NAMED];
-static mut NAMES: Vec<CString> = Vec::new();
+/// Allocated, so that processes share it where executions have their own.
+static mut NAMES: *mut Vec<CString> = std::ptr::null_mut();
+
+/// Called before the first execution.
+pub(crate) fn prepare() {
+    // SAFETY: nothing else runs yet.
+    unsafe { NAMES = Box::leak(Box::default()) };
+}
 
 /// An execution begins: no name is taken.
 pub(crate) fn begin() {
     // SAFETY: one OS thread alone runs code of the program, and none runs now.
     unsafe {
-        for i in 0..(*(&raw const NAMES)).len() {
+        for i in 0..(*NAMES).len() {
             (*(&raw mut PLACES))[i] = Named([0; 4]);
         }
     }
@@ -153,15 +160,15 @@ pub(crate) fn begin() {
 pub(crate) fn name_of(address: usize) -> Option<String> {
     let i = address.checked_sub(&raw const PLACES as usize)? / size_of::<Named>();
     // SAFETY: one OS thread alone runs code of the program; the borrow ends here.
-    let name = unsafe { &*(&raw const NAMES) }.get(i)?;
-    let what = if address % size_of::<Named>() == 0 { "semaphore" } else { "name of semaphore" };
+    let name = unsafe { &*NAMES }.get(i)?;
+    let what = if address.is_multiple_of(size_of::<Named>()) { "semaphore" } else { "name of semaphore" };
     Some(format!("{what} {}", name.to_string_lossy()))
 }
 
 fn place_of(name: *const libc::c_char, call: Call) -> Sem {
     // SAFETY: one OS thread alone runs code of the program; it hands in a string.
     unsafe {
-        let (names, name) = (&mut *(&raw mut NAMES), CStr::from_ptr(name));
+        let (names, name) = (&mut *NAMES, CStr::from_ptr(name));
         let i = names.iter().position(|n| n.as_c_str() == name).unwrap_or_else(|| {
             names.push(name.to_owned());
             names.len() - 1

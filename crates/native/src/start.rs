@@ -70,6 +70,7 @@ unsafe extern "C" fn drive(
     crash::install();
     save();
     crate::table::prepare();
+    crate::sync::prepare();
     crate::wide::prepare();
     process::seal();
     crate::front::prepare();

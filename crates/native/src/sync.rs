@@ -13,6 +13,12 @@ use crate::table::{self, Entry};
 use explore::{FailureKind, MemoryOrder, OpKind};
 use runtime::{Class, Done, Front, Request, Touching};
 
+/// Called before the first execution.
+pub(crate) fn prepare() {
+    crate::semaphore::prepare();
+    crate::verifier::prepare();
+}
+
 /// An execution begins.
 pub(crate) fn begin() {
     // SAFETY: no thread of the program runs.
@@ -36,7 +42,7 @@ pub(crate) fn is_modelled(address: usize) -> bool {
     runtime::in_execution() && !in_library(address)
 }
 
-/// The writable data of all libraries but this one, and where the first begins and the last ends.
+/// The writable data of all libraries that are no part of the program, but this one, and where the first begins and the last ends.
 static mut LIBRARIES: (Vec<(usize, usize)>, usize, usize) = (Vec::new(), 0, 0);
 
 #[inline]
@@ -52,29 +58,30 @@ fn find_libraries() {
         _size: usize,
         data: *mut std::ffi::c_void,
     ) -> libc::c_int {
-        // SAFETY: `dl_iterate_phdr` hands in a valid `info`; `data` is our list, with the executable skipped.
+        // SAFETY: `dl_iterate_phdr` hands in a valid `info`; `data` is our list.
         unsafe {
-            let (first, found) = &mut *data.cast::<(bool, Vec<(usize, usize)>)>();
+            let found = &mut *data.cast::<Vec<(usize, usize)>>();
             let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum as usize);
             let at = |h: &libc::Elf64_Phdr| ((*info).dlpi_addr + h.p_vaddr) as usize;
             let segments =
                 headers.iter().filter(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_W != 0);
             let segments: Vec<_> = segments.map(|h| (at(h), at(h) + h.p_memsz as usize)).collect();
-            let own = (&raw const LIBRARIES) as usize;
-            let is_own = segments.iter().any(|(a, b)| (*a..*b).contains(&own));
-            if !std::mem::take(first) && !is_own {
-                found.extend(segments);
-            }
+            found.extend(segments);
         }
         0
     }
-    let mut found: (bool, Vec<(usize, usize)>) = (true, Vec::new());
+    let mut found: Vec<(usize, usize)> = Vec::new();
     // SAFETY: the callback keeps its contract; nothing else runs.
     unsafe {
         libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast());
-        let start = found.1.iter().map(|s| s.0).min().unwrap_or(0);
-        let end = found.1.iter().map(|s| s.1).max().unwrap_or(0);
-        LIBRARIES = (found.1, start, end);
+        let objects = image::segments::user_objects();
+        let mut modelled: Vec<usize> =
+            objects.iter().flat_map(|o| o.writable.iter().map(|r| r.start)).collect();
+        modelled.push(&raw const LIBRARIES as usize);
+        found.retain(|(a, b)| !modelled.iter().any(|m| (*a..*b).contains(m)));
+        let start = found.iter().map(|s| s.0).min().unwrap_or(0);
+        let end = found.iter().map(|s| s.1).max().unwrap_or(0);
+        LIBRARIES = (found, start, end);
     }
 }
 

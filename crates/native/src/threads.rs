@@ -1,7 +1,7 @@
 //! Threads of the program: made, joined, left.
 
 use crate::real::real;
-use crate::shim::{Call, call, export};
+use crate::shim::{Call, call, export, export_past};
 use crate::{locals, time};
 use explore::ThreadId;
 use runtime::{Body, Task};
@@ -163,8 +163,7 @@ pub(crate) extern "C" fn create(
     argument: *mut c_void,
 ) -> libc::c_int {
     if !runtime::in_execution() {
-        return real!(pthread_create(out, attributes, routine, argument):
-            fn(*mut libc::pthread_t, *const libc::pthread_attr_t, Routine, *mut c_void) -> libc::c_int);
+        return create_inside(out, attributes, routine, argument);
     }
     let call = call();
     runtime::settle();
@@ -278,23 +277,36 @@ fn join_if_ended(thread: libc::pthread_t, result: *mut *mut c_void, busy: libc::
     join_at(t, result, call)
 }
 
+extern "C" fn create_inside(
+    out: *mut libc::pthread_t,
+    attributes: *const libc::pthread_attr_t,
+    routine: Routine,
+    argument: *mut c_void,
+) -> libc::c_int {
+    real!(pthread_create(out, attributes, routine, argument):
+        fn(*mut libc::pthread_t, *const libc::pthread_attr_t, Routine, *mut c_void) -> libc::c_int)
+}
+
+extern "C" fn this_inside() -> libc::pthread_t {
+    real!(pthread_self(): fn() -> libc::pthread_t)
+}
+
 extern "C" fn this() -> libc::pthread_t {
-    if runtime::in_execution() {
-        handle(runtime::current())
-    } else {
-        real!(pthread_self(): fn() -> libc::pthread_t)
-    }
+    if runtime::in_execution() { handle(runtime::current()) } else { this_inside() }
 }
 
 extern "C" fn equal(a: libc::pthread_t, b: libc::pthread_t) -> libc::c_int {
     (a == b) as libc::c_int
 }
 
+export_past! {
+    pthread_create => create, create_inside;
+    pthread_self => this, this_inside;
+}
+
 export! {
-    pthread_create => create;
     pthread_join => join;
     pthread_detach => detach;
-    pthread_self => this;
     pthread_equal => equal;
     pthread_tryjoin_np => try_join;
     pthread_timedjoin_np => timed_join;

@@ -27,8 +27,33 @@ struct Range {
 }
 
 static RANGE: OnceLock<Range> = OnceLock::new();
-/// Whether the program has asked for an input that was not covered whole.
-static mut PARTLY: bool = false;
+
+/// What is learned of the program. It is allocated, so that processes share it where executions have their own.
+#[derive(Default)]
+struct Learned {
+    /// It has asked for an input that was not covered whole.
+    partly: bool,
+    /// It has atomic blocks.
+    blocks: bool,
+    /// Functions that are atomic blocks, by their addresses.
+    functions: Vec<(usize, usize)>,
+}
+
+static mut LEARNED: *mut Learned = std::ptr::null_mut();
+
+/// Called before the first execution.
+pub(crate) fn prepare() {
+    let functions = crate::functions::named("__VERIFIER_atomic_");
+    let learned = Learned { partly: false, blocks: !functions.is_empty(), functions };
+    // SAFETY: nothing else runs yet.
+    unsafe { LEARNED = Box::leak(Box::new(learned)) };
+}
+
+fn learned() -> &'static mut Learned {
+    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a call of this; `prepare` was called
+    // before the first execution.
+    unsafe { &mut *LEARNED }
+}
 
 fn range() -> Range {
     *RANGE.get_or_init(|| {
@@ -53,9 +78,8 @@ fn input(least: i64, most: i64) -> i64 {
     if low > high {
         return least;
     }
-    if (low, high) != (least, most) {
-        // SAFETY: one OS thread alone runs code of the program.
-        unsafe { PARTLY = true };
+    if (low, high) != (least, most) && runtime::in_execution() {
+        learned().partly = true;
     }
     if !runtime::in_execution() {
         return low;
@@ -67,8 +91,7 @@ fn input(least: i64, most: i64) -> i64 {
 
 /// Says with the result which inputs it is about.
 pub(crate) fn qualify(report: &mut Report) {
-    // SAFETY: no program runs.
-    if !unsafe { PARTLY } {
+    if !learned().partly {
         return;
     }
     let Range { low, high } = range();
@@ -111,8 +134,9 @@ inputs! {
 }
 
 extern "C" fn pointer() -> usize {
-    // SAFETY: one OS thread alone runs code of the program.
-    unsafe { PARTLY = true };
+    if runtime::in_execution() {
+        learned().partly = true;
+    }
     0
 }
 
@@ -124,14 +148,9 @@ extern "C" fn assume(condition: i32) {
     }
 }
 
-/// The lock of atomic blocks, at an address of its own.
-static mut HAVE_BLOCKS: bool = false;
-/// What stands for that lock.
+/// What stands for the lock of atomic blocks.
 static LOCK_AT: u64 = 0;
 
-/// Functions that are atomic blocks, by their addresses.
-static mut ATOMIC: Vec<(usize, usize)> = Vec::new();
-static mut LOOKED: bool = false;
 /// By thread: how deep in blocks it is.
 static mut DEPTH: [u32; explore::MAX_THREADS] = [0; explore::MAX_THREADS];
 
@@ -142,16 +161,9 @@ fn lock() -> &'static Handle {
 /// An execution begins.
 pub(crate) fn begin() {
     // SAFETY: one OS thread alone runs code of the program, and none runs now.
-    unsafe {
-        if !LOOKED {
-            LOOKED = true;
-            ATOMIC = crate::functions::named("__VERIFIER_atomic_");
-            HAVE_BLOCKS = !(*(&raw const ATOMIC)).is_empty();
-        }
-        (*(&raw mut DEPTH)).fill(0);
-        if HAVE_BLOCKS {
-            runtime::have_blocks(lock(), runtime::Place::at(0));
-        }
+    unsafe { (*(&raw mut DEPTH)).fill(0) };
+    if learned().blocks {
+        runtime::have_blocks(lock(), runtime::Place::at(0));
     }
 }
 
@@ -161,12 +173,9 @@ fn depth() -> &'static mut u32 {
 }
 
 fn enter(call: Call) {
-    // SAFETY: as above.
-    unsafe {
-        if !HAVE_BLOCKS {
-            HAVE_BLOCKS = true;
-            runtime::restart_soon();
-        }
+    if !learned().blocks {
+        learned().blocks = true;
+        runtime::restart_soon();
     }
     if *depth() == 0 {
         runtime::enter_block(call.place);
@@ -201,24 +210,26 @@ extern "C" fn atomic_end() {
 
 #[inline]
 fn in_atomic_function() -> bool {
-    // SAFETY: as above.
-    let atomic = unsafe { &*(&raw const ATOMIC) };
-    !atomic.is_empty() && {
+    if !runtime::in_execution() {
+        return false;
+    }
+    let functions = &learned().functions;
+    !functions.is_empty() && {
         let at = return_address();
-        atomic.iter().any(|(start, end)| (*start..*end).contains(&at))
+        functions.iter().any(|(start, end)| (*start..*end).contains(&at))
     }
 }
 
 /// A function of the program is entered.
 pub(crate) extern "C" fn entered(_from: usize) {
-    if in_atomic_function() && runtime::in_execution() {
+    if in_atomic_function() {
         enter(call());
     }
 }
 
 /// It is left.
 pub(crate) extern "C" fn left() {
-    if in_atomic_function() && runtime::in_execution() {
+    if in_atomic_function() {
         leave(call());
     }
 }

@@ -114,9 +114,9 @@ fn run(file: &str, flags: &[&str]) -> Ran {
     }
     let output =
         command.env("RADDLE_JSON", "1").env("RADDLE_MAX_SECONDS", "60").output().expect("the program runs");
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let json = text.find('{').map(|i| &text[i..]).unwrap_or_default();
-    let report = serde_json::from_str(json).unwrap_or_else(|e| panic!("{what}: {e}: {text}"));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let report = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{what}: {e}: {text}{errors}"));
     Ran { report, what }
 }
 
@@ -260,6 +260,56 @@ mod waiting {
         run("condvar.cpp", &[]).is_verified_in(4);
     }
 
+    /// A queue with room for one, two producers of two items each, and a consumer.
+    fn queue() {
+        struct Queue {
+            item: Mutex<Option<u32>>,
+            not_full: Condvar,
+            not_empty: Condvar,
+        }
+        impl Queue {
+            fn put(&self, item: u32) {
+                let mut slot = self.item.lock().unwrap();
+                while slot.is_some() {
+                    slot = self.not_full.wait(slot).unwrap();
+                }
+                *slot = Some(item);
+                self.not_empty.notify_one();
+            }
+
+            fn get(&self) -> u32 {
+                let mut slot = self.item.lock().unwrap();
+                while slot.is_none() {
+                    slot = self.not_empty.wait(slot).unwrap();
+                }
+                let item = slot.take().unwrap();
+                self.not_full.notify_one();
+                item
+            }
+        }
+        let queue =
+            Arc::new(Queue { item: Mutex::new(None), not_full: Condvar::new(), not_empty: Condvar::new() });
+        let producer = |item: u32| {
+            let queue = queue.clone();
+            thread::spawn(move || {
+                queue.put(item);
+                queue.put(item + 10);
+            })
+        };
+        let threads = [producer(1), producer(2)];
+        let sum: u32 = (0..4).map(|_| queue.get()).sum();
+        assert_eq!(sum, 26);
+        threads.into_iter().for_each(|t| t.join().unwrap());
+    }
+
+    #[test]
+    fn a_queue_takes_as_many_executions_as_in_rust() {
+        let report = raddle::Config::new().spurious_wakeups(false).quiet(true).run(queue);
+        assert!(report.passed());
+        assert_eq!(report.stats.executions, 2432);
+        run("queue.c", &["RADDLE_SPURIOUS_WAKEUPS=0"]).is_verified_in(2432);
+    }
+
     #[test]
     fn a_lost_wake_up_is_a_deadlock() {
         run("condvar.c", &["-DCASE=1"]).fails_with("deadlock", "waits on c for a notification");
@@ -317,6 +367,19 @@ mod waiting {
         run("semaphores.cpp", &["-DCASE=2"]).is_verified_in(79);
         run("semaphores.cpp", &["-DCASE=3"]).is_verified_in(332);
         run("future.cpp", &[]).is_verified_in(11);
+    }
+
+    #[test]
+    fn a_wake_up_publishes_nothing_but_the_word_does() {
+        run("relaxed_wait.cpp", &[]).fails_with("data-race", "data race on data");
+        run("relaxed_wait.cpp", &["-DACQUIRE"]).is_verified_in(75);
+    }
+
+    #[test]
+    fn a_loop_with_a_deadline_can_be_late_and_need_not_be() {
+        run("deadline.c", &[]).is_verified_in(27);
+        run("deadline.c", &["-DLATE"]).is_verified_in(3);
+        run("deadline.c", &["-DNEVER_LATE"]).fails_with("assertion", "!late");
     }
 
     #[test]

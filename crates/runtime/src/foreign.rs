@@ -52,17 +52,11 @@ pub fn name_thread(thread: ThreadId, name: String) {
     }
     // SAFETY: a current execution is valid; the borrow ends here.
     unsafe {
-        if let Some(thread) = (&mut (*ex).threads).get_mut(thread.index()) {
+        let threads = &mut (*ex).threads;
+        if let Some(thread) = threads.get_mut(thread.index()) {
             thread.seldom_mut().name = Some(name);
         }
     }
-}
-
-/// Whether a thread has ended, as far as the running one can know without asking: not a step.
-pub fn has_ended(thread: ThreadId) -> bool {
-    let ex = context::current();
-    // SAFETY: a current execution is valid; the borrow ends here.
-    !ex.is_null() && unsafe { (&(*ex).threads).get(thread.index()).is_some_and(|t| t.ended) }
 }
 
 /// The stack of a thread that runs: its lowest address that may be used, and where its frames begin.
@@ -73,7 +67,8 @@ pub fn stack_of(thread: ThreadId) -> Option<(usize, usize)> {
     }
     // SAFETY: a current execution is valid; the borrow ends here.
     unsafe {
-        let thread = (&(*ex).threads).get(thread.index())?;
+        let threads = &(*ex).threads;
+        let thread = threads.get(thread.index())?;
         (thread.frames_end != 0).then_some((thread.stack_floor, thread.frames_end))
     }
 }
@@ -107,6 +102,30 @@ pub fn wait_once(queue: &Handle, lock: &Handle, timed: bool, place: Place) -> bo
         // Who notified it was written into the announced operation.
         let wake = (&(*ex).pending)[t.index()].op;
         (*ex).finish(wake, 0).ok
+    }
+}
+
+/// Says that an object is only ours: steps on it order nothing in the program, for the sake of races.
+pub fn hush(object: &Handle, class: Class, place: Place) {
+    let ex = context::required("an object", place);
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        let id = (*ex).resolve(object, class, 0, place);
+        let silent = &mut (*ex).races.silent;
+        if !silent.contains(&id) {
+            silent.push(id);
+        }
+    }
+}
+
+/// The running thread has learned something that is in none of its looks, such as the time: it is in no loop that only looks.
+pub fn end_looking() {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        if !ex.is_null() && (*ex).looking {
+            crate::spin::changed(&mut *ex);
+        }
     }
 }
 

@@ -94,12 +94,15 @@ pub(crate) struct Races {
     used_cells: usize,
     /// The lock of blocks that nobody may interrupt: the steps that hold it for reading order nothing.
     pub(crate) blocks: Option<ObjectId>,
+    /// Objects that are only ours: no step on them orders anything in the program.
+    pub(crate) silent: Vec<ObjectId>,
 }
 
 impl Races {
     /// Forgets everything but the memory.
     pub(crate) fn reset(&mut self) {
         self.blocks = None;
+        self.silent.clear();
         if self.used_cells == 0 {
             return;
         }
@@ -165,6 +168,9 @@ impl Races {
         }
         if matches!(l.kind, Spawn | Join) {
             return self.take_thread(t, l.kind, ThreadId(l.aux as u16));
+        }
+        if !self.silent.is_empty() && self.silent.contains(&l.object) {
+            return;
         }
         if l.kind == Wait {
             assign(&mut self.objects[l.other.index()].first, &thread.now);

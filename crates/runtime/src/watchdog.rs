@@ -41,7 +41,16 @@ impl Watched {
             sessions().push((watched.clone(), 0, 0));
             static START: Once = Once::new();
             START.call_once(|| {
-                let _ = std::thread::Builder::new().name("raddle-watchdog".into()).spawn(watch);
+                let (started, ready) = std::sync::mpsc::channel();
+                let watchdog = std::thread::Builder::new().name("raddle-watchdog".into()).spawn(move || {
+                    let _ = started.send(());
+                    watch()
+                });
+                // A thread that starts allocates. In a program whose allocator is under control nobody else must do that
+                // while it runs.
+                if watchdog.is_ok() {
+                    let _ = ready.recv();
+                }
             });
         }
         watched
