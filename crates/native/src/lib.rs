@@ -24,6 +24,7 @@
 #![allow(clippy::deref_addrof)]
 
 mod access;
+mod annotations;
 mod atomics;
 mod attributes;
 mod barrier;

@@ -97,3 +97,16 @@ fn loops_on_volatile_and_plain_variables_end() {
     run("flag.c", &["-DKIND=", "RADDLE_RACES=sync"]).is_verified_in(4);
     run("flag.c", &["-DKIND="]).fails_with("data-race", "flag");
 }
+
+#[test]
+fn annotations_order_what_nothing_else_does() {
+    run("annotations.c", &[]).fails_with("data-race", "data");
+    run("annotations.c", &["-DANNOTATED"]).is_verified_in(2);
+}
+
+#[test]
+fn relaxed_atomics_do_not_order_plain_accesses_and_others_do() {
+    run("orders.c", &["-DORDER=memory_order_relaxed"]).fails_with("data-race", "data");
+    run("orders.c", &["-DORDER=memory_order_seq_cst"]).is_verified_in(2);
+    run("orders.c", &["-DORDER=memory_order_seq_cst", "-DPLAIN"]).fails_with("data-race", "ready");
+}
