@@ -104,6 +104,13 @@ pub(crate) fn keep_call(to: Option<ThreadId>) {
     }
 }
 
+/// Whether a thread of the program runs, by our own account.
+pub(crate) fn is_running() -> bool {
+    // SAFETY: as in `call`.
+    let running = unsafe { RUNNING };
+    running.is_some()
+}
+
 /// The last call of a thread of the running execution.
 pub(crate) fn last_call(t: ThreadId) -> (usize, usize) {
     // SAFETY: as in `call`.

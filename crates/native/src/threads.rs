@@ -262,6 +262,14 @@ extern "C" fn timed_join(
     until: *const libc::timespec,
 ) -> libc::c_int {
     if !runtime::in_execution() {
+        if crate::shim::is_running()
+            && crate::modules::owner(crate::shim::return_address()) == Some(crate::modules::Owner::Program)
+        {
+            // A thread that is not under control would make any verdict worthless.
+            crate::start::die(
+                "a thread is made while raddle does not see who makes it; this is a bug of raddle",
+            );
+        }
         return real!(pthread_timedjoin_np(thread, result, until):
             fn(libc::pthread_t, *mut *mut c_void, *const libc::timespec) -> libc::c_int);
     }
