@@ -33,7 +33,7 @@ fn library() -> &'static Path {
 /// What a run said.
 pub(crate) struct Ran {
     pub(crate) report: Value,
-    what: String,
+    pub(crate) what: String,
 }
 
 impl Ran {
