@@ -38,6 +38,7 @@ mod futex;
 mod heap;
 mod isolate;
 mod leaving;
+mod listing;
 mod locals;
 mod modules;
 mod mutex;
