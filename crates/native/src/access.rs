@@ -127,7 +127,7 @@ static mut ACCESSES: [u32; explore::MAX_THREADS] = [0; explore::MAX_THREADS];
 /// An execution begins.
 pub(crate) fn begin() {
     // SAFETY: one OS thread alone runs code of the program.
-    unsafe { (*(&raw mut ACCESSES)).fill(0) };
+    unsafe { (&mut (*(&raw mut ACCESSES)))[..crate::threads::met()].fill(0) };
 }
 
 #[inline]

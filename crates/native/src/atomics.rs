@@ -126,12 +126,11 @@ fn done<V: Value>(entry: &Entry, address: usize, write: bool, call: Call) {
 /// Memory that is also accessed by something that is not atomic: these two can race.
 #[cold]
 fn mixed(entry: &Entry, write: bool, call: Call) {
-    if options().races == Races::Report {
-        if let Some(race) =
+    if options().races == Races::Report
+        && let Some(race) =
             runtime::touch(&entry.handle, Touching { write, atomic: true, elsewhere: false }, call.place)
-        {
-            runtime::fail(FailureKind::DataRace, race, call.place);
-        }
+    {
+        runtime::fail(FailureKind::DataRace, race, call.place);
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the runtime asks of the program.
 
 use crate::table::Entry;
-use crate::{access, crash, heap, isolate, names, own_heap, process, shim, start, sync, threads};
+use crate::{access, crash, files, heap, isolate, names, own_heap, process, shim, start, sync, threads};
 use explore::ThreadId;
 use runtime::{Class, Crashed, Front, Handle};
 use std::time::Duration;
@@ -60,6 +60,7 @@ impl Front for Program {
         access::begin();
         names::begin();
         process::begin();
+        files::begin();
         shim::begin();
     }
 

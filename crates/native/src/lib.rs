@@ -32,6 +32,7 @@ mod changes;
 mod condvar;
 mod crash;
 mod exceptions;
+mod files;
 mod front;
 mod functions;
 mod futex;

@@ -76,7 +76,7 @@ pub(crate) fn begin() {
     // SAFETY: as in `call`.
     unsafe {
         INCOMING.looking = runtime::looking_flag();
-        (*(&raw mut LAST)).fill((0, 0));
+        (&mut (*(&raw mut LAST)))[..crate::threads::met()].fill((0, 0));
         RUNNING = None;
     }
 }

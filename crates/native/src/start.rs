@@ -73,6 +73,7 @@ unsafe extern "C" fn drive(
     crate::sync::prepare();
     crate::wide::prepare();
     process::seal();
+    crate::files::prepare();
     crate::front::prepare();
     exceptions::install();
     runtime::set_front(&Program);

@@ -85,7 +85,7 @@ pub(crate) fn memory(address: usize, bytes: usize) -> Found {
 
 /// The object that an access of more than one granule at once is on: all of it.
 pub(crate) fn block(address: usize, bytes: usize) -> Found {
-    let (mut first, mut last) = (address >> 3, (address + bytes - 1) >> 3);
+    let (first, last) = (address >> 3, (address + bytes - 1) >> 3);
     // SAFETY: as above.
     unsafe {
         let table = &mut learned().memory;
@@ -96,20 +96,21 @@ pub(crate) fn block(address: usize, bytes: usize) -> Found {
             return Found::Entry(&mut *e);
         }
         // Whatever lies in it, or reaches into it, becomes part of it.
+        let (mut low, mut high) = (first, last);
         let mut changed = false;
         for granule in first..=last {
             if let Some(slot) = table.get(granule) {
                 for e in table.slots[slot].entries {
                     if !e.is_null() {
                         changed = true;
-                        first = first.min((*e).address >> 3);
-                        last = last.max(((*e).address + (*e).bytes as usize - 1) >> 3);
+                        low = low.min((*e).address >> 3);
+                        high = high.max(((*e).address + (*e).bytes as usize - 1) >> 3);
                     }
                 }
             }
         }
-        let whole = new_entry(first << 3, ((last - first + 1) << 3) as u32, false);
-        for granule in first..=last {
+        let whole = new_entry(low << 3, ((high - low + 1) << 3) as u32, false);
+        for granule in low..=high {
             let slot = table.slot(granule);
             for e in table.slots[slot].entries.iter_mut().filter(|e| !e.is_null()) {
                 (*whole).join(&**e);

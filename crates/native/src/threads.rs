@@ -39,7 +39,16 @@ fn known(t: ThreadId) -> &'static mut Known {
 /// An execution begins.
 pub(crate) fn begin() {
     // SAFETY: as in `known`.
-    unsafe { (*(&raw mut KNOWN)).fill(UNKNOWN) };
+    unsafe { (&mut (*(&raw mut KNOWN)))[..met()].fill(UNKNOWN) };
+}
+
+/// One more than the highest number that a thread had so far: of the tables by thread the rest was never used.
+static mut MET: usize = 1;
+
+#[inline]
+pub(crate) fn met() -> usize {
+    // SAFETY: as in `known`.
+    unsafe { MET }
 }
 
 /// What the running thread leaves to whoever joins it.
@@ -184,6 +193,8 @@ pub(crate) extern "C" fn create(
     let leave = |_: NonNull<dyn Body>| ();
     let body: NonNull<dyn Body> = NonNull::from(&STARTS[next.map_or(0, |t| t.index())]);
     if let Some(t) = next {
+        // SAFETY: as in `known`.
+        unsafe { MET = MET.max(t.index() + 1) };
         crate::start::new_thread(t);
         *known(t) = Known { routine: Some(routine), argument, detached, ..UNKNOWN };
         time::spawned(t);

@@ -31,7 +31,7 @@ fn clock_of(t: ThreadId) -> &'static mut u64 {
 /// An execution begins.
 pub(crate) fn begin() {
     // SAFETY: as above.
-    unsafe { (*(&raw mut CLOCKS)).fill(0) };
+    unsafe { (&mut (*(&raw mut CLOCKS)))[..crate::threads::met()].fill(0) };
 }
 
 /// The running thread makes another one.

@@ -161,7 +161,7 @@ fn lock() -> &'static Handle {
 /// An execution begins.
 pub(crate) fn begin() {
     // SAFETY: one OS thread alone runs code of the program, and none runs now.
-    unsafe { (*(&raw mut DEPTH)).fill(0) };
+    unsafe { (&mut (*(&raw mut DEPTH)))[..crate::threads::met()].fill(0) };
     if learned().blocks {
         runtime::have_blocks(lock(), runtime::Place::at(0));
     }

@@ -345,11 +345,6 @@ pub fn last_place() -> Option<Place> {
 
 /// How many steps were taken in all, if code of the program runs: for signal handlers.
 pub fn steps_in_program() -> Option<u64> {
-    let ex = context::current_if_any();
     // SAFETY: a current execution is valid.
-    if ex.is_null() {
-        None
-    } else {
-        unsafe { ((*ex).in_fiber && (*ex).in_user_code()).then_some((*ex).total_steps) }
-    }
+    in_program().then(|| unsafe { (*context::current_if_any()).total_steps })
 }
