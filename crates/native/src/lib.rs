@@ -40,6 +40,7 @@ mod futex;
 mod heap;
 mod isolate;
 mod leaving;
+mod listing;
 mod locals;
 mod modules;
 mod mutex;

@@ -18,7 +18,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::Arc;
 
 /// The variables that mean something here. Another one that starts with `RADDLE_` is a slip of the pen, and who made it should know.
-const VARIABLES: [&str; 36] = [
+const VARIABLES: [&str; 37] = [
     "RADDLE_ALGORITHM",
     "RADDLE_BOUND",
     "RADDLE_CACHE",
@@ -50,6 +50,7 @@ const VARIABLES: [&str; 36] = [
     "RADDLE_TRACE",
     "RADDLE_WATCHDOG",
     // Of this crate's own.
+    "RADDLE_EXECUTIONS",
     "RADDLE_EXIT_CODES",
     "RADDLE_ISOLATE",
     "RADDLE_FIXED_ADDRESSES",
@@ -105,6 +106,9 @@ pub(crate) fn explore(mut out: Out, program: fn()) -> ! {
     let terminal = out.errors.clone().filter(|_| variable("RADDLE_QUIET").is_none());
     let config = Config::new().stack_size(1 << 20).leaks(false).quiet(true).progress_on(terminal);
     let config = config.try_environment().unwrap_or_else(|why| start::usage(&why));
+    if let Some(path) = variable("RADDLE_EXECUTIONS") {
+        out.leave(crate::listing::write(&config, program, &path));
+    }
     if let Some(plans) = variable("RADDLE_COMPARE") {
         let plans = Plan::list(&plans).unwrap_or_else(|e| start::usage(&format!("RADDLE_COMPARE: {e}")));
         let table = compare(&config, &plans, program, out.errors.as_deref());

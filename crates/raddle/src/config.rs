@@ -63,7 +63,7 @@ pub fn check(test: impl Fn()) {
 #[derive(Clone, Debug)]
 #[must_use = "a configuration does nothing until `run` or `check`"]
 pub struct Config {
-    plan: Plan,
+    pub(crate) plan: Plan,
     pub(crate) budget: Budget,
     pub(crate) settings: Settings,
     replay: Option<Schedule>,

@@ -7,7 +7,7 @@ use crate::objects::Handle;
 use crate::sync::{self, given_up, site, turn};
 use crate::threads::wake_bits;
 use crate::{Class, Place, context};
-use explore::{ObjectId, Op, OpKind, ThreadId};
+use explore::{ObjectId, Op, OpKind, ThreadId, ThreadSet};
 
 /// The word of an object, if this execution has met it. Not a step: to be used only for what the running thread itself, or
 /// what happens before it, has decided ("is this lock mine?").
@@ -139,9 +139,9 @@ pub(crate) struct Blocks {
     lock: Option<ObjectId>,
     /// Whose block runs.
     inside: Option<ThreadId>,
-    /// The running thread has yet to give the lock back, at its next operation: the program accesses its memory only after the
-    /// step.
-    owed: bool,
+    /// Threads that have yet to give the lock back, at their next operation: the program accesses its memory only after the step.
+    /// Others may run between the two.
+    owed: ThreadSet,
 }
 
 /// Says, at the start of an execution, that the program has blocks that nobody may interrupt; `lock` is theirs.
@@ -196,11 +196,6 @@ impl Blocks {
     pub(crate) fn any(&self) -> bool {
         self.lock.is_some()
     }
-
-    #[inline]
-    pub(crate) fn owed(&self) -> bool {
-        self.owed
-    }
 }
 
 /// A step on memory is about to be taken outside a block.
@@ -217,12 +212,12 @@ pub(crate) unsafe fn before_memory(ex: *mut Execution, place: Place) {
             && (*ex).phase == Phase::Running
         {
             sync::step_on(ex, Op::new(OpKind::ReadLock, lock), place);
-            (*ex).blocks.owed = true;
+            (*ex).blocks.owed.insert((*ex).current);
         }
     }
 }
 
-/// The access has been done.
+/// If the running thread has accessed memory, that has been done.
 ///
 /// # Safety
 ///
@@ -231,8 +226,8 @@ pub(crate) unsafe fn before_memory(ex: *mut Execution, place: Place) {
 pub(crate) unsafe fn after_memory(ex: *mut Execution) {
     // SAFETY: by the contract.
     unsafe {
-        (*ex).blocks.owed = false;
         if let Some(lock) = (*ex).blocks.lock
+            && (*ex).blocks.owed.remove((*ex).current)
             && (*ex).phase == Phase::Running
         {
             let site = (&(*ex).pending)[(*ex).current.index()].site;

@@ -67,7 +67,7 @@ pub fn settle() {
         {
             (*ex).finish(op.with(read(object), 0), 0);
         }
-        if !ex.is_null() && (*ex).blocks.owed() {
+        if !ex.is_null() && (*ex).blocks.any() {
             foreign::after_memory(ex);
         }
     }
@@ -135,15 +135,16 @@ pub fn on_memory(
     let ex = context::required("an atomic", request.place);
     // SAFETY: a current execution is valid, and no reference into it is held over a suspension.
     unsafe {
-        if (*ex).blocks.any() {
-            foreign::before_memory(ex, request.place);
-        }
         let object = (*ex).resolve(request.object, request.class, 0, request.place);
         let mut kind = request.kind;
         if kind == OpKind::CompareExchangeWeak && !(*ex).may_fail_spuriously(object) {
             kind = OpKind::CompareExchange;
         }
         watch(ex, object, &Request { kind, ..*request }, state);
+        // Only after a loop was found to repeat itself: nobody waits for a change with blocks locked out.
+        if (*ex).blocks.any() {
+            foreign::before_memory(ex, request.place);
+        }
         let site = sync::site(request.place);
         let mut op = Op::new(kind, object).with(request.a, request.b).ordered(request.order);
         if !(*ex).is_running() || (*ex).repeat.is_some() && !await_change(ex, site) || !turn(ex, op, site) {
@@ -176,11 +177,11 @@ pub fn write_later(
     let ex = context::required("a variable", request.place);
     // SAFETY: as in `on_memory`.
     unsafe {
+        let object = (*ex).resolve(request.object, request.class, 0, request.place);
+        watch(ex, object, request, state);
         if (*ex).blocks.any() {
             foreign::before_memory(ex, request.place);
         }
-        let object = (*ex).resolve(request.object, request.class, 0, request.place);
-        watch(ex, object, request, state);
         let site = sync::site(request.place);
         let op = Op::new(OpKind::Store, object).ordered(request.order);
         if !(*ex).is_running() || (*ex).repeat.is_some() && !await_change(ex, site) || !turn(ex, op, site) {
