@@ -1,0 +1,25 @@
+//! Concurrent C programs as control-flow automata, and their interpreter.
+//!
+//! [`Program`] is what everything else works on: variables, threads, locations, transitions. [`Terms`] holds its expressions.
+//! [`Builder`] makes one without C text, and [`Interpreter`] says what one means.
+//!
+//! **Invariant:** nothing is proved here, and nothing of C is approximated in silence: what the lowering does not know is refused
+//! with file, line and reason.
+
+#![forbid(unsafe_code)]
+
+mod builder;
+mod program;
+mod state;
+mod term;
+mod text;
+
+pub use builder::Builder;
+pub use program::{
+    Accesses, Action, ErrorKind, FileId, Location, LocationId, LocationKind, Program, Scope, Span, Sync,
+    SyncId, SyncKind, Thread, ThreadId, Transition, TransitionId, Var,
+};
+pub use state::{Interpreter, NoRun, State, Step, TooWide, Wrong};
+pub use term::{
+    Assign, Binary, Node, Place, Term, Terms, Type, Unary, VarId, apply_binary, apply_unary, convert,
+};
