@@ -25,8 +25,8 @@ use crate::program::{
     Action, ErrorKind, Location, LocationId, LocationKind, Program, Scope, Span, Sync, SyncId, SyncKind,
     Thread, ThreadId, Transition, TransitionId, Var,
 };
-use crate::term::{Assign, Place, Term, Terms, Type, VarId};
-use std::collections::BTreeSet;
+use crate::term::{Assign, Node, Place, Term, Terms, Type, VarId};
+use std::collections::{BTreeSet, HashMap};
 
 /// The type of the variable of a mutex.
 pub(crate) const OWNER: Type = Type::unsigned(8);
@@ -317,6 +317,73 @@ impl Builder {
         edge.action = self.action_of(&edge);
         self.edge(t, edge);
         self.go_on_at(t, to);
+    }
+
+    /// Gives several places any value and goes on.
+    pub(crate) fn havoc_all(&mut self, t: ThreadId, places: Vec<Place>) {
+        let guard = self.terms().boolean(true);
+        let (from, to, span) = (self.here(t), self.location(t), self.span);
+        let mut edge =
+            Transition { from, to, guard, assigns: Vec::new(), havoc: places, action: Action::Local, span };
+        edge.action = self.action_of(&edge);
+        self.edge(t, edge);
+        self.go_on_at(t, to);
+    }
+
+    /// One more input on an edge.
+    pub(crate) fn add_havoc(&mut self, t: ThreadId, edge: TransitionId, place: Place) {
+        let edge = &mut self.program.threads[t.index()].transitions[edge.index()];
+        if !edge.havoc.contains(&place) {
+            edge.havoc.push(place);
+        }
+    }
+
+    /// The edge that was made last.
+    pub(crate) fn last_edge(&self, t: ThreadId) -> TransitionId {
+        TransitionId(self.program.thread(t).transitions.len() as u32 - 1)
+    }
+
+    /// The value of a cell at the start.
+    pub(crate) fn set_initial(&mut self, var: VarId, index: u64, bits: u64) {
+        self.program.vars[var.index()].init[index as usize] = bits;
+    }
+
+    /// An edge that joins a thread where a condition holds.
+    pub(crate) fn join_if(
+        &mut self,
+        t: ThreadId,
+        from: LocationId,
+        to: LocationId,
+        condition: Term,
+        child: ThreadId,
+    ) {
+        let ended = self.joinable(child);
+        let guard = self.terms().and(condition, ended);
+        self.sync_edge(t, (from, to), guard, Vec::new(), Action::Join(child));
+    }
+
+    /// An edge that succeeds and one that fails to exchange a place if it has a value; `done` gets 1 or 0, `old` what was there.
+    pub(crate) fn compare_exchange(
+        &mut self,
+        t: ThreadId,
+        place: Place,
+        (expected, desired): (Term, Term),
+        (done, old): (VarId, VarId),
+        may_fail: bool,
+    ) {
+        let ty = self.program.var(place.var).ty;
+        let edge = self.onwards(t);
+        let there = self.program.terms.read(place, ty);
+        let same = self.terms().eq(there, expected);
+        let other = self.terms().not(same);
+        let action = Action::CompareExchange { expected, desired };
+        let seen = Assign { place: Place::scalar(old), value: there };
+        let (yes, no) = (self.set(done, 1), self.set(done, 0));
+        self.sync_edge(t, edge, same, vec![Assign { place, value: desired }, yes, seen], action);
+        self.sync_edge(t, edge, other, vec![no, seen], action);
+        if may_fail {
+            self.sync_edge(t, edge, same, vec![no, seen], action);
+        }
     }
 
     /// Goes on only where the condition holds; waits until it does.
@@ -709,15 +776,21 @@ impl Builder {
     ///
     /// # Panics
     /// If the program breaks a promise of [`Program::check`].
-    pub fn finish(mut self) -> Program {
+    pub fn finish(self) -> Program {
+        let mut program = self.unfinished();
+        program.settle();
+        if let Err(why) = program.check() {
+            panic!("{why}");
+        }
+        program
+    }
+
+    /// The program without what follows from its transitions.
+    pub(crate) fn unfinished(mut self) -> Program {
         for t in self.program.thread_ids() {
             self.end_where_left(t);
         }
         self.wake_waiters();
-        self.program.settle();
-        if let Err(why) = self.program.check() {
-            panic!("{why}");
-        }
         self.program
     }
 
@@ -821,6 +894,46 @@ impl Program {
         }
     }
 
+    /// Keeps some of the variables, and numbers them anew; no edge names the others.
+    pub(crate) fn keep_vars(&mut self, keep: &[bool]) {
+        let mut next = 0;
+        let number: Vec<VarId> = keep
+            .iter()
+            .map(|k| {
+                next += *k as u32;
+                VarId(next.wrapping_sub(1))
+            })
+            .collect();
+        let mut left = keep.iter();
+        self.vars.retain(|_| left.next().copied().unwrap_or(true));
+        let old = std::mem::take(&mut self.terms);
+        let mut new = Rename { old, new: Terms::new(), number, known: HashMap::new() };
+        for thread in &mut self.threads {
+            thread.life = thread.life.map(|v| new.var(v));
+            thread.waiting = thread.waiting.map(|v| new.var(v));
+            for e in &mut thread.transitions {
+                e.guard = new.term(e.guard);
+                for a in &mut e.assigns {
+                    *a = Assign { place: new.place(a.place), value: new.term(a.value) };
+                }
+                e.havoc.iter_mut().for_each(|h| *h = new.place(*h));
+                if let Action::CompareExchange { expected, desired } = &mut e.action {
+                    (*expected, *desired) = (new.term(*expected), new.term(*desired));
+                }
+            }
+        }
+        for s in &mut self.syncs {
+            match &mut s.kind {
+                SyncKind::Mutex { owner: v } | SyncKind::Semaphore { count: v } => *v = new.var(*v),
+                SyncKind::RwLock { readers: v, writer: w } | SyncKind::Barrier { arrived: v, needed: w } => {
+                    (*v, *w) = (new.var(*v), new.var(*w));
+                }
+                SyncKind::Condition => {}
+            }
+        }
+        self.terms = new.new;
+    }
+
     /// A thread that is made later takes its first step only then; nothing may lead back to its entry.
     fn guard_entry(&mut self, i: usize) {
         let Some(life) = self.threads[i].life else { return };
@@ -854,6 +967,56 @@ impl Program {
                 self.threads[i].transitions[n].guard = guard;
             }
         }
+    }
+}
+
+/// Terms again, with other numbers for variables.
+struct Rename {
+    old: Terms,
+    new: Terms,
+    number: Vec<VarId>,
+    known: HashMap<Term, Term>,
+}
+
+impl Rename {
+    fn var(&self, v: VarId) -> VarId {
+        self.number[v.index()]
+    }
+
+    fn place(&mut self, p: Place) -> Place {
+        Place { var: self.var(p.var), index: p.index.map(|i| self.term(i)) }
+    }
+
+    fn term(&mut self, t: Term) -> Term {
+        if let Some(done) = self.known.get(&t) {
+            return *done;
+        }
+        let out = match self.old.node(t) {
+            Node::Const(v, ty) => self.new.constant(v, ty),
+            Node::Var(v, ty) => self.new.var(self.number[v.index()], ty),
+            Node::Cell(v, i, ty) => {
+                let i = self.term(i);
+                self.new.cell(self.number[v.index()], i, ty)
+            }
+            Node::Unary(op, a) => {
+                let a = self.term(a);
+                self.new.unary(op, a)
+            }
+            Node::Binary(op, a, b) => {
+                let (a, b) = (self.term(a), self.term(b));
+                self.new.binary(op, a, b)
+            }
+            Node::Ite(c, a, b) => {
+                let (c, a, b) = (self.term(c), self.term(a), self.term(b));
+                self.new.ite(c, a, b)
+            }
+            Node::Cast(to, a) => {
+                let a = self.term(a);
+                self.new.cast(to, a)
+            }
+        };
+        self.known.insert(t, out);
+        out
     }
 }
 

@@ -1,7 +1,7 @@
 //! Concurrent C programs as control-flow automata, and their interpreter.
 //!
 //! [`Program`] is what everything else works on: variables, threads, locations, transitions. [`Terms`] holds its expressions.
-//! [`Builder`] makes one without C text, and [`Interpreter`] says what one means.
+//! [`read_file`] makes one of C text, [`Builder`] without, and [`Interpreter`] says what one means.
 //!
 //! **Invariant:** nothing is proved here, and nothing of C is approximated in silence: what the lowering does not know is refused
 //! with file, line and reason.
@@ -9,12 +9,16 @@
 #![forbid(unsafe_code)]
 
 mod builder;
+mod c;
+mod passes;
 mod program;
 mod state;
 mod term;
 mod text;
+mod values;
 
 pub use builder::Builder;
+pub use c::{Options, Refusal, read_file, read_text};
 pub use program::{
     Accesses, Action, ErrorKind, FileId, Location, LocationId, LocationKind, Program, Scope, Span, Sync,
     SyncId, SyncKind, Thread, ThreadId, Transition, TransitionId, Var,
