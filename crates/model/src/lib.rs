@@ -10,8 +10,11 @@
 
 mod builder;
 mod c;
+mod flow;
 mod passes;
 mod program;
+mod reach;
+mod run;
 mod state;
 mod term;
 mod text;
@@ -23,6 +26,8 @@ pub use program::{
     Accesses, Action, ErrorKind, FileId, Location, LocationId, LocationKind, Program, Scope, Span, Sync,
     SyncId, SyncKind, Thread, ThreadId, Transition, TransitionId, Var,
 };
+pub use reach::{Reach, Reached, Reduction};
+pub use run::{CannotRun, Execution, Explored, Runner};
 pub use state::{Interpreter, NoRun, State, Step, TooWide, Wrong};
 pub use term::{
     Assign, Binary, Node, Place, Term, Terms, Type, Unary, VarId, apply_binary, apply_unary, convert,

@@ -48,7 +48,14 @@ pub(crate) fn finish(
         }
         drop_unreachable(&mut p, t, here);
     }
+    while values::prune(&mut p) {
+        p.thread_ids().for_each(|t| drop_unreachable(&mut p, t, &mut Vec::new()));
+    }
     drop_dead_values(&mut p);
+    for t in p.thread_ids().filter(|_| options.compress) {
+        compress(&mut p, t, options.keep_labels);
+        drop_unreachable(&mut p, t, &mut Vec::new());
+    }
     drop_unused_vars(&mut p);
     p.settle();
     if let Err(why) = p.check() {
@@ -157,8 +164,13 @@ fn refuse_repeated_creation(p: &Program) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// One edge in place of two. `None` if the second reads an input of the first, which no term stands for.
-fn compose(p: &mut Program, a: &Transition, b: &Transition) -> Option<Transition> {
+/// One edge in place of two. `None` if the second reads an input of the first, which no term stands for; nor do inputs become part of
+/// a step that others can see, but in an atomic block.
+fn compose(p: &mut Program, a: &Transition, b: &Transition, atomic: bool) -> Option<Transition> {
+    let input = |x: &Transition, y: &Transition| !x.havoc.is_empty() && y.action != Action::Local;
+    if !atomic && (input(a, b) || input(b, a)) {
+        return None;
+    }
     for h in &a.havoc {
         let mut reads = |t: Term| p.terms.mentions(t, h.var);
         let read = reads(b.guard)
@@ -255,13 +267,26 @@ fn classify(p: &Program, e: &mut Transition) {
     }
 }
 
+/// Whether an edge made of two does not access what they do.
+fn forgets(p: &Program, a: &Transition, b: &Transition, both: &Transition) -> bool {
+    let all = p.accesses(both);
+    [a, b].iter().any(|e| {
+        let own = p.accesses(e);
+        let data = own.reads.iter().chain(&own.writes).filter(|q| !p.var(q.var).internal);
+        // An index may be another term after the substitution, of the same variable.
+        data.into_iter().any(|q| !all.reads.iter().chain(&all.writes).any(|r| r.var == q.var))
+    })
+}
+
 /// Removes a location by putting each edge into it together with each edge out of it.
-fn eliminate(p: &mut Program, t: ThreadId, l: LocationId) -> bool {
+fn eliminate(p: &mut Program, t: ThreadId, l: LocationId, atomic: bool) -> bool {
     let edges = p.thread(t).transitions.clone();
     let (mut made, mut ok) = (Vec::new(), true);
     for a in edges.iter().filter(|e| e.to == l) {
         for b in edges.iter().filter(|e| e.from == l) {
-            match compose(p, a, b) {
+            match compose(p, a, b, atomic) {
+                // A read stays a step that others may race with, although its value is overwritten.
+                Some(e) if !atomic && forgets(p, a, b, &e) => ok = false,
                 Some(mut e) => {
                     classify(p, &mut e);
                     if p.terms.as_const(e.guard) != Some(0) {
@@ -325,7 +350,7 @@ fn contract(p: &mut Program, t: ThreadId, inside: &mut [bool]) -> Result<(), Ref
         if let Some(e) = wait {
             return Err(refusal(p, e, "a wait in an atomic block"));
         }
-        if !eliminate(p, t, at) {
+        if !eliminate(p, t, at, true) {
             let e = first.unwrap_or_else(|| p.thread(t).transitions[0].clone());
             return Err(refusal(p, &e, "an input in an atomic block that is written to a shared place"));
         }
@@ -354,7 +379,7 @@ fn compress(p: &mut Program, t: ThreadId, keep_labels: bool) {
             *l != thread.entry
                 && location.kind == LocationKind::Normal
                 && !location.may_block
-                && !(keep_labels && location.label.is_some())
+                && (!keep_labels || location.label.is_none())
                 && !i.is_empty()
                 && !o.is_empty()
                 && (i.len() == 1 || o.len() == 1)
@@ -364,7 +389,7 @@ fn compress(p: &mut Program, t: ThreadId, keep_labels: bool) {
         };
         let Some(l) = thread.location_ids().find(fits) else { return };
         let size = into[l.index()].len() * 1000 + out[l.index()].len();
-        if !eliminate(p, t, l) {
+        if !eliminate(p, t, l, false) {
             tried.insert(l, size);
         }
     }
@@ -450,7 +475,10 @@ fn drop_dead_values(p: &mut Program) {
                 if of_child(v) {
                     return !matches!(p.var(v).scope, Scope::Local(c) if unread(v, c));
                 }
-                !own(v) || wanted(&a.place)
+                // A read of something shared is a step that others may race with, whether its value is wanted or not.
+                let mut looks = false;
+                p.terms.places(a.value, &mut |q| looks |= p.var(q.var).is_shared() && !p.var(q.var).internal);
+                !own(v) || looks || wanted(&a.place)
             });
             e.havoc.retain(|h| {
                 if own(h.var) {
@@ -467,8 +495,8 @@ fn drop_dead_values(p: &mut Program) {
         }
         // Temporaries that were live before, or are written here, and are not wanted any more.
         let mut resets: Vec<(usize, VarId)> = Vec::new();
+        let temporary = |v: VarId| own(v) && p.name(v).contains('%');
         for (n, e) in edges.iter().enumerate() {
-            let temporary = |v: VarId| own(v) && p.name(v).contains('%');
             let mut over: BTreeSet<VarId> =
                 live[e.from.index()].iter().map(|c| c.0).filter(|v| temporary(*v)).collect();
             over.retain(|v| !live[e.to.index()].contains(&(*v, 0)));

@@ -513,6 +513,11 @@ impl<'a> Lowering<'a> {
             })
             .collect::<Vec<_>>();
         if !self.dead && !places.is_empty() {
+            // In an atomic block the value was there before: it is any value.
+            if let Some((edge, _)) = self.atomic_start {
+                places.into_iter().for_each(|q| self.b.add_havoc(self.t, edge, q));
+                return;
+            }
             self.b.havoc_all(self.t, places);
         }
     }
