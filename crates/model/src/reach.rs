@@ -12,7 +12,7 @@ use crate::program::{Action, Program, ThreadId, Transition};
 use crate::state::{Interpreter, State, Step, TooWide, Wrong};
 use crate::term::Place;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// Which threads are explored from a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub struct Reach {
     pub most: u64,
     /// Without memory: go no deeper.
     pub depth: usize,
+    /// Whether the states in which no thread can go on are kept.
+    pub keep_finals: bool,
 }
 
 impl Default for Reach {
@@ -50,6 +52,7 @@ impl Default for Reach {
             first: false,
             most: 10_000_000,
             depth: 100_000,
+            keep_finals: false,
         }
     }
 }
@@ -71,6 +74,8 @@ pub struct Reached {
     pub asleep: u64,
     /// What is wrong, with a run that shows it: with all states breadth-first one of the shortest.
     pub wrong: Option<(Wrong, Vec<Step>)>,
+    /// The different ends, if they are to be kept.
+    pub finals: BTreeSet<State>,
     /// Whether everything was searched.
     pub finished: bool,
 }
@@ -286,6 +291,9 @@ impl<'p> Searcher<'_, 'p> {
         let error = self.run.error(s);
         let deadlock = self.run.is_deadlock(s);
         self.seen.ends += end as u64;
+        if end && self.how.keep_finals {
+            self.seen.finals.insert(s.clone());
+        }
         self.seen.errors += error.is_some() as u64;
         self.seen.deadlocks += deadlock as u64;
         if let Some(wrong) = error.or(deadlock.then_some(Wrong::Deadlock))
