@@ -373,21 +373,22 @@ fn compress(p: &mut Program, t: ThreadId, keep_labels: bool) {
             into[e.to.index()].push(n);
         }
         let local = |n: &usize| thread.transitions[*n].action == Action::Local;
-        let fits = |l: &LocationId| {
+        let fits = |l: &LocationId, after: bool| {
             let (i, o) = (&into[l.index()], &out[l.index()]);
             let location = thread.location(*l);
             *l != thread.entry
                 && location.kind == LocationKind::Normal
-                && !location.may_block
                 && (!keep_labels || location.label.is_none())
                 && !i.is_empty()
                 && !o.is_empty()
                 && (i.len() == 1 || o.len() == 1)
-                && (i.iter().all(local) || o.iter().all(local))
+                // A local step may come after one that others see at once, or wait for the one that comes next.
+                && if after { !location.may_block && o.iter().all(local) } else { i.iter().all(local) }
                 && !i.iter().any(|n| thread.transitions[*n].from == *l)
                 && tried.get(l) != Some(&(i.len() * 1000 + o.len()))
         };
-        let Some(l) = thread.location_ids().find(fits) else { return };
+        let after = thread.location_ids().find(|l| fits(l, true));
+        let Some(l) = after.or_else(|| thread.location_ids().find(|l| fits(l, false))) else { return };
         let size = into[l.index()].len() * 1000 + out[l.index()].len();
         if !eliminate(p, t, l, false) {
             tried.insert(l, size);
@@ -469,6 +470,16 @@ fn drop_dead_values(p: &mut Program) {
                 Action::Create(c) => p.var(v).scope == Scope::Local(c),
                 _ => false,
             };
+            // What the edge reads besides, in its guard and in assignments that stay.
+            let mut read_anyway: BTreeSet<VarId> = BTreeSet::new();
+            p.terms.places(e.guard, &mut |q| {
+                read_anyway.insert(q.var);
+            });
+            for a in e.assigns.iter().filter(|a| !own(a.place.var) || wanted(&a.place)) {
+                p.terms.places(a.value, &mut |q| {
+                    read_anyway.insert(q.var);
+                });
+            }
             let unread = |v: VarId, c: ThreadId| !read[c.index()].iter().any(|r| r.0 == v);
             e.assigns.retain(|a| {
                 let v = a.place.var;
@@ -477,7 +488,10 @@ fn drop_dead_values(p: &mut Program) {
                 }
                 // A read of something shared is a step that others may race with, whether its value is wanted or not.
                 let mut looks = false;
-                p.terms.places(a.value, &mut |q| looks |= p.var(q.var).is_shared() && !p.var(q.var).internal);
+                p.terms.places(a.value, &mut |q| {
+                    let var = p.var(q.var);
+                    looks |= var.is_shared() && !var.internal && !read_anyway.contains(&q.var);
+                });
                 !own(v) || looks || wanted(&a.place)
             });
             e.havoc.retain(|h| {

@@ -5,7 +5,7 @@
 //! resolves pointers: of the cells that a pointer could point to by its type, those are left whose address gets into it.
 
 use crate::program::Program;
-use crate::term::{Place, Term};
+use crate::term::{Place, Term, Type};
 use std::collections::BTreeSet;
 
 /// More values than this are anything.
@@ -21,8 +21,14 @@ pub(crate) fn prune(p: &mut Program) -> bool {
     let values = of_variables(p);
     let mut removed = false;
     for t in p.thread_ids() {
-        let infeasible: Vec<bool> =
-            p.thread(t).transitions.iter().map(|e| !can_hold(p, &values, e.guard)).collect();
+        // Only what depends on pointers: whether the program's own conditions can hold is for others to prove.
+        let pointer = |g: Term| {
+            let mut found = false;
+            p.terms.places(g, &mut |q| found |= p.var(q.var).ty == Type::unsigned(64));
+            found
+        };
+        let never = |g: Term| pointer(g) && !can_hold(p, &values, g);
+        let infeasible: Vec<bool> = p.thread(t).transitions.iter().map(|e| never(e.guard)).collect();
         if infeasible.contains(&true) {
             removed = true;
             let mut it = infeasible.iter();

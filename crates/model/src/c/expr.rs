@@ -963,7 +963,7 @@ impl<'a> Lowering<'a> {
                 let ShapeKind::Array { len, stride, element } = p.shape.kind.clone() else {
                     return Err(self.refuse(span, "an index into what is no array"));
                 };
-                if self.highest(i).is_none_or(|h| h >= len) {
+                if self.range(i).1 >= len as i128 {
                     let end = self.b.terms().constant(len, ADDRESS);
                     let ok = self.b.terms().lt(i, end);
                     self.check(ok, ErrorKind::OutOfBounds, "an index past the end of an array");
@@ -982,22 +982,30 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The highest value that an unsigned term can have, where that is plain.
-    fn highest(&self, t: Term) -> Option<u64> {
+    /// The lowest and the highest number that a term can be, as far as that is plain.
+    fn range(&self, t: Term) -> (i128, i128) {
         let terms = &self.b.program().terms;
+        let ty = terms.ty(t);
+        let all = (ty.min(), ty.max());
         match terms.node(t) {
-            TermNode::Const(v, _) => Some(v),
-            TermNode::Cast(to, a) if to.bits >= terms.ty(a).bits && !terms.ty(a).signed => self.highest(a),
-            TermNode::Binary(Binary::And, a, b) => match (self.highest(a), self.highest(b)) {
-                (Some(x), Some(y)) => Some(x.min(y)),
-                (x, y) => x.or(y),
-            },
-            TermNode::Binary(Binary::Rem, _, b) if !terms.ty(b).signed => {
-                terms.as_const(b).and_then(|n| n.checked_sub(1))
+            TermNode::Const(v, ty) => (ty.value(v), ty.value(v)),
+            TermNode::Cast(_, a) => {
+                let (low, high) = self.range(a);
+                if all.0 <= low && high <= all.1 { (low, high) } else { all }
             }
-            TermNode::Ite(_, a, b) => Some(self.highest(a)?.max(self.highest(b)?)),
-            _ if !terms.ty(t).signed => Some(terms.ty(t).mask()),
-            _ => None,
+            TermNode::Binary(Binary::And, a, b) => {
+                let highs = [a, b].map(|x| self.range(x)).into_iter().filter(|r| r.0 >= 0).map(|r| r.1);
+                highs.min().map_or(all, |high| (0, high))
+            }
+            TermNode::Binary(Binary::Rem, a, b) => match terms.as_const(b).map(|v| ty.value(v)) {
+                Some(n) if n > 0 && self.range(a).0 >= 0 => (0, n - 1),
+                _ => all,
+            },
+            TermNode::Ite(_, a, b) => {
+                let (a, b) = (self.range(a), self.range(b));
+                (a.0.min(b.0), a.1.max(b.1))
+            }
+            _ => all,
         }
     }
 
