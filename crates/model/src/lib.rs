@@ -10,6 +10,7 @@
 
 mod builder;
 mod c;
+mod flatten;
 mod flow;
 mod passes;
 mod program;
