@@ -20,6 +20,7 @@ mod run;
 mod scan;
 #[cfg(c_programs)]
 mod scratch;
+mod model;
 mod terminal;
 #[cfg(c_programs)]
 mod toolchain;
@@ -57,6 +58,9 @@ enum Command {
     /// Find a lost update in a small program, show how it comes about, and replay it
     #[command(long_about = help::DEMO)]
     Demo(DemoArgs),
+    /// Show a C program as control-flow automata: what the proofs work on
+    #[command(long_about = model::ABOUT)]
+    Model(model::ModelArgs),
 }
 
 #[derive(Args)]
@@ -123,6 +127,7 @@ fn main() -> ExitCode {
         Command::Algorithms(args) => algorithms::run(args.json),
         Command::Compare(args) => compare::run(&args),
         Command::Orders(args) => algorithms::run_orders(args.json),
+        Command::Model(args) => model::run(&args),
         Command::Demo(args) => demo::run(args.algorithm.as_deref(), args.replay.as_deref(), args.json),
     }
 }

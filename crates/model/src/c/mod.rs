@@ -1,0 +1,112 @@
+//! From C text to automata.
+//!
+//! The file is preprocessed and parsed (`source.rs`), types and declarations are read (`ctype.rs`, `decl.rs`), and `main` and every
+//! thread that it makes are lowered, functions inlined (`lower.rs`, `expr.rs`, `calls.rs`). What is known at that time, the values
+//! of locals on the way here (`Env`), folds conditions, unrolls loops that make threads, and resolves pointers. What is not known
+//! is split into cases: over the cells that a pointer may point to, over the locks of an array.
+//!
+//! Lowering runs until the set of objects whose address is taken does not grow any more: only those can be reached by a pointer, and
+//! only those of a function are shared.
+//!
+//! **Invariant:** a statement that is not understood exactly is refused, with its place and the reason. Left undefined by C and given
+//! a meaning here: signed arithmetic wraps around; operands are evaluated from left to right, the right side of an assignment before
+//! the left; the value of a variable that was never set is any value.
+
+mod calls;
+mod ctype;
+mod decl;
+mod expr;
+mod lower;
+mod scan;
+mod source;
+
+use crate::passes;
+use crate::program::Program;
+use std::collections::BTreeSet;
+use std::path::Path;
+use thiserror::Error;
+
+/// Why a program cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{}: {reason}", self.place())]
+pub struct Refusal {
+    /// The file.
+    pub file: String,
+    /// The line; 0 if the whole file is meant.
+    pub line: u32,
+    /// What about it.
+    pub reason: String,
+}
+
+impl Refusal {
+    fn place(&self) -> String {
+        if self.line == 0 { self.file.clone() } else { format!("{}:{}", self.file, self.line) }
+    }
+}
+
+/// How a program is read.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How deep a function may call itself before that is an error location of kind `Bound`.
+    pub recursion: u32,
+    /// How often a loop that makes threads may go round.
+    pub unroll: u32,
+    /// Whether threads may wake up from a condition variable for no reason, and a weak compare-exchange may fail for none. Both
+    /// are allowed by the standards; a loop that waits then has endless executions.
+    pub spurious: bool,
+    /// Whether a lock that is given back by who does not hold it is an error.
+    pub lock_misuse: bool,
+    /// Whether local steps become part of the steps next to them. Without, every assignment is a step.
+    pub compress: bool,
+    /// Whether places that have a label keep their location.
+    pub keep_labels: bool,
+    /// More words for the preprocessor, such as `-DN=3`.
+    pub preprocessor: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            recursion: 16,
+            unroll: 1000,
+            spurious: false,
+            lock_misuse: true,
+            compress: true,
+            keep_labels: false,
+            preprocessor: Vec::new(),
+        }
+    }
+}
+
+/// Reads a C file; one that ends in `.i` is taken to be preprocessed.
+pub fn read_file(path: &Path, options: &Options) -> Result<Program, Refusal> {
+    lower(&source::read(path, &options.preprocessor)?, options)
+}
+
+/// Reads preprocessed C text. `name` is what messages call it.
+///
+/// ```
+/// let program = model::read_text("count.c", "int x; int main(void) { x = x + 1; return x; }", &model::Options::default()).unwrap();
+/// assert_eq!(program.threads.len(), 1);
+/// let refused = model::read_text("f.c", "\n\nfloat f; int main(void) { return f > 1; }", &model::Options::default());
+/// assert!(refused.unwrap_err().to_string().starts_with("f.c:3: "));
+/// ```
+pub fn read_text(name: &str, text: &str, options: &Options) -> Result<Program, Refusal> {
+    lower(&source::parse(name, text.to_owned())?, options)
+}
+
+fn lower(source: &source::Source, options: &Options) -> Result<Program, Refusal> {
+    let mut taken = BTreeSet::new();
+    loop {
+        let mut lowering = lower::Lowering::new(source, options, &taken);
+        let done = lowering.run();
+        let more = lowering.taken();
+        // What is refused may be so only because an address was not known to be taken yet.
+        if more.iter().all(|t| taken.contains(t)) {
+            done?;
+            let (builder, interior) = lowering.into_parts();
+            return passes::finish(builder, &interior, options);
+        }
+        taken.extend(more);
+    }
+}

@@ -1,0 +1,163 @@
+//! What can be said about a part of the syntax tree without lowering it.
+
+use lang_c::ast::*;
+use lang_c::span::{Node, Span};
+use lang_c::visit::{self, Visit};
+use std::collections::{BTreeSet, HashMap};
+
+/// What occurs in a statement or in a function.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Found {
+    /// Names that are assigned, counted up or down, or whose address is taken; of `a[i]` or `s.f`, `a` and `s`.
+    pub(crate) assigned: BTreeSet<String>,
+    /// Functions that are called by name.
+    pub(crate) called: BTreeSet<String>,
+    /// Every name.
+    pub(crate) names: BTreeSet<String>,
+    /// Names that stand for something else than the function of a call.
+    pub(crate) values: BTreeSet<String>,
+    /// Labels, those of `switch` included.
+    pub(crate) labels: bool,
+    pub(crate) gotos: bool,
+}
+
+impl<'a> Visit<'a> for Found {
+    fn visit_identifier(&mut self, i: &'a Identifier, _: &'a Span) {
+        self.names.insert(i.name.clone());
+    }
+
+    fn visit_expression(&mut self, e: &'a Expression, s: &'a Span) {
+        if let Expression::Identifier(i) = e {
+            self.values.insert(i.node.name.clone());
+        }
+        visit::visit_expression(self, e, s);
+    }
+
+    fn visit_call_expression(&mut self, c: &'a CallExpression, s: &'a Span) {
+        if let Expression::Identifier(i) = &c.callee.node {
+            self.called.insert(i.node.name.clone());
+            self.names.insert(i.node.name.clone());
+            for a in &c.arguments {
+                self.visit_expression(&a.node, &a.span);
+            }
+        } else {
+            visit::visit_call_expression(self, c, s);
+        }
+    }
+
+    fn visit_binary_operator_expression(&mut self, e: &'a BinaryOperatorExpression, s: &'a Span) {
+        use BinaryOperator::*;
+        let assigns = matches!(
+            e.operator.node,
+            Assign
+                | AssignMultiply
+                | AssignDivide
+                | AssignModulo
+                | AssignPlus
+                | AssignMinus
+                | AssignShiftLeft
+                | AssignShiftRight
+                | AssignBitwiseAnd
+                | AssignBitwiseXor
+                | AssignBitwiseOr
+        );
+        if assigns {
+            self.assigned.extend(root(&e.lhs.node).map(str::to_owned));
+        }
+        visit::visit_binary_operator_expression(self, e, s);
+    }
+
+    fn visit_unary_operator_expression(&mut self, e: &'a UnaryOperatorExpression, s: &'a Span) {
+        use UnaryOperator::*;
+        if matches!(e.operator.node, PostIncrement | PostDecrement | PreIncrement | PreDecrement | Address) {
+            self.assigned.extend(root(&e.operand.node).map(str::to_owned));
+        }
+        visit::visit_unary_operator_expression(self, e, s);
+    }
+
+    fn visit_labeled_statement(&mut self, l: &'a LabeledStatement, s: &'a Span) {
+        self.labels = true;
+        visit::visit_labeled_statement(self, l, s);
+    }
+
+    fn visit_statement(&mut self, st: &'a Statement, s: &'a Span) {
+        self.gotos |= matches!(st, Statement::Goto(_));
+        visit::visit_statement(self, st, s);
+    }
+}
+
+/// The variable that an lvalue is a part of.
+fn root(e: &Expression) -> Option<&str> {
+    match e {
+        Expression::Identifier(i) => Some(&i.node.name),
+        Expression::Member(m) => root(&m.node.expression.node),
+        Expression::BinaryOperator(b) if b.node.operator.node == BinaryOperator::Index => {
+            root(&b.node.lhs.node)
+        }
+        Expression::UnaryOperator(u) => root(&u.node.operand.node),
+        Expression::Cast(c) => root(&c.node.expression.node),
+        _ => None,
+    }
+}
+
+/// What occurs in a statement.
+pub(crate) fn statement(s: &Node<Statement>) -> Found {
+    let mut found = Found::default();
+    found.visit_statement(&s.node, &s.span);
+    found
+}
+
+/// What occurs in a declaration.
+pub(crate) fn declaration(d: &Node<Declaration>) -> Found {
+    let mut found = Found::default();
+    found.visit_declaration(&d.node, &d.span);
+    found
+}
+
+/// What occurs in an expression.
+pub(crate) fn expression(e: &Node<Expression>) -> Found {
+    let mut found = Found::default();
+    found.visit_expression(&e.node, &e.span);
+    found
+}
+
+impl Found {
+    /// Adds what occurs elsewhere.
+    pub(crate) fn add(&mut self, other: Found) {
+        self.assigned.extend(other.assigned);
+        self.called.extend(other.called);
+        self.names.extend(other.names);
+        self.values.extend(other.values);
+        self.labels |= other.labels;
+        self.gotos |= other.gotos;
+    }
+
+    /// With what occurs in the functions that are called, and in those that these call.
+    pub(crate) fn closed(mut self, functions: &HashMap<String, Found>) -> Found {
+        let mut open: Vec<String> = self.called.iter().cloned().collect();
+        let mut seen: BTreeSet<String> = self.called.clone();
+        while let Some(f) = open.pop() {
+            let Some(found) = functions.get(&f) else { continue };
+            self.assigned.extend(found.assigned.iter().cloned());
+            self.names.extend(found.names.iter().cloned());
+            self.values.extend(found.values.iter().cloned());
+            for g in &found.called {
+                if seen.insert(g.clone()) {
+                    open.push(g.clone());
+                }
+            }
+        }
+        self.called = seen;
+        self
+    }
+
+    /// Whether threads are made or joined, in itself or in what it calls (if it is closed).
+    pub(crate) fn makes_threads(&self) -> bool {
+        self.called.contains("pthread_create")
+    }
+
+    /// Whether threads are joined.
+    pub(crate) fn joins_threads(&self) -> bool {
+        self.called.contains("pthread_join")
+    }
+}

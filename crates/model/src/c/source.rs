@@ -1,0 +1,155 @@
+//! From a file to a syntax tree: the preprocessor, and which line of which file an offset is.
+
+use super::Refusal;
+use lang_c::ast::TranslationUnit;
+use lang_c::driver::{Config, Flavor, parse_preprocessed};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Headers that the compiler expands into things that are no C: ours declare the same names and leave the calls as they are.
+const HEADERS: &[(&str, &str)] = &[
+    (
+        "assert.h",
+        "#undef assert\n#ifdef NDEBUG\n#define assert(e) ((void)0)\n#else\n\
+         #define assert(e) ((e) ? (void)0 : __raddle_assert_fail(#e))\n#endif\n\
+         #ifndef __cplusplus\n#define static_assert _Static_assert\n#endif\n",
+    ),
+    (
+        "stdatomic.h",
+        "#ifndef RADDLE_STDATOMIC_H\n#define RADDLE_STDATOMIC_H\n\
+         typedef enum memory_order { memory_order_relaxed, memory_order_consume, memory_order_acquire,\n\
+         memory_order_release, memory_order_acq_rel, memory_order_seq_cst } memory_order;\n\
+         typedef _Atomic _Bool atomic_bool; typedef _Atomic char atomic_char; typedef _Atomic signed char atomic_schar;\n\
+         typedef _Atomic unsigned char atomic_uchar; typedef _Atomic short atomic_short;\n\
+         typedef _Atomic unsigned short atomic_ushort; typedef _Atomic int atomic_int;\n\
+         typedef _Atomic unsigned int atomic_uint; typedef _Atomic long atomic_long;\n\
+         typedef _Atomic unsigned long atomic_ulong; typedef _Atomic long long atomic_llong;\n\
+         typedef _Atomic unsigned long long atomic_ullong; typedef _Atomic unsigned long atomic_size_t;\n\
+         typedef _Atomic long atomic_intptr_t; typedef _Atomic unsigned long atomic_uintptr_t;\n\
+         typedef _Atomic _Bool atomic_flag;\n\
+         #define ATOMIC_VAR_INIT(v) (v)\n#define ATOMIC_FLAG_INIT 0\n#endif\n",
+    ),
+];
+
+/// A parsed file.
+pub(crate) struct Source {
+    pub(crate) unit: TranslationUnit,
+    pub(crate) lines: Lines,
+}
+
+/// A folder with our headers, removed in the end.
+struct Headers(PathBuf);
+
+impl Headers {
+    fn write() -> std::io::Result<Headers> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("raddle-model-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder)?;
+        for (name, text) in HEADERS {
+            std::fs::write(folder.join(name), text)?;
+        }
+        Ok(Headers(folder))
+    }
+}
+
+impl Drop for Headers {
+    fn drop(&mut self) {
+        // A folder that stays behind in the place for temporary files harms nobody.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Reads a file, with the preprocessor unless its name ends in `.i`.
+pub(crate) fn read(path: &Path, arguments: &[String]) -> Result<Source, Refusal> {
+    let whole = |reason: String| Refusal { file: path.display().to_string(), line: 0, reason };
+    if path.extension().is_some_and(|e| e == "i") {
+        let text = std::fs::read_to_string(path).map_err(|e| whole(format!("cannot be read: {e}")))?;
+        return parse(&path.display().to_string(), text);
+    }
+    let headers = Headers::write().map_err(|e| whole(format!("cannot write headers: {e}")))?;
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "gcc".to_owned());
+    let mut words = compiler.split_whitespace();
+    let output = Command::new(words.next().unwrap_or("gcc"))
+        .args(words)
+        .args(["-E", "-std=gnu11", "-I"])
+        .arg(&headers.0)
+        .args(arguments)
+        .arg(path)
+        .output()
+        .map_err(|e| whole(format!("the preprocessor `{compiler}` does not start: {e}")))?;
+    if !output.status.success() {
+        let says = String::from_utf8_lossy(&output.stderr);
+        return Err(whole(format!("the preprocessor refuses it: {}", says.trim())));
+    }
+    let text = String::from_utf8(output.stdout).map_err(|_| whole("is no UTF-8 text".to_owned()))?;
+    parse(&path.display().to_string(), text)
+}
+
+/// Parses text that has gone through the preprocessor.
+pub(crate) fn parse(name: &str, text: String) -> Result<Source, Refusal> {
+    let config = Config { cpp_command: String::new(), cpp_options: Vec::new(), flavor: Flavor::GnuC11 };
+    match parse_preprocessed(&config, text) {
+        Ok(parsed) => Ok(Source { unit: parsed.unit, lines: Lines::of(name, &parsed.source) }),
+        Err(e) => {
+            let lines = Lines::of(name, &e.source);
+            let (file, line) = lines.at(e.offset);
+            let rest: String = e.source[e.offset..].chars().take_while(|c| *c != '\n').take(40).collect();
+            Err(Refusal {
+                file: file.to_owned(),
+                line,
+                reason: format!("syntax error before `{}`", rest.trim()),
+            })
+        }
+    }
+}
+
+/// Where the lines of a text come from.
+pub(crate) struct Lines {
+    /// The offset of each line, its file and its number there.
+    starts: Vec<(usize, u16, u32)>,
+    files: Vec<String>,
+}
+
+impl Lines {
+    fn of(name: &str, text: &str) -> Lines {
+        let mut lines = Lines { starts: Vec::new(), files: vec![name.to_owned()] };
+        let (mut file, mut line, mut offset) = (0, 1, 0);
+        for l in text.split_inclusive('\n') {
+            match directive(l) {
+                Some((number, named)) => {
+                    let known = lines.files.iter().position(|f| f == named);
+                    file = known.unwrap_or_else(|| {
+                        lines.files.push(named.to_owned());
+                        lines.files.len() - 1
+                    }) as u16;
+                    line = number;
+                }
+                None => {
+                    lines.starts.push((offset, file, line));
+                    line += 1;
+                }
+            }
+            offset += l.len();
+        }
+        lines
+    }
+
+    /// The file and the line of an offset.
+    pub(crate) fn at(&self, offset: usize) -> (&str, u32) {
+        let i = self.starts.partition_point(|s| s.0 <= offset);
+        match i.checked_sub(1).map(|i| self.starts[i]) {
+            Some((_, file, line)) => (&self.files[file as usize], line),
+            None => (&self.files[0], 1),
+        }
+    }
+}
+
+/// A line that says which line of which file comes next.
+fn directive(line: &str) -> Option<(u32, &str)> {
+    let rest = line.strip_prefix("# ").or_else(|| line.strip_prefix("#line "))?;
+    let (number, rest) = rest.split_once(' ')?;
+    let file = rest.trim_start().strip_prefix('"')?;
+    Some((number.parse().ok()?, &file[..file.find('"')?]))
+}

@@ -1,0 +1,804 @@
+//! Automata as a program for the searches of `explore`: one shared access, one operation.
+//!
+//! A thread runs its local steps by itself and announces the next one that others can see. Which operation that is depends on its own
+//! past alone: guards are evaluated with everything shared unknown. Making threads, ending and joining are no steps; the search is told
+//! of the order they make. What accesses several variables at once (an atomic block) is one operation on one object: variables that
+//! occur together in such a step are one object, everywhere.
+//!
+//! A thread at an atomic block that cannot go on, and one whose assumption does not hold, takes the execution with it: it does not
+//! count. Every execution in which the thread comes later, when it can go on, is seen as well.
+//!
+//! A thread that comes to a place with the same locals as before, having only read since, does nothing new until one of the words that
+//! it read changes: it waits for that.
+
+use crate::flow::Flow;
+use crate::program::{
+    Action, LocationId, LocationKind, Program, SyncId, SyncKind, ThreadId, Transition, TransitionId,
+};
+use crate::state::{Interpreter, State, Step, TooWide, Wrong};
+use crate::term::{Place, VarId};
+use explore::{
+    Access, Decides, Decision, End, Executed, Explorer, MemoryOrder, ObjectId, Op, OpKind, Options, Pending,
+    Progress, Site, Stats, ThreadSet, View, semantics,
+};
+use std::collections::BTreeSet;
+use thiserror::Error;
+
+/// Why a program cannot be searched in this way.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CannotRun {
+    /// An input has too many values.
+    #[error(transparent)]
+    TooWide(#[from] TooWide),
+    /// A step that has no operation.
+    #[error("{0}")]
+    NoOperation(String),
+}
+
+/// How one execution ended.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    /// How.
+    pub end: End,
+    /// Its steps, the local ones included.
+    pub run: Vec<Step>,
+    /// The state at the end.
+    pub state: State,
+    /// What is wrong there; also `Deadlock` for threads that wait for ever for a value to change.
+    pub wrong: Option<Wrong>,
+    /// Whether the search asks for another one.
+    pub again: bool,
+}
+
+/// What a search saw.
+#[derive(Clone, Debug, Default)]
+pub struct Explored {
+    /// Its numbers.
+    pub stats: Stats,
+    /// Whether it saw everything that it promised.
+    pub finished: bool,
+    /// What is wrong, each with the first run that showed it.
+    pub failures: Vec<(Wrong, Vec<Step>)>,
+    /// The different states in which executions ended.
+    pub finals: BTreeSet<State>,
+    /// How many executions were cut for their length.
+    pub cut: u64,
+}
+
+/// A program made ready for searches.
+pub struct Runner<'p> {
+    interpreter: Interpreter<'p>,
+    flow: Flow,
+    /// By cell: the first cell of those that are one object with it.
+    group: Vec<u32>,
+    /// By cell: the cells of its object.
+    members: Vec<Vec<u32>>,
+    /// An execution is cut after so many steps of threads.
+    pub longest: usize,
+    /// Whether final states are kept.
+    pub keep_finals: bool,
+}
+
+impl<'p> Runner<'p> {
+    /// For a program.
+    pub fn new(program: &'p Program) -> Result<Runner<'p>, CannotRun> {
+        let interpreter = Interpreter::new(program);
+        let cells = interpreter.cells();
+        let mut group: Vec<u32> = (0..cells as u32).collect();
+        for t in &program.threads {
+            for e in &t.transitions {
+                if e.action == Action::Atomic {
+                    let all = footprint(&interpreter, e)?;
+                    if let Some(first) = all.first().copied() {
+                        let first = root(&group, first);
+                        for c in all {
+                            let c = root(&group, c);
+                            let (low, high) = (first.min(c), first.max(c));
+                            group[high as usize] = low;
+                        }
+                    }
+                }
+                if e.havoc.iter().any(|h| program.var(h.var).is_shared()) {
+                    let place = program.show_span(e.span);
+                    let says = format!(
+                        "{place}: an input is written to a shared variable; write it to a local one first"
+                    );
+                    return Err(CannotRun::NoOperation(says));
+                }
+            }
+        }
+        let group: Vec<u32> = (0..cells as u32).map(|c| root(&group, c)).collect();
+        let mut members = vec![Vec::new(); cells];
+        group.iter().enumerate().for_each(|(c, g)| members[*g as usize].push(c as u32));
+        let flow = Flow::of(program);
+        Ok(Runner { interpreter, flow, group, members, longest: 100_000, keep_finals: false })
+    }
+
+    /// The program.
+    pub fn program(&self) -> &'p Program {
+        self.interpreter.program()
+    }
+
+    /// Runs a search to its end, or for at most so many executions.
+    pub fn search(&self, search: &mut dyn Progress, most: u64) -> Result<Explored, CannotRun> {
+        let mut seen = Explored::default();
+        loop {
+            let before = search.stats().executions;
+            let done = self.execute(search)?;
+            // An execution may be found redundant at its very last step.
+            if done.end == End::Complete && search.stats().executions > before {
+                if self.keep_finals {
+                    seen.finals.insert(done.state);
+                }
+                if let Some(wrong) = done.wrong
+                    && !seen.failures.iter().any(|f| f.0 == wrong)
+                {
+                    seen.failures.push((wrong, done.run));
+                }
+            } else if let (End::Assumed, Some(wrong @ Wrong::Error { .. })) = (done.end, &done.wrong) {
+                // What went wrong would have done so without the last step of whoever assumed too much.
+                if !seen.failures.iter().any(|f| f.0 == *wrong) {
+                    seen.failures.push((wrong.clone(), done.run));
+                }
+            } else if done.end == End::Cut {
+                seen.cut += 1;
+            }
+            let stats = search.stats();
+            if !done.again || stats.executions + stats.blocked >= most {
+                seen.stats = stats;
+                seen.finished = search.finished() && seen.cut == 0;
+                return Ok(seen);
+            }
+        }
+    }
+
+    /// Runs one execution.
+    pub fn execute(&self, explorer: &mut (impl Explorer + ?Sized)) -> Result<Execution, CannotRun> {
+        let mut m = Machine::new(self);
+        explorer.begin();
+        for t in self.program().thread_ids() {
+            if m.run.interpreter.is_live(&m.state, t) {
+                m.born(t);
+            }
+        }
+        for t in self.program().thread_ids() {
+            m.announce(t)?;
+        }
+        m.tell(explorer);
+        // Where one thread alone is there from the start, it has run so far.
+        let mut first = self.program().thread_ids().filter(|t| self.program().thread(*t).life.is_none());
+        let mut current = first.next().filter(|_| first.next().is_none());
+        let mut steps = 0;
+        loop {
+            let live = m.live();
+            let enabled: ThreadSet = live.iter().filter(|t| m.is_enabled(*t)).collect();
+            let mut awaited = Vec::new();
+            for (p, w) in m.pending.iter_mut().zip(&m.awaiting) {
+                p.awaited = (awaited.len() as u32, w.len() as u32);
+                awaited.extend_from_slice(w);
+            }
+            let view = View {
+                pending: &m.pending,
+                live,
+                enabled,
+                current,
+                yielded: ThreadSet::EMPTY,
+                objects: u32::MAX,
+                names: &[],
+                awaited: &awaited,
+            };
+            if enabled.is_empty() || steps == self.longest {
+                let end = match (enabled.is_empty(), m.assumed) {
+                    (false, _) => End::Cut,
+                    (true, true) => End::Assumed,
+                    (true, false) => End::Complete,
+                };
+                let again = explorer.end(end, &view);
+                let stuck = !live.is_empty() && !self.interpreter.is_over(&m.state);
+                let wrong = self.interpreter.error(&m.state).or(stuck.then_some(Wrong::Deadlock));
+                return Ok(Execution { end, run: m.trace, state: m.state, wrong, again });
+            }
+            match explorer.next_thread(&view) {
+                Decision::Run(t) => {
+                    current = Some(t);
+                    steps += 1;
+                    m.step(t, explorer)?;
+                    m.tell(explorer);
+                }
+                Decision::Stop => {
+                    if let Some(d) = explorer.divergence() {
+                        return Err(CannotRun::NoOperation(format!(
+                            "a step did not come again as it was: {d:?}"
+                        )));
+                    }
+                    let again = explorer.end(End::Stopped, &view);
+                    return Ok(Execution {
+                        end: End::Stopped,
+                        run: m.trace,
+                        state: m.state,
+                        wrong: None,
+                        again,
+                    });
+                }
+            }
+        }
+    }
+
+    fn object_of_cell(&self, cell: usize) -> ObjectId {
+        ObjectId(self.group[cell])
+    }
+
+    fn object_of_sync(&self, s: SyncId) -> ObjectId {
+        ObjectId(self.interpreter.cells() as u32 + s.0)
+    }
+
+    fn object_of_life(&self, t: ThreadId) -> ObjectId {
+        ObjectId(self.interpreter.cells() as u32 + self.program().syncs.len() as u32 + t.0 as u32)
+    }
+}
+
+fn root(group: &[u32], mut c: u32) -> u32 {
+    while group[c as usize] != c {
+        c = group[c as usize];
+    }
+    c
+}
+
+/// All cells that an atomic step may touch.
+fn footprint(run: &Interpreter<'_>, e: &Transition) -> Result<Vec<u32>, CannotRun> {
+    let p = run.program();
+    let a = p.accesses(e);
+    let mut out = Vec::new();
+    for q in a.reads.iter().chain(&a.writes) {
+        let var = p.var(q.var);
+        if var.internal && !p.threads.iter().any(|t| t.life == Some(q.var)) {
+            let place = p.show_span(e.span);
+            return Err(CannotRun::NoOperation(format!(
+                "{place}: a lock or the like is used in an atomic block"
+            )));
+        }
+        if var.internal {
+            continue;
+        }
+        match q.index.map(|i| p.terms.as_const(i)) {
+            None => out.extend(run.cell(q.var, 0).map(|c| c as u32)),
+            Some(Some(i)) => out.extend(run.cell(q.var, i).map(|c| c as u32)),
+            Some(None) => {
+                out.extend((0..var.cells() as u64).filter_map(|i| run.cell(q.var, i)).map(|c| c as u32))
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// What a thread has done since it last did something that others can see, to notice that it goes round in circles.
+#[derive(Clone, Default)]
+struct Past {
+    /// Where it was, with which locals, and how many reads it had made.
+    seen: Vec<(LocationId, Vec<u64>, usize)>,
+    reads: Vec<(ObjectId, u64)>,
+}
+
+struct Machine<'r, 'p> {
+    run: &'r Runner<'p>,
+    state: State,
+    alive: Vec<bool>,
+    pending: Vec<Pending>,
+    awaiting: Vec<Vec<(ObjectId, u64)>>,
+    past: Vec<Past>,
+    locals: Vec<Vec<usize>>,
+    woken_by: Vec<u64>,
+    generation: Vec<u64>,
+    entered: Vec<u64>,
+    events: Vec<u32>,
+    orders: Vec<(ThreadId, ThreadId)>,
+    trace: Vec<Step>,
+    assumed: bool,
+    /// Threads at an atomic block that could not go on.
+    stuck: Vec<bool>,
+}
+
+/// How far a thread may go by itself.
+const LOCAL_STEPS: usize = 1_000_000;
+
+impl<'r, 'p> Machine<'r, 'p> {
+    fn new(run: &'r Runner<'p>) -> Machine<'r, 'p> {
+        let p = run.program();
+        let n = p.threads.len();
+        let mut locals = vec![Vec::new(); n];
+        for (v, var) in p.vars.iter().enumerate() {
+            if let crate::Scope::Local(t) = var.scope {
+                let cells = (0..var.cells() as u64).filter_map(|i| run.interpreter.cell(VarId(v as u32), i));
+                locals[t.index()].extend(cells);
+            }
+        }
+        let none = Pending { op: Op::local(OpKind::Yield), site: Site(0), awaited: (0, 0) };
+        Machine {
+            run,
+            state: run.interpreter.initial(),
+            alive: vec![false; n],
+            pending: vec![none; n],
+            awaiting: vec![Vec::new(); n],
+            past: vec![Past::default(); n],
+            locals,
+            woken_by: vec![0; n],
+            generation: vec![0; p.syncs.len()],
+            entered: vec![0; n],
+            events: vec![0; n],
+            orders: Vec::new(),
+            trace: Vec::new(),
+            assumed: false,
+            stuck: vec![false; n],
+        }
+    }
+
+    fn program(&self) -> &'p Program {
+        self.run.program()
+    }
+
+    fn born(&mut self, t: ThreadId) {
+        self.alive[t.index()] = true;
+    }
+
+    fn live(&self) -> ThreadSet {
+        self.program().thread_ids().filter(|t| self.alive[t.index()]).collect()
+    }
+
+    fn tell(&mut self, explorer: &mut (impl Explorer + ?Sized)) {
+        for (before, after) in self.orders.drain(..) {
+            explorer.ordered(before, after);
+        }
+    }
+
+    /// The value of a guard when nothing shared is known but that the thread was made.
+    fn local_guard(&self, t: ThreadId, e: &Transition) -> Option<bool> {
+        let life = self.program().thread(t).life;
+        let read = &mut |v: VarId, i: u64| {
+            if Some(v) == life {
+                return Some(crate::Thread::ALIVE);
+            }
+            (!self.program().var(v).is_shared()).then(|| self.run.interpreter.value(&self.state, v, i))
+        };
+        self.program().terms.eval_partly(e.guard, read).map(|v| v != 0)
+    }
+
+    /// The edges that the thread may take next, as far as it can know.
+    fn candidates(&self, t: ThreadId) -> Vec<(TransitionId, &'p Transition, Option<bool>)> {
+        let thread = self.program().thread(t);
+        thread
+            .from(self.state.locations[t.index()])
+            .map(|(id, e)| (id, e, self.local_guard(t, e)))
+            .filter(|c| c.2 != Some(false))
+            .collect()
+    }
+
+    fn take(&mut self, t: ThreadId, transition: TransitionId, inputs: Vec<u64>) {
+        let step = Step { thread: t, transition, inputs };
+        self.state = self.run.interpreter.take(&self.state, &step);
+        self.trace.push(step);
+    }
+
+    /// Runs the local steps of a thread and announces its next operation.
+    fn announce(&mut self, t: ThreadId) -> Result<(), CannotRun> {
+        if !self.alive[t.index()] {
+            return Ok(());
+        }
+        if self.stuck[t.index()] {
+            self.pending[t.index()].op = Op::local(OpKind::Assume);
+            return Ok(());
+        }
+        for _ in 0..LOCAL_STEPS {
+            let at = self.state.locations[t.index()];
+            match &self.program().thread(t).location(at).kind {
+                LocationKind::Normal => {}
+                LocationKind::Halt => {
+                    self.assumed = true;
+                    self.pending[t.index()].op = Op::local(OpKind::Assume);
+                    return Ok(());
+                }
+                LocationKind::End | LocationKind::Exit | LocationKind::Error { .. } => {
+                    self.alive[t.index()] = false;
+                    return Ok(());
+                }
+            }
+            let list = self.candidates(t);
+            let Some((id, e, sure)) = list.first().copied() else {
+                return Err(self.strange(t, "no edge leads on from here"));
+            };
+            match e.action {
+                Action::Local if sure == Some(true) && list.len() == 1 && e.havoc.is_empty() => {
+                    self.take(t, id, Vec::new());
+                }
+                Action::Create(child) => {
+                    self.take(t, id, Vec::new());
+                    self.born(child);
+                    self.orders.push((t, child));
+                    self.announce(child)?;
+                }
+                Action::End => {
+                    self.take(t, id, Vec::new());
+                    self.alive[t.index()] = false;
+                    // Whoever waits for this end may go on.
+                    for u in self.program().thread_ids().filter(|u| *u != t) {
+                        if self.alive[u.index()] && self.pending[u.index()].op.kind == OpKind::Join {
+                            self.announce(u)?;
+                        }
+                    }
+                    return Ok(());
+                }
+                Action::Join(child) if list.len() == 1 => {
+                    if !self.run.interpreter.holds(&self.state, e) {
+                        self.pending[t.index()].op = Op::new(OpKind::Join, self.run.object_of_life(child));
+                        self.pending[t.index()].site = self.site(t, at);
+                        return Ok(());
+                    }
+                    self.orders.push((child, t));
+                    self.take(t, id, Vec::new());
+                }
+                _ => {
+                    if self.goes_round(t, at) {
+                        return Ok(());
+                    }
+                    let op = self.operation(t, at, &list)?;
+                    self.pending[t.index()].op = op;
+                    self.pending[t.index()].site = self.site(t, at);
+                    return Ok(());
+                }
+            }
+        }
+        // It never does anything that others can see.
+        self.awaiting[t.index()].clear();
+        self.pending[t.index()].op = Op::local(OpKind::Await);
+        Ok(())
+    }
+
+    fn strange(&self, t: ThreadId, why: &str) -> CannotRun {
+        let thread = self.program().thread(t);
+        let l = thread.location(self.state.locations[t.index()]);
+        CannotRun::NoOperation(format!("{}: {why}", self.program().show_span(l.span)))
+    }
+
+    fn site(&self, t: ThreadId, at: LocationId) -> Site {
+        Site((t.index() + 1) << 32 | at.index())
+    }
+
+    /// Whether the thread was here with these locals and has only read since: then it waits for one of those words to change.
+    fn goes_round(&mut self, t: ThreadId, at: LocationId) -> bool {
+        let values: Vec<u64> = self.locals[t.index()].iter().map(|c| self.state.values[*c]).collect();
+        let past = &mut self.past[t.index()];
+        let before = past.seen.iter().find(|s| s.0 == at && s.1 == values).map(|s| s.2);
+        match before {
+            Some(from) if from < past.reads.len() => {
+                let mut waits: Vec<(ObjectId, u64)> = past.reads.split_off(from);
+                waits.sort_unstable();
+                waits.dedup();
+                *past = Past::default();
+                let mut op = Op::new(OpKind::Await, waits[0].0).with(waits[0].1, waits.len() as u64);
+                op.order = MemoryOrder::SeqCst;
+                self.awaiting[t.index()] = waits;
+                self.pending[t.index()].op = op;
+                self.pending[t.index()].site = self.site(t, at);
+                true
+            }
+            _ => {
+                let reads = past.reads.len();
+                past.seen.push((at, values, reads));
+                false
+            }
+        }
+    }
+
+    /// The cell that a place is, which locals decide.
+    fn cell(&self, q: Place) -> Option<usize> {
+        self.run.interpreter.place_cell(&self.state, q)
+    }
+
+    /// The operation of a thread at a location.
+    fn operation(
+        &self,
+        t: ThreadId,
+        at: LocationId,
+        list: &[(TransitionId, &'p Transition, Option<bool>)],
+    ) -> Result<Op, CannotRun> {
+        let p = self.program();
+        let action = list[0].1.action;
+        let sync =
+            |kind: OpKind, s: SyncId| Op::new(kind, self.run.object_of_sync(s)).ordered(MemoryOrder::SeqCst);
+        let plain = |op: Op| Ok(op.deciding(Decides::Nothing));
+        match action {
+            Action::Local => {
+                let mut count = 0;
+                for (_, e, _) in list {
+                    if e.action != Action::Local {
+                        return Err(self.strange(t, "local steps and others are possible at once"));
+                    }
+                    count += self.run.interpreter.inputs(e)?;
+                }
+                return Ok(Op::local(OpKind::Choose).with(count, 0));
+            }
+            Action::Lock(s) => return plain(sync(OpKind::Lock, s)),
+            Action::TryLock(s) => return Ok(sync(OpKind::TryLock, s)),
+            Action::Unlock(s) => return plain(sync(OpKind::Unlock, s)),
+            Action::ReadLock(s) => return plain(sync(OpKind::ReadLock, s)),
+            Action::TryReadLock(s) => return Ok(sync(OpKind::TryReadLock, s)),
+            Action::WriteLock(s) => return plain(sync(OpKind::WriteLock, s)),
+            Action::TryWriteLock(s) => return Ok(sync(OpKind::TryWriteLock, s)),
+            Action::ReadUnlock(s) | Action::WriteUnlock(s) => {
+                // Whether it writes is what the thread itself has done.
+                let writes = match p.sync(s).kind {
+                    SyncKind::RwLock { writer, .. } => {
+                        self.run.interpreter.value(&self.state, writer, 0) == t.0 as u64 + 1
+                    }
+                    _ => false,
+                };
+                return plain(sync(if writes { OpKind::WriteUnlock } else { OpKind::ReadUnlock }, s));
+            }
+            Action::Wait { condition, mutex } => {
+                let mut op = sync(OpKind::Wait, condition);
+                op.other = self.run.object_of_sync(mutex);
+                return Ok(op);
+            }
+            Action::Wake { condition, .. } => {
+                let alone = list.iter().any(|c| c.1.action.is_spurious());
+                let bits = if alone { Op::MAY_WAKE_SPURIOUSLY } else { 0 };
+                return Ok(sync(OpKind::Wake, condition).with(bits, self.woken_by[t.index()]));
+            }
+            Action::Signal { condition, .. } => return plain(sync(OpKind::NotifyOne, condition)),
+            Action::Broadcast(s) => return plain(sync(OpKind::NotifyAll, s)),
+            Action::Arrive { barrier, .. } => {
+                let needed = match p.sync(barrier).kind {
+                    SyncKind::Barrier { needed, .. } => self.run.interpreter.value(&self.state, needed, 0),
+                    _ => 0,
+                };
+                return Ok(sync(OpKind::Arrive, barrier).with(needed, 0));
+            }
+            Action::Pass(s) => return Ok(sync(OpKind::Pass, s).with(self.entered[t.index()], 0)),
+            Action::SemWait(s) => return plain(sync(OpKind::SemWait, s)),
+            Action::SemTryWait(s) => return Ok(sync(OpKind::SemTryWait, s)),
+            Action::SemPost(s) => return plain(sync(OpKind::SemPost, s)),
+            Action::SyncInit(s) => {
+                let mut op = sync(OpKind::Store, s);
+                op.order = MemoryOrder::None;
+                return plain(op);
+            }
+            Action::Join(_) | Action::Create(_) | Action::End => {
+                return Err(self.strange(t, "a join of a thread that is not known before it is joined"));
+            }
+            Action::Read
+            | Action::Write
+            | Action::Update
+            | Action::CompareExchange { .. }
+            | Action::Atomic => {}
+        }
+        let (mut object, mut reads, mut writes, mut always) = (None, false, false, true);
+        let mut value = None;
+        for (_, e, _) in list {
+            let a = p.accesses(e);
+            let data = |q: &&Place| !p.var(q.var).internal;
+            let mut writes_here = false;
+            for (q, is_write) in a
+                .reads
+                .iter()
+                .filter(data)
+                .map(|q| (q, false))
+                .chain(a.writes.iter().filter(data).map(|q| (q, true)))
+            {
+                // Of an atomic block the whole group is meant, whichever cell it is.
+                let cell = if e.action == Action::Atomic {
+                    self.run.interpreter.cell(q.var, 0)
+                } else {
+                    self.cell(*q)
+                };
+                let Some(cell) = cell else { continue };
+                let here = if e.action == Action::Atomic {
+                    self.atomic_object(e).unwrap_or_else(|| self.run.object_of_cell(cell))
+                } else {
+                    self.run.object_of_cell(cell)
+                };
+                if object.is_some_and(|o| o != here) {
+                    return Err(self.strange(t, "different variables may be accessed in one step"));
+                }
+                object = Some(here);
+                reads |= !is_write;
+                writes |= is_write;
+                writes_here |= is_write;
+                if is_write && e.action == Action::Write {
+                    let assign = e.assigns.iter().find(|x| x.place == *q);
+                    value = assign.map(|x| self.run.interpreter.eval(&self.state, x.value));
+                }
+            }
+            always &= writes_here;
+        }
+        let Some(object) = object else { return Err(self.strange(t, "a step that accesses nothing")) };
+        let decides = self.run.flow.decided_at(p, t, at);
+        let single = self.run.members[object.index()].len() == 1;
+        let op = if let Action::CompareExchange { expected, desired } = action
+            && single
+            && list.iter().all(|c| c.1.action == action)
+        {
+            let weak = list.len() > 2;
+            let kind = if weak { OpKind::CompareExchangeWeak } else { OpKind::CompareExchange };
+            let eval = |x| self.run.interpreter.eval(&self.state, x);
+            Op::new(kind, object).with(eval(expected), eval(desired))
+        } else if !writes {
+            Op::new(OpKind::Load, object)
+        } else if let (false, true, true, Some(v), 1) = (reads, single, always, value, list.len()) {
+            return plain(Op::new(OpKind::Store, object).with(v, 0).ordered(MemoryOrder::SeqCst));
+        } else {
+            Op::new(OpKind::Rmw, object)
+        };
+        Ok(op.ordered(MemoryOrder::SeqCst).deciding(decides))
+    }
+
+    /// The object of an atomic block: that of all its cells.
+    fn atomic_object(&self, e: &Transition) -> Option<ObjectId> {
+        let all = footprint(&self.run.interpreter, e).ok()?;
+        all.first().map(|c| self.run.object_of_cell(*c as usize))
+    }
+
+    /// The word of an object as `explore` knows it.
+    fn word(&self, o: ObjectId) -> u64 {
+        let run = &self.run.interpreter;
+        let cells = run.cells();
+        if o.index() < cells {
+            return match &self.run.members[o.index()][..] {
+                [one] => self.state.values[*one as usize],
+                // Of several cells it is enough that the word differs when they do.
+                many => many.iter().fold(0xcbf2_9ce4_8422_2325, |h, c| {
+                    (h ^ self.state.values[*c as usize].wrapping_add(*c as u64))
+                        .wrapping_mul(0x0000_0100_0000_01b3)
+                }),
+            };
+        }
+        let s = SyncId((o.index() - cells) as u32);
+        let Some(sync) = self.program().syncs.get(s.index()) else { return 0 };
+        let value = |v| run.value(&self.state, v, 0);
+        match sync.kind {
+            SyncKind::Mutex { owner } => value(owner),
+            SyncKind::RwLock { readers, writer } => value(writer) << 32 | value(readers),
+            SyncKind::Condition => self.waiters(s).len() as u64,
+            SyncKind::Barrier { arrived, .. } => self.generation[s.index()] << 32 | value(arrived),
+            SyncKind::Semaphore { count } => value(count),
+        }
+    }
+
+    /// The threads that wait at an object.
+    fn waiters(&self, s: SyncId) -> Vec<u32> {
+        let waits = |t: &ThreadId| {
+            self.program()
+                .thread(*t)
+                .waiting
+                .is_some_and(|w| self.run.interpreter.value(&self.state, w, 0) == s.0 as u64 + 1)
+        };
+        self.program().thread_ids().filter(waits).map(|t| t.0 as u32).collect()
+    }
+
+    fn is_enabled(&self, t: ThreadId) -> bool {
+        let op = &self.pending[t.index()].op;
+        match op.kind {
+            OpKind::Await => self.awaiting[t.index()].iter().any(|(o, w)| self.word(*o) != *w),
+            OpKind::Assume | OpKind::Join => false,
+            OpKind::Choose => true,
+            _ => semantics::enabled(op, self.word(op.object), t),
+        }
+    }
+
+    /// One step of a thread.
+    fn step(&mut self, t: ThreadId, explorer: &mut (impl Explorer + ?Sized)) -> Result<(), CannotRun> {
+        let mut op = self.pending[t.index()].op;
+        let before = if op.object.is_some() { self.word(op.object) } else { 0 };
+        let sync = op.object.index().checked_sub(self.run.interpreter.cells()).map(|s| SyncId(s as u32));
+        let waiters = match (op.kind, sync) {
+            (OpKind::NotifyOne | OpKind::NotifyAll, Some(s)) => self.waiters(s),
+            _ => Vec::new(),
+        };
+        let options = match op.kind {
+            OpKind::Choose if op.a > 1 => Some(Options::Below(op.a as u32)),
+            OpKind::NotifyOne if waiters.len() > 1 => Some(Options::Of(&waiters)),
+            OpKind::CompareExchangeWeak if before == op.a => Some(Options::Below(2)),
+            _ => None,
+        };
+        let option = match options {
+            Some(list) => explorer.next_option(list),
+            None if op.kind == OpKind::NotifyOne => waiters.first().copied().unwrap_or(0),
+            None => 0,
+        };
+        let waits = std::mem::take(&mut self.awaiting[t.index()]);
+        if op.kind != OpKind::Await {
+            self.follow(t, &op, option, !waiters.is_empty())?;
+        }
+        if op.kind == OpKind::Rmw || op.kind == OpKind::Store {
+            op.a = self.word(op.object);
+        }
+        let done = semantics::apply(&op, before, t, option);
+        self.events[t.index()] += 1;
+        let cause = Access::cause(t, self.events[t.index()]);
+        explorer.executed(Executed {
+            thread: t,
+            op,
+            access: done.access,
+            before,
+            value: done.value,
+            ok: done.ok,
+            site: self.pending[t.index()].site,
+            awaited: if op.kind == OpKind::Await { &waits } else { &[] },
+        });
+        match (op.kind, sync) {
+            (OpKind::NotifyOne, _) if done.ok => self.wake(option as usize, cause),
+            (OpKind::NotifyAll, _) => waiters.iter().for_each(|u| self.wake(*u as usize, cause)),
+            (OpKind::Wait, _) => self.woken_by[t.index()] = 0,
+            (OpKind::Arrive, Some(s)) => {
+                self.entered[t.index()] = self.generation[s.index()];
+                self.generation[s.index()] += done.ok as u64;
+            }
+            _ => {}
+        }
+        // Whoever only looks may come round; whoever changes something starts afresh.
+        let past = &mut self.past[t.index()];
+        match done.access.mode {
+            explore::Mode::Read if op.kind != OpKind::Await => past.reads.push((op.object, before)),
+            explore::Mode::Read => {}
+            _ => *past = Past::default(),
+        }
+        self.announce(t)
+    }
+
+    fn wake(&mut self, u: usize, cause: u64) {
+        self.woken_by[u] = cause;
+        self.pending[u].op.b = cause;
+    }
+
+    /// Takes the edge that an operation turns out to be.
+    fn follow(&mut self, t: ThreadId, op: &Op, option: u32, anybody: bool) -> Result<(), CannotRun> {
+        let list = self.candidates(t);
+        if op.kind == OpKind::Choose {
+            let mut n = option as u64;
+            for (id, e, _) in &list {
+                let inputs = self.run.interpreter.inputs(e)?;
+                if n < inputs {
+                    let input = self.run.interpreter.input(e, n);
+                    self.take(t, *id, input);
+                    return Ok(());
+                }
+                n -= inputs;
+            }
+            return Err(self.strange(t, "a choice that is none"));
+        }
+        let mut open: Vec<(TransitionId, &Transition)> = list
+            .iter()
+            .filter(|c| self.run.interpreter.holds(&self.state, c.1))
+            .map(|c| (c.0, c.1))
+            .collect();
+        let chosen = match op.kind {
+            OpKind::NotifyOne if anybody => {
+                let woken = Some(ThreadId(option as u16));
+                open.retain(|c| matches!(c.1.action, Action::Signal { woken: w, .. } if w == woken));
+                open.first().copied()
+            }
+            OpKind::CompareExchangeWeak if open.len() > 1 => {
+                // The edge that writes comes first, the one that fails for no reason last.
+                open.get(if option == 0 { 0 } else { open.len() - 1 }).copied()
+            }
+            _ => open.first().copied(),
+        };
+        match chosen {
+            Some((id, e)) => {
+                let inputs = vec![0; e.havoc.len()];
+                if !e.havoc.is_empty() {
+                    return Err(self.strange(t, "an input in a step that others can see"));
+                }
+                self.take(t, id, inputs);
+            }
+            None => {
+                // An atomic block that cannot go on now.
+                self.assumed = true;
+                self.stuck[t.index()] = true;
+                let at = self.state.locations[t.index()];
+                if !self.program().thread(t).location(at).may_block {
+                    return Err(self.strange(t, "no edge leads on from here"));
+                }
+            }
+        }
+        Ok(())
+    }
+}

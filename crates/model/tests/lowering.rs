@@ -1,0 +1,308 @@
+//! What small programs become.
+
+mod support;
+
+use model::{Interpreter, Options, Program, Reach};
+use support::{executions, read, read_with, search};
+
+/// The edges of one thread, as text.
+fn thread(p: &Program, name: &str) -> String {
+    let text = p.to_string();
+    let from = text.find(&format!(" {name}, from ")).unwrap_or_else(|| panic!("no `{name}` in\n{text}"));
+    let rest = &text[from..];
+    let rest = &rest[rest.find('\n').unwrap() + 1..];
+    let end = rest.find("\nthread ").unwrap_or(rest.len());
+    let lines =
+        rest[..end].trim_end().lines().filter(|l| !l.trim().starts_with("local ") && !l.ends_with(":"));
+    lines.map(|l| l.split("  @").next().unwrap_or(l).trim()).collect::<Vec<_>>().join("\n")
+}
+
+/// One thread that runs `body`, beside another that uses x, y and a, so that they are shared.
+fn beside(body: &str) -> Program {
+    read(&format!(
+        "int x, y, a[4]; struct s {{ int v; struct s *next; }} s1, s2; pthread_mutex_t m; pthread_cond_t c;
+         void *f(void *p) {{ {body} return 0; }}
+         void *g(void *p) {{ x = 1; y = 1; a[0] = 1; s1.v = 1; s2.v = 2; s1.next = &s2; s2.next = 0; return 0; }}
+         int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); pthread_create(&t, 0, g, 0); return 0; }}"
+    ))
+}
+
+#[track_caller]
+fn edges(body: &str, expected: &str) {
+    let p = beside(body);
+    let wanted: Vec<&str> = expected.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    assert_eq!(
+        thread(&p, "f")
+            .replace("f.life == 1 && ", "")
+            .replace("[f.life == 1] ", "")
+            .replace("[f.life == 1]", "skip"),
+        wanted.join("\n"),
+        "{p}"
+    );
+}
+
+#[test]
+fn each_shared_access_is_a_step() {
+    edges(
+        "x = x + y;",
+        "0 -> 1: f.%0 := x\n1 -> 2: f.%1 := y\n2 -> 3: x := f.%0 + f.%1, f.%0 := 0, f.%1 := 0\n3: end",
+    );
+    edges("x++;", "0 -> 1: f.%0 := x\n1 -> 2: x := f.%0 + 1, f.%0 := 0\n2: end");
+    edges("__sync_fetch_and_add(&x, 2);", "0 -> 1: x := x + 2\n1: end");
+    edges("int i = x; a[i & 3] = 7;", "0 -> 1: f.i := x\n1 -> 2: a[u64(f.i & 3)] := 7\n2: end");
+}
+
+#[test]
+fn a_shared_index_is_read_before_the_cell_is_touched() {
+    edges(
+        "a[x & 1] = y;",
+        "0 -> 1: f.%0 := y\n1 -> 2: f.%1 := x\n2 -> 3: a[u64(f.%1 & 1)] := f.%0, f.%0 := 0, f.%1 := 0\n3: end",
+    );
+}
+
+#[test]
+fn an_index_that_may_be_too_high_is_checked() {
+    let p = beside("int i = x; a[i] = 1;");
+    let text = thread(&p, "f");
+    assert!(text.contains("error out-of-bounds"), "{text}");
+    let s = Reach::default().search(&Interpreter::new(&p)).unwrap();
+    assert_eq!(s.errors, 0, "x is 0 or 1");
+    let p = beside("int i = x * 8; a[i] = 1;");
+    assert!(Reach::default().search(&Interpreter::new(&p)).unwrap().errors > 0);
+}
+
+#[test]
+fn a_condition_on_something_shared_is_part_of_the_step_that_reads_it() {
+    edges(
+        "if (x > 2) y = 1; else y = 2;",
+        "0 -> 1: [2 < x]\n0 -> 3: [2 >= x]\n1 -> 2: y := 1\n2: end\n3 -> 2: y := 2",
+    );
+    edges("while (x);", "0 -> 1: skip\n1 -> 1: [x != 0]\n1 -> 2: [x == 0]\n2: end");
+}
+
+#[test]
+fn what_is_not_evaluated_is_not_read() {
+    edges(
+        "if (x && y) y = 3;",
+        "0 -> 1: [x != 0]\n0 -> 3: [x == 0]\n1 -> 2: [y != 0]\n1 -> 3: [y == 0]\n2 -> 3: y := 3\n3: end",
+    );
+    edges(
+        "int r = x ? y : 5; y = r;",
+        "0 -> 1: [x != 0]\n0 -> 2: [x == 0] f.r := 5\n1 -> 2: f.r := y\n2 -> 3: y := f.r\n3: end",
+    );
+}
+
+#[test]
+fn a_switch_falls_through() {
+    edges(
+        "switch (x) { case 1: y = 1; case 2: y = 2; break; default: y = 3; }",
+        "0 -> 1: [x == 1]\n0 -> 2: [x == 2]\n0 -> 4: [(x != 1 && x != 2)]\n1 -> 2: y := 1\n2 -> 3: y := 2\n3: end\n4 -> 3: y := 3",
+    );
+}
+
+#[test]
+fn jumps_go_where_they_say() {
+    edges(
+        "again: if (x == 0) goto again; y = 1;",
+        "0 -> 1: skip\n1 -> 1: [x == 0]\n1 -> 2: [x != 0]\n2 -> 3: y := 1\n3: end",
+    );
+    edges(
+        "for (int i = 0; i < 5; i++) { if (i == 1) continue; if (i == 3) break; x = i; }",
+        "0 -> 1: f.i := 0
+         1 -> 1: [f.i < 5 && f.i == 1] f.i := f.i + 1
+         1 -> 2: [f.i >= 5]
+         1 -> 2: [f.i < 5 && f.i != 1 && f.i == 3]
+         1 -> 1: [f.i < 5 && f.i != 1 && f.i != 3] x := f.i, f.i := f.i + 1
+         2: end",
+    );
+}
+
+#[test]
+fn a_pointer_is_followed_to_what_may_be_in_it() {
+    let p = beside("struct s *q = &s1; while (q) { q->v = 5; q = q->next; }");
+    let text = thread(&p, "f");
+    assert!(text.contains("s1.v := 5") && text.contains("s2.v := 5"), "{text}");
+    assert!(
+        !text.contains("x := 5"),
+        "a pointer to a structure does not point to an int of its own:\n{text}"
+    );
+    let s = Reach::default().search(&Interpreter::new(&p)).unwrap();
+    assert_eq!((s.errors, s.deadlocks), (0, 0));
+}
+
+#[test]
+fn functions_are_inlined_with_their_results() {
+    let p = read(
+        "int x; int twice(int n) { if (n > 100) return 0; return n * 2; }
+         int fact(int n) { if (n <= 1) return 1; return n * fact(n - 1); }
+         void set(int *p, int v) { *p = v; }
+         int main(void) { int l; set(&l, twice(21)); x = l + fact(5); if (x != 162) reach_error(); return 0; }",
+    );
+    let s = Reach::default().search(&Interpreter::new(&p)).unwrap();
+    assert_eq!(s.errors, 0, "{p}");
+}
+
+#[test]
+fn a_recursion_without_an_end_is_an_error_of_its_bound() {
+    let p = read(
+        "int x, y; int f(int n) { if (x == n) return n; return f(n + 1); } void *g(void *p) { x = 5; return 0; }
+         int main(void) { pthread_t t; pthread_create(&t, 0, g, 0); y = f(1); return 0; }",
+    );
+    let s = Reach::default().search(&Interpreter::new(&p)).unwrap();
+    let (wrong, _) = s.wrong.unwrap();
+    assert!(matches!(wrong, model::Wrong::Error { kind: model::ErrorKind::Bound, .. }));
+}
+
+#[test]
+fn atomic_blocks_are_single_steps() {
+    let text = |begin: &str, end: &str| {
+        format!(
+            "int x, y; void *f(void *p) {{ {begin} int t = x; x = t + 1; y = y + t; {end} return 0; }}
+             int main(void) {{ pthread_t t[2]; for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, f, 0);
+               for (int i = 0; i < 2; i++) pthread_join(t[i], 0); if (x != 2 || y != 1) reach_error(); return 0; }}"
+        )
+    };
+    let p = read(&text("__VERIFIER_atomic_begin();", "__VERIFIER_atomic_end();"));
+    assert!(
+        thread(&p, "f").contains("atomic [") && thread(&p, "f").contains("x := x + 1, y := y + x"),
+        "{p}"
+    );
+    assert_eq!(Reach::default().search(&Interpreter::new(&p)).unwrap().errors, 0);
+    assert_eq!(executions(&p, "optimal"), 2);
+    assert!(search(&p, "optimal", &[]).failures.is_empty());
+    let p = read(&text("", ""));
+    assert!(Reach::default().search(&Interpreter::new(&p)).unwrap().errors > 0);
+    assert!(!search(&p, "optimal", &[]).failures.is_empty());
+}
+
+#[test]
+fn an_assumption_in_an_atomic_block_waits() {
+    let p = read(
+        "int l, x; void __VERIFIER_atomic_acquire(void) { __VERIFIER_assume(l == 0); l = 1; }
+         void *f(void *p) { __VERIFIER_atomic_acquire(); int t = x; x = t + 1; l = 0; return 0; }
+         int main(void) { pthread_t t[2]; for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, f, 0);
+           for (int i = 0; i < 2; i++) pthread_join(t[i], 0); if (x != 2) reach_error(); return 0; }",
+    );
+    assert!(thread(&p, "f").contains("[f.life == 1 && l == 0] l := 1"), "{p}");
+    let s = Reach::default().search(&Interpreter::new(&p)).unwrap();
+    assert_eq!((s.errors, s.deadlocks), (0, 0));
+    assert!(search(&p, "optimal", &[]).failures.is_empty());
+}
+
+#[test]
+fn a_condition_variable_hands_over() {
+    let text = |signal: &str| {
+        format!(
+            "int ready, data; pthread_mutex_t m; pthread_cond_t c;
+             void *f(void *p) {{ pthread_mutex_lock(&m); data = 7; ready = 1; {signal} pthread_mutex_unlock(&m); return 0; }}
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); pthread_mutex_lock(&m);
+               while (!ready) pthread_cond_wait(&c, &m); if (data != 7) reach_error();
+               pthread_mutex_unlock(&m); pthread_join(t, 0); return 0; }}"
+        )
+    };
+    for signal in ["pthread_cond_signal(&c);", "pthread_cond_broadcast(&c);"] {
+        for spurious in [false, true] {
+            let p = read_with(&text(signal), &Options { spurious, ..Options::default() });
+            let s = Reach::default().search(&Interpreter::new(&p)).unwrap();
+            assert_eq!((s.errors, s.deadlocks), (0, 0), "{p}");
+        }
+        let p = read(&text(signal));
+        let seen = search(&p, "optimal", &[]);
+        assert!(seen.finished && seen.failures.is_empty());
+        assert_eq!(seen.stats.executions, 2);
+    }
+    let p = read(&text(""));
+    assert!(Reach::default().search(&Interpreter::new(&p)).unwrap().deadlocks > 0);
+    assert!(!search(&p, "optimal", &[]).failures.is_empty());
+}
+
+#[test]
+fn barriers_reader_writer_locks_and_semaphores_work() {
+    let p = read(
+        "int x, y; pthread_barrier_t b;
+         void *f(void *p) { x = 1; pthread_barrier_wait(&b); if (y != 1) reach_error(); return 0; }
+         void *g(void *p) { y = 1; pthread_barrier_wait(&b); if (x != 1) reach_error(); return 0; }
+         int main(void) { pthread_t t; pthread_barrier_init(&b, 0, 2); pthread_create(&t, 0, f, 0);
+           pthread_create(&t, 0, g, 0); return 0; }",
+    );
+    let s = Reach::default().search(&Interpreter::new(&p)).unwrap();
+    assert_eq!((s.errors, s.deadlocks), (0, 0));
+    assert!(search(&p, "optimal", &[]).failures.is_empty());
+    let p = read(
+        "int x; pthread_rwlock_t l;
+         void *w(void *p) { pthread_rwlock_wrlock(&l); x = 1; x = 0; pthread_rwlock_unlock(&l); return 0; }
+         void *r(void *p) { pthread_rwlock_rdlock(&l); if (x) reach_error(); pthread_rwlock_unlock(&l); return 0; }
+         int main(void) { pthread_t t; pthread_create(&t, 0, w, 0); pthread_create(&t, 0, r, 0);
+           pthread_create(&t, 0, r, 0); return 0; }",
+    );
+    let s = Reach::default().search(&Interpreter::new(&p)).unwrap();
+    assert_eq!((s.errors, s.deadlocks), (0, 0));
+    assert_eq!(executions(&p, "optimal"), 4, "each reader comes before the writer or after it");
+    let p = read(
+        "int x; sem_t s;
+         void *f(void *p) { sem_wait(&s); int t = x; x = t + 1; sem_post(&s); return 0; }
+         int main(void) { pthread_t t[2]; sem_init(&s, 0, 1); for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, f, 0);
+           for (int i = 0; i < 2; i++) pthread_join(t[i], 0); if (x != 2) reach_error(); return 0; }",
+    );
+    let s = Reach::default().search(&Interpreter::new(&p)).unwrap();
+    assert_eq!((s.errors, s.deadlocks), (0, 0));
+    assert_eq!(executions(&p, "optimal"), 2);
+}
+
+#[test]
+fn a_lock_that_is_not_held_may_not_be_given_back() {
+    let p = beside("pthread_mutex_unlock(&m);");
+    let s = Reach::default().search(&Interpreter::new(&p)).unwrap();
+    assert!(matches!(s.wrong.unwrap().0, model::Wrong::Error { kind: model::ErrorKind::LockMisuse, .. }));
+}
+
+#[test]
+fn a_thread_that_spins_waits_for_a_change() {
+    let p = read(
+        "int flag, x; void *f(void *p) { x = 1; flag = 1; return 0; }
+         int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); while (!flag); if (x != 1) reach_error(); return 0; }",
+    );
+    let seen = search(&p, "optimal", &[]);
+    assert!(seen.finished && seen.failures.is_empty());
+    assert!(seen.stats.executions >= 2);
+    let p = read(
+        "int flag; void *f(void *p) { flag = 0; return 0; }
+         int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); while (!flag); return 0; }",
+    );
+    assert_eq!(search(&p, "optimal", &[]).failures[0].0, model::Wrong::Deadlock, "nobody ever sets it");
+}
+
+#[test]
+fn results_of_threads_are_handed_to_who_joins_them() {
+    let p = read(
+        "void *f(void *p) { return (void *)((long)p + 1); }
+         int main(void) { pthread_t t; void *r; pthread_create(&t, 0, f, (void *)41); pthread_join(t, &r);
+           if ((long)r != 42) reach_error(); return 0; }",
+    );
+    let s = Reach::default().search(&Interpreter::new(&p)).unwrap();
+    assert_eq!((s.errors, s.deadlocks), (0, 0), "{p}");
+}
+
+#[test]
+fn a_file_goes_through_the_preprocessor_with_the_headers_of_the_system() {
+    let folder = std::env::temp_dir().join(format!("raddle-model-lowering-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("count.c");
+    let text = "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
+        atomic_int x;\npthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\nint y;\n\
+        void *f(void *arg) {\n  atomic_fetch_add(&x, 1);\n  pthread_mutex_lock(&m);\n  y++;\n  pthread_mutex_unlock(&m);\n  return NULL;\n}\n\
+        int main(void) {\n  pthread_t t[N];\n  for (int i = 0; i < N; i++) pthread_create(&t[i], NULL, f, NULL);\n\
+        \x20 for (int i = 0; i < N; i++) pthread_join(t[i], NULL);\n  assert(x + y == 2 * N);\n  printf(\"%d\\n\", y);\n  return 0;\n}\n";
+    std::fs::write(&file, text).unwrap();
+    let options = Options { preprocessor: vec!["-DN=3".into()], ..Options::default() };
+    let p = model::read_file(&file, &options);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let p = p.unwrap();
+    assert_eq!(p.threads.len(), 4);
+    let s = Reach::default().search(&Interpreter::new(&p)).unwrap();
+    assert_eq!((s.errors, s.deadlocks), (0, 0));
+    let lock = p.threads[1].transitions.iter().find(|t| t.action.name() == "lock").unwrap();
+    assert!(p.show_span(lock.span).ends_with("count.c:11"), "{}", p.show_span(lock.span));
+    let error = p.threads[0].errors().next().unwrap();
+    assert_eq!(error.2, "x + y == 2 * N");
+}

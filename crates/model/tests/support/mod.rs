@@ -1,0 +1,66 @@
+//! What the tests share: a prelude that stands for the headers, and short ways to read and search.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
+
+use explore::{Meter, Plan};
+use model::{Explored, Options, Program, Runner};
+
+/// The types of pthreads and of C11's atomics, so that no preprocessor is needed.
+pub const PRELUDE: &str = "typedef unsigned long pthread_t; typedef struct { int dummy; } pthread_mutex_t; \
+    typedef struct { int dummy; } pthread_cond_t; typedef struct { int dummy; } pthread_rwlock_t; \
+    typedef struct { int dummy; } pthread_barrier_t; typedef struct { int dummy; } sem_t; \
+    typedef _Atomic int atomic_int; typedef _Bool bool; typedef unsigned long size_t;";
+
+/// Reads a program after the prelude, which is on its first line.
+pub fn read_with(text: &str, options: &Options) -> Program {
+    match model::read_text("test.c", &format!("{PRELUDE} {text}"), options) {
+        Ok(p) => p,
+        Err(e) => panic!("{e}"),
+    }
+}
+
+/// Reads a program.
+pub fn read(text: &str) -> Program {
+    read_with(text, &Options::default())
+}
+
+/// Why a program is refused.
+pub fn refused(text: &str) -> String {
+    match model::read_text("test.c", &format!("{PRELUDE} {text}"), &Options::default()) {
+        Ok(p) => panic!("it is not refused:\n{p}"),
+        Err(e) => e.to_string(),
+    }
+}
+
+/// Searches a program with an algorithm and bounds.
+pub fn search(p: &Program, algorithm: &str, bounds: &[&str]) -> Explored {
+    let mut plan = Plan::of(algorithm).unwrap();
+    plan.bounds = bounds.iter().map(|b| b.parse().unwrap()).collect();
+    let mut search = plan.search(Meter::unlimited()).unwrap();
+    let mut runner = Runner::new(p).unwrap();
+    runner.keep_finals = true;
+    runner.search(&mut *search, u64::MAX).unwrap()
+}
+
+/// How many executions an algorithm takes to see everything.
+pub fn executions(p: &Program, algorithm: &str) -> u64 {
+    let seen = search(p, algorithm, &[]);
+    assert!(seen.finished, "{algorithm} does not finish");
+    seen.stats.executions
+}
+
+/// A small deterministic generator (splitmix64).
+pub struct Rng(pub u64);
+
+impl Rng {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+}
