@@ -24,6 +24,7 @@
 #![allow(clippy::deref_addrof)]
 
 mod access;
+mod arguments;
 mod atomics;
 mod attributes;
 mod barrier;

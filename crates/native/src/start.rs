@@ -1,5 +1,6 @@
 //! The process: taken over before `main`, run again and again, ended with a report.
 
+use crate::arguments;
 use crate::crash;
 use crate::exceptions;
 use crate::front::Program;
@@ -58,17 +59,17 @@ unsafe extern "C" fn drive(
     argv: *mut *mut libc::c_char,
     envp: *mut *mut libc::c_char,
 ) -> libc::c_int {
-    // SAFETY: nothing else runs yet.
-    unsafe {
+    // SAFETY: these are the arguments of a process, in which nothing else runs yet.
+    let (arguments, handed) = unsafe {
+        let (copied, environment, handed) = arguments::copy(argv, envp);
         STARTED.argc = argc;
-        STARTED.argv = argv;
-        STARTED.envp = envp;
-    }
-    // SAFETY: these are the arguments of a process.
-    let arguments = unsafe { words(argv, argc) };
+        STARTED.argv = copied;
+        STARTED.envp = environment;
+        (words(argv, argc), handed)
+    };
     let out = report_out::Out::prepare(&arguments);
     crash::install();
-    save();
+    save(handed);
     crate::table::prepare();
     crate::sync::prepare();
     crate::wide::prepare();
@@ -117,13 +118,14 @@ fn image() -> &'static Image {
     }
 }
 
-/// Keeps what the program's memory is before `main`.
-fn save() {
+/// Keeps what the program's memory is before `main`, and what `main` is handed.
+fn save(handed: Region) {
     let objects = image::segments::user_objects();
     let tls: Vec<_> = objects.iter().filter_map(|o| o.tls).collect();
     heap().seal();
     let mut regions: Vec<_> = objects.iter().flat_map(|o| o.writable.iter().copied()).collect();
     regions.extend(heap().sealed());
+    regions.push(handed);
     let built = move || {
         // SAFETY: the functions and images are those of this process; the handler of signals is installed.
         unsafe {
