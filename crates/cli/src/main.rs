@@ -12,6 +12,7 @@ mod demo;
 mod help;
 #[cfg(c_programs)]
 mod library;
+mod model;
 #[cfg(c_programs)]
 mod project;
 #[cfg(c_programs)]
@@ -20,7 +21,6 @@ mod run;
 mod scan;
 #[cfg(c_programs)]
 mod scratch;
-mod model;
 mod terminal;
 #[cfg(c_programs)]
 mod toolchain;

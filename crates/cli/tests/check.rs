@@ -361,6 +361,11 @@ int main(void) { barrier(); add_lock(); return 0; }
             "#include <unistd.h>\nint \
             main(int c, char **v) { return c > 9 ? fork() : 0; }\n",
         ),
+        (
+            "pipe.c",
+            "#include <unistd.h>\nint main(void) { int ends[2]; char c; pipe(ends); write(ends[1], \"x\", 1); \
+            return read(ends[0], &c, 1) != 1; }\n",
+        ),
     ];
     let place = Place::with("unseen", &files);
     let (code, report) = place.json(&["locked.c"]);
@@ -386,6 +391,14 @@ int main(void) { barrier(); add_lock(); return 0; }
 
     let output = place.check(&["fork.c"]);
     assert!(err(&output).contains("fork.c calls `fork`, which starts another process"), "{}", err(&output));
+
+    let (_, report) = place.json(&["pipe.c"]);
+    assert_eq!(report["verdict"], "no-failure-within-bound", "{report}");
+    let warning = report["warnings"][0].as_str().unwrap();
+    assert_eq!(
+        warning,
+        "pipe.c calls `pipe`, which makes a way between threads on which raddle sees nothing"
+    );
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! What the runtime asks of the program.
 
 use crate::table::Entry;
-use crate::{access, crash, files, heap, isolate, names, own_heap, process, shim, start, sync, threads};
+use crate::{
+    access, arguments, crash, files, heap, isolate, names, own_heap, process, shim, start, sync, threads,
+};
 use explore::ThreadId;
 use runtime::{Class, Crashed, Front, Handle};
 use std::time::Duration;
@@ -55,6 +57,7 @@ impl Front for Program {
 
     fn begin(&self) {
         start::restore();
+        arguments::begin();
         threads::begin();
         sync::begin();
         access::begin();

@@ -25,6 +25,7 @@
 
 mod access;
 mod annotations;
+mod arguments;
 mod atomics;
 mod attributes;
 mod barrier;

@@ -171,6 +171,11 @@ refuse! {
     no_execve execve: "the program would be gone; check the two programs apart";
     no_execv execv: "the program would be gone; check the two programs apart";
     no_execvp execvp: "the program would be gone; check the two programs apart";
+    no_sigwait sigwait: "signals from outside do not come here; leave out the thread that handles them";
+    no_sigwaitinfo sigwaitinfo: "signals from outside do not come here; leave out the thread that handles them";
+    no_sigtimedwait sigtimedwait: "signals from outside do not come here; leave out the thread that handles them";
+    no_sigsuspend sigsuspend: "signals from outside do not come here; leave out the thread that handles them";
+    no_pause pause: "signals from outside do not come here; leave out the thread that handles them";
 }
 
 export! {

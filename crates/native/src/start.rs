@@ -1,5 +1,6 @@
 //! The process: taken over before `main`, run again and again, ended with a report.
 
+use crate::arguments;
 use crate::crash;
 use crate::exceptions;
 use crate::front::Program;
@@ -22,9 +23,11 @@ struct Started {
     main: Option<Main>,
     argc: libc::c_int,
     argv: *mut *mut libc::c_char,
+    envp: *mut *mut libc::c_char,
 }
 
-static mut STARTED: Started = Started { main: None, argc: 0, argv: std::ptr::null_mut() };
+static mut STARTED: Started =
+    Started { main: None, argc: 0, argv: std::ptr::null_mut(), envp: std::ptr::null_mut() };
 
 /// Called by the start code of the executable.
 ///
@@ -54,24 +57,23 @@ pub unsafe extern "C" fn __libc_start_main(
 unsafe extern "C" fn drive(
     argc: libc::c_int,
     argv: *mut *mut libc::c_char,
-    _envp: *mut *mut libc::c_char,
+    envp: *mut *mut libc::c_char,
 ) -> libc::c_int {
-    // SAFETY: nothing else runs yet.
-    unsafe {
+    // SAFETY: these are the arguments of a process, in which nothing else runs yet.
+    let (arguments, handed) = unsafe {
+        let (copied, environment, handed) = arguments::copy(argv, envp);
         STARTED.argc = argc;
-        STARTED.argv = argv;
-    }
-    // SAFETY: these are the arguments of a process.
-    let arguments = unsafe { words(argv, argc) };
+        STARTED.argv = copied;
+        STARTED.envp = environment;
+        (words(argv, argc), handed)
+    };
     let out = report_out::Out::prepare(&arguments);
     crash::install();
-    save();
+    save(handed);
     crate::table::prepare();
     crate::sync::prepare();
     crate::wide::prepare();
     process::seal();
-    // SAFETY: nothing else runs yet.
-    unsafe { keep_words() };
     crate::files::prepare();
     crate::front::prepare();
     exceptions::install();
@@ -87,62 +89,12 @@ unsafe fn words(argv: *mut *mut libc::c_char, argc: libc::c_int) -> Vec<String> 
         .collect()
 }
 
-/// The arguments and the environment as they were: a program may change both.
-struct Words {
-    /// Where the strings of the arguments lie, one behind the other, and what is in there.
-    strings: (*mut u8, Vec<u8>),
-    arguments: (*mut *mut libc::c_char, Vec<*mut libc::c_char>),
-    environment: (*mut *mut libc::c_char, Vec<*mut libc::c_char>),
-}
-
-static mut WORDS: Option<Words> = None;
-
-unsafe extern "C" {
-    static mut environ: *mut *mut libc::c_char;
-}
-
-/// # Safety
-///
-/// `list` ends with a null pointer.
-unsafe fn list(list: *mut *mut libc::c_char) -> Vec<*mut libc::c_char> {
-    // SAFETY: by the contract.
-    (0..).map(|i| unsafe { *list.add(i) }).take_while(|p| !p.is_null()).collect()
-}
-
-/// Keeps the arguments and the environment.
-unsafe fn keep_words() {
-    // SAFETY: the kernel puts the strings of the arguments one behind the other, and ends the lists with null pointers.
-    unsafe {
-        let arguments = list(STARTED.argv);
-        let start = arguments.first().map_or(std::ptr::null_mut(), |p| p.cast::<u8>());
-        let end = arguments.last().map_or(start, |p| p.cast::<u8>().add(libc::strlen(*p) + 1));
-        let size = (end as usize).saturating_sub(start as usize);
-        let bytes = if size == 0 { Vec::new() } else { std::slice::from_raw_parts(start, size).to_vec() };
-        let environment = (environ, list(environ));
-        WORDS = Some(Words { strings: (start, bytes), arguments: (STARTED.argv, arguments), environment });
-    }
-}
-
-/// Puts them back.
-fn restore_words() {
-    // SAFETY: no thread of the program runs, and the places are those from which the values were taken.
-    unsafe {
-        let Some(words) = &*(&raw const WORDS) else { return };
-        words.strings.0.copy_from_nonoverlapping(words.strings.1.as_ptr(), words.strings.1.len());
-        for (place, values) in [&words.arguments, &words.environment] {
-            place.copy_from_nonoverlapping(values.as_ptr(), values.len());
-            place.add(values.len()).write(std::ptr::null_mut());
-        }
-        environ = words.environment.0;
-    }
-}
-
 /// One execution of the program, on the fiber of its first thread.
 fn run_program() {
     // SAFETY: `drive` has set this; `main` takes what the process was started with.
     unsafe {
         let Some(main) = STARTED.main else { return };
-        let code = threads::run_main(main, STARTED.argc, STARTED.argv, environ);
+        let code = threads::run_main(main, STARTED.argc, STARTED.argv, STARTED.envp);
         process::leave(code, Call::unknown());
     }
 }
@@ -167,13 +119,14 @@ fn image() -> &'static Image {
     }
 }
 
-/// Keeps what the program's memory is before `main`.
-fn save() {
+/// Keeps what the program's memory is before `main`, and what `main` is handed.
+fn save(handed: Region) {
     let objects = image::segments::user_objects();
     let tls: Vec<_> = objects.iter().filter_map(|o| o.tls).collect();
     heap().seal();
     let mut regions: Vec<_> = objects.iter().flat_map(|o| o.writable.iter().copied()).collect();
     regions.extend(heap().sealed());
+    regions.push(handed);
     let built = move || {
         // SAFETY: the functions and images are those of this process; the handler of signals is installed.
         unsafe {
@@ -200,7 +153,6 @@ fn save() {
 pub(crate) fn restore() {
     let image = image();
     heap().reset();
-    restore_words();
     image.capture.clear();
     // SAFETY: no thread of the program runs.
     unsafe {

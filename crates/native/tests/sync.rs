@@ -377,3 +377,18 @@ mod verifier {
         }
     }
 }
+
+mod arguments {
+    use super::*;
+
+    #[test]
+    fn every_execution_is_handed_the_same_command_line_and_environment() {
+        run("handed.c", &[]).is_verified_in(6);
+        run("handed.c", &["RADDLE_ISOLATE=1"]).is_verified_in(6);
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_signals_is_named_at_once() {
+        run("sigwait.c", &[]).fails_with("limit", "the program calls `sigwait`");
+    }
+}
