@@ -19,7 +19,7 @@ struct Crash {
 
 static mut CRASH: Crash = Crash { signal: 0, address: 0, at: 0, code: 0 };
 
-const SIGNALS: [libc::c_int; 6] =
+pub(crate) const SIGNALS: [libc::c_int; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT];
 
 /// What the timer sends to the thread on which the program runs.
@@ -31,6 +31,11 @@ const TICKS: u32 = 8;
 static mut SEEN: (u64, u32) = (0, 0);
 /// How far ticks are apart; zero for none.
 static mut PAUSE: Duration = Duration::ZERO;
+
+/// Whether a signal is one that we must get.
+pub(crate) fn is_ours(signal: libc::c_int) -> bool {
+    SIGNALS.contains(&signal) || signal == TICK
+}
 
 /// Installs the handlers. The runtime's own, for stacks that are too small, come in front of them later.
 pub(crate) fn install() {

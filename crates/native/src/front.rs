@@ -2,7 +2,8 @@
 
 use crate::table::Entry;
 use crate::{
-    access, arguments, crash, files, heap, isolate, names, own_heap, process, shim, start, sync, threads,
+    access, arguments, crash, files, heap, isolate, kept, names, own_heap, process, shim, start, sync,
+    threads,
 };
 use explore::ThreadId;
 use runtime::{Class, Crashed, Front, Handle};
@@ -64,6 +65,7 @@ impl Front for Program {
         names::begin();
         process::begin();
         files::begin();
+        kept::begin();
         shim::begin();
     }
 

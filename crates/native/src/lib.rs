@@ -40,6 +40,7 @@ mod functions;
 mod futex;
 mod heap;
 mod isolate;
+mod kept;
 mod leaving;
 mod listing;
 mod locals;

@@ -5,6 +5,7 @@
 //! learned on the way, and the search starts again. What the program synchronises with (mutexes and so on) has entries of its own:
 //! the bytes of a mutex are no shared variable.
 
+use crate::options::{Races, options};
 use runtime::Handle;
 use std::collections::BTreeMap;
 
@@ -357,7 +358,8 @@ fn meet(entries: &mut [*mut Entry; 8], address: usize, bytes: u32) -> Found {
         }
         let e = new_entry(address, bytes, false);
         entries[address & 7] = e;
-        if was_freed(address) {
+        // Where accesses are steps, so is to free what they are on.
+        if options().races == Races::Sync && was_freed(address) {
             (*e).plain = true;
             return Found::Changed(&mut *e);
         }

@@ -110,3 +110,9 @@ fn relaxed_atomics_do_not_order_plain_accesses_and_others_do() {
     run("orders.c", &["-DORDER=memory_order_seq_cst"]).is_verified_in(2);
     run("orders.c", &["-DORDER=memory_order_seq_cst", "-DPLAIN"]).fails_with("data-race", "ready");
 }
+
+#[test]
+fn mapped_memory_and_handlers_of_signals_do_not_outlast_an_execution() {
+    run("mapping.c", &[]).is_verified_in(2);
+    run("mapping.c", &["-DFAULTS"]).fails_with("signal", "null pointer");
+}
