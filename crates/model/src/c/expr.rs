@@ -865,7 +865,8 @@ impl<'a> Lowering<'a> {
         let a = self.b.terms().as_const(address)?;
         let ty = element.scalar()?;
         let size = self.layout(element).0;
-        let into = |c: &Cells| c.count > 1 && c.stride == size && a >= c.base && (a - c.base) % size == 0;
+        let into =
+            |c: &Cells| c.count > 1 && c.stride == size && a >= c.base && (a - c.base).is_multiple_of(size);
         let hit = |c: &Cells| into(c) && (a - c.base) / size < c.count;
         let c = self.cells_of(ty).into_iter().find(hit)?;
         if self.b.program().var(c.var).ty != ty {
