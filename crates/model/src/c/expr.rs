@@ -1260,6 +1260,13 @@ impl<'a> Lowering<'a> {
         let plain = ctype.plain().clone();
         if let Lvalue::Path(p) = lv {
             let (place, _) = self.place(p, span)?;
+            if self.constants.contains(&place.var) {
+                let index = place.index.map_or(Some(0), |i| self.b.terms().as_const(i));
+                let init = &self.b.program().var(place.var).init;
+                if let Some(bits) = index.and_then(|i| init.get(i as usize).copied()) {
+                    return Ok(Value { term: self.b.terms().constant(bits, ty), ctype: plain });
+                }
+            }
             if !self.b.program().var(place.var).is_shared() {
                 let known = match place.index {
                     None => Some(0),
