@@ -166,7 +166,7 @@ fn increments_have_the_states_and_executions_of_the_slides() {
 }
 
 #[test]
-fn an_increment_is_lost_in_18_of_20_executions() {
+fn an_increment_can_be_lost_without_a_lock_and_not_with_one() {
     let p = increments(2, false);
     let s = reach(&p, Reach { keep_finals: true, ..Reach::default() });
     let x = p.var_named("x").unwrap();
