@@ -146,7 +146,8 @@ extern "C" fn set(name: *const c_char, value: *const c_char, overwrite: c_int) -
             if overwrite == 0 && !libc::getenv(name).is_null() {
                 return 0;
             }
-            let mut entry = [key, b"=", CStr::from_ptr(value).to_bytes_with_nul()].concat().into_boxed_slice();
+            let mut entry =
+                [key, b"=", CStr::from_ptr(value).to_bytes_with_nul()].concat().into_boxed_slice();
             let at = entry.as_mut_ptr().cast();
             (*(&raw mut STRINGS)).push(entry);
             change(key, Some(at));
