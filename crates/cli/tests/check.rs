@@ -395,9 +395,9 @@ int main(void) { barrier(); add_lock(); return 0; }
     let (_, report) = place.json(&["pipe.c"]);
     assert_eq!(report["verdict"], "no-failure-within-bound", "{report}");
     let warning = report["warnings"][0].as_str().unwrap();
-    assert_eq!(
-        warning,
-        "pipe.c calls `pipe`, which makes a way between threads on which raddle sees nothing"
+    assert!(
+        warning.starts_with("the program calls `pipe`: what threads tell each other that way"),
+        "{report}"
     );
 }
 

@@ -165,7 +165,7 @@ reads! {
 }
 
 /// The program opens something. What we open ourselves is ours to close.
-fn note_opened() {
+pub(crate) fn note_opened() {
     if of_program() {
         files().opened = true;
     }
@@ -190,22 +190,8 @@ opens! {
     open_stream fopen(path: *const c_char, mode: *const c_char) -> *mut libc::FILE;
     open_stream_64 fopen64(path: *const c_char, mode: *const c_char) -> *mut libc::FILE;
     open_directory opendir(path: *const c_char) -> *mut c_void;
-    make_socket socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
     copy_descriptor dup(fd: c_int) -> c_int;
-    make_event eventfd(initial: u32, flags: c_int) -> c_int;
     make_file mkstemp(name: *mut c_char) -> c_int;
-}
-
-extern "C" fn make_pipe(out: *mut c_int) -> c_int {
-    note_opened();
-    image::snapshot::prepare_write(out as usize, 8);
-    real!(pipe(out): fn(*mut c_int) -> c_int)
-}
-
-extern "C" fn make_pipe_with(out: *mut c_int, flags: c_int) -> c_int {
-    note_opened();
-    image::snapshot::prepare_write(out as usize, 8);
-    real!(pipe2(out, flags): fn(*mut c_int, c_int) -> c_int)
 }
 
 /// Waits for one of several descriptors: with no time to wait, or not at all.
@@ -226,7 +212,5 @@ extern "C" fn wait_for_any(fds: *mut libc::pollfd, n: c_long, timeout: c_int) ->
 }
 
 export! {
-    pipe => make_pipe;
-    pipe2 => make_pipe_with;
     poll => wait_for_any;
 }

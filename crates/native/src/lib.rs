@@ -31,6 +31,7 @@ mod attributes;
 mod barrier;
 mod c11;
 mod changes;
+mod channels;
 mod condvar;
 mod crash;
 mod exceptions;

@@ -264,6 +264,7 @@ fn amend(report: &mut Report, unseen: &[String]) {
     if options().races == Races::Ignore && report.verdict != Verdict::Failure {
         report.guarantee += ", if there are no data races, which were not looked for";
     }
+    let unseen: Vec<_> = unseen.iter().cloned().chain(crate::channels::called()).collect();
     if unseen.is_empty() {
         return;
     }
@@ -279,7 +280,7 @@ fn amend(report: &mut Report, unseen: &[String]) {
         }
         Verdict::Failure | Verdict::Incomplete => {}
     }
-    report.warnings.extend(unseen.iter().cloned());
+    report.warnings.extend(unseen);
 }
 
 fn compare(config: &Config, plans: &[Plan], program: fn(), errors: Option<&File>) -> Comparison {
