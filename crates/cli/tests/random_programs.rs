@@ -98,7 +98,6 @@ const PRELUDE: &str = r#"
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 _Bool __VERIFIER_nondet_bool(void);
 #ifdef PLAIN
@@ -255,8 +254,9 @@ fn c_file(programs: &[Program], how: How) -> String {
     for (k, p) in programs.iter().enumerate() {
         c_program(p, k, how, &mut out);
     }
-    out += "int main(int argc, char **argv) {\n    pthread_barrier_init(&b, 0, 2);\n";
-    out += "    switch (argc > 1 ? atoi(argv[1]) : 0) {\n";
+    // The number of arguments says which one, as to read an argument might be a step.
+    out += "int main(int argc, char **argv) {\n    (void)argv;\n    pthread_barrier_init(&b, 0, 2);\n";
+    out += "    switch (argc - 1) {\n";
     for k in 0..programs.len() {
         let _ = writeln!(out, "    case {k}: main_{k}(); break;");
     }
@@ -337,7 +337,7 @@ fn compile(programs: &[Program], how: How, place: &Path) -> PathBuf {
 fn difference(expected: &Expected, how: How, program: &Path, k: usize) -> Option<String> {
     let list = program.with_extension(format!("{k}.list"));
     let output = command(program)
-        .arg(k.to_string())
+        .args(vec!["x"; k])
         .env("RADDLE_EXECUTIONS", &list)
         .env("RADDLE_SPURIOUS_WAKEUPS", "0")
         .env("RADDLE_RACES", if how == How::Plain { "sync" } else { "report" })
