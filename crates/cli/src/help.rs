@@ -75,6 +75,7 @@ raddle::Config):
   RADDLE_TRACE=full           leave nothing out of a long trace
   RADDLE_RACES=HOW            C: report, ignore or sync, as `raddle check --races`
   RADDLE_JSON=1               C: print the report as JSON, on standard output
+  RADDLE_EXECUTIONS=FILE      C: list the executions in a file, one line for each class, instead
   NO_COLOR=1                  no colours";
 
 pub(crate) const CHECK: &str = "\

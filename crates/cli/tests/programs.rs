@@ -139,6 +139,7 @@ fn classes(case: &Case, program: &str, algorithm: &str, place: &Path) -> Result<
     for flag in case.flags.chunks(2) {
         match flag {
             [name, value] if name == "--races" => command.env("RADDLE_RACES", value),
+            [name] if name == "--leaks" => command.env("RADDLE_LEAKS", "1"),
             _ => return Err(format!("{flag:?} together with `none_agrees` is not foreseen")),
         };
     }

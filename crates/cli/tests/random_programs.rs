@@ -52,8 +52,20 @@ fn joined(p: &Program) -> Vec<u8> {
     all.filter_map(|s| if let Stmt::Join(t) = s { Some(*t) } else { None }).collect()
 }
 
+/// How variables are accessed: by atomic operations, or by plain ones that are steps (`--races sync`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum How {
+    Atomic,
+    Plain,
+}
+
 /// Whether C can say all of it, and says the same.
-fn is_c(p: &Program) -> bool {
+fn is_c(p: &Program, how: How) -> bool {
+    let text = format!("{:?}", p.threads);
+    let atomic_only = ["Add(", "Cas(", "CasWeak(", "Spawn("];
+    if how == How::Plain && atomic_only.iter().any(|a| text.contains(a)) {
+        return false;
+    }
     // A wait does not time out twice in a row, nor does a compare-exchange fail twice in a row for no reason, so that loops around
     // them end: the interpreter has no such rule.
     let once = |b: &Vec<Stmt>, what: &str| format!("{b:?}").matches(what).count() < 2;
@@ -86,23 +98,34 @@ const PRELUDE: &str = r#"
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 _Bool __VERIFIER_nondet_bool(void);
+#ifdef PLAIN
+static uint64_t x[3], state;
+#define GET(v) (v)
+#define PUT(v, n) ((v) = (n))
+#else
 static _Atomic uint64_t x[3], state;
+#define GET(v) atomic_load(&(v))
+#define PUT(v, n) atomic_store(&(v), n)
+#endif
 static pthread_mutex_t m[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 static pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t b;
 static pthread_t threads[8];
-static uint64_t r[8][8]; /* by thread */
+static uint64_t left[8]; /* by thread */
+#define REGISTERS uint64_t r0 = 0, r1 = 0, r2 = 0, r5 = 0, r6 = 0
+#define SUM (((r0 * 31 + r1) * 31 + r2) * 31 + r5) * 31 + r6
 
+#ifndef PLAIN
 static uint64_t cas(_Atomic uint64_t *at, uint64_t old, uint64_t new) {
     return atomic_compare_exchange_strong(at, &old, new);
 }
 static uint64_t cas_weak(_Atomic uint64_t *at, uint64_t old, uint64_t new) {
     return atomic_compare_exchange_weak(at, &old, new);
 }
+#endif
 static uint64_t wait(void) {
     pthread_mutex_lock(&m[0]);
     pthread_cond_wait(&c, &m[0]);
@@ -118,41 +141,33 @@ static uint64_t wait_timed(void) {
 }
 static uint64_t arrive(void) { return pthread_barrier_wait(&b) == PTHREAD_BARRIER_SERIAL_THREAD; }
 
-/* What is left at the end. */
-static uint64_t sum(unsigned n) {
-    uint64_t s = 0;
-    for (unsigned i = 0; i < 3; i++) s = s * 31 + atomic_load(&x[i]);
-    for (unsigned t = 0; t < n; t++)
-        for (unsigned i = 0; i < 8; i++) s = s * 31 + r[t][i];
-    return s;
-}
 "#;
 
-fn c_block(t: usize, block: &[Stmt], out: &mut String) {
+fn c_block(block: &[Stmt], out: &mut String) {
     for s in block {
         let mut line = |text: String| {
             let _ = writeln!(out, "    {text}");
         };
         let around = |before: String, b: &[Stmt], after: String, out: &mut String| {
             let _ = writeln!(out, "    {before}");
-            c_block(t, b, out);
+            c_block(b, out);
             let _ = writeln!(out, "    {after}");
         };
         match s {
-            Stmt::Read(x, r) => line(format!("r[{t}][{r}] = atomic_load(&x[{x}]);")),
-            Stmt::Write(x, v) => line(format!("atomic_store(&x[{x}], {v});")),
-            Stmt::WriteReg(x, r, d) => line(format!("atomic_store(&x[{x}], r[{t}][{r}] + {d});")),
+            Stmt::Read(x, r) => line(format!("r{r} = GET(x[{x}]);")),
+            Stmt::Write(x, v) => line(format!("PUT(x[{x}], {v});")),
+            Stmt::WriteReg(x, r, d) => line(format!("PUT(x[{x}], r{r} + {d});")),
             Stmt::Add(x) => line(format!("atomic_fetch_add(&x[{x}], 1);")),
-            Stmt::Cas(x, a, b, r) => line(format!("r[{t}][{r}] = cas(&x[{x}], {a}, {b});")),
-            Stmt::CasWeak(x, a, b, r) => line(format!("r[{t}][{r}] = cas_weak(&x[{x}], {a}, {b});")),
-            Stmt::Choose(_, r) => line(format!("r[{t}][{r}] = __VERIFIER_nondet_bool();")),
+            Stmt::Cas(x, a, b, r) => line(format!("r{r} = cas(&x[{x}], {a}, {b});")),
+            Stmt::CasWeak(x, a, b, r) => line(format!("r{r} = cas_weak(&x[{x}], {a}, {b});")),
+            Stmt::Choose(_, r) => line(format!("r{r} = __VERIFIER_nondet_bool();")),
             Stmt::Yield => line("sched_yield();".into()),
             Stmt::Acquire(m) => line(format!("pthread_mutex_lock(&m[{m}]);")),
-            Stmt::Wait(..) => line(format!("r[{t}][6] = wait();")),
-            Stmt::WaitTimed(..) => line(format!("r[{t}][6] = wait_timed();")),
+            Stmt::Wait(..) => line(format!("r6 = wait();")),
+            Stmt::WaitTimed(..) => line(format!("r6 = wait_timed();")),
             Stmt::NotifyOne(_) => line("pthread_cond_signal(&c);".into()),
             Stmt::NotifyAll(_) => line("pthread_cond_broadcast(&c);".into()),
-            Stmt::Arrive(..) => line(format!("r[{t}][5] = arrive();")),
+            Stmt::Arrive(..) => line(format!("r5 = arrive();")),
             Stmt::Spawn(u) => line(format!("pthread_create(&threads[{u}], 0, NAME({u}), 0);")),
             Stmt::Join(u) => line(format!("pthread_join(threads[{u}], 0);")),
             Stmt::Critical(m, b) => around(
@@ -181,10 +196,10 @@ fn c_block(t: usize, block: &[Stmt], out: &mut String) {
                 let after = "pthread_rwlock_unlock(&l); }".into();
                 around("if (pthread_rwlock_trywrlock(&l) == 0) {".into(), b, after, out);
             }
-            Stmt::If(r, v, b) => around(format!("if (r[{t}][{r}] == {v}) {{"), b, "}".into(), out),
+            Stmt::If(r, v, b) => around(format!("if (r{r} == {v}) {{"), b, "}".into(), out),
             Stmt::IfElse(r, v, a, b) => {
-                around(format!("if (r[{t}][{r}] == {v}) {{"), a, "} else {".into(), out);
-                c_block(t, b, out);
+                around(format!("if (r{r} == {v}) {{"), a, "} else {".into(), out);
+                c_block(b, out);
                 let _ = writeln!(out, "    }}");
             }
             other => unreachable!("{other:?} is not C"),
@@ -192,36 +207,56 @@ fn c_block(t: usize, block: &[Stmt], out: &mut String) {
     }
 }
 
-/// The program as a function `main_K` of a C file; threads are numbered from 0, as in the random program.
-fn c_program(p: &Program, k: usize, out: &mut String) {
+/// The program as a function `main_K` of a C file; threads are numbered from 0, as in the random program. What is left in their registers
+/// they leave in a variable, or, where to write one is a step, they give it to `main`, which waits for all of them then.
+fn c_program(p: &Program, k: usize, how: How, out: &mut String) {
     let _ = writeln!(out, "#define NAME(t) thread_{k}_##t");
     for t in 0..p.threads.len() {
         let _ = writeln!(out, "static void *NAME({t})(void *);");
     }
     for (t, block) in p.threads.iter().enumerate() {
-        let _ = writeln!(out, "static void *NAME({t})(void *arg) {{");
-        c_block(t, block, out);
-        let _ = writeln!(out, "    return arg;\n}}");
+        let _ = writeln!(out, "static void *NAME({t})(void *arg) {{\n    REGISTERS;");
+        c_block(block, out);
+        let _ = match how {
+            How::Atomic => writeln!(out, "    left[{t}] = SUM;\n    return arg;\n}}"),
+            How::Plain => writeln!(out, "    (void)arg;\n    return (void *)(SUM);\n}}"),
+        };
     }
-    let _ = writeln!(out, "static void main_{k}(void) {{");
+    let _ = writeln!(out, "static void main_{k}(void) {{\n    uint64_t s = 0;");
     let all = || 0..p.threads.len() as u8;
+    let (handle, result): (fn(u8) -> String, fn(u8) -> String) = match how {
+        How::Atomic => (|t| format!("threads[{t}]"), |t| format!("left[{t}]")),
+        How::Plain => (|t| format!("t{t}"), |t| format!("(uint64_t)got{t}")),
+    };
+    for t in all().filter(|_| how == How::Plain) {
+        let _ = writeln!(out, "    pthread_t t{t};\n    void *got{t};");
+    }
     for t in all().filter(|t| !p.spawned.contains(t)) {
-        let _ = writeln!(out, "    pthread_create(&threads[{t}], 0, NAME({t}), 0);");
+        let _ = writeln!(out, "    pthread_create(&{}, 0, NAME({t}), 0);", handle(t));
     }
     for t in all().filter(|t| !joined(p).contains(t)) {
-        let _ = writeln!(out, "    pthread_join(threads[{t}], 0);");
+        let into = if how == How::Plain { format!("&got{t}") } else { "0".to_owned() };
+        let _ = writeln!(out, "    pthread_join({}, {into});", handle(t));
     }
-    let _ = writeln!(out, "    atomic_store(&state, sum({}));\n}}\n#undef NAME", p.threads.len());
+    for x in 0..VARIABLES {
+        let _ = writeln!(out, "    s = s * 31 + GET(x[{x}]);");
+    }
+    for t in all() {
+        let _ = writeln!(out, "    s = s * 31 + {};", result(t));
+    }
+    let _ = writeln!(out, "    PUT(state, s);\n}}\n#undef NAME");
 }
 
 /// All programs in one file.
-fn c_file(programs: &[Program]) -> String {
-    let mut out = PRELUDE.to_owned();
+fn c_file(programs: &[Program], how: How) -> String {
+    let mut out = if how == How::Plain { "#define PLAIN\n".to_owned() } else { String::new() };
+    out += PRELUDE;
     for (k, p) in programs.iter().enumerate() {
-        c_program(p, k, &mut out);
+        c_program(p, k, how, &mut out);
     }
-    out += "int main(int argc, char **argv) {\n    pthread_barrier_init(&b, 0, 2);\n";
-    out += "    switch (argc > 1 ? atoi(argv[1]) : 0) {\n";
+    // The number of arguments says which one, as to read an argument might be a step.
+    out += "int main(int argc, char **argv) {\n    (void)argv;\n    pthread_barrier_init(&b, 0, 2);\n";
+    out += "    switch (argc - 1) {\n";
     for k in 0..programs.len() {
         let _ = writeln!(out, "    case {k}: main_{k}(); break;");
     }
@@ -229,7 +264,7 @@ fn c_file(programs: &[Program]) -> String {
     out
 }
 
-/// What is left at the end, in the words of the interpreter, as `sum` adds it up. The first thread is `main`.
+/// What is left at the end, in the words of the interpreter, as `main` adds it up. The first thread is `main`.
 fn sum(state: &str, threads: usize) -> u64 {
     let (registers, words) = state.split_once("]] ").expect("registers, then words");
     let numbers = registers.split(|c: char| !c.is_ascii_digit()).filter(|n| !n.is_empty());
@@ -238,11 +273,9 @@ fn sum(state: &str, threads: usize) -> u64 {
         let found = words.split_once(&format!("Var({i}): ")).map_or("0", |(_, rest)| rest);
         found.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()).unwrap_or(0)
     };
-    let mut s = 0u64;
-    for v in (0..VARIABLES).map(variable).chain(numbers[8..8 * threads].iter().copied()) {
-        s = s.wrapping_mul(31).wrapping_add(v);
-    }
-    s
+    let fold = |values: Vec<u64>| values.iter().fold(0u64, |s, v| s.wrapping_mul(31).wrapping_add(*v));
+    let left = numbers.chunks(8).skip(1).take(threads - 1).map(|r| fold(vec![r[0], r[1], r[2], r[5], r[6]]));
+    fold((0..VARIABLES).map(variable).chain(left).collect())
 }
 
 /// What the interpreter sees with the optimal search.
@@ -291,9 +324,9 @@ fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-fn compile(programs: &[Program], place: &Path) -> PathBuf {
+fn compile(programs: &[Program], how: How, place: &Path) -> PathBuf {
     let (source, program) = (place.join("programs.c"), place.join("programs"));
-    fs::write(&source, c_file(programs)).unwrap();
+    fs::write(&source, c_file(programs, how)).unwrap();
     let output =
         command(RADDLE).arg("cc").arg(&source).arg("-pthread").arg("-o").arg(&program).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -301,12 +334,13 @@ fn compile(programs: &[Program], place: &Path) -> PathBuf {
 }
 
 /// How the compiled program differs from the interpreted one.
-fn difference(expected: &Expected, program: &Path, k: usize) -> Option<String> {
+fn difference(expected: &Expected, how: How, program: &Path, k: usize) -> Option<String> {
     let list = program.with_extension(format!("{k}.list"));
     let output = command(program)
-        .arg(k.to_string())
+        .args(vec!["x"; k])
         .env("RADDLE_EXECUTIONS", &list)
         .env("RADDLE_SPURIOUS_WAKEUPS", "0")
+        .env("RADDLE_RACES", if how == How::Plain { "sync" } else { "report" })
         .env("RADDLE_MAX_EXECUTIONS", (4 * TOO_MANY).to_string())
         .env("RADDLE_KEEP_GOING", "1")
         .output()
@@ -342,27 +376,27 @@ fn difference(expected: &Expected, program: &Path, k: usize) -> Option<String> {
 }
 
 /// A program that differs, with how it is to be read.
-fn report(p: &Program, seed: u64, what: &str) -> String {
+fn report(p: &Program, how: How, seed: u64, what: &str) -> String {
     let alone = |q: &Program| {
-        is_c(q)
+        is_c(q, how)
             && expected(q).is_some_and(|e| {
                 let place = place("smaller");
-                difference(&e, &compile(std::slice::from_ref(q), &place), 0).is_some()
+                difference(&e, how, &compile(std::slice::from_ref(q), how, &place), 0).is_some()
             })
     };
     let small = if alone(p) { shrink(p.clone(), alone) } else { p.clone() };
     let mut text = String::new();
-    c_program(&small, 0, &mut text);
+    c_program(&small, 0, how, &mut text);
     format!("seed {seed}: {what}\nsmaller: {small:?}\n{text}")
 }
 
 /// Checks the C programs among those of these seeds: gives them as text, and how many executions they had.
-fn check(name: &str, seeds: std::ops::Range<u64>, wanted: usize) -> (Vec<String>, u64) {
+fn check(name: &str, how: How, seeds: std::ops::Range<u64>, wanted: usize) -> (Vec<String>, u64) {
     let mut chosen = vec![];
     for seed in seeds {
         let p = if seed % 8 == 0 { wide_program(seed) } else { random_program(seed) };
         if chosen.len() < wanted
-            && is_c(&p)
+            && is_c(&p, how)
             && let Some(e) = expected(&p).filter(|e| e.executions > 3)
         {
             chosen.push((seed, p, e));
@@ -370,7 +404,7 @@ fn check(name: &str, seeds: std::ops::Range<u64>, wanted: usize) -> (Vec<String>
     }
     let place = place(name);
     let programs: Vec<Program> = chosen.iter().map(|(_, p, _)| p.clone()).collect();
-    let program = compile(&programs, &place);
+    let program = compile(&programs, how, &place);
     let next = AtomicUsize::new(0);
     std::thread::scope(|s| {
         for _ in 0..2 {
@@ -378,8 +412,8 @@ fn check(name: &str, seeds: std::ops::Range<u64>, wanted: usize) -> (Vec<String>
                 while let Some((k, (seed, p, e))) =
                     Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|k| chosen.get(k).map(|c| (k, c)))
                 {
-                    if let Some(what) = difference(e, &program, k) {
-                        panic!("{}", report(p, *seed, &what));
+                    if let Some(what) = difference(e, how, &program, k) {
+                        panic!("{}", report(p, how, *seed, &what));
                     }
                 }
             });
@@ -390,7 +424,7 @@ fn check(name: &str, seeds: std::ops::Range<u64>, wanted: usize) -> (Vec<String>
 
 #[test]
 fn three_hundred_random_programs_have_the_same_classes_in_c() {
-    let (programs, executions) = check("ci", 0..20_000, 300);
+    let (programs, executions) = check("ci", How::Atomic, 0..20_000, 300);
     assert_eq!(programs.len(), 300);
     assert!(executions > 10_000, "{executions}: the programs are too simple to show anything");
     for statement in [
@@ -422,11 +456,19 @@ fn three_hundred_random_programs_have_the_same_classes_in_c() {
 }
 
 #[test]
+fn random_programs_of_plain_accesses_have_the_same_classes_in_c() {
+    let (programs, executions) = check("plain", How::Plain, 0..20_000, 150);
+    assert_eq!(programs.len(), 150);
+    assert!(executions > 2_000, "{executions}: the programs are too simple to show anything");
+}
+
+#[test]
 #[ignore = "takes minutes"]
 fn thousands_of_random_programs_have_the_same_classes_in_c() {
-    for part in 0..10 {
+    for part in 0..12 {
+        let how = if part % 3 == 2 { How::Plain } else { How::Atomic };
         let from = 100_000 * (part + 1);
-        let (programs, executions) = check(&format!("part-{part}"), from..from + 40_000, 500);
+        let (programs, executions) = check(&format!("part-{part}"), how, from..from + 40_000, 500);
         println!("{} programs, {executions} executions", programs.len());
         assert_eq!(programs.len(), 500);
     }
@@ -444,11 +486,11 @@ fn a_program_that_is_not_the_same_is_told_apart() {
         of(vec![vec![Add(1)], vec![Add(1), Read(1, 0)]]),
         of(vec![vec![Critical(0, vec![])], vec![Critical(0, vec![]), Read(0, 0)]]),
     ];
-    let compiled = compile(&programs, &place("apart"));
+    let compiled = compile(&programs, How::Atomic, &place("apart"));
     for (i, p) in programs.iter().enumerate() {
         let expected = expected(p).expect("it is small");
         for k in 0..programs.len() {
-            let found = difference(&expected, &compiled, k);
+            let found = difference(&expected, How::Atomic, &compiled, k);
             assert_eq!(found.is_some(), i != k, "{i} against {k}: {found:?}");
         }
     }
