@@ -141,10 +141,16 @@ fn request(entry: &Entry, kind: OpKind, mo: i32, a: u64, b: u64, call: Call) -> 
     Request { kind, object: &entry.handle, class, initial: 0, a, b, order: order(mo), place: call.place }
 }
 
+/// Whether an access is one that others could see.
+#[inline]
+fn is_step(address: usize) -> bool {
+    runtime::in_execution() && !crate::quiet::is_quiet(address)
+}
+
 fn load<V: Value>(address: usize, mo: i32) -> V {
     // SAFETY: the program reads here.
     let value = || unsafe { V::read(address) };
-    if !runtime::in_execution() {
+    if !is_step(address) {
         return value();
     }
     load_at(address, mo, call())
@@ -168,7 +174,7 @@ pub(crate) fn load_at<V: Value>(address: usize, mo: i32, call: Call) -> V {
 }
 
 fn store<V: Value>(address: usize, new: V, mo: i32) {
-    if !runtime::in_execution() {
+    if !is_step(address) {
         // SAFETY: the program writes here.
         return unsafe { V::write(address, new) };
     }
@@ -189,7 +195,7 @@ pub(crate) fn store_at<V: Value>(address: usize, new: V, mo: i32, call: Call) {
 
 /// A read-modify-write: gives what was there.
 fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
-    if !runtime::in_execution() {
+    if !is_step(address) {
         // SAFETY: the program reads and writes here, and nobody else runs.
         unsafe {
             let old = V::read(address);
@@ -231,7 +237,7 @@ fn modify<V: Value>(entry: &Entry, address: usize, mo: i32, call: Call, f: impl 
 
 /// A compare-exchange: gives what was there, and whether it was what was expected.
 fn exchange_if<V: Value>(address: usize, expected: V, new: V, mo: i32, weak: bool) -> (V, bool) {
-    if !runtime::in_execution() {
+    if !is_step(address) {
         // SAFETY: the program reads and writes here, and nobody else runs.
         unsafe {
             let old = V::read(address);

@@ -1,7 +1,7 @@
 //! What the runtime asks of the program.
 
 use crate::table::Entry;
-use crate::{access, crash, heap, isolate, names, own_heap, process, shim, start, sync, threads};
+use crate::{access, crash, heap, isolate, names, own_heap, process, rust_tests, shim, start, sync, threads};
 use explore::ThreadId;
 use runtime::{Class, Crashed, Front, Handle};
 use std::time::Duration;
@@ -11,13 +11,19 @@ const SYNC: u64 = 1 << 63;
 
 pub(crate) struct Program;
 
-/// Whether calls may come from headers of the standard library: the program is one of C++.
+/// Whether calls may come from headers of the standard library: the program is one of C++ or Rust.
 static mut HEADERS: bool = false;
 
 /// Finds out what the program is.
 pub(crate) fn prepare() {
     // SAFETY: nothing else runs yet; the name is a C string.
-    unsafe { HEADERS = !libc::dlsym(libc::RTLD_DEFAULT, c"__cxa_throw".as_ptr()).is_null() };
+    unsafe {
+        let cpp = !libc::dlsym(libc::RTLD_DEFAULT, c"__cxa_throw".as_ptr()).is_null();
+        HEADERS = cpp || rust_tests::is_rust();
+    }
+    if rust_tests::is_rust() {
+        crate::quiet::prepare();
+    }
 }
 
 /// The place in the program's own code that a call comes from.
@@ -60,6 +66,7 @@ impl Front for Program {
         access::begin();
         names::begin();
         process::begin();
+        rust_tests::begin();
         shim::begin();
     }
 

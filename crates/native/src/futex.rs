@@ -94,6 +94,9 @@ fn wake(word: usize, most: u32, call: Call) -> Long {
 /// The system call, in an execution.
 fn futex(word: usize, op: i32, value: u32, time: usize, mask: u32, call: Call) -> Long {
     runtime::settle();
+    if crate::quiet::is_quiet(word) {
+        not_modelled("that a lock of std is held by a thread that another one interrupts", call);
+    }
     let clock =
         if op & libc::FUTEX_CLOCK_REALTIME != 0 { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
     let time = time as *const libc::timespec;
@@ -114,6 +117,10 @@ fn futex(word: usize, op: i32, value: u32, time: usize, mask: u32, call: Call) -
 }
 
 extern "C" fn system_call(n: Long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> Long {
+    if n == libc::SYS_getrandom && runtime::in_execution() {
+        crate::rust_tests::fill(a as *mut u8, b);
+        return b as Long;
+    }
     if n != libc::SYS_futex || !runtime::in_execution() {
         return system_call_inside(n, a, b, c, d, e, f);
     }

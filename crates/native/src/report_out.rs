@@ -18,7 +18,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::Arc;
 
 /// The variables that mean something here. Another one that starts with `RADDLE_` is a slip of the pen, and who made it should know.
-const VARIABLES: [&str; 36] = [
+const VARIABLES: [&str; 38] = [
     "RADDLE_ALGORITHM",
     "RADDLE_BOUND",
     "RADDLE_CACHE",
@@ -50,10 +50,12 @@ const VARIABLES: [&str; 36] = [
     "RADDLE_TRACE",
     "RADDLE_WATCHDOG",
     // Of this crate's own.
+    "RADDLE_ENTRY",
     "RADDLE_EXIT_CODES",
     "RADDLE_ISOLATE",
     "RADDLE_FIXED_ADDRESSES",
     "RADDLE_COMPARE_OUT",
+    "RADDLE_LIBTEST",
     "RADDLE_MEMORY",
     "RADDLE_NONDET",
 ];

@@ -167,6 +167,9 @@ pub(crate) extern "C" fn create(
             fn(*mut libc::pthread_t, *const libc::pthread_attr_t, Routine, *mut c_void) -> libc::c_int);
     }
     let call = call();
+    if crate::rust_tests::is_harness_thread() {
+        return libc::EAGAIN;
+    }
     runtime::settle();
     let (mut detached, mut stack) = (false, None);
     if !attributes.is_null() {
