@@ -193,6 +193,13 @@ pub(crate) fn store_at<V: Value>(address: usize, new: V, mo: i32, call: Call) {
     }
 }
 
+/// Waits, inside another call, until a word differs from `value`: it is a lock, and this is how it is when it is taken.
+/// `by_last`: whoever took it was the last to change it.
+pub(crate) fn wait_while_taken(address: usize, value: u32, by_last: bool, call: Call) {
+    let entry = entry::<u32>(address, call);
+    runtime::wait_while(&entry.handle, u64::from(value), by_last, call.place);
+}
+
 /// A read-modify-write: gives what was there.
 fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
     if !is_step(address) {
@@ -247,7 +254,18 @@ fn exchange_if<V: Value>(address: usize, expected: V, new: V, mo: i32, weak: boo
             return (old, old == expected);
         }
     }
-    let call = call();
+    exchange_in(address, expected, new, mo, weak, call())
+}
+
+/// The same inside another call.
+pub(crate) fn exchange_in<V: Value>(
+    address: usize,
+    expected: V,
+    new: V,
+    mo: i32,
+    weak: bool,
+    call: Call,
+) -> (V, bool) {
     let entry = entry::<V>(address, call);
     if !entry.is_value(V::BYTES) {
         let old = modify(entry, address, mo, call, |old: V| if old == expected { new } else { old });

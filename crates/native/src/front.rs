@@ -23,6 +23,7 @@ pub(crate) fn prepare() {
     }
     if rust_tests::is_rust() {
         crate::quiet::prepare();
+        crate::std_locks::prepare();
     }
 }
 

@@ -9,7 +9,7 @@
 
 use crate::shim::{Call, call, export_raw};
 use crate::sync::{On, SECOND, not_modelled, with_errno};
-use crate::{atomics, time};
+use crate::{atomics, shim, std_locks, time};
 use explore::OpKind;
 use runtime::Class;
 
@@ -103,6 +103,12 @@ fn futex(word: usize, op: i32, value: u32, time: usize, mask: u32, call: Call) -
     let limit = |clock| (!time.is_null()).then_some(Limit { clock, time });
     let command = op & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
     match command {
+        libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET
+            if time.is_null() && std_locks::waits_for_change(shim::return_address()) =>
+        {
+            std_locks::wait_for_change(word, value, call);
+            0
+        }
         libc::FUTEX_WAIT => with_errno(wait(word, value, limit(None), call)) as Long,
         libc::FUTEX_WAIT_BITSET if mask == ANY => {
             with_errno(wait(word, value, limit(Some(clock)), call)) as Long

@@ -51,6 +51,7 @@ mod rust_tests;
 mod rwlock;
 mod semaphore;
 mod shim;
+mod std_locks;
 mod start;
 mod strings;
 mod sync;

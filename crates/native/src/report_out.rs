@@ -18,7 +18,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::Arc;
 
 /// The variables that mean something here. Another one that starts with `RADDLE_` is a slip of the pen, and who made it should know.
-const VARIABLES: [&str; 38] = [
+const VARIABLES: [&str; 39] = [
     "RADDLE_ALGORITHM",
     "RADDLE_BOUND",
     "RADDLE_CACHE",
@@ -58,6 +58,7 @@ const VARIABLES: [&str; 38] = [
     "RADDLE_LIBTEST",
     "RADDLE_MEMORY",
     "RADDLE_NONDET",
+    "RADDLE_STD_LOCKS",
 ];
 
 /// Says, to the same program started again, that addresses cannot be fixed any better.

@@ -110,6 +110,27 @@ pub fn wait_once(queue: &Handle, lock: &Handle, timed: bool, place: Place) -> bo
     }
 }
 
+/// Waits, in one step, until the word of an object in memory differs from `word`. The object is a lock for which that means that it
+/// is taken: a thread that waits for ever does not spin, it is blocked. `by_last` says that whoever takes it is the last to
+/// change it.
+pub fn wait_while(object: &Handle, word: u64, by_last: bool, place: Place) {
+    settle();
+    let ex = context::required("a lock", place);
+    // SAFETY: a current execution is valid, and no reference into it is held over a suspension.
+    unsafe {
+        if (*ex).phase != Phase::Running {
+            return given_up(ex);
+        }
+        let object = (*ex).resolve(object, Class::Atomic, 0, place);
+        let how = if by_last { 1 } else { 2 };
+        if !(*ex).announce_await(&[(object, word)], how, site(place)) && !sync::suspend(ex) {
+            return given_up(ex);
+        }
+        let op = (&(*ex).pending)[(*ex).current.index()].op;
+        (*ex).finish(op, 0);
+    }
+}
+
 /// Blocks that nobody may interrupt: a reader-writer lock that such a block holds for writing, and that every other step on
 /// memory holds for reading. Readers do not conflict with each other, so programs without such blocks lose nothing by it, and a
 /// block is ordered with every step of the others: more orders than can be told apart, none too few. What is no memory
