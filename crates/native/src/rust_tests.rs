@@ -29,7 +29,9 @@ fn tests() -> &'static Tests {
         let entry = std::env::var("RADDLE_ENTRY").ok().map(|text| {
             match usize::from_str_radix(text.trim_start_matches("0x"), 16) {
                 Ok(address) => functions::base() + address,
-                Err(_) => start::usage(&format!("RADDLE_ENTRY is set to {text:?}; it is an address in the file")),
+                Err(_) => {
+                    start::usage(&format!("RADDLE_ENTRY is set to {text:?}; it is an address in the file"))
+                }
             }
         });
         Tests { entry, harness: std::env::var_os("RADDLE_LIBTEST").is_some_and(|v| v == "1") }

@@ -43,12 +43,18 @@ pub unsafe extern "C" fn __libc_start_main(
     rtld_fini: *const c_void,
     stack_end: *mut c_void,
 ) -> libc::c_int {
-    // SAFETY: nothing else runs yet.
-    unsafe {
-        report_out::fix_addresses(argv);
-        STARTED.main = Some(main);
-    }
-    real!(__libc_start_main(drive, argc, argv, init, fini, rtld_fini, stack_end):
+    // SAFETY: nothing else runs yet; the name is a C string.
+    let driver = unsafe {
+        if libc::getenv(c"RADDLE_OFF".as_ptr()).is_null() {
+            report_out::fix_addresses(argv);
+            STARTED.main = Some(main);
+            drive
+        } else {
+            // It is only asked something, as which tests it has.
+            main
+        }
+    };
+    real!(__libc_start_main(driver, argc, argv, init, fini, rtld_fini, stack_end):
         fn(Main, libc::c_int, *mut *mut libc::c_char, *const c_void, *const c_void, *const c_void, *mut c_void) -> libc::c_int)
 }
 

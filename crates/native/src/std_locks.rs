@@ -172,8 +172,9 @@ fn is_named(name: &str, module: &str, function: &str) -> bool {
     let rest = name.find(module).and_then(|_| name.split_once(function)).map(|r| r.1);
     // The name ends there, but for a hash or the crate that has this copy: what is inside the function is not meant.
     mangled
-        && rest
-            .is_some_and(|r| r.is_empty() || r.starts_with("17h") || r.starts_with("Cs") || r.starts_with('B'))
+        && rest.is_some_and(|r| {
+            r.is_empty() || r.starts_with("17h") || r.starts_with("Cs") || r.starts_with('B')
+        })
 }
 
 /// Puts these functions in place, before the first execution.
