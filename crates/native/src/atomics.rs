@@ -196,8 +196,15 @@ pub(crate) fn store_at<V: Value>(address: usize, new: V, mo: i32, call: Call) {
 /// Waits, inside another call, until a word differs from `value`: it is a lock, and this is how it is when it is taken.
 /// `by_last`: whoever took it was the last to change it.
 pub(crate) fn wait_while_taken(address: usize, value: u32, by_last: bool, call: Call) {
-    let entry = entry::<u32>(address, call);
-    runtime::wait_while(&entry.handle, u64::from(value), by_last, call.place);
+    let found = entry::<u32>(address, call);
+    if found.is_value(4) {
+        return runtime::wait_while(&found.handle, u64::from(value), by_last, call.place);
+    }
+    // It is a part of something larger, all of which is waited for. Nobody runs between the load and the look at all of it.
+    if load_at::<u32>(address, 0, call) == value {
+        let found = entry::<u32>(address, call);
+        runtime::wait_while(&found.handle, found.read(), false, call.place);
+    }
 }
 
 /// A read-modify-write: gives what was there.

@@ -33,6 +33,10 @@ fn wait(word: usize, expected: u32, limit: Option<Limit>, call: Call) -> i32 {
         lock(word).step(OpKind::Unlock, call);
         return libc::EAGAIN;
     }
+    if ends_for_no_reason(word, call) {
+        lock(word).step(OpKind::Unlock, call);
+        return 0;
+    }
     let woken = runtime::wait_once(
         &queue(word).entry().handle,
         &lock(word).entry().handle,
@@ -41,15 +45,34 @@ fn wait(word: usize, expected: u32, limit: Option<Limit>, call: Call) -> i32 {
     );
     match limit {
         Some(limit) if !woken => {
-            // Nobody woke it: it was the time, or nothing at all.
-            if runtime::may_be_spurious() && runtime::choose(2, call.place) == 1 {
-                return 0;
-            }
+            // Nobody woke it: it was the time.
             limit.reach();
             libc::ETIMEDOUT
         }
         _ => 0,
     }
+}
+
+/// The word on which each thread's last wait ended for no reason, or 0.
+static mut FOR_NO_REASON: [usize; explore::MAX_THREADS] = [0; explore::MAX_THREADS];
+
+/// An execution begins.
+pub(crate) fn begin() {
+    // SAFETY: no thread of the program runs.
+    unsafe { (*(&raw mut FOR_NO_REASON)).fill(0) };
+}
+
+/// Whether a wait is one that ends for no reason. That is chosen before it begins, so that there is an execution in which it does not:
+/// who is never woken may wait for ever. It happens once in a row, as a loop around the wait would go on for ever otherwise.
+fn ends_for_no_reason(word: usize, call: Call) -> bool {
+    // SAFETY: one OS thread alone runs code of the program, and the borrow ends here.
+    let last = unsafe { std::mem::take(&mut (*(&raw mut FOR_NO_REASON))[runtime::current().index()]) };
+    if last == word || !runtime::has_spurious_wakeups() || runtime::choose(2, call.place) == 0 {
+        return false;
+    }
+    // SAFETY: as above.
+    unsafe { (*(&raw mut FOR_NO_REASON))[runtime::current().index()] = word };
+    true
 }
 
 /// When a wait ends.

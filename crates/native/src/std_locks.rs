@@ -148,7 +148,7 @@ const REPLACED: [(&str, &str, Function); 9] = [
 /// for another reason: `park`, whose word is the thread's own, and `Once`, which wakes all. They wait for the change, in one step. It is
 /// not so in `Condvar`: there it matters who is woken.
 const WAITS: [(&str, &str); 3] =
-    [("3std6thread", "6Thread4park"), ("4sync4once5futex", "4Once4call"), ("4sync4once5futex", "4Once4wait")];
+    [("3std6thread", "4park"), ("4sync4once5futex", "4Once4call"), ("4sync4once5futex", "4Once4wait")];
 
 static mut WAITING: Vec<(usize, usize)> = Vec::new();
 

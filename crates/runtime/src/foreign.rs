@@ -78,8 +78,15 @@ pub fn stack_of(thread: ThreadId) -> Option<(usize, usize)> {
     }
 }
 
-/// Gives the lock back and waits, in one step, as [`crate::wait`] does, but does not take the lock again. Says whether it was
-/// woken by a notification.
+/// Whether waits may end for no reason.
+pub fn has_spurious_wakeups() -> bool {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    !ex.is_null() && unsafe { (*ex).settings.spurious_wakeups }
+}
+
+/// Gives the lock back and waits, in one step, as [`crate::wait`] does, but does not take the lock again, and does not end for no
+/// reason. Says whether it was woken by a notification.
 pub fn wait_once(queue: &Handle, lock: &Handle, timed: bool, place: Place) -> bool {
     settle();
     let ex = context::required("a wait", place);
@@ -97,10 +104,8 @@ pub fn wait_once(queue: &Handle, lock: &Handle, timed: bool, place: Place) -> bo
             return true;
         }
         (*ex).finish(wait, 0);
-        let spurious = (*ex).settings.spurious_wakeups;
-        let thread = (&mut (*ex).threads)[t.index()].seldom_mut();
-        thread.timed = timed;
-        let bits = if thread.exhausted.contains(&queue) { 0 } else { wake_bits(timed, spurious) };
+        (&mut (*ex).threads)[t.index()].seldom_mut().timed = timed;
+        let bits = wake_bits(timed, false);
         if !turn(ex, Op::new(OpKind::Wake, queue).with(bits, 0), site(place)) {
             return true;
         }
