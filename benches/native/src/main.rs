@@ -165,7 +165,12 @@ impl Bench {
             (seconds, cpu) = (seconds.min(ran.seconds), cpu.min(ran.cpu_seconds));
         }
         let found = format!("{seconds:.2} s, {cpu:.2} of them CPU");
-        add("`raddle check` on a small program, compiling included", "under 1 s".into(), found, seconds < 1.0);
+        add(
+            "`raddle check` on a small program, compiling included",
+            "under 1 s".into(),
+            found,
+            seconds < 1.0,
+        );
 
         let program = self.compile(&increments, &defines(4, 4))?;
         let (few, many) = if quick { ("100000", "1000000") } else { ("1000000", "10000000") };
@@ -182,7 +187,8 @@ impl Bench {
             small = small.max(self.rate(&self.compile(&bss, &[])?, 1)?);
             large = large.max(self.rate(&self.compile(&bss, &["-DSIZE=1048576".to_owned()])?, 1)?);
         }
-        let found = format!("{:.2} ({} against {})", large / small, grouped(large as u64), grouped(small as u64));
+        let found =
+            format!("{:.2} ({} against {})", large / small, grouped(large as u64), grouped(small as u64));
         add("rate with 1 MiB of .bss, against 64 bytes", "at least 0.5".into(), found, large >= 0.5 * small);
         Ok(out)
     }

@@ -18,6 +18,11 @@ mod project;
 #[cfg(c_programs)]
 mod run;
 #[cfg(c_programs)]
+mod rust_entry;
+#[cfg(c_programs)]
+mod rust_std;
+mod rust_test;
+#[cfg(c_programs)]
 mod scan;
 #[cfg(c_programs)]
 mod scratch;
@@ -48,6 +53,9 @@ enum Command {
     /// Compile C++ as c++ does, into a program that explores itself when it is started
     #[command(name = "c++", visible_alias = "cxx", long_about = help::CC, disable_help_flag = true)]
     Cpp(CompilerArgs),
+    /// Explore the tests of a Rust crate that uses std's own types
+    #[command(long_about = rust_test::LONG_ABOUT)]
+    Test(Box<rust_test::TestArgs>),
     /// List every algorithm, what it guarantees, and where it comes from
     Algorithms(AlgorithmsArgs),
     /// Search one program in several ways, and show what each took and saw
@@ -124,6 +132,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Cc(args) => compiler(false, args.args),
         Command::Cpp(args) => compiler(true, args.args),
+        Command::Test(args) => rust_test::run(&args),
         Command::Algorithms(args) => algorithms::run(args.json),
         Command::Compare(args) => compare::run(&args),
         Command::Orders(args) => algorithms::run_orders(args.json),

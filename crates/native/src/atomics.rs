@@ -140,10 +140,16 @@ fn request(entry: &Entry, kind: OpKind, mo: i32, a: u64, b: u64, call: Call) -> 
     Request { kind, object: &entry.handle, class, initial: 0, a, b, order: order(mo), place: call.place }
 }
 
+/// Whether an access is one that others could see.
+#[inline]
+fn is_step(address: usize) -> bool {
+    runtime::in_execution() && !crate::quiet::is_quiet(address)
+}
+
 fn load<V: Value>(address: usize, mo: i32) -> V {
     // SAFETY: the program reads here.
     let value = || unsafe { V::read(address) };
-    if !runtime::in_execution() {
+    if !is_step(address) {
         return value();
     }
     load_at(address, mo, call())
@@ -167,7 +173,7 @@ pub(crate) fn load_at<V: Value>(address: usize, mo: i32, call: Call) -> V {
 }
 
 fn store<V: Value>(address: usize, new: V, mo: i32) {
-    if !runtime::in_execution() {
+    if !is_step(address) {
         // SAFETY: the program writes here.
         return unsafe { V::write(address, new) };
     }
@@ -186,9 +192,23 @@ pub(crate) fn store_at<V: Value>(address: usize, new: V, mo: i32, call: Call) {
     }
 }
 
+/// Waits, inside another call, until a word differs from `value`: it is a lock, and this is how it is when it is taken.
+/// `by_last`: whoever took it was the last to change it.
+pub(crate) fn wait_while_taken(address: usize, value: u32, by_last: bool, call: Call) {
+    let found = entry::<u32>(address, call);
+    if found.is_value(4) {
+        return runtime::wait_while(&found.handle, u64::from(value), by_last, call.place);
+    }
+    // It is a part of something larger, all of which is waited for. Nobody runs between the load and the look at all of it.
+    if load_at::<u32>(address, 0, call) == value {
+        let found = entry::<u32>(address, call);
+        runtime::wait_while(&found.handle, found.read(), false, call.place);
+    }
+}
+
 /// A read-modify-write: gives what was there.
 fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
-    if !runtime::in_execution() {
+    if !is_step(address) {
         // SAFETY: the program reads and writes here, and nobody else runs.
         unsafe {
             let old = V::read(address);
@@ -230,7 +250,7 @@ fn modify<V: Value>(entry: &Entry, address: usize, mo: i32, call: Call, f: impl 
 
 /// A compare-exchange: gives what was there, and whether it was what was expected.
 fn exchange_if<V: Value>(address: usize, expected: V, new: V, mo: i32, weak: bool) -> (V, bool) {
-    if !runtime::in_execution() {
+    if !is_step(address) {
         // SAFETY: the program reads and writes here, and nobody else runs.
         unsafe {
             let old = V::read(address);
@@ -240,7 +260,18 @@ fn exchange_if<V: Value>(address: usize, expected: V, new: V, mo: i32, weak: boo
             return (old, old == expected);
         }
     }
-    let call = call();
+    exchange_in(address, expected, new, mo, weak, call())
+}
+
+/// The same inside another call.
+pub(crate) fn exchange_in<V: Value>(
+    address: usize,
+    expected: V,
+    new: V,
+    mo: i32,
+    weak: bool,
+    call: Call,
+) -> (V, bool) {
     let entry = entry::<V>(address, call);
     if !entry.is_value(V::BYTES) {
         let old = modify(entry, address, mo, call, |old: V| if old == expected { new } else { old });

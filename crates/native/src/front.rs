@@ -2,8 +2,8 @@
 
 use crate::table::Entry;
 use crate::{
-    access, arguments, crash, files, heap, isolate, kept, names, own_heap, process, shim, start, sync,
-    threads,
+    access, arguments, crash, files, heap, isolate, kept, names, own_heap, process, rust_tests, shim, start,
+    sync, threads,
 };
 use explore::ThreadId;
 use runtime::{Class, Crashed, Front, Handle};
@@ -14,13 +14,20 @@ const SYNC: u64 = 1 << 63;
 
 pub(crate) struct Program;
 
-/// Whether calls may come from headers of the standard library: the program is one of C++.
+/// Whether calls may come from headers of the standard library: the program is one of C++ or Rust.
 static mut HEADERS: bool = false;
 
 /// Finds out what the program is.
 pub(crate) fn prepare() {
     // SAFETY: nothing else runs yet; the name is a C string.
-    unsafe { HEADERS = !libc::dlsym(libc::RTLD_DEFAULT, c"__cxa_throw".as_ptr()).is_null() };
+    unsafe {
+        let cpp = !libc::dlsym(libc::RTLD_DEFAULT, c"__cxa_throw".as_ptr()).is_null();
+        HEADERS = cpp || rust_tests::is_rust();
+    }
+    if rust_tests::is_rust() {
+        crate::quiet::prepare();
+        crate::std_locks::prepare();
+    }
 }
 
 /// The place in the program's own code that a call comes from.
@@ -66,6 +73,7 @@ impl Front for Program {
         process::begin();
         files::begin();
         kept::begin();
+        rust_tests::begin();
         shim::begin();
     }
 

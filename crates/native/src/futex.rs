@@ -9,7 +9,7 @@
 
 use crate::shim::{Call, call, export_raw};
 use crate::sync::{On, SECOND, not_modelled, with_errno};
-use crate::{atomics, time};
+use crate::{atomics, shim, std_locks, time};
 use explore::OpKind;
 use runtime::Class;
 
@@ -33,6 +33,10 @@ fn wait(word: usize, expected: u32, limit: Option<Limit>, call: Call) -> i32 {
         lock(word).step(OpKind::Unlock, call);
         return libc::EAGAIN;
     }
+    if ends_for_no_reason(word, call) {
+        lock(word).step(OpKind::Unlock, call);
+        return 0;
+    }
     let woken = runtime::wait_once(
         &queue(word).entry().handle,
         &lock(word).entry().handle,
@@ -41,15 +45,34 @@ fn wait(word: usize, expected: u32, limit: Option<Limit>, call: Call) -> i32 {
     );
     match limit {
         Some(limit) if !woken => {
-            // Nobody woke it: it was the time, or nothing at all.
-            if runtime::may_be_spurious() && runtime::choose(2, call.place) == 1 {
-                return 0;
-            }
+            // Nobody woke it: it was the time.
             limit.reach();
             libc::ETIMEDOUT
         }
         _ => 0,
     }
+}
+
+/// The word on which each thread's last wait ended for no reason, or 0.
+static mut FOR_NO_REASON: [usize; explore::MAX_THREADS] = [0; explore::MAX_THREADS];
+
+/// An execution begins.
+pub(crate) fn begin() {
+    // SAFETY: no thread of the program runs.
+    unsafe { (*(&raw mut FOR_NO_REASON)).fill(0) };
+}
+
+/// Whether a wait is one that ends for no reason. That is chosen before it begins, so that there is an execution in which it does not:
+/// who is never woken may wait for ever. It happens once in a row, as a loop around the wait would go on for ever otherwise.
+fn ends_for_no_reason(word: usize, call: Call) -> bool {
+    // SAFETY: one OS thread alone runs code of the program, and the borrow ends here.
+    let last = unsafe { std::mem::take(&mut (*(&raw mut FOR_NO_REASON))[runtime::current().index()]) };
+    if last == word || !runtime::has_spurious_wakeups() || runtime::choose(2, call.place) == 0 {
+        return false;
+    }
+    // SAFETY: as above.
+    unsafe { (*(&raw mut FOR_NO_REASON))[runtime::current().index()] = word };
+    true
 }
 
 /// When a wait ends.
@@ -94,6 +117,9 @@ fn wake(word: usize, most: u32, call: Call) -> Long {
 /// The system call, in an execution.
 fn futex(word: usize, op: i32, value: u32, time: usize, mask: u32, call: Call) -> Long {
     runtime::settle();
+    if crate::quiet::is_quiet(word) {
+        not_modelled("that a lock of std is held by a thread that another one interrupts", call);
+    }
     // The kernel's own lock and queue order nothing: what is published is published by the word.
     for hidden in [queue(word), lock(word)] {
         runtime::hush(&hidden.entry().handle, hidden.class, call.place);
@@ -104,6 +130,12 @@ fn futex(word: usize, op: i32, value: u32, time: usize, mask: u32, call: Call) -
     let limit = |clock| (!time.is_null()).then_some(Limit { clock, time });
     let command = op & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
     match command {
+        libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET
+            if time.is_null() && std_locks::waits_for_change(shim::return_address()) =>
+        {
+            std_locks::wait_for_change(word, value, call);
+            0
+        }
         libc::FUTEX_WAIT => with_errno(wait(word, value, limit(None), call)) as Long,
         libc::FUTEX_WAIT_BITSET if mask == ANY => {
             with_errno(wait(word, value, limit(Some(clock)), call)) as Long
@@ -118,6 +150,10 @@ fn futex(word: usize, op: i32, value: u32, time: usize, mask: u32, call: Call) -
 }
 
 extern "C" fn system_call(n: Long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> Long {
+    if n == libc::SYS_getrandom && runtime::in_execution() {
+        crate::rust_tests::fill(a as *mut u8, b);
+        return b as Long;
+    }
     if n != libc::SYS_futex || !runtime::in_execution() {
         return system_call_inside(n, a, b, c, d, e, f);
     }

@@ -7,6 +7,7 @@ use crate::shim;
 use explore::ThreadId;
 use image::arena::State;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use symbols::{Memory, StackFrame, Symbols, Variable};
 
@@ -156,11 +157,30 @@ pub(crate) fn value(address: usize, word: u64) -> Option<String> {
 }
 
 /// Whether a call comes from a header of the standard library, by its return address.
-static mut IN_LIBRARY: Option<HashMap<usize, bool>> = None;
+static mut IN_LIBRARY: Option<HashMap<usize, bool, BuildHasherDefault<Mix>>> = None;
+
+/// Return addresses are few, and asked for at each call.
+#[derive(Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|b| self.write_usize(usize::from(*b)));
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        self.0 = (self.0 ^ n as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 ^= self.0 >> 32;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 fn in_library(site: usize) -> bool {
     // SAFETY: one OS thread alone runs code of the program, and the borrow ends here.
-    let known = unsafe { (*(&raw mut IN_LIBRARY)).get_or_insert_with(HashMap::new) };
+    let known = unsafe { (*(&raw mut IN_LIBRARY)).get_or_insert_with(HashMap::default) };
     *known.entry(site).or_insert_with(|| {
         modules::owner(site) != Some(Owner::Program)
             || !shim::undisturbed(|| symbols().place(site).frames().any(|f| f.user))
@@ -190,6 +210,10 @@ pub(crate) fn user_site(site: usize, frame: usize) -> usize {
             break;
         }
         frame = outer;
+    }
+    if crate::rust_tests::is_rust() {
+        // All of it has frame pointers: this is std's own code, as where threads begin and end.
+        return site;
     }
     by_unwinding().unwrap_or(site)
 }

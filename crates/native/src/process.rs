@@ -55,6 +55,7 @@ fn text(s: *const c_char) -> String {
 pub(crate) fn leave(code: c_int, call: Call) -> ! {
     runtime::settle();
     if code != 0 && options().exit_codes {
+        crate::rust_tests::fail_if_panicked(call.place);
         runtime::fail(FailureKind::ExitCode, format!("the program ends with exit code {code}"), call.place);
     }
     crate::locals::end_objects();
@@ -97,6 +98,7 @@ extern "C" fn abort_here() -> ! {
         if let Some(exception) = crate::exceptions::current() {
             runtime::fail(FailureKind::UncaughtException, exception, call.place);
         }
+        crate::rust_tests::fail_if_panicked(call.place);
         runtime::fail(FailureKind::Abort, "the program calls `abort`".to_owned(), call.place);
     }
     real!(abort(): fn() -> !)

@@ -18,7 +18,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::Arc;
 
 /// The variables that mean something here. Another one that starts with `RADDLE_` is a slip of the pen, and who made it should know.
-const VARIABLES: [&str; 37] = [
+const VARIABLES: [&str; 41] = [
     "RADDLE_ALGORITHM",
     "RADDLE_BOUND",
     "RADDLE_CACHE",
@@ -51,12 +51,16 @@ const VARIABLES: [&str; 37] = [
     "RADDLE_WATCHDOG",
     // Of this crate's own.
     "RADDLE_EXECUTIONS",
+    "RADDLE_ENTRY",
     "RADDLE_EXIT_CODES",
     "RADDLE_ISOLATE",
     "RADDLE_FIXED_ADDRESSES",
     "RADDLE_COMPARE_OUT",
+    "RADDLE_LIBTEST",
     "RADDLE_MEMORY",
     "RADDLE_NONDET",
+    "RADDLE_STD_LOCKS",
+    "RADDLE_UNSEEN",
 ];
 
 /// Says, to the same program started again, that addresses cannot be fixed any better.
@@ -187,7 +191,10 @@ impl Out {
             format!("RADDLE_REPLAY={{token}} {}", words.join(" "))
         });
         let done = variable("RADDLE_DONE").and_then(|d| CString::new(d).ok());
-        Out { file, errors, as_json, command, unseen: unseen().unwrap_or_default(), done }
+        let mut unseen = unseen().unwrap_or_default();
+        // What the command knows that made the program.
+        unseen.extend(variable("RADDLE_UNSEEN").iter().flat_map(|u| u.lines()).map(str::to_owned));
+        Out { file, errors, as_json, command, unseen, done }
     }
 
     fn style(&self) -> report::Style {

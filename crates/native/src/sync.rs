@@ -26,6 +26,7 @@ pub(crate) fn begin() {
         find_libraries();
     }
     crate::changes::begin();
+    crate::futex::begin();
     crate::leaving::begin();
     crate::locals::begin();
     crate::rwlock::begin();

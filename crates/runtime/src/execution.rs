@@ -496,14 +496,15 @@ impl Execution {
         }
     }
 
-    /// The running thread waits until one of the words it has seen differs.
-    pub(crate) fn announce_await(&mut self, seen: &[(ObjectId, u64)], site: Site) -> bool {
+    /// The running thread waits until one of the words it has seen differs. `how` is 0 if it spins, 1 if that is
+    /// a lock whose holder changed it last, 2 if it is another one.
+    pub(crate) fn announce_await(&mut self, seen: &[(ObjectId, u64)], how: u64, site: Site) -> bool {
         let t = self.current;
         let start = self.awaited.len() as u32;
         self.awaited.extend_from_slice(seen);
         let first = seen.first().map_or(ObjectId::NONE, |s| s.0);
         let awaited = (start, seen.len() as u32);
-        self.pending[t.index()] = Pending { op: Op::new(OpKind::Await, first), site, awaited };
+        self.pending[t.index()] = Pending { op: Op::new(OpKind::Await, first).with(how, 0), site, awaited };
         self.awaiting.insert(t);
         self.awaiters += 1;
         self.recheck_awaiting();

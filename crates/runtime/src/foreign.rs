@@ -73,8 +73,15 @@ pub fn stack_of(thread: ThreadId) -> Option<(usize, usize)> {
     }
 }
 
-/// Gives the lock back and waits, in one step, as [`crate::wait`] does, but does not take the lock again. Says whether it was
-/// woken by a notification.
+/// Whether waits may end for no reason.
+pub fn has_spurious_wakeups() -> bool {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    !ex.is_null() && unsafe { (*ex).settings.spurious_wakeups }
+}
+
+/// Gives the lock back and waits, in one step, as [`crate::wait`] does, but does not take the lock again, and does not end for no
+/// reason. Says whether it was woken by a notification.
 pub fn wait_once(queue: &Handle, lock: &Handle, timed: bool, place: Place) -> bool {
     settle();
     let ex = context::required("a wait", place);
@@ -92,10 +99,8 @@ pub fn wait_once(queue: &Handle, lock: &Handle, timed: bool, place: Place) -> bo
             return true;
         }
         (*ex).finish(wait, 0);
-        let spurious = (*ex).settings.spurious_wakeups;
-        let thread = (&mut (*ex).threads)[t.index()].seldom_mut();
-        thread.timed = timed;
-        let bits = if thread.exhausted.contains(&queue) { 0 } else { wake_bits(timed, spurious) };
+        (&mut (*ex).threads)[t.index()].seldom_mut().timed = timed;
+        let bits = wake_bits(timed, false);
         if !turn(ex, Op::new(OpKind::Wake, queue).with(bits, 0), site(place)) {
             return true;
         }
@@ -126,6 +131,27 @@ pub fn end_looking() {
         if !ex.is_null() && (*ex).looking {
             crate::spin::changed(&mut *ex);
         }
+    }
+}
+
+/// Waits, in one step, until the word of an object in memory differs from `word`. The object is a lock for which that means that it
+/// is taken: a thread that waits for ever does not spin, it is blocked. `by_last` says that whoever takes it is the last to
+/// change it.
+pub fn wait_while(object: &Handle, word: u64, by_last: bool, place: Place) {
+    settle();
+    let ex = context::required("a lock", place);
+    // SAFETY: a current execution is valid, and no reference into it is held over a suspension.
+    unsafe {
+        if (*ex).phase != Phase::Running {
+            return given_up(ex);
+        }
+        let object = (*ex).resolve(object, Class::Atomic, 0, place);
+        let how = if by_last { 1 } else { 2 };
+        if !(*ex).announce_await(&[(object, word)], how, site(place)) && !sync::suspend(ex) {
+            return given_up(ex);
+        }
+        let op = (&(*ex).pending)[(*ex).current.index()].op;
+        (*ex).finish(op, 0);
     }
 }
 

@@ -263,7 +263,7 @@ pub(crate) fn announce(ex: &mut Execution, site: Site) -> bool {
     if ex.modes.versions {
         seen.iter().for_each(|s| ex.has_polled(s.0));
     }
-    ex.announce_await(&seen, site);
+    ex.announce_await(&seen, 0, site);
     ex.seen = seen;
     true
 }
