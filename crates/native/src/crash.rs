@@ -23,7 +23,9 @@ pub(crate) const SIGNALS: [libc::c_int; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT];
 
 /// What the timer sends to the thread on which the program runs.
-const TICK: libc::c_int = libc::SIGUSR2;
+///
+/// A real-time signal that neither the C library nor, commonly, a program uses.
+const TICK: libc::c_int = 60;
 /// How many ticks in a row must find the program at the same step.
 const TICKS: u32 = 8;
 

@@ -2,8 +2,8 @@
 
 use crate::table::Entry;
 use crate::{
-    access, arguments, crash, files, heap, isolate, kept, names, own_heap, process, rust_tests, shim, start,
-    sync, threads,
+    access, arguments, crash, files, heap, isolate, kept, names, own_heap, process, random, rust_tests, shim,
+    start, sync, threads,
 };
 use explore::ThreadId;
 use runtime::{Class, Crashed, Front, Handle};
@@ -73,6 +73,7 @@ impl Front for Program {
         process::begin();
         files::begin();
         kept::begin();
+        random::begin();
         rust_tests::begin();
         shim::begin();
     }

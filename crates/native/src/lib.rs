@@ -53,6 +53,7 @@ mod options;
 mod own_heap;
 mod process;
 mod quiet;
+mod random;
 mod real;
 mod report_out;
 mod rust_tests;

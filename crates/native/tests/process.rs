@@ -116,3 +116,9 @@ fn mapped_memory_and_handlers_of_signals_do_not_outlast_an_execution() {
     run("mapping.c", &[]).is_verified_in(2);
     run("mapping.c", &["-DFAULTS"]).fails_with("signal", "null pointer");
 }
+
+#[test]
+fn random_numbers_are_shared_by_threads_and_the_same_in_each_execution() {
+    run("random.c", &[]).is_verified_in(2);
+    run("random.c", &["-DBUG"]).fails_with("assertion", "drawn[0] == first");
+}
