@@ -32,7 +32,11 @@ pub(crate) fn run(file: &Path, defines: &[String], limit: u64) -> Vec<Peer> {
             Ok(ran) => {
                 let said = ran.out.split_once(counted).map_or("", |(_, rest)| rest);
                 let number: String = said.chars().take_while(char::is_ascii_digit).collect();
-                Peer { tool, executions: number.parse().ok().filter(|_| ran.ok), cpu_seconds: ran.cpu_seconds }
+                Peer {
+                    tool,
+                    executions: number.parse().ok().filter(|_| ran.ok),
+                    cpu_seconds: ran.cpu_seconds,
+                }
             }
             Err(e) => {
                 eprintln!("{variable}: {e}");
