@@ -143,10 +143,12 @@ impl Bench {
         })
     }
 
-    fn requirements(&self, quick: bool) -> Result<Vec<Requirement>, String> {
+    fn requirements(&self, quick: bool, say: impl Fn(&Requirement)) -> Result<Vec<Requirement>, String> {
         let mut out = vec![];
         let mut add = |what: &str, required: String, found: String, passed: bool| {
-            out.push(Requirement { what: what.to_owned(), required, found, passed });
+            let requirement = Requirement { what: what.to_owned(), required, found, passed };
+            say(&requirement);
+            out.push(requirement);
         };
         let increments = self.programs.join("c/golden/increments.c");
         let defines = |n: u32, k: u32| [format!("-DN={n}"), format!("-DK={k}")];
@@ -231,37 +233,34 @@ fn grouped(n: u64) -> String {
     out
 }
 
-fn print(rows: &[Row], requirements: &[Requirement]) {
-    println!("{:<28} {:>10} {:>12} {:>9}", "program", "executions", "per CPU s", "CPU s");
-    for row in rows {
-        let mut line = format!(
-            "{:<28} {:>10} {:>12} {:>9.3}",
-            row.program,
-            grouped(row.executions),
-            grouped(row.executions_per_cpu_second as u64),
-            row.cpu_seconds
-        );
-        if row.verdict != "verified" {
-            line += &format!("  {}", row.verdict);
+fn heading() -> String {
+    format!("{:<28} {:>10} {:>12} {:>9}", "program", "executions", "per CPU s", "CPU s")
+}
+
+impl std::fmt::Display for Row {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (executions, rate) = (grouped(self.executions), grouped(self.executions_per_cpu_second as u64));
+        write!(f, "{:<28} {executions:>10} {rate:>12} {:>9.3}", self.program, self.cpu_seconds)?;
+        if self.verdict != "verified" {
+            write!(f, "  {}", self.verdict)?;
         }
-        for peer in &row.peers {
-            line += &match peer.executions {
-                Some(n) => format!(
-                    "  {}: {} in {:.2} s, {:.1} times the CPU time",
-                    peer.tool,
-                    grouped(n),
-                    peer.cpu_seconds,
-                    peer.cpu_seconds / row.cpu_seconds
-                ),
-                None => format!("  {}: -", peer.tool),
-            };
+        for Peer { tool, executions, cpu_seconds } in &self.peers {
+            match executions {
+                Some(n) => {
+                    let (n, ratio) = (grouped(*n), cpu_seconds / self.cpu_seconds);
+                    write!(f, "  {tool}: {n} in {cpu_seconds:.2} s, {ratio:.1} times the CPU time")?;
+                }
+                None => write!(f, "  {tool}: -")?,
+            }
         }
-        println!("{line}");
+        Ok(())
     }
-    println!();
-    for r in requirements {
-        let verdict = if r.passed { "PASS" } else { "FAIL" };
-        println!("{verdict}  {}: {} (required: {})", r.what, r.found, r.required);
+}
+
+impl std::fmt::Display for Requirement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let verdict = if self.passed { "PASS" } else { "FAIL" };
+        write!(f, "{verdict}  {}: {} (required: {})", self.what, self.found, self.required)
     }
 }
 
@@ -271,17 +270,24 @@ fn bench(cli: &Cli) -> Result<bool, String> {
         return Err(format!("{} is set; without it", name.to_string_lossy()));
     }
     let bench = Bench::new(cli.raddle.clone())?;
+    // It takes a while: each line comes as soon as it is known.
+    let say = |line: String| {
+        if !cli.json {
+            println!("{line}");
+        }
+    };
+    say(heading());
     let mut rows = vec![];
     for (file, defines, long) in PROGRAMS {
         if !(cli.quick && long) {
-            rows.push(bench.row(file, defines, cli.peer_seconds)?);
+            let row = bench.row(file, defines, cli.peer_seconds)?;
+            say(row.to_string());
+            rows.push(row);
         }
     }
-    let requirements = bench.requirements(cli.quick)?;
+    let requirements = bench.requirements(cli.quick, |r| say(r.to_string()))?;
     if cli.json {
         println!("{:#}", serde_json::json!({ "programs": rows, "requirements": requirements }));
-    } else {
-        print(&rows, &requirements);
     }
     Ok(requirements.iter().all(|r| r.passed))
 }
