@@ -323,8 +323,25 @@ mod on_linux {
                 _ => {}
             }
         }
+        let (mut assembly, mut hidden) = (BTreeSet::new(), BTreeSet::new());
         for (krate, source) in packages {
-            built.unseen.extend(not_seen(&krate, &source, args.accesses));
+            let has = contents(&source);
+            assembly.extend(has.assembly.then(|| krate.clone()));
+            hidden.extend((has.unsafe_code && !args.accesses).then_some(krate));
+        }
+        let names = |crates: BTreeSet<String>| crates.into_iter().collect::<Vec<_>>().join(", ");
+        if !assembly.is_empty() {
+            built.unseen.insert(format!(
+                "NOT verified: there is inline assembly in {}, which is not instrumented: what it does to memory runs unseen",
+                names(assembly)
+            ));
+        }
+        if !hidden.is_empty() {
+            built.unseen.insert(format!(
+                "NOT verified: there is unsafe code in {}, of which only atomic operations were looked at; --accesses checks all accesses \
+                 for data races",
+                names(hidden)
+            ));
         }
         Ok(built)
     }
@@ -334,29 +351,23 @@ mod on_linux {
     }
 
     /// What the sources of a crate have that the instrumentation does not see.
-    fn not_seen(krate: &str, root: &Path, accesses: bool) -> Vec<String> {
-        let (mut assembly, mut hidden) = (false, false);
+    #[derive(Default)]
+    struct Contents {
+        assembly: bool,
+        unsafe_code: bool,
+    }
+
+    fn contents(root: &Path) -> Contents {
+        let mut has = Contents::default();
         look(root.parent().unwrap_or(root), &mut |text| {
             // Words in comments count as well: that errs on the side of saying less.
-            assembly |= text.contains("asm!");
-            hidden |= text.lines().any(|l| {
-                l.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|w| w == "unsafe")
-                    && !l.contains("forbid(unsafe_code)")
+            has.assembly |= text.contains("asm!");
+            has.unsafe_code |= text.lines().any(|l| {
+                let mut words = l.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+                words.any(|w| w == "unsafe") && !l.contains("forbid(unsafe_code)")
             });
         });
-        let mut found = Vec::new();
-        if assembly {
-            found.push(format!(
-                "NOT verified: the crate {krate} has inline assembly, which is not instrumented: what it does to memory runs unseen"
-            ));
-        }
-        if hidden && !accesses {
-            found.push(format!(
-                "NOT verified: the crate {krate} has unsafe code, and only its atomic operations were looked at; --accesses checks all accesses \
-                 for data races"
-            ));
-        }
-        found
+        has
     }
 
     fn look(directory: &Path, visit: &mut dyn FnMut(&str)) {

@@ -79,7 +79,7 @@ fn on(found: Found, address: usize, bytes: usize, write: bool, call: Call) {
         heap::check(address, bytes, write, call);
     } else {
         heap::check(address, bytes, write, call);
-        check(entry, write, call);
+        check(entry, address, bytes, write, call);
     }
 }
 
@@ -141,7 +141,7 @@ fn count(call: Call) {
     }
 }
 
-fn check(entry: &mut Entry, write: bool, call: Call) {
+fn check(entry: &mut Entry, address: usize, bytes: usize, write: bool, call: Call) {
     runtime::settle();
     count(call);
     if !entry.plain {
@@ -156,8 +156,20 @@ fn check(entry: &mut Entry, write: bool, call: Call) {
     }
     let elsewhere = write && !runtime::on_own_stack(entry.address);
     let how = Touching { write, atomic: false, elsewhere };
-    if let Some(race) = runtime::touch(&entry.handle, how, call.place) {
-        runtime::fail(FailureKind::DataRace, race, call.place);
+    touch(entry, address, bytes, how, call);
+}
+
+/// Looks whether an access races with another. Neighbours do not, also where they are one object: then it is looked at byte by byte.
+pub(crate) fn touch(entry: &Entry, address: usize, bytes: usize, how: Touching, call: Call) {
+    let one = |handle: &Handle| {
+        if let Some(race) = runtime::touch(handle, how, call.place) {
+            runtime::fail(FailureKind::DataRace, race, call.place);
+        }
+    };
+    if entry.merged {
+        (address..address + bytes).for_each(|at| one(&table::byte(at).handle));
+    } else {
+        one(&entry.handle);
     }
 }
 
@@ -165,7 +177,10 @@ fn check(entry: &mut Entry, write: bool, call: Call) {
 pub(crate) fn free_part(entry: &'static mut Entry, call: Call) {
     match options().races {
         Races::Sync => step(entry, true, call),
-        _ => check(entry, true, call),
+        _ => {
+            let (address, bytes) = (entry.address, entry.bytes as usize);
+            check(entry, address, bytes, true, call);
+        }
     }
 }
 

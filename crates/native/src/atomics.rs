@@ -119,18 +119,16 @@ fn entry<V: Value>(address: usize, call: Call) -> &'static mut Entry {
 fn done<V: Value>(entry: &Entry, address: usize, write: bool, call: Call) {
     crate::heap::check(address, V::BYTES, write, call);
     if entry.plain {
-        mixed(entry, write, call);
+        mixed(entry, address, V::BYTES, write, call);
     }
 }
 
 /// Memory that is also accessed by something that is not atomic: these two can race.
 #[cold]
-fn mixed(entry: &Entry, write: bool, call: Call) {
-    if options().races == Races::Report
-        && let Some(race) =
-            runtime::touch(&entry.handle, Touching { write, atomic: true, elsewhere: false }, call.place)
-    {
-        runtime::fail(FailureKind::DataRace, race, call.place);
+fn mixed(entry: &Entry, address: usize, bytes: usize, write: bool, call: Call) {
+    if options().races == Races::Report {
+        let how = Touching { write, atomic: true, elsewhere: false };
+        access::touch(entry, address, bytes, how, call);
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct Entry {
     pub(crate) on_stack: bool,
     /// A thread has accessed it on the stack of another one.
     pub(crate) foreign: bool,
+    /// It is made of several: what is accessed is a part of it.
+    pub(crate) merged: bool,
 }
 
 /// What is known of the eight bytes at an address: by offset, which object starts there.
@@ -52,6 +54,8 @@ pub(crate) enum Found {
 struct Learned {
     memory: Table,
     sync: Table,
+    /// Single bytes of objects that are made of several.
+    bytes: Table,
     /// Blocks of the heap that were freed in some execution, by address, with their sizes. What lies in them is written when they
     /// are freed, so it must be known by then.
     freed: BTreeMap<usize, usize>,
@@ -62,7 +66,7 @@ static mut LEARNED: *mut Learned = std::ptr::null_mut();
 /// Called before the first execution.
 pub(crate) fn prepare() {
     let empty = || Table { slots: Vec::new(), used: 0 };
-    let learned = Learned { memory: empty(), sync: empty(), freed: BTreeMap::new() };
+    let learned = Learned { memory: empty(), sync: empty(), bytes: empty(), freed: BTreeMap::new() };
     // SAFETY: nothing else runs yet.
     unsafe { LEARNED = Box::leak(Box::new(learned)) };
 }
@@ -111,6 +115,7 @@ pub(crate) fn block(address: usize, bytes: usize) -> Found {
             }
         }
         let whole = new_entry(low << 3, ((high - low + 1) << 3) as u32, false);
+        (*whole).merged = true;
         for granule in low..=high {
             let slot = table.slot(granule);
             for e in table.slots[slot].entries.iter_mut().filter(|e| !e.is_null()) {
@@ -133,6 +138,20 @@ pub(crate) fn sync(address: usize) -> &'static mut Entry {
         let place = &mut table.slots[slot].entries[address & 7];
         if place.is_null() {
             *place = new_entry(address, 8, true);
+        }
+        &mut **place
+    }
+}
+
+/// A byte of an object that is made of several, for who must know which part was accessed.
+pub(crate) fn byte(address: usize) -> &'static mut Entry {
+    // SAFETY: as above.
+    unsafe {
+        let table = &mut learned().bytes;
+        let slot = table.slot(address >> 3);
+        let place = &mut table.slots[slot].entries[address & 7];
+        if place.is_null() {
+            *place = new_entry(address, 1, false);
         }
         &mut **place
     }
@@ -253,6 +272,7 @@ fn new_entry(address: usize, bytes: u32, is_sync: bool) -> *mut Entry {
         atomic: false,
         on_stack,
         foreign: false,
+        merged: false,
     };
     Box::leak(Box::new(entry))
 }
@@ -345,10 +365,16 @@ fn meet(entries: &mut [*mut Entry; 8], address: usize, bytes: u32) -> Found {
             && !whole.is_null()
             && (*whole).bytes >= 8
         {
+            if !(*whole).merged && options().races == Races::Report {
+                // From now on it matters which part is accessed.
+                (*whole).merged = true;
+                return Found::Changed(&mut *whole);
+            }
             return Found::Entry(&mut *whole);
         }
         if entries.iter().any(|e| overlaps(&e)) {
             let whole = new_entry(start, 8, false);
+            (*whole).merged = true;
             for e in entries.iter_mut().filter(|e| !e.is_null()) {
                 (*whole).join(&**e);
                 *e = std::ptr::null_mut();
