@@ -51,8 +51,14 @@ fn text(s: *const c_char) -> String {
     unsafe { CStr::from_ptr(s) }.to_string_lossy().into_owned()
 }
 
-/// The end of `main`, or a call of `exit`, at `call`.
+/// A call of `exit`, at `call`.
 pub(crate) fn leave(code: c_int, call: Call) -> ! {
+    end(code, call);
+    runtime::leave_thread()
+}
+
+/// The end of the process, as far as its threads see it; the calling one must end next.
+pub(crate) fn end(code: c_int, call: Call) {
     runtime::settle();
     if code != 0 && options().exit_codes {
         crate::rust_tests::fail_if_panicked(call.place);
@@ -72,7 +78,6 @@ pub(crate) fn leave(code: c_int, call: Call) -> ! {
         }
     }
     runtime::exit_process();
-    runtime::leave_thread()
 }
 
 extern "C" fn exit_with(code: c_int) -> ! {

@@ -23,7 +23,7 @@ fn is_one(name: &[u8]) -> bool {
     let Ok(name) = std::str::from_utf8(name) else { return false };
     let of_std = (name.starts_with("_R") || name.starts_with("_ZN")) && name.contains("3std");
     let found = |part: &&str| name.contains(part) && (*part != "15spawn_unchecked" || name.contains("3MIN"));
-    of_std && NAMES.iter().any(|part| found(part))
+    of_std && NAMES.iter().any(found)
 }
 
 /// Where they lie, and the first and the last address of all.

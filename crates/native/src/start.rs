@@ -102,11 +102,11 @@ fn run_program() {
     unsafe {
         if let Some(entry) = crate::rust_tests::entry() {
             crate::rust_tests::run(entry);
-            process::leave(0, Call::unknown());
+            return process::end(0, Call::unknown());
         }
         let Some(main) = STARTED.main else { return };
         let code = threads::run_main(main, STARTED.argc, STARTED.argv, STARTED.envp);
-        process::leave(code, Call::unknown());
+        process::end(code, Call::unknown());
     }
 }
 

@@ -17,13 +17,13 @@ use corosensei::stack::{DefaultStack, Stack};
 use corosensei::trap::TrapHandlerRegs;
 use std::any::Any;
 use std::arch::{asm, naked_asm};
-use std::cell::Cell;
+use std::cell::{Cell, UnsafeCell};
 use std::mem::ManuallyDrop;
 use std::panic::AssertUnwindSafe;
 use std::ptr::NonNull;
 
 /// What a fiber runs.
-type Body = Box<dyn FnOnce(&Yielder, Resume) -> Exit>;
+type Body = Box<dyn FnMut(&Yielder, Resume) -> Exit>;
 
 /// What a fiber and whoever resumes it share, and the way from inside a fiber back to the one that resumed it.
 pub(crate) struct Yielder {
@@ -31,8 +31,10 @@ pub(crate) struct Yielder {
     fiber: Cell<usize>,
     /// That of whoever resumed it while it runs.
     parent: Cell<usize>,
-    /// Until it is resumed for the first time.
-    body: Cell<Option<Body>>,
+    /// Stays here while it runs: a fiber that is reset in the middle of it must not lose it.
+    body: UnsafeCell<Body>,
+    /// It was resumed for the first time.
+    begun: Cell<bool>,
     /// The body has returned, or was left.
     done: Cell<bool>,
     /// What came out of the body instead of a result.
@@ -134,15 +136,15 @@ unsafe extern "sysv64" fn start() {
 unsafe extern "sysv64" fn run(how: usize, shared: *const Yielder) -> ! {
     // SAFETY: what is shared outlives the fiber; it is only reached through shared references.
     let shared = unsafe { &*shared };
-    let said = match shared.body.take() {
-        Some(body) => match std::panic::catch_unwind(AssertUnwindSafe(|| body(shared, told(how)))) {
-            Ok(exit) => returns(exit),
-            Err(panic) => {
-                shared.panic.set(Some(panic));
-                PANICKED
-            }
-        },
-        None => DONE,
+    shared.begun.set(true);
+    // SAFETY: nobody else uses the body while the fiber lives, and it is called once.
+    let body = unsafe { &mut *shared.body.get() };
+    let said = match std::panic::catch_unwind(AssertUnwindSafe(|| body(shared, told(how)))) {
+        Ok(exit) => returns(exit),
+        Err(panic) => {
+            shared.panic.set(Some(panic));
+            PANICKED
+        }
     };
     // SAFETY: this is the fiber, and the body is gone.
     unsafe { shared.leave(said) }
@@ -188,12 +190,13 @@ impl Fiber {
     /// A fiber that will run `body` with its yielder and the first word that it is told.
     pub(crate) fn with_stack(
         stack: DefaultStack,
-        body: impl FnOnce(&Yielder, Resume) -> Exit + 'static,
+        body: impl FnMut(&Yielder, Resume) -> Exit + 'static,
     ) -> Fiber {
         let shared = NonNull::from(Box::leak(Box::new(Yielder {
             fiber: Cell::new(0),
             parent: Cell::new(0),
-            body: Cell::new(Some(Box::new(body))),
+            body: UnsafeCell::new(Box::new(body)),
+            begun: Cell::new(false),
             done: Cell::new(false),
             panic: Cell::new(None),
         })));
@@ -248,9 +251,7 @@ impl Fiber {
     ///
     /// Nobody needs what is on its stack any more.
     pub(crate) unsafe fn force_reset(&mut self) {
-        let shared = self.shared();
-        shared.done.set(true);
-        drop(shared.body.take());
+        self.shared().done.set(true);
     }
 
     /// The stack of a fiber that is done.
@@ -273,8 +274,7 @@ impl Fiber {
 impl Drop for Fiber {
     fn drop(&mut self) {
         let shared = self.shared();
-        let body = shared.body.take();
-        if shared.done.get() || body.is_some() {
+        if shared.done.get() || !shared.begun.get() {
             // SAFETY: nothing is on the stack: the body is gone, or was never begun. Each is dropped once.
             unsafe {
                 drop(Box::from_raw(self.shared.as_ptr()));
