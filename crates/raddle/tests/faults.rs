@@ -901,3 +901,16 @@ mod processes {
         assert_eq!(FailureKind::Nondeterminism.name(), "nondeterminism");
     }
 }
+
+#[test]
+fn nobody_may_count_on_being_woken_for_no_reason() {
+    use raddle::sync::{Condvar, Mutex};
+    let report = raddle::Config::new().quiet(true).run(|| {
+        let (lock, never) = (Mutex::new(()), Condvar::new());
+        drop(never.wait(lock.lock().unwrap()));
+    });
+    assert_eq!(report.verdict, raddle::Verdict::Failure, "{report:?}");
+    assert_eq!(report.failures[0].kind, raddle::FailureKind::Deadlock, "{report:?}");
+    let report = raddle::Config::new().quiet(true).run(raddle::thread::park);
+    assert_eq!(report.failures[0].kind, raddle::FailureKind::Deadlock, "{report:?}");
+}

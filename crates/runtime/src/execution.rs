@@ -551,6 +551,11 @@ impl Execution {
             self.end = Some(self.natural_end());
             return None;
         }
+        if self.enabled.first().is_some_and(|t| self.is_woken_by_nothing(t)) && self.only_chance_helps() {
+            // A wake-up for no reason may come, but nobody must count on it: without one this is the end.
+            self.end = Some(End::Complete);
+            return None;
+        }
         if self.steps >= self.settings.max_steps {
             self.took_too_long();
             return None;
@@ -580,6 +585,30 @@ impl Execution {
                 None
             }
         }
+    }
+
+    /// Whether a thread could go on only because waits may end for no reason.
+    #[inline]
+    fn is_woken_by_nothing(&self, t: ThreadId) -> bool {
+        let op = &self.pending[t.index()].op;
+        let nobody = match op.kind {
+            OpKind::Wake => op.b == 0,
+            OpKind::Park => self.word(op.object) == 0,
+            _ => return false,
+        };
+        nobody
+            && op.a & (Op::MAY_WAKE_SPURIOUSLY | Op::MAY_TIME_OUT | Op::TIME_PASSES)
+                == Op::MAY_WAKE_SPURIOUSLY
+    }
+
+    /// Whether that holds for all threads that could go on, and no time limit would help either.
+    #[cold]
+    fn only_chance_helps(&self) -> bool {
+        let timed = |t: ThreadId| {
+            matches!(self.pending[t.index()].op.kind, OpKind::Wake | OpKind::Park)
+                && self.threads[t.index()].seldom().timed
+        };
+        self.enabled.iter().all(|t| self.is_woken_by_nothing(t)) && !self.live.iter().any(timed)
     }
 
     fn natural_end(&self) -> End {

@@ -351,14 +351,14 @@ mod tests {
         let count = std::rc::Rc::new(());
         let held = count.clone();
         drop(Fiber::with_stack(stack(), move |_, _| {
-            drop(held);
+            assert!(std::rc::Rc::strong_count(&held) > 0);
             Exit::Done
         }));
         assert_eq!(std::rc::Rc::strong_count(&count), 1);
         let held = count.clone();
         let mut fiber = Fiber::with_stack(stack(), move |yielder, _| {
             yielder.suspend(Said::Waits);
-            drop(held);
+            assert!(std::rc::Rc::strong_count(&held) > 0);
             Exit::Done
         });
         assert_eq!(fiber.resume(Resume::Go), CoroutineResult::Yield(Said::Waits));
