@@ -8,14 +8,17 @@
 
 #![forbid(unsafe_code)]
 
+mod bits;
 mod budget;
 mod certificate;
 mod checker;
 mod engines;
 mod explicit;
 mod outcome;
+mod sat;
 mod solver;
 
+pub use bits::BitSolver;
 pub use budget::{Budget, Meter, Spent};
 pub use certificate::{Certificate, Invariant, StateSet, Tree, TreeEdge, TreeNode};
 pub use checker::{Refuted, check};
