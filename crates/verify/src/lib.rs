@@ -14,9 +14,11 @@ mod certificate;
 mod checker;
 mod engines;
 mod explicit;
+mod impact;
 mod outcome;
 mod sat;
 mod solver;
+mod symbolic;
 
 pub use bits::BitSolver;
 pub use budget::{Budget, Meter, Spent};
