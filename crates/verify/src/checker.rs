@@ -5,7 +5,10 @@ use crate::bits::BitSolver;
 use crate::certificate::{Certificate, Invariant, StateSet, Tree};
 use crate::outcome::Options;
 use crate::solver::{Answer, Solver};
-use model::{Interpreter, LocationId, LocationKind, Node, Program, Term, Terms, Thread, Transition, Type, VarId};
+use model::{
+    Interpreter, LocationId, LocationKind, Node, Program, Term, Terms, Thread, ThreadId, Transition, Type,
+    VarId,
+};
 use std::collections::{HashMap, HashSet};
 use thiserror::Error;
 
@@ -74,7 +77,9 @@ fn invariant(program: &Program, options: &Options, i: &Invariant) -> Result<(), 
                 next[thread.index()] = t.to;
                 let then = at.get(&next[..]).copied().unwrap_or_else(|| f.terms.boolean(false));
                 if !f.leads_to(*label, t, then)? {
-                    return refuted(format!("a step of thread {thread} from {locations:?} leaves the invariant"));
+                    return refuted(format!(
+                        "a step of thread {thread} from {locations:?} leaves the invariant"
+                    ));
                 }
             }
         }
@@ -91,7 +96,9 @@ fn tree(program: &Program, options: &Options, tree: &Tree) -> Result<(), Refuted
         f.well_formed(&n.locations, n.label)?;
     }
     let Some(root) = tree.nodes.first() else { return refuted("there is no root") };
-    if program.threads.iter().map(|t| t.entry).ne(root.locations.iter().copied()) || !f.holds_first(root.label) {
+    if program.threads.iter().map(|t| t.entry).ne(root.locations.iter().copied())
+        || !f.holds_first(root.label)
+    {
         return refuted("the first state is not one of the root");
     }
     for (number, n) in tree.nodes.iter().enumerate() {
@@ -106,7 +113,10 @@ fn tree(program: &Program, options: &Options, tree: &Tree) -> Result<(), Refuted
             continue;
         }
         f.nothing_wrong(options, &n.locations, n.label)?;
-        for thread in program.thread_ids() {
+        if let Some(only) = n.only {
+            f.enough(&n.locations, n.label, only)?;
+        }
+        for thread in program.thread_ids().filter(|t| n.only.is_none_or(|o| o == *t)) {
             let here = n.locations[thread.index()];
             for (id, t) in program.thread(thread).from(here) {
                 let mut followed = false;
@@ -136,7 +146,60 @@ fn tree(program: &Program, options: &Options, tree: &Tree) -> Result<(), Refuted
             }
         }
     }
+    // What one thread put off must come at last: no way goes round through such nodes alone.
+    let mut done = vec![0; tree.nodes.len()];
+    for n in 0..tree.nodes.len() {
+        if goes_round(tree, n, &mut done) {
+            return refuted("threads are put off for ever");
+        }
+    }
     Ok(())
+}
+
+/// Whether a cycle of nodes from which one thread alone is followed can be reached. `done` is 1 for nodes on the way here and 2 for
+/// those that are known not to lead to one.
+fn goes_round(tree: &Tree, from: usize, done: &mut [u8]) -> bool {
+    let at = tree.nodes[from].covered_by.unwrap_or(from);
+    if tree.nodes[at].only.is_none() || done[at] == 2 {
+        return false;
+    }
+    if done[at] == 1 {
+        return true;
+    }
+    done[at] = 1;
+    let round = tree.nodes[at].edges.iter().any(|e| goes_round(tree, e.to, done));
+    done[at] = 2;
+    round
+}
+
+/// The transitions that a thread may take from a location on.
+fn from_on(p: &Program, thread: ThreadId, at: LocationId) -> Vec<&Transition> {
+    let t = p.thread(thread);
+    let (mut seen, mut stack, mut out) = (HashSet::from([at]), vec![at], Vec::new());
+    while let Some(l) = stack.pop() {
+        for (_, e) in t.from(l) {
+            out.push(e);
+            if seen.insert(e.to) {
+                stack.push(e.to);
+            }
+        }
+    }
+    out
+}
+
+fn writes(t: &Transition, v: VarId) -> bool {
+    t.assigns.iter().any(|a| a.place.var == v) || t.havoc.iter().any(|p| p.var == v)
+}
+
+/// Whether a transition writes a variable that another one reads or writes.
+fn touch(p: &Program, writer: &Transition, other: &Transition) -> bool {
+    let mut hit = false;
+    let mut read = |t: Term| p.terms.places(t, &mut |q| hit |= writes(writer, q.var));
+    read(other.guard);
+    other.assigns.iter().for_each(|a| read(a.value));
+    let places = || other.assigns.iter().map(|a| &a.place).chain(&other.havoc);
+    places().filter_map(|q| q.index).for_each(&mut read);
+    hit || places().any(|q| writes(writer, q.var))
 }
 
 /// Formulas about one program.
@@ -245,6 +308,51 @@ impl<'p> Formulas<'p> {
         all.push(left);
         if self.can_hold(&all)? {
             return refuted(format!("a deadlock at {at:?} is not ruled out"));
+        }
+        Ok(())
+    }
+
+    /// Whether it is enough to follow one thread: it can go in every state of the label, and whatever the others do before it goes
+    /// touches nothing of what its next steps touch.
+    fn enough(&mut self, at: &[LocationId], label: Term, thread: ThreadId) -> Result<(), Refuted> {
+        let p = self.program;
+        if thread.index() >= p.threads.len() {
+            return refuted("there is no such thread");
+        }
+        let mut all = vec![label];
+        for (_, e) in p.thread(thread).from(at[thread.index()]) {
+            all.push(self.terms.not(e.guard));
+        }
+        if self.can_hold(&all)? {
+            return refuted(format!(
+                "thread {thread} at {at:?} may have to wait, and others are not followed"
+            ));
+        }
+        let next: Vec<&Transition> = p.thread(thread).from(at[thread.index()]).map(|(_, e)| e).collect();
+        let later: Vec<Vec<&Transition>> = p.thread_ids().map(|u| from_on(p, u, at[u.index()])).collect();
+        for u in p.thread_ids().filter(|u| *u != thread) {
+            if let Some(life) = p.thread(u).life {
+                let makes = |e: &&Transition| writes(e, life);
+                let others = |w: &ThreadId| *w != thread && *w != u;
+                let by_others = p.thread_ids().filter(others).any(|w| later[w.index()].iter().any(makes));
+                let ty = p.var(life).ty;
+                let (now, unborn) = (self.terms.var(life, ty), self.terms.constant(Thread::UNBORN, ty));
+                let born = self.terms.ne(now, unborn);
+                // Who is not made, and can only be made by this thread, does nothing before it. Its steps must wait for that.
+                let waits = p.thread(u).from(at[u.index()]).map(|(_, e)| e.guard).collect::<Vec<_>>();
+                let some = self.terms.any(waits);
+                let not_born = self.terms.not(born);
+                if !by_others && !self.can_hold(&[label, born])? && !self.can_hold(&[not_born, some])? {
+                    continue;
+                }
+            }
+            for a in &next {
+                for b in &later[u.index()] {
+                    if touch(p, a, b) || touch(p, b, a) {
+                        return refuted(format!("what thread {thread} does at {at:?} is not its own"));
+                    }
+                }
+            }
         }
         Ok(())
     }

@@ -14,6 +14,9 @@
 //!   into the older label; if so, labels on the way get strong enough for the cover.
 //! - *Synchronisation is known, not guessed.* A variable of a mutex or of a thread's life that only ever gets constants has one known
 //!   value at each node; a lock that is held is not taken, without any label saying so.
+//! - *One thread is enough* where its next steps commute with all that others may still do: steps on what nobody else touches, and the
+//!   making of threads. Never at the head of a loop, so that no loop puts the others off for ever. Which thread depends on the
+//!   place alone, so that covers stay sound.
 //! - Steps whose guard reads what they write (compare-exchange, semaphores) are checked as soon as they are met; other guards are
 //!   not, as that would unwind loops over data.
 //!
@@ -24,6 +27,7 @@ use crate::bits::BitSolver;
 use crate::budget::Meter;
 use crate::certificate::{Certificate, Tree, TreeEdge, TreeNode};
 use crate::engines::Engine;
+use crate::futures::Futures;
 use crate::outcome::{Options, Outcome, Trace, Unknown, Verdict};
 use crate::solver::{Answer, Solver};
 use crate::symbolic::{self, Env, Start, Symbols};
@@ -98,6 +102,8 @@ struct Node {
     depth: usize,
     children: Vec<NodeId>,
     expanded: bool,
+    /// The only thread that was expanded.
+    only: Option<ThreadId>,
     covered_by: Option<NodeId>,
     covers: Vec<NodeId>,
 }
@@ -121,6 +127,7 @@ struct Run<'p> {
     meter: Meter,
     /// The variables whose value is known at each node.
     known: Vec<VarId>,
+    futures: Futures,
     nodes: Vec<Node>,
     by_place: HashMap<At, Vec<NodeId>>,
     work: Vec<NodeId>,
@@ -156,6 +163,7 @@ impl<'p> Run<'p> {
             solver: BitSolver::for_program(program),
             meter: Meter::new(options.budget),
             known: known_variables(program),
+            futures: Futures::new(program),
             nodes: Vec::new(),
             by_place: HashMap::new(),
             work: Vec::new(),
@@ -228,6 +236,7 @@ impl<'p> Run<'p> {
             depth,
             children: Vec::new(),
             expanded: false,
+            only: None,
             covered_by: None,
             covers: Vec::new(),
         });
@@ -261,7 +270,7 @@ impl<'p> Run<'p> {
             if !self.is_live(v) || self.close(v)? || self.force_cover(v)? {
                 continue;
             }
-            self.expand(v);
+            self.expand(v)?;
         }
         Ok(())
     }
@@ -269,9 +278,11 @@ impl<'p> Run<'p> {
     /// What is wrong at a node, as a formula.
     fn wrong(&mut self, v: NodeId) -> Term {
         let locations = self.nodes[v].at.locations.clone();
-        let at_error = self.program.thread_ids().zip(&locations).any(|(t, l)| {
-            matches!(self.program.thread(t).location(*l).kind, LocationKind::Error { .. })
-        });
+        let at_error = self
+            .program
+            .thread_ids()
+            .zip(&locations)
+            .any(|(t, l)| matches!(self.program.thread(t).location(*l).kind, LocationKind::Error { .. }));
         if at_error {
             return self.symbols.terms.boolean(true);
         }
@@ -427,7 +438,12 @@ impl<'p> Run<'p> {
 
     /// Labels along a path such that from the first one each step leads into the next, and the last is `post`. `pre` is what holds at
     /// the start: a label, or that it is the first state. `None` if there are none without quantifiers.
-    fn labels(&mut self, path: &[NodeId], pre: Option<&[Term]>, post: Term) -> Result<Option<Vec<Term>>, Stop> {
+    fn labels(
+        &mut self,
+        path: &[NodeId],
+        pre: Option<&[Term]>,
+        post: Term,
+    ) -> Result<Option<Vec<Term>>, Stop> {
         let steps: Vec<&'p Transition> =
             path[1..].iter().filter_map(|w| self.incoming(*w)).map(|(t, e)| self.transition(t, e)).collect();
         let mut env = self.env_at(path[0]);
@@ -721,12 +737,45 @@ impl<'p> Run<'p> {
         a
     }
 
+    /// A thread that may go before all others without anything being lost.
+    fn first_of_all(&mut self, v: NodeId) -> Result<Option<ThreadId>, Stop> {
+        let at = self.nodes[v].at.clone();
+        for thread in self.program.thread_ids() {
+            let here = at.locations[thread.index()];
+            let location = self.program.thread(thread).location(here);
+            if location.loop_head || self.program.thread(thread).out[here.index()].is_empty() {
+                continue;
+            }
+            let unborn = |u: ThreadId| {
+                let life = self.program.thread(u).life;
+                let i = life.and_then(|life| self.known.iter().position(|k| *k == life));
+                i.is_some_and(|i| at.known[i] == model::Thread::UNBORN)
+            };
+            if !self.futures.commutes(self.program, &at.locations, thread, unborn) {
+                continue;
+            }
+            // It must be able to go, whatever the state is.
+            let mut env = self.env_at(v);
+            let mut guards = Vec::new();
+            for (_, t) in self.program.thread(thread).from(here) {
+                guards.push(env.eval(&mut self.symbols, t.guard));
+            }
+            let some = self.symbols.terms.any(guards);
+            if self.implies(&[], some)? {
+                return Ok(Some(thread));
+            }
+        }
+        Ok(None)
+    }
+
     /// One child for each transition of each thread that what is known does not rule out.
-    fn expand(&mut self, v: NodeId) {
+    fn expand(&mut self, v: NodeId) -> Result<(), Stop> {
+        let only = self.first_of_all(v)?;
         self.nodes[v].expanded = true;
+        self.nodes[v].only = only;
         let at = self.nodes[v].at.clone();
         let (mut plain, mut wrong) = (Vec::new(), Vec::new());
-        for thread in self.program.thread_ids() {
+        for thread in self.program.thread_ids().filter(|t| only.is_none_or(|o| o == *t)) {
             let from = at.locations[thread.index()];
             for (id, t) in self.program.thread(thread).from(from) {
                 let read = |var: VarId| self.known.iter().position(|k| *k == var).map(|i| at.known[i]);
@@ -750,6 +799,7 @@ impl<'p> Run<'p> {
         // The last one is the next: first what is wrong, then the threads in order.
         self.work.extend(plain.into_iter().rev());
         self.work.extend(wrong.into_iter().rev());
+        Ok(())
     }
 
     /// The proof: the nodes that are not below a covered one, with what is known as part of their labels.
@@ -781,7 +831,8 @@ impl<'p> Run<'p> {
             });
             let edges = edges.collect();
             let covered_by = self.nodes[n].covered_by.and_then(|w| number.get(&w).copied());
-            nodes.push(TreeNode { locations: self.nodes[n].at.locations.clone(), label, covered_by, edges });
+            let (locations, only) = (self.nodes[n].at.locations.clone(), self.nodes[n].only);
+            nodes.push(TreeNode { locations, label, covered_by, only, edges });
         }
         Tree { terms: self.symbols.terms.clone(), nodes }
     }

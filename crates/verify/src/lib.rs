@@ -14,6 +14,7 @@ mod certificate;
 mod checker;
 mod engines;
 mod explicit;
+mod futures;
 mod impact;
 mod outcome;
 mod sat;
