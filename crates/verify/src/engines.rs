@@ -43,6 +43,8 @@ macro_rules! table {
 static TABLE: &[Listed] = table! {
     "explicit", "programs with few states", "Qadeer, lectures",
         "every state that can be reached, breadth-first: shortest traces", crate::explicit::Explicit;
+    "bmc", "programs whose runs all end", "Biere et al., TACAS 1999",
+        "all runs of k steps at once, for k after k: shortest traces", crate::bmc::Bmc;
     "impact", "programs whose proof needs no relation between variables that the program does not test", "Wachter, Kroening, Ouaknine, FMCAD 2013",
         "an unwinding with labels from weakest preconditions, late cores and forced covers", crate::impact::Impact;
 };

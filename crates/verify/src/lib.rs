@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod bits;
+mod bmc;
 mod budget;
 mod certificate;
 mod checker;
@@ -20,6 +21,7 @@ mod outcome;
 mod sat;
 mod solver;
 mod symbolic;
+mod unrolling;
 
 pub use bits::BitSolver;
 pub use budget::{Budget, Meter, Spent};

@@ -85,7 +85,7 @@ fn goes_wrong(p: &Program, deadlocks: bool, ends: bool, what: &str) -> bool {
     let mut search = Plan::of("optimal").unwrap().search(Meter::unlimited()).unwrap();
     // Threads that wait for what the runner has no operation for are left to the search over states.
     if ends
-        && let Ok(mut runner) = Runner::new(p)
+        && let Ok(runner) = Runner::new(p)
         && let Ok(seen) = runner.search(&mut *search, u64::MAX)
     {
         assert!(seen.finished, "{what}");
