@@ -41,6 +41,8 @@ macro_rules! table {
 }
 
 static TABLE: &[Listed] = table! {
+    "portfolio", "what any of its engines can", "-",
+        "explicit while there are few states, then impact, then explicit again", crate::portfolio::Portfolio;
     "explicit", "programs with few states", "Qadeer, lectures",
         "every state that can be reached, breadth-first: shortest traces", crate::explicit::Explicit;
     "bmc", "programs whose runs all end", "Biere et al., TACAS 1999",

@@ -18,6 +18,7 @@ mod explicit;
 mod futures;
 mod impact;
 mod outcome;
+mod portfolio;
 mod sat;
 mod solver;
 mod symbolic;
@@ -29,4 +30,5 @@ pub use certificate::{Certificate, Invariant, StateSet, Tree, TreeEdge, TreeNode
 pub use checker::{Refuted, check};
 pub use engines::{Engine, Listed, UnknownEngine, engine, engines};
 pub use outcome::{Options, Outcome, Schedule, ScheduleNode, Trace, Unknown, Verdict};
+pub use portfolio::verify_checked;
 pub use solver::{Answer, Solver};
