@@ -147,3 +147,31 @@ fn a_proof_with_a_label_taken_away_is_refused() {
     }
     assert!(refused > tree.nodes.len() / 2, "labels matter: {refused} of {}", tree.nodes.len());
 }
+
+#[test]
+fn inputs_of_any_width_are_proved_about_where_labels_need_not_speak_of_them() {
+    let text = |limit: &str| {
+        read(&format!(
+            "int total; pthread_mutex_t m;
+             void *f(void *a) {{ while (1) {{ int n = __VERIFIER_nondet_int();
+               pthread_mutex_lock(&m); if (n > 0 && n < {limit} && total < 10) total = n;
+               assert(total < 1000); pthread_mutex_unlock(&m); }} return 0; }}
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); pthread_create(&t, 0, f, 0); return 0; }}"
+        ))
+    };
+    let out = run("impact", &text("100"), &within(2000));
+    assert_eq!(out.verdict.name(), "safe", "{:?}", out.verdict);
+    let Verdict::Unsafe(trace) = run("impact", &text("2000"), &within(2000)).verdict else {
+        panic!("an input of 1000 or more is wrong");
+    };
+    assert!(trace.steps.iter().flat_map(|s| &s.inputs).any(|n| (1000..2000).contains(n)));
+}
+
+#[test]
+fn the_portfolio_decides_what_its_engines_decide() {
+    let endless = read(&support::producer_consumer(1, 1, 1000));
+    let options = within(50_000);
+    for (p, verdict) in [(counter(false), "unsafe"), (counter(true), "safe"), (endless, "safe")] {
+        assert_eq!(run("portfolio", &p, &options).verdict.name(), verdict);
+    }
+}
