@@ -29,6 +29,7 @@ mod scratch;
 mod terminal;
 #[cfg(c_programs)]
 mod toolchain;
+mod verify;
 
 use clap::{Args, Parser, Subcommand, builder::PossibleValuesParser};
 use explore::Schedule;
@@ -69,6 +70,9 @@ enum Command {
     /// Show a C program as control-flow automata: what the proofs work on
     #[command(long_about = model::ABOUT)]
     Model(model::ModelArgs),
+    /// Say whether a C program can go wrong, for all inputs and all schedules, with a proof or a run
+    #[command(long_about = verify::ABOUT)]
+    Verify(verify::VerifyArgs),
 }
 
 #[derive(Args)]
@@ -137,6 +141,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Orders(args) => algorithms::run_orders(args.json),
         Command::Model(args) => model::run(&args),
+        Command::Verify(args) => verify::run(&args),
         Command::Demo(args) => demo::run(args.algorithm.as_deref(), args.replay.as_deref(), args.json),
     }
 }

@@ -1,0 +1,34 @@
+//! Proofs about concurrent programs: for all inputs and all schedules, also of programs that never end.
+//!
+//! An [`Engine`] takes a [`model::Program`] and answers with a [`Verdict`]: *safe* with a [`Certificate`], *unsafe* with a [`Trace`],
+//! *partially safe* with schedules, or *unknown* with the reason. [`engines`] lists them, [`engine`] finds one by its name.
+//!
+//! **Invariant:** no engine is believed. A trace leaves this crate only if the interpreter replays it ([`Verdict::of_trace`]), and a
+//! certificate can be checked by [`check`], which shares no code with the engines but the solver.
+
+#![forbid(unsafe_code)]
+
+mod bits;
+mod bmc;
+mod budget;
+mod certificate;
+mod checker;
+mod engines;
+mod explicit;
+mod futures;
+mod impact;
+mod outcome;
+mod portfolio;
+mod sat;
+mod solver;
+mod symbolic;
+mod unrolling;
+
+pub use bits::BitSolver;
+pub use budget::{Budget, Meter, Spent};
+pub use certificate::{Certificate, Invariant, StateSet, Tree, TreeEdge, TreeNode};
+pub use checker::{Refuted, check};
+pub use engines::{Engine, Listed, UnknownEngine, engine, engines};
+pub use outcome::{Options, Outcome, Schedule, ScheduleNode, Trace, Unknown, Verdict};
+pub use portfolio::verify_checked;
+pub use solver::{Answer, Solver};
