@@ -43,6 +43,11 @@ macro_rules! table {
 static TABLE: &[Listed] = table! {
     "explicit", "programs with few states", "Qadeer, lectures",
         "every state that can be reached, breadth-first: shortest traces", crate::explicit::Explicit;
+    "bdd", "programs whose sets of states have small decision diagrams", "Qadeer, lectures; Bryant 1986",
+        "sets of states as decision diagrams, forwards from the first state: shortest traces",
+        crate::bdd::Symbolic(crate::bdd::Direction::Forward);
+    "bdd-backward", "programs whose sets of states have small decision diagrams", "Qadeer, lectures; Bryant 1986",
+        "the same backwards from the states that are wrong", crate::bdd::Symbolic(crate::bdd::Direction::Backward);
 };
 
 /// Every engine.

@@ -8,13 +8,17 @@
 
 #![forbid(unsafe_code)]
 
+mod bdd;
 mod budget;
 mod certificate;
 mod checker;
 mod engines;
 mod explicit;
 mod outcome;
+mod ranges;
 mod solver;
+#[cfg(test)]
+mod testing;
 
 pub use budget::{Budget, Meter, Spent};
 pub use certificate::{Certificate, Invariant, StateSet, Tree, TreeEdge, TreeNode};
