@@ -48,6 +48,12 @@ static TABLE: &[Listed] = table! {
         crate::bdd::Symbolic(crate::bdd::Direction::Forward);
     "bdd-backward", "programs whose sets of states have small decision diagrams", "Qadeer, lectures; Bryant 1986",
         "the same backwards from the states that are wrong", crate::bdd::Symbolic(crate::bdd::Direction::Backward);
+    "contexts", "programs with few states", "Qadeer and Rehof 2005",
+        "runs with at most c contexts a thread, for c = 1, 2, ... until there are no other states",
+        crate::contexts::Contexts::default();
+    "lal-reps", "none", "Lal and Reps 2008",
+        "up to three rounds of all threads as a program of one thread, which `bdd` searches",
+        crate::rounds::LalReps::default();
 };
 
 /// Every engine.

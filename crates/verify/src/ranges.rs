@@ -4,7 +4,7 @@
 //! within them, whatever the schedule. So they hold in every state of every run, and an engine may keep fewer bits of a variable than
 //! its type has. The guard of a step narrows what it reads where it compares a variable with something.
 
-use model::{Binary, Node, Place, Program, Term, Transition, Type, Unary, VarId};
+use model::{Binary, Node, Program, Term, Transition, Type, Unary, VarId};
 
 /// How often an interval may grow before it becomes that of the type.
 const PATIENCE: u32 = 12;
@@ -187,14 +187,6 @@ impl Ranges {
             Node::Cast(to, a) => self.term(p, a).wrapped(to),
         }
     }
-
-    /// Whether a place is certainly inside its array.
-    pub(crate) fn is_inside(&self, p: &Program, place: Place) -> bool {
-        place.index.is_none_or(|i| {
-            let at = self.term(p, i);
-            at.low >= 0 && at.high < p.var(place.var).cells() as i128
-        })
-    }
 }
 
 fn binary(op: Binary, x: Interval, y: Interval, ty: Type) -> Interval {
@@ -237,7 +229,7 @@ fn binary(op: Binary, x: Interval, y: Interval, ty: Type) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Builder, Interpreter};
+    use model::{Builder, Interpreter, Place};
     use std::collections::HashSet;
 
     #[test]

@@ -6,7 +6,7 @@
 //! The order: where threads are, then locks and the like, then the lowest bit of every other variable, the next bit of every
 //! variable, and so on: sums and comparisons of two variables are then small whatever their width.
 
-use crate::ranges::Ranges;
+use crate::ranges::{Interval, Ranges};
 use model::{LocationId, Program, State, ThreadId, VarId};
 use oxidd::VarNo;
 
@@ -25,6 +25,7 @@ pub(crate) struct Layout {
     threads: Vec<CellBits>,
     cells: Vec<Vec<CellBits>>,
     len: usize,
+    ranges: Ranges,
 }
 
 impl Layout {
@@ -59,7 +60,7 @@ impl Layout {
                 }
             }
         }
-        Layout { threads, cells, len }
+        Layout { threads, cells, len, ranges }
     }
 
     /// How many bits.
@@ -85,6 +86,24 @@ impl Layout {
     /// The bits of a cell that is there.
     pub(crate) fn cell(&self, v: VarId, index: u64) -> &CellBits {
         &self.cells[v.index()][index as usize]
+    }
+
+    /// Between which numbers a variable stays.
+    pub(crate) fn range(&self, v: VarId) -> Interval {
+        self.ranges.var(v)
+    }
+
+    /// Whether a state is one that a run could have: its locations are there, and its values within the intervals.
+    pub(crate) fn is_within(&self, p: &Program, s: &State) -> bool {
+        let mut values = s.values.iter();
+        s.locations.iter().zip(&p.threads).all(|(l, t)| l.index() < t.locations.len())
+            && p.vars.iter().enumerate().all(|(v, var)| {
+                let range = self.range(VarId(v as u32));
+                values.by_ref().take(var.cells()).all(|b| {
+                    let n = var.ty.value(*b);
+                    range.low <= n && n <= range.high
+                })
+            })
     }
 
     /// The bits of a state, by number.

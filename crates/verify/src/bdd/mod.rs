@@ -36,6 +36,9 @@ const CAPACITIES: [usize; 3] = [1 << 18, 1 << 21, 1 << 24];
 /// Up to so many states are listed in a certificate; more are described by formulas.
 const LISTED: f64 = 20_000.0;
 
+/// A certificate has at most so many combinations of locations.
+const MOST_PLACES: usize = 100_000;
+
 /// From where the search goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
@@ -433,8 +436,8 @@ impl<'p> System<'p> {
                 counts.push(("rounds", rings.len() as u64 - 1));
                 counts.push(("nodes", (reached.node_count() as u64).saturating_sub(2)));
             }
-            if found.is_some() {
-                return Ok(found.unwrap_or_else(|| unreachable!()));
+            if let Some(found) = found {
+                return Ok(found);
             }
             // What cannot go wrong is closed under steps; without what lies beyond the bound, if that is not met either.
             let good = reached.not()?;
@@ -529,7 +532,10 @@ impl<'p> System<'p> {
             return;
         }
         if bit == self.layout.len() {
-            out.insert(self.layout.decode(self.program, bits));
+            let state = self.layout.decode(self.program, bits);
+            if self.layout.is_within(self.program, &state) {
+                out.insert(state);
+            }
             return;
         }
         let here = self.top(set).filter(|t| t.0 == bit);
@@ -547,7 +553,7 @@ impl<'p> System<'p> {
     /// the combinations are the paths of the upper part.
     fn invariant(&self, set: &BDDFunction, meter: &mut Meter) -> Result<Invariant, Stop> {
         let mut terms = self.program.terms.clone();
-        // A variable that has fewer bits here than in its type is within the interval of those.
+        // With the intervals, which are inductive: states out of them may be in the set.
         let mut within = terms.boolean(true);
         let mut bits: Vec<Term> = vec![within; self.layout.len()];
         for (v, var) in self.program.vars.iter().enumerate() {
@@ -566,13 +572,8 @@ impl<'p> System<'p> {
                     let shifted = terms.binary(model::Binary::Shr, value, by);
                     bits[*b] = terms.cast(Type::BOOL, shifted);
                 }
-                let width = cell.bits.len() as u32;
-                let (low, high) = if cell.signed {
-                    (-(1i128 << (width - 1)), (1i128 << (width - 1)) - 1)
-                } else {
-                    (0, (1i128 << width) - 1)
-                };
-                for (edge, lower) in [(low, true), (high, false)] {
+                let range = self.layout.range(v);
+                for (edge, lower) in [(range.low, true), (range.high, false)] {
                     let inside = if lower { edge > var.ty.min() } else { edge < var.ty.max() };
                     if inside {
                         let edge = terms.number(edge, var.ty);
@@ -615,6 +616,10 @@ impl Formulas<'_, '_> {
         }
         if bit == self.places {
             meter.step()?;
+            if self.at.len() >= MOST_PLACES {
+                let why = format!("the proof has more than {MOST_PLACES} combinations of locations");
+                return Err(Stop::Unknown(Unknown::Cannot(why)));
+            }
             let locations = self.system.layout.decode(self.system.program, bits).locations;
             let there = |(l, t): (&LocationId, &Thread)| l.index() < t.locations.len();
             // Numbers that are no location: states that nothing leads to.
