@@ -1,6 +1,7 @@
 //! `raddle model`: a C program as automata, as text or as a picture.
 
 use clap::Args;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -42,8 +43,11 @@ pub(crate) fn run(args: &ModelArgs) -> ExitCode {
         ..::model::Options::default()
     };
     match ::model::read_file(&args.file, &options) {
-        Ok(program) if args.dot => print!("{}", program.to_dot()),
-        Ok(program) => print!("{program}"),
+        Ok(program) => {
+            let text = if args.dot { program.to_dot() } else { program.to_string() };
+            // Whoever reads it may have seen enough.
+            let _ = std::io::stdout().write_all(text.as_bytes());
+        }
         Err(why) => {
             eprintln!("error: {why}");
             return ExitCode::from(2);

@@ -135,6 +135,11 @@ impl<'p> Runner<'p> {
                 {
                     seen.failures.push((wrong, done.run));
                 }
+            } else if let (End::Assumed, Some(wrong @ Wrong::Error { .. })) = (done.end, &done.wrong) {
+                // What went wrong would have done so without the last step of whoever assumed too much.
+                if !seen.failures.iter().any(|f| f.0 == *wrong) {
+                    seen.failures.push((wrong.clone(), done.run));
+                }
             } else if done.end == End::Cut {
                 seen.cut += 1;
             }

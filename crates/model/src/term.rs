@@ -355,6 +355,13 @@ impl Terms {
             Binary::Add | Binary::Mul | Binary::And | Binary::Or | Binary::Xor if x.is_some() => {
                 Some(self.binary(op, b, a))
             }
+            // A sum with a constant keeps one, and it comes last.
+            Binary::Add | Binary::Sub if y.is_some() => {
+                let Node::Binary(Binary::Add, inner, c) = self.node(a) else { return None };
+                let total = apply_binary(op, self.as_const(c)?, y?, ty);
+                let total = self.constant(total, ty);
+                Some(self.binary(Binary::Add, inner, total))
+            }
             _ => None,
         }
     }

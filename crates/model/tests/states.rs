@@ -371,7 +371,11 @@ fn random_program(seed: u64) -> String {
 
 #[test]
 fn all_searches_agree_on_random_programs() {
-    for seed in 0..150 {
+    random_programs(0..100);
+}
+
+fn random_programs(seeds: std::ops::Range<u64>) {
+    for seed in seeds {
         let text = random_program(seed);
         let p = read(&text);
         let all = ways().into_iter().map(|w| (w, reach(&p, w))).collect::<Vec<_>>();
@@ -394,6 +398,93 @@ fn all_searches_agree_on_random_programs() {
             if matches!(algorithm, "source" | "epor" | "epor-sh") {
                 assert_eq!(found.stats.executions, classes, "seed {seed} {algorithm}\n{text}");
             }
+        }
+    }
+}
+
+/// A random program with what makes threads wait: condition variables, barriers, reader-writer locks, semaphores, spin loops,
+/// atomic blocks.
+fn random_waiting_program(seed: u64) -> String {
+    let mut g = support::Rng(seed ^ 0xabcdef);
+    let threads = 2 + g.below(2);
+    let mut text = String::from(
+        "int x, y; pthread_mutex_t m; pthread_cond_t c; pthread_rwlock_t l; pthread_barrier_t b; sem_t s;\n",
+    );
+    let mut left = if threads == 2 { 5 } else { 4 };
+    let kinds = [g.below(10), g.below(10), g.below(10)];
+    for t in 0..threads {
+        text += &format!("void *f{t}(void *p) {{ int r = 0;\n");
+        for _ in 0..1 + g.below(3) {
+            if left == 0 {
+                break;
+            }
+            left -= 1;
+            let v = ["x", "y"][g.below(2) as usize];
+            text += &match kinds[g.below(3) as usize] {
+                0 => format!(
+                    "pthread_mutex_lock(&m); while ({v} == 0) pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m);\n"
+                ),
+                1 => format!(
+                    "pthread_mutex_lock(&m); {v} = 1; pthread_cond_signal(&c); pthread_mutex_unlock(&m);\n"
+                ),
+                2 => format!("{v} = 1; pthread_cond_broadcast(&c);\n"),
+                3 => format!("{v} = r + 1; pthread_barrier_wait(&b); r = x;\n"),
+                4 => format!("pthread_rwlock_rdlock(&l); r = {v}; pthread_rwlock_unlock(&l);\n"),
+                5 => format!("pthread_rwlock_wrlock(&l); {v} = r; pthread_rwlock_unlock(&l);\n"),
+                6 => format!("sem_wait(&s); {v} = 2; sem_post(&s);\n"),
+                7 => format!("while ({v} != 1) ; r = y;\n"),
+                8 => format!(
+                    "__VERIFIER_atomic_begin(); r = x; y = r + 1; {v} = 1; __VERIFIER_atomic_end();\n"
+                ),
+                _ => format!(
+                    "if (pthread_mutex_trylock(&m) == 0) {{ {v} = 1; pthread_mutex_unlock(&m); }} else r = 3;\n"
+                ),
+            };
+        }
+        text += "return 0; }\n";
+    }
+    text += "int main(void) { pthread_t t; pthread_barrier_init(&b, 0, 2); sem_init(&s, 0, 1);\n";
+    for t in 0..threads {
+        text += &format!("pthread_create(&t, 0, f{t}, 0);\n");
+    }
+    text + "return 0; }\n"
+}
+
+#[test]
+fn searches_over_states_and_over_schedules_agree_where_threads_wait() {
+    waiting_programs(0..60);
+}
+
+#[test]
+#[ignore = "long: hundreds of programs"]
+fn searches_agree_on_many_programs() {
+    waiting_programs(1000..1600);
+    random_programs(1000..2000);
+}
+
+fn waiting_programs(seeds: std::ops::Range<u64>) {
+    for seed in seeds {
+        let text = random_waiting_program(seed);
+        let p = read(&text);
+        let oracle = reach(&p, Reach { keep_finals: true, ..Reach::default() });
+        assert!(oracle.finished);
+        for reduction in [Reduction::None, Reduction::Static] {
+            for sleep in [false, true] {
+                let found = reach(&p, Reach { reduction, sleep, keep_finals: true, ..Reach::default() });
+                assert_eq!(found.finals, oracle.finals, "seed {seed} {reduction:?} {sleep}\n{text}");
+            }
+        }
+        for algorithm in ["optimal", "source", "dpor", "epor", "bpor"] {
+            let found = search(&p, algorithm, &[]);
+            assert!(found.finished, "seed {seed} {algorithm}\n{text}");
+            // A thread that spins for ever ends an execution, but no state of the automata.
+            let ends: std::collections::BTreeSet<_> = found
+                .finals
+                .iter()
+                .filter(|s| p.thread_ids().all(|t| !Interpreter::new(&p).is_enabled(s, t)))
+                .cloned()
+                .collect();
+            assert_eq!(ends, oracle.finals, "seed {seed} {algorithm}\n{text}");
         }
     }
 }

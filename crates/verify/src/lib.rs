@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod bdd;
+mod bits;
 mod budget;
 mod certificate;
 mod checker;
@@ -18,10 +19,12 @@ mod explicit;
 mod outcome;
 mod ranges;
 mod rounds;
+mod sat;
 mod solver;
 #[cfg(test)]
 mod testing;
 
+pub use bits::BitSolver;
 pub use budget::{Budget, Meter, Spent};
 pub use certificate::{Certificate, Invariant, StateSet, Tree, TreeEdge, TreeNode};
 pub use checker::{Refuted, check};

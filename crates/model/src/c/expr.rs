@@ -33,6 +33,13 @@ pub(crate) enum Lvalue {
         address: Term,
         ctype: CType,
     },
+    /// A cell of an array that a pointer is known to point into.
+    Cell {
+        var: VarId,
+        index: Term,
+        address: Term,
+        ctype: CType,
+    },
 }
 
 /// The type after the integer promotions.
@@ -848,8 +855,37 @@ impl<'a> Lowering<'a> {
     pub(crate) fn type_at(&self, lv: &Lvalue) -> CType {
         match lv {
             Lvalue::Path(p) => p.shape.ctype.clone(),
-            Lvalue::Memory { ctype, .. } => ctype.clone(),
+            Lvalue::Memory { ctype, .. } | Lvalue::Cell { ctype, .. } => ctype.clone(),
         }
+    }
+
+    /// An element of an array of scalars that starts, or is gone into, at a known address: an index in place of arithmetic on
+    /// addresses. `len` is how long the array is, if its type says so.
+    fn indexed(&mut self, address: Term, i: Term, element: &CType, len: Option<u64>) -> Option<Lvalue> {
+        let a = self.b.terms().as_const(address)?;
+        let ty = element.scalar()?;
+        let size = self.layout(element).0;
+        let into = |c: &Cells| c.count > 1 && c.stride == size && a >= c.base && (a - c.base) % size == 0;
+        let hit = |c: &Cells| into(c) && (a - c.base) / size < c.count;
+        let c = self.cells_of(ty).into_iter().find(hit)?;
+        if self.b.program().var(c.var).ty != ty {
+            return None;
+        }
+        let start = (a - c.base) / size;
+        let within = len.unwrap_or(c.count).min(c.count - start);
+        let from = self.b.terms().constant(start, ADDRESS);
+        let nth = self.b.terms().add(i, from);
+        // A pointer into the middle may be gone back from.
+        let (checked, end) = if len.is_some() { (i, within) } else { (nth, c.count) };
+        if self.range(checked).1 >= end as i128 {
+            let end = self.b.terms().constant(end, ADDRESS);
+            let ok = self.b.terms().lt(checked, end);
+            self.check(ok, ErrorKind::OutOfBounds, "an index past the end of an array");
+        }
+        let first = self.b.terms().constant(c.first, ADDRESS);
+        let index = self.b.terms().add(nth, first);
+        let address = self.offset(address, i, element, Binary::Add);
+        Some(Lvalue::Cell { var: c.var, index, address, ctype: element.clone() })
     }
 
     /// What a pointer expression points to.
@@ -901,6 +937,12 @@ impl<'a> Lowering<'a> {
                 }
                 let p = self.rvalue(&b.node.lhs)?;
                 let i = self.rvalue(&b.node.rhs)?;
+                if let (CType::Pointer(t), CType::Int(_)) = (p.ctype.plain().clone(), i.ctype.plain()) {
+                    let i = self.b.terms().cast(ADDRESS, i.term);
+                    if let Some(lv) = self.indexed(p.term, i, &t, None) {
+                        return Ok(lv);
+                    }
+                }
                 let sum = self.operate(&BinaryOperator::Plus, p, i, e.span)?;
                 let CType::Pointer(t) = sum.ctype.plain() else {
                     return Err(self.refuse(e.span, "an index into what is no array"));
@@ -948,6 +990,7 @@ impl<'a> Lowering<'a> {
                     None => Err(self.refuse(span, format!("there is no field `{name}`"))),
                 }
             }
+            Lvalue::Cell { .. } => Err(self.refuse(span, format!("there is no field `{name}`"))),
             Lvalue::Memory { address, ctype } => {
                 let (offset, field) = self.field(&ctype, name, span)?;
                 let offset = self.b.terms().constant(offset, ADDRESS);
@@ -972,10 +1015,15 @@ impl<'a> Lowering<'a> {
                 p.shape = element;
                 Ok(Lvalue::Path(p))
             }
+            Lvalue::Cell { .. } => Err(self.refuse(span, "an index into what is no array")),
             Lvalue::Memory { address, ctype } => {
                 let (CType::Array(t, _) | CType::OpenArray(t)) = ctype.plain() else {
                     return Err(self.refuse(span, "an index into what is no array"));
                 };
+                let len = if let CType::Array(_, n) = ctype.plain() { Some(*n) } else { None };
+                if let Some(lv) = self.indexed(address, i, t, len) {
+                    return Ok(lv);
+                }
                 let address = self.offset(address, i, t, Binary::Add);
                 Ok(Lvalue::Memory { address, ctype: (**t).clone() })
             }
@@ -1012,7 +1060,7 @@ impl<'a> Lowering<'a> {
     /// The address of an lvalue; from now on a pointer may point there.
     pub(crate) fn address(&mut self, lv: &Lvalue) -> Res<Value> {
         match lv {
-            Lvalue::Memory { address, ctype } => {
+            Lvalue::Memory { address, ctype } | Lvalue::Cell { address, ctype, .. } => {
                 Ok(Value { term: *address, ctype: CType::Pointer(Rc::new(ctype.clone())) })
             }
             Lvalue::Path(p) => {
@@ -1053,6 +1101,10 @@ impl<'a> Lowering<'a> {
             Lvalue::Path(p) => {
                 let (place, ty) = self.place(p, span)?;
                 return f(self, place, ty);
+            }
+            Lvalue::Cell { var, index, ctype, .. } => {
+                let ty = ctype.scalar().unwrap_or(ADDRESS);
+                return f(self, Place::cell(*var, *index), ty);
             }
             Lvalue::Memory { address, ctype } => (*address, ctype.clone()),
         };
@@ -1384,6 +1436,9 @@ impl<'a> Lowering<'a> {
                     (self.b.terms().eq(index, i), s)
                 };
                 Ok(list.into_iter().enumerate().map(case).collect())
+            }
+            Lvalue::Cell { ctype, .. } => {
+                Err(self.refuse(span, format!("{ctype} where a lock or the like is wanted")))
             }
             Lvalue::Memory { address, ctype } => {
                 let mut all = Vec::new();

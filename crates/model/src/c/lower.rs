@@ -362,14 +362,19 @@ impl<'a> Lowering<'a> {
         let Some(main) = self.found.get("main") else { return };
         let main = main.clone().closed(&self.found);
         let mut elsewhere = BTreeSet::new();
+        let mut initial = Found::default();
+        for item in &self.unit.0 {
+            if let ExternalDeclaration::Declaration(d) = &item.node {
+                initial.add(scan::declaration(d));
+            }
+        }
         for (name, found) in &self.found {
             // A function that is used as a value may be the start of a thread.
-            let value = self.found.values().any(|f| f.values.contains(name));
+            let value = initial.values.contains(name) || self.found.values().any(|f| f.values.contains(name));
             if value || !main.called.contains(name) && name != "main" {
                 elsewhere.extend(found.clone().closed(&self.found).names);
             }
         }
-        // An initial value at file scope may name a variable, too; its address is taken then.
         self.main_only = main.names.into_iter().filter(|n| !elsewhere.contains(n)).collect();
     }
 

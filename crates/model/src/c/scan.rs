@@ -107,6 +107,13 @@ pub(crate) fn statement(s: &Node<Statement>) -> Found {
     found
 }
 
+/// What occurs in a declaration.
+pub(crate) fn declaration(d: &Node<Declaration>) -> Found {
+    let mut found = Found::default();
+    found.visit_declaration(&d.node, &d.span);
+    found
+}
+
 /// What occurs in an expression.
 pub(crate) fn expression(e: &Node<Expression>) -> Found {
     let mut found = Found::default();

@@ -1,0 +1,442 @@
+//! The embedded solver: bit-vector terms turned into clauses, bit by bit.
+//!
+//! Terms are kept once ([`Terms`]), so each is translated once, and queries are assumptions: nothing is ever taken back. Arrays are
+//! functions: two reads of one array agree where their indices do, and a read at or past the end is 0. When many variables have
+//! piled up of which a query needs few, the solver starts afresh.
+
+use crate::sat::{Lit, Sat};
+use crate::solver::{Answer, Solver};
+use model::{Binary, Node, Term, Terms, Type, Unary, VarId};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+type Bits = Rc<[Lit]>;
+
+/// Bit-vectors on a SAT solver.
+pub struct BitSolver {
+    sat: Sat,
+    bits: HashMap<Term, Bits>,
+    /// Gates that are there already: an and, an exclusive or.
+    ands: HashMap<(Lit, Lit), Lit>,
+    xors: HashMap<(Lit, Lit), Lit>,
+    arrays: HashMap<VarId, u32>,
+    reads: HashMap<VarId, Vec<(Term, Bits)>>,
+    core: Vec<Term>,
+    seconds: Option<f64>,
+    /// Start afresh above so many variables.
+    most: u32,
+    queries: u64,
+}
+
+impl Default for BitSolver {
+    fn default() -> BitSolver {
+        BitSolver::new()
+    }
+}
+
+impl BitSolver {
+    /// One that knows nothing yet.
+    pub fn new() -> BitSolver {
+        BitSolver {
+            sat: Sat::new(),
+            bits: HashMap::new(),
+            ands: HashMap::new(),
+            xors: HashMap::new(),
+            arrays: HashMap::new(),
+            reads: HashMap::new(),
+            core: Vec::new(),
+            seconds: None,
+            most: 30_000,
+            queries: 0,
+        }
+    }
+
+    /// One that knows the arrays of a program.
+    pub fn for_program(p: &model::Program) -> BitSolver {
+        let mut s = BitSolver::new();
+        for (i, v) in p.vars.iter().enumerate() {
+            if let Some(len) = v.len {
+                s.declare_array(VarId(i as u32), len);
+            }
+        }
+        s
+    }
+
+    /// How many queries there were.
+    pub fn queries(&self) -> u64 {
+        self.queries
+    }
+
+    fn start_afresh(&mut self) {
+        self.sat = Sat::new();
+        self.bits.clear();
+        self.ands.clear();
+        self.xors.clear();
+        self.reads.clear();
+    }
+
+    fn and(&mut self, a: Lit, b: Lit) -> Lit {
+        if a == Lit::FALSE || b == Lit::FALSE || a == !b {
+            return Lit::FALSE;
+        }
+        if a == Lit::TRUE || a == b {
+            return b;
+        }
+        if b == Lit::TRUE {
+            return a;
+        }
+        let key = if a < b { (a, b) } else { (b, a) };
+        if let Some(c) = self.ands.get(&key) {
+            return *c;
+        }
+        let c = self.sat.fresh();
+        self.sat.add(&[!c, a]);
+        self.sat.add(&[!c, b]);
+        self.sat.add(&[c, !a, !b]);
+        self.ands.insert(key, c);
+        c
+    }
+
+    fn or(&mut self, a: Lit, b: Lit) -> Lit {
+        !self.and(!a, !b)
+    }
+
+    fn xor(&mut self, a: Lit, b: Lit) -> Lit {
+        // The sign of either side only turns the result round: one gate for all four.
+        let flip = (a != positive(a)) != (b != positive(b));
+        let (a, b) = (positive(a), positive(b));
+        let (a, b) = if a < b { (a, b) } else { (b, a) };
+        let c = if a == Lit::TRUE {
+            !b
+        } else if a == b {
+            Lit::FALSE
+        } else if let Some(c) = self.xors.get(&(a, b)) {
+            *c
+        } else {
+            let c = self.sat.fresh();
+            self.sat.add(&[!c, a, b]);
+            self.sat.add(&[!c, !a, !b]);
+            self.sat.add(&[c, !a, b]);
+            self.sat.add(&[c, a, !b]);
+            self.xors.insert((a, b), c);
+            c
+        };
+        if flip { !c } else { c }
+    }
+
+    fn mux(&mut self, c: Lit, a: Lit, b: Lit) -> Lit {
+        if a == b {
+            return a;
+        }
+        if a == !b {
+            return !self.xor(c, a);
+        }
+        let yes = self.and(c, a);
+        let no = self.and(!c, b);
+        self.or(yes, no)
+    }
+
+    fn mux_all(&mut self, c: Lit, a: &[Lit], b: &[Lit]) -> Vec<Lit> {
+        a.iter().zip(b).map(|(a, b)| self.mux(c, *a, *b)).collect()
+    }
+
+    /// The sum with a carry, and the carry out.
+    fn sum(&mut self, a: &[Lit], b: &[Lit], mut carry: Lit) -> (Vec<Lit>, Lit) {
+        let mut out = Vec::with_capacity(a.len());
+        for (a, b) in a.iter().zip(b) {
+            let half = self.xor(*a, *b);
+            out.push(self.xor(half, carry));
+            let both = self.and(*a, *b);
+            let moved = self.and(half, carry);
+            carry = self.or(both, moved);
+        }
+        (out, carry)
+    }
+
+    fn negative(&mut self, a: &[Lit]) -> Vec<Lit> {
+        let (a, zero): (Vec<Lit>, Vec<Lit>) = a.iter().map(|l| (!*l, Lit::FALSE)).unzip();
+        self.sum(&a, &zero, Lit::TRUE).0
+    }
+
+    /// The difference, and whether `a` is not below `b` as unsigned numbers.
+    fn difference(&mut self, a: &[Lit], b: &[Lit]) -> (Vec<Lit>, Lit) {
+        let b: Vec<Lit> = b.iter().map(|l| !*l).collect();
+        self.sum(a, &b, Lit::TRUE)
+    }
+
+    fn product(&mut self, a: &[Lit], b: &[Lit]) -> Vec<Lit> {
+        let n = a.len();
+        let mut out = vec![Lit::FALSE; n];
+        for (i, bit) in b.iter().enumerate() {
+            if *bit == Lit::FALSE {
+                continue;
+            }
+            let row: Vec<Lit> =
+                (0..n).map(|k| if k < i { Lit::FALSE } else { self.and(*bit, a[k - i]) }).collect();
+            out = self.sum(&out, &row, Lit::FALSE).0;
+        }
+        out
+    }
+
+    /// Quotient and remainder of unsigned numbers, as on paper. A division by zero gives all ones and the dividend.
+    fn divide(&mut self, a: &[Lit], b: &[Lit]) -> (Vec<Lit>, Vec<Lit>) {
+        let n = a.len();
+        let mut divisor = b.to_vec();
+        divisor.push(Lit::FALSE);
+        let mut rest = vec![Lit::FALSE; n];
+        let mut quotient = vec![Lit::FALSE; n];
+        for i in (0..n).rev() {
+            // One bit more, so that what is shifted out counts.
+            let mut shifted = vec![a[i]];
+            shifted.extend_from_slice(&rest);
+            let (less, fits) = self.difference(&shifted, &divisor);
+            quotient[i] = fits;
+            rest = self.mux_all(fits, &less[..n], &shifted[..n]);
+        }
+        (quotient, rest)
+    }
+
+    fn absolute(&mut self, a: &[Lit]) -> Vec<Lit> {
+        let minus = self.negative(a);
+        self.mux_all(a[a.len() - 1], &minus, a)
+    }
+
+    fn shift(&mut self, a: &[Lit], by: &[Lit], left: bool, fill: Lit) -> Vec<Lit> {
+        let n = a.len();
+        let mut out = a.to_vec();
+        let mut too_far = Lit::FALSE;
+        for (i, bit) in by.iter().enumerate() {
+            let distance = 1usize.checked_shl(i as u32).filter(|d| *d < n);
+            let Some(d) = distance else {
+                too_far = self.or(too_far, *bit);
+                continue;
+            };
+            let moved: Vec<Lit> = (0..n)
+                .map(|k| {
+                    if left {
+                        if k < d { Lit::FALSE } else { out[k - d] }
+                    } else if k + d < n {
+                        out[k + d]
+                    } else {
+                        fill
+                    }
+                })
+                .collect();
+            out = self.mux_all(*bit, &moved, &out);
+        }
+        let none = vec![if left { Lit::FALSE } else { fill }; n];
+        self.mux_all(too_far, &none, &out)
+    }
+
+    fn equal(&mut self, a: &[Lit], b: &[Lit]) -> Lit {
+        let mut all = Lit::TRUE;
+        for (a, b) in a.iter().zip(b) {
+            let differ = self.xor(*a, *b);
+            all = self.and(all, !differ);
+        }
+        all
+    }
+
+    fn less(&mut self, a: &[Lit], b: &[Lit], signed: bool) -> Lit {
+        let (mut a, mut b) = (a.to_vec(), b.to_vec());
+        if signed {
+            // With the sign bits turned round the order is that of unsigned numbers.
+            let top = a.len() - 1;
+            a[top] = !a[top];
+            b[top] = !b[top];
+        }
+        !self.difference(&a, &b).1
+    }
+
+    fn binary(&mut self, op: Binary, a: &[Lit], b: &[Lit], ty: Type) -> Vec<Lit> {
+        let top = a.len() - 1;
+        match op {
+            Binary::Add => self.sum(a, b, Lit::FALSE).0,
+            Binary::Sub => self.difference(a, b).0,
+            Binary::Mul => self.product(a, b),
+            Binary::Div | Binary::Rem if ty.signed => {
+                let (x, y) = (self.absolute(a), self.absolute(b));
+                let (q, r) = self.divide(&x, &y);
+                let (out, minus) =
+                    if op == Binary::Div { (q, self.xor(a[top], b[top])) } else { (r, a[top]) };
+                let negated = self.negative(&out);
+                self.mux_all(minus, &negated, &out)
+            }
+            Binary::Div => self.divide(a, b).0,
+            Binary::Rem => self.divide(a, b).1,
+            Binary::And => a.iter().zip(b).map(|(a, b)| self.and(*a, *b)).collect(),
+            Binary::Or => a.iter().zip(b).map(|(a, b)| self.or(*a, *b)).collect(),
+            Binary::Xor => a.iter().zip(b).map(|(a, b)| self.xor(*a, *b)).collect(),
+            Binary::Shl => self.shift(a, b, true, Lit::FALSE),
+            Binary::Shr => {
+                let fill = if ty.signed { a[top] } else { Lit::FALSE };
+                self.shift(a, b, false, fill)
+            }
+            Binary::Eq => vec![self.equal(a, b)],
+            Binary::Lt => vec![self.less(a, b, ty.signed)],
+            Binary::Le => vec![!self.less(b, a, ty.signed)],
+        }
+    }
+
+    fn fresh(&mut self, bits: u8) -> Bits {
+        (0..bits).map(|_| self.sat.fresh()).collect()
+    }
+
+    /// The literals of a term. Terms can be deep, so this keeps its own stack.
+    fn blast(&mut self, terms: &Terms, root: Term) -> Bits {
+        let mut stack = vec![root];
+        while let Some(&t) = stack.last() {
+            if self.bits.contains_key(&t) {
+                stack.pop();
+                continue;
+            }
+            let before = stack.len();
+            let bits = &self.bits;
+            let mut need = |a: Term| {
+                if !bits.contains_key(&a) {
+                    stack.push(a);
+                }
+            };
+            match terms.node(t) {
+                Node::Const(..) | Node::Var(..) => {}
+                Node::Cell(_, a, _) | Node::Unary(_, a) | Node::Cast(_, a) => need(a),
+                Node::Binary(_, a, b) => {
+                    need(a);
+                    need(b);
+                }
+                Node::Ite(c, a, b) => {
+                    need(c);
+                    need(a);
+                    need(b);
+                }
+            }
+            if stack.len() == before {
+                let out = self.translate(terms, t);
+                self.bits.insert(t, out);
+                stack.pop();
+            }
+        }
+        self.bits[&root].clone()
+    }
+
+    fn translate(&mut self, terms: &Terms, t: Term) -> Bits {
+        match terms.node(t) {
+            Node::Const(v, ty) => {
+                (0..ty.bits).map(|i| if v >> i & 1 == 1 { Lit::TRUE } else { Lit::FALSE }).collect()
+            }
+            Node::Var(_, ty) => self.fresh(ty.bits),
+            Node::Cell(v, i, ty) => self.read(v, i, ty),
+            Node::Unary(op, a) => {
+                let a = self.bits[&a].clone();
+                match op {
+                    Unary::Not => a.iter().map(|l| !*l).collect(),
+                    Unary::Neg => self.negative(&a).into(),
+                }
+            }
+            Node::Binary(op, a, b) => {
+                let ty = terms.ty(a);
+                let (a, b) = (self.bits[&a].clone(), self.bits[&b].clone());
+                self.binary(op, &a, &b, ty).into()
+            }
+            Node::Ite(c, a, b) => {
+                let (c, a, b) = (self.bits[&c][0], self.bits[&a].clone(), self.bits[&b].clone());
+                self.mux_all(c, &a, &b).into()
+            }
+            Node::Cast(to, a) => {
+                let from = terms.ty(a);
+                let a = self.bits[&a].clone();
+                let fill = if from.signed { a[a.len() - 1] } else { Lit::FALSE };
+                (0..to.bits as usize).map(|i| a.get(i).copied().unwrap_or(fill)).collect()
+            }
+        }
+    }
+
+    /// A read of an array: any value, but the same as other reads at the same index, and 0 past the end.
+    fn read(&mut self, var: VarId, index: Term, ty: Type) -> Bits {
+        let at = self.unsigned_index(index);
+        let out = self.fresh(ty.bits);
+        if let Some(len) = self.arrays.get(&var).copied() {
+            let len: Vec<Lit> =
+                (0..64).map(|i| if u64::from(len) >> i & 1 == 1 { Lit::TRUE } else { Lit::FALSE }).collect();
+            let inside = self.less(&at, &len, false);
+            for bit in out.iter() {
+                self.sat.add(&[inside, !*bit]);
+            }
+        }
+        let others = self.reads.get(&var).cloned().unwrap_or_default();
+        for (other, value) in others {
+            let other = self.unsigned_index(other);
+            let same = self.equal(&at, &other);
+            if same == Lit::FALSE {
+                continue;
+            }
+            for (x, y) in out.iter().zip(value.iter()) {
+                self.sat.add(&[!same, !*x, *y]);
+                self.sat.add(&[!same, *x, !*y]);
+            }
+        }
+        self.reads.entry(var).or_default().push((index, out.clone()));
+        out
+    }
+
+    /// The bits of an index as the interpreter sees it: those of the value, with nothing above.
+    fn unsigned_index(&self, index: Term) -> Vec<Lit> {
+        let bits = &self.bits[&index];
+        (0..64).map(|i| bits.get(i).copied().unwrap_or(Lit::FALSE)).collect()
+    }
+}
+
+/// The literal without its sign. The constants are one variable.
+fn positive(l: Lit) -> Lit {
+    if l < !l { l } else { !l }
+}
+
+impl Solver for BitSolver {
+    fn declare_array(&mut self, var: VarId, len: u32) {
+        self.arrays.insert(var, len);
+    }
+
+    fn check(&mut self, terms: &Terms, assumptions: &[Term]) -> Answer {
+        self.core.clear();
+        if let Some(no) = assumptions.iter().find(|a| terms.as_const(**a) == Some(0)) {
+            self.core.push(*no);
+            return Answer::Unsat;
+        }
+        self.queries += 1;
+        if self.sat.vars() > self.most {
+            self.start_afresh();
+        }
+        let lits: Vec<Lit> = assumptions.iter().map(|a| self.blast(terms, *a)[0]).collect();
+        match self.sat.solve(&lits, self.seconds) {
+            None => Answer::Unknown,
+            Some(true) => Answer::Sat,
+            Some(false) => {
+                for (a, l) in assumptions.iter().zip(&lits) {
+                    if self.sat.in_core(*l) && !self.core.contains(a) {
+                        self.core.push(*a);
+                    }
+                }
+                Answer::Unsat
+            }
+        }
+    }
+
+    fn core(&self) -> &[Term] {
+        &self.core
+    }
+
+    fn value(&self, terms: &Terms, t: Term) -> u64 {
+        if let Some(v) = terms.as_const(t) {
+            return v;
+        }
+        match self.bits.get(&t) {
+            Some(bits) => bits.iter().enumerate().fold(0, |v, (i, l)| v | (self.sat.value(*l) as u64) << i),
+            // What the query does not speak of can have any value: nothing depends on it.
+            None => 0,
+        }
+    }
+
+    fn limit(&mut self, seconds: Option<f64>) {
+        self.seconds = seconds;
+    }
+}
