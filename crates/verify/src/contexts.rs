@@ -281,3 +281,61 @@ fn each_place(p: &Program, e: &Transition, see: &mut impl FnMut(Place)) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    fn with(most: u32, p: &Program) -> Outcome {
+        Contexts { most: Some(most) }.verify(p, &Options::default())
+    }
+
+    #[test]
+    fn a_lost_increment_needs_two_contexts_a_thread() {
+        let p = testing::increments(2, false, true);
+        assert!(matches!(with(1, &p).verdict, Verdict::Unknown(Unknown::Within(_))));
+        assert_eq!(with(2, &p).verdict.name(), "unsafe");
+        let found = Contexts::default().verify(&p, &Options::default());
+        assert_eq!((found.verdict.name(), found.count("contexts")), ("unsafe", Some(2)));
+    }
+
+    #[test]
+    fn a_lock_makes_it_safe_with_any_number_of_contexts() {
+        let p = testing::increments(2, true, true);
+        for c in 1..4 {
+            assert_ne!(with(c, &p).verdict.name(), "unsafe", "{c} contexts");
+        }
+        assert_eq!(Contexts::default().verify(&p, &Options::default()).verdict.name(), "safe");
+    }
+
+    #[test]
+    fn a_thread_that_goes_round_for_ever_has_a_closure() {
+        let p = testing::read(
+            "int x; void *f(void *p) { while (1) { x = 1; x = 0; } return 0; }
+             void *g(void *p) { if (x == 2) reach_error(); return 0; }
+             int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_create(&t, 0, g, 0); return 0; }",
+        );
+        let found = Contexts::default().verify(&p, &Options::default());
+        assert_eq!(found.verdict.name(), "safe");
+    }
+
+    #[test]
+    fn as_many_contexts_are_needed_as_threads_must_take_turns() {
+        // The first thread sees 1, 3 and 5 only if the second one runs in between.
+        for turns in 1..4 {
+            let mut text = String::from("int x;\nvoid *f(void *p) {\n");
+            for n in 0..turns {
+                text += &format!("while (x != {}); x = {};\n", 2 * n, 2 * n + 1);
+            }
+            text += "return 0; }\nvoid *g(void *p) {\n";
+            for n in 0..turns {
+                text += &format!("while (x != {}); x = {};\n", 2 * n + 1, 2 * n + 2);
+            }
+            text += "reach_error(); return 0; }
+                int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_create(&t, 0, g, 0); return 0; }";
+            let found = Contexts::default().verify(&testing::read(&text), &Options::default());
+            assert_eq!((found.verdict.name(), found.count("contexts")), ("unsafe", Some(turns)), "{turns} turns");
+        }
+    }
+}

@@ -8,6 +8,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+mod agreement;
 mod bdd;
 mod bits;
 mod budget;
@@ -16,7 +18,9 @@ mod checker;
 mod contexts;
 mod engines;
 mod explicit;
+mod movers;
 mod outcome;
+mod races;
 mod ranges;
 mod rounds;
 mod sat;
@@ -29,6 +33,8 @@ pub use budget::{Budget, Meter, Spent};
 pub use certificate::{Certificate, Invariant, StateSet, Tree, TreeEdge, TreeNode};
 pub use checker::{Refuted, check};
 pub use engines::{Engine, Listed, UnknownEngine, engine, engines};
+pub use movers::{Mover, Movers, NotAtomic};
+pub use races::{Access, Locksets, Mode, Race, locksets, races};
 pub use rounds::{Sequential, sequentialise};
 pub use outcome::{Options, Outcome, Schedule, ScheduleNode, Trace, Unknown, Verdict};
 pub use solver::{Answer, Solver};

@@ -253,6 +253,9 @@ impl Work<'_> {
         let Some(i) = index else { return round };
         let cells = self.program.var(v).cells() as u64;
         let terms = self.b.terms();
+        // An index is its bits, whatever the sign.
+        let bits = Type::unsigned(terms.ty(i).bits);
+        let i = terms.cast(bits, i);
         let (round, i) = (terms.cast(wide, round), terms.cast(wide, i));
         let (len, past) = (terms.constant(cells, wide), terms.constant(cells * self.rounds as u64, wide));
         let start = terms.binary(model::Binary::Mul, round, len);
@@ -353,5 +356,59 @@ impl Engine for LalReps {
             }
         };
         Outcome { engine: self.name(), verdict, counts: vec![("rounds", rounds.into())], seconds: meter.seconds() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn a_lost_increment_needs_two_rounds() {
+        let p = testing::increments(2, false, true);
+        let one = LalReps { rounds: 1 }.verify(&p, &Options::default());
+        assert!(matches!(one.verdict, Verdict::Unknown(Unknown::Within(_))), "{:?}", one.verdict);
+        let two = LalReps { rounds: 2 }.verify(&p, &Options::default());
+        assert_eq!((two.verdict.name(), two.count("rounds")), ("unsafe", Some(2)), "{:?}", two.verdict);
+    }
+
+    #[test]
+    fn with_a_lock_no_round_fails() {
+        let p = testing::increments(2, true, true);
+        let found = LalReps::default().verify(&p, &Options::default());
+        assert!(matches!(found.verdict, Verdict::Unknown(Unknown::Within(_))), "{:?}", found.verdict);
+    }
+
+    #[test]
+    fn cells_of_a_shared_array_have_copies_of_their_own() {
+        let p = testing::read(
+            "char a[2]; void *f(void *p) { a[1] = 1; if (a[0] == 1) reach_error(); return 0; }
+             void *g(void *p) { if (a[1] == 1) a[0] = 1; return 0; }
+             int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_create(&t, 0, g, 0); return 0; }",
+        );
+        let found = LalReps::default().verify(&p, &Options::default());
+        assert_eq!((found.verdict.name(), found.count("rounds")), ("unsafe", Some(2)), "{:?}", found.verdict);
+    }
+
+    #[test]
+    fn other_engines_find_the_same_in_the_program_of_one_thread() {
+        let p = testing::read(
+            "_Bool x, y; void *f(void *p) { x = 1; if (y) reach_error(); return 0; }
+             void *g(void *p) { if (x) y = 1; return 0; }
+             int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_create(&t, 0, g, 0); return 0; }",
+        );
+        for (rounds, verdict) in [(1, "safe"), (2, "unsafe")] {
+            let sequential = sequentialise(&p, rounds).unwrap();
+            for name in ["explicit", "bdd", "bdd-backward", "contexts"] {
+                let engine = (crate::engine(name).unwrap().make)();
+                let found = engine.verify(&sequential.program, &Options::default()).verdict;
+                assert_eq!(found.name(), verdict, "{name}, {rounds} rounds: {found:?}");
+                if let Verdict::Unsafe(trace) = found {
+                    let steps = sequential.run_of(&trace.steps).unwrap();
+                    assert_eq!(Verdict::of_trace(&p, steps).name(), "unsafe", "{name}");
+                }
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Random programs for the tests of this crate.
 
-use model::Program;
+use model::{Action, Assign, Builder, ErrorKind, Place, Program, Transition, Type};
 
 /// The types of pthreads, so that no preprocessor is needed.
 const PRELUDE: &str = "typedef unsigned long pthread_t; typedef struct { int dummy; } pthread_mutex_t; \
@@ -78,4 +78,47 @@ pub(crate) fn random_text(seed: u64) -> String {
 /// The program of [`random_text`].
 pub(crate) fn random(seed: u64) -> Program {
     read(&random_text(seed))
+}
+
+/// `t := x; t := t + 1; x := t` in so many threads, perhaps under a lock. If it is checked, the step that ends a thread counts it, and
+/// where all have ended with another number in x a thread fails.
+pub(crate) fn increments(threads: i32, locked: bool, checked: bool) -> Program {
+    let mut b = Builder::new();
+    b.check_locks(false);
+    let x = b.shared("x", Type::INT, 0);
+    let done = b.shared("done", Type::INT, 0);
+    let l = b.mutex("l");
+    for _ in 0..threads {
+        let t = b.thread("T");
+        let tmp = b.local(t, "t", Type::INT, 0);
+        if locked {
+            b.lock(t, l);
+        }
+        let read = b.value(x);
+        b.assign(t, tmp, read);
+        let (old, one) = (b.value(tmp), b.terms().int(1));
+        let more = b.terms().add(old, one);
+        b.assign(t, tmp, more);
+        let mut writes = vec![Assign { place: Place::scalar(x), value: old }];
+        if checked {
+            let count = b.value(done);
+            let value = b.terms().add(count, one);
+            writes.push(Assign { place: Place::scalar(done), value });
+        }
+        let yes = b.terms().boolean(true);
+        b.then(t, yes, writes);
+        if locked {
+            b.unlock(t, l);
+        }
+        if checked {
+            let (count, sum, all) = (b.value(done), b.value(x), b.terms().int(threads));
+            let (ended, lost) = (b.terms().eq(count, all), b.terms().ne(sum, all));
+            let guard = b.terms().and(ended, lost);
+            let (from, to) = (b.here(t), b.error_location(t, ErrorKind::Assertion, "an increment is lost"));
+            let span = b.span();
+            let (assigns, havoc) = (vec![], vec![]);
+            b.edge(t, Transition { from, to, guard, assigns, havoc, action: Action::Atomic, span });
+        }
+    }
+    b.finish()
 }

@@ -10,6 +10,8 @@
 
 mod circuit;
 mod layout;
+#[cfg(test)]
+mod tests;
 
 use crate::budget::{Meter, Spent};
 use crate::certificate::{Certificate, Invariant, StateSet};
