@@ -51,6 +51,9 @@ static TABLE: &[Listed] = table! {
     "contexts", "programs with few states", "Qadeer and Rehof 2005",
         "runs with at most c contexts a thread, for c = 1, 2, ... until there are no other states",
         crate::contexts::Contexts::default();
+    "predabs", "programs with an invariant over a few predicates", "Graf and Saidi 1997; Ball and Rajamani 2001",
+        "combinations of predicates instead of values; predicates from runs that cannot be taken",
+        crate::predabs::Predabs;
     "lal-reps", "none", "Lal and Reps 2008",
         "up to three rounds of all threads as a program of one thread, which `bdd` searches",
         crate::rounds::LalReps::default();

@@ -20,11 +20,13 @@ mod engines;
 mod explicit;
 mod movers;
 mod outcome;
+mod predabs;
 mod races;
 mod ranges;
 mod rounds;
 mod sat;
 mod solver;
+mod symbolic;
 #[cfg(test)]
 mod testing;
 

@@ -51,14 +51,17 @@ pub(crate) fn random_text(seed: u64) -> String {
             let v = ["x", "y", "a[0]", "a[r & 1]"][g.below(4) as usize];
             let k = g.below(3);
             let lock = ["m", "n"][g.below(2) as usize];
-            text += &match g.below(10) {
+            text += &match g.below(13) {
                 0 => format!("{v} = {k};\n"),
                 1 => format!("r = {v};\n"),
                 2 => format!("{v} = (r + {k}) % 3;\n"),
                 3 => format!("if ({v} == {k}) x = ({k} + 1) % 3;\n"),
                 4 => format!("pthread_mutex_lock(&{lock}); {v} = r; pthread_mutex_unlock(&{lock});\n"),
                 5 => format!("r = {v}; if (r < 2) {v} = r + 1;\n"),
-                6 => format!("if ({v} == 2) reach_error();\n"),
+                6 | 10 => format!("if ({v} == {}) reach_error();\n", 1 + k % 2),
+                11 => format!("r = {v}; if (r == {k} && y == 1) reach_error();\n"),
+                12 => "pthread_mutex_lock(&n); pthread_mutex_lock(&m); x = 1; pthread_mutex_unlock(&m); pthread_mutex_unlock(&n);\n"
+                    .to_owned(),
                 7 => "if (__VERIFIER_nondet_bool()) r = 1;\n".to_owned(),
                 8 => format!("r = __sync_fetch_and_or(&{v}, 1);\n"),
                 _ => format!(

@@ -63,7 +63,7 @@ fn the_middle_bit_of_a_product_grows_with_the_width() {
         manager.with_manager_exclusive(|m| m.add_vars(2 * layout.len() as VarNo));
         let bits = Circuit::new(&p, &layout, &manager).unwrap().term(product).unwrap();
         let found: Vec<usize> = bits.iter().map(inner).collect();
-        assert_eq!(found[w as usize], nodes, "{w} bits: {found:?}");
+        assert_eq!(found[w as usize - 1], nodes, "{w} bits: {found:?}");
     }
 }
 
