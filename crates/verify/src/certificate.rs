@@ -54,6 +54,8 @@ pub struct TreeNode {
     pub label: Term,
     /// The node that stands for all that this one does, if there is one: then this one needs no successors.
     pub covered_by: Option<usize>,
+    /// If only one thread was followed from here: which. Its next steps must commute with all that others may still do.
+    pub only: Option<ThreadId>,
     /// The nodes after it.
     pub edges: Vec<TreeEdge>,
 }

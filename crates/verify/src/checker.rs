@@ -1,9 +1,15 @@
 //! Checks certificates. This is what *safe* rests on, so it is small, and it shares nothing with the engines but the meaning of the
-//! program and, for formulas, the solver.
+//! program and, for formulas, the solver. Nothing is searched for: every part of a certificate is looked at once.
 
-use crate::certificate::{Certificate, StateSet};
+use crate::bits::BitSolver;
+use crate::certificate::{Certificate, Invariant, StateSet, Tree};
 use crate::outcome::Options;
-use model::{Interpreter, Program};
+use crate::solver::{Answer, Solver};
+use model::{
+    Interpreter, LocationId, LocationKind, Node, Program, Term, Terms, Thread, ThreadId, Transition, Type,
+    VarId,
+};
+use std::collections::{HashMap, HashSet};
 use thiserror::Error;
 
 /// A certificate that proves nothing.
@@ -11,36 +17,416 @@ use thiserror::Error;
 #[error("the certificate does not hold: {0}")]
 pub struct Refuted(pub String);
 
+fn refuted<T>(why: impl Into<String>) -> Result<T, Refuted> {
+    Err(Refuted(why.into()))
+}
+
 /// Whether a certificate proves that nothing goes wrong in a program (nor deadlocks, if those are asked for).
 pub fn check(program: &Program, options: &Options, certificate: &Certificate) -> Result<(), Refuted> {
     match certificate {
         Certificate::States(set) => states(program, options, set),
-        _ => Err(Refuted("this kind of certificate cannot be checked yet".to_owned())),
+        Certificate::Invariant(i) => invariant(program, options, i),
+        Certificate::Tree(t) => tree(program, options, t),
+        Certificate::Depth(_) => refuted("a bound on the length of runs cannot be checked yet"),
     }
 }
 
 fn states(program: &Program, options: &Options, set: &StateSet) -> Result<(), Refuted> {
     let run = Interpreter::new(program);
     if !set.states.contains(&run.initial()) {
-        return Err(Refuted("the first state is missing".to_owned()));
+        return refuted("the first state is missing");
     }
     for s in &set.states {
         if let Some(wrong) = run.error(s) {
-            return Err(Refuted(format!("a state is wrong: {wrong:?}")));
+            return refuted(format!("a state is wrong: {wrong:?}"));
         }
         if options.deadlocks && run.is_deadlock(s) {
-            return Err(Refuted("a state is a deadlock".to_owned()));
+            return refuted("a state is a deadlock");
         }
         for t in program.thread_ids() {
             for (step, next) in run.successors(s, t).map_err(|e| Refuted(e.to_string()))? {
                 if !set.states.contains(&next) {
-                    return Err(Refuted(format!(
-                        "a state is missing after a step of thread {}",
-                        step.thread
-                    )));
+                    return refuted(format!("a state is missing after a step of thread {}", step.thread));
                 }
             }
         }
     }
     Ok(())
+}
+
+fn invariant(program: &Program, options: &Options, i: &Invariant) -> Result<(), Refuted> {
+    let mut f = Formulas::new(program, &i.terms);
+    f.continues()?;
+    let mut at: HashMap<&[LocationId], Term> = HashMap::new();
+    for (locations, term) in &i.at {
+        f.well_formed(locations, *term)?;
+        let had = at.get(&locations[..]).copied().unwrap_or_else(|| f.terms.boolean(false));
+        let both = f.terms.or(had, *term);
+        at.insert(locations, both);
+    }
+    let first: Vec<LocationId> = program.threads.iter().map(|t| t.entry).collect();
+    match at.get(&first[..]) {
+        Some(t) if f.holds_first(*t) => {}
+        _ => return refuted("the first state is not in the invariant"),
+    }
+    for (locations, label) in &at {
+        f.nothing_wrong(options, locations, *label)?;
+        for thread in program.thread_ids() {
+            for (_, t) in program.thread(thread).from(locations[thread.index()]) {
+                let mut next = locations.to_vec();
+                next[thread.index()] = t.to;
+                let then = at.get(&next[..]).copied().unwrap_or_else(|| f.terms.boolean(false));
+                if !f.leads_to(*label, t, then)? {
+                    return refuted(format!(
+                        "a step of thread {thread} from {locations:?} leaves the invariant"
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Every state that can be reached is one of a node that is not covered: the first one is of the root, and a step from a state of
+/// such a node leads to one of a node after it, or of the node that covers that.
+fn tree(program: &Program, options: &Options, tree: &Tree) -> Result<(), Refuted> {
+    let mut f = Formulas::new(program, &tree.terms);
+    f.continues()?;
+    for n in &tree.nodes {
+        f.well_formed(&n.locations, n.label)?;
+    }
+    let Some(root) = tree.nodes.first() else { return refuted("there is no root") };
+    if program.threads.iter().map(|t| t.entry).ne(root.locations.iter().copied())
+        || !f.holds_first(root.label)
+    {
+        return refuted("the first state is not one of the root");
+    }
+    for (number, n) in tree.nodes.iter().enumerate() {
+        if let Some(by) = n.covered_by {
+            let Some(w) = tree.nodes.get(by) else { return refuted("a node is covered by none") };
+            if w.covered_by.is_some() || w.locations != n.locations {
+                return refuted(format!("node {number} is covered by one that cannot"));
+            }
+            if !f.implies(n.label, w.label)? {
+                return refuted(format!("node {number} is covered by a label that it does not imply"));
+            }
+            continue;
+        }
+        f.nothing_wrong(options, &n.locations, n.label)?;
+        if let Some(only) = n.only {
+            f.enough(&n.locations, n.label, only)?;
+        }
+        for thread in program.thread_ids().filter(|t| n.only.is_none_or(|o| o == *t)) {
+            let here = n.locations[thread.index()];
+            for (id, t) in program.thread(thread).from(here) {
+                let mut followed = false;
+                for e in n.edges.iter().filter(|e| e.thread == thread && e.transition == id) {
+                    let Some(w) = tree.nodes.get(e.to) else { return refuted("an edge leads nowhere") };
+                    let mut next = n.locations.clone();
+                    next[thread.index()] = t.to;
+                    if w.locations != next {
+                        return refuted(format!("an edge of node {number} leads to another place"));
+                    }
+                    followed |= f.leads_to(n.label, t, w.label)?;
+                }
+                let never = f.terms.boolean(false);
+                if !followed && !f.leads_to(n.label, t, never)? {
+                    let show = |t: Term| f.terms.show(t, &|v| program.name(v));
+                    let mut why = format!(
+                        "`{}` of thread {thread} from node {number} at {:?} with `{}` leads to no node",
+                        program.show_transition(t),
+                        n.locations,
+                        show(n.label)
+                    );
+                    for e in n.edges.iter().filter(|e| e.thread == thread && e.transition == id) {
+                        why += &format!("; not to node {} with `{}`", e.to, show(tree.nodes[e.to].label));
+                    }
+                    return refuted(why);
+                }
+            }
+        }
+    }
+    // What one thread put off must come at last: no way goes round through such nodes alone.
+    let mut done = vec![0; tree.nodes.len()];
+    for n in 0..tree.nodes.len() {
+        if goes_round(tree, n, &mut done) {
+            return refuted("threads are put off for ever");
+        }
+    }
+    Ok(())
+}
+
+/// Whether a cycle of nodes from which one thread alone is followed can be reached. `done` is 1 for nodes on the way here and 2 for
+/// those that are known not to lead to one.
+fn goes_round(tree: &Tree, from: usize, done: &mut [u8]) -> bool {
+    let at = tree.nodes[from].covered_by.unwrap_or(from);
+    if tree.nodes[at].only.is_none() || done[at] == 2 {
+        return false;
+    }
+    if done[at] == 1 {
+        return true;
+    }
+    done[at] = 1;
+    let round = tree.nodes[at].edges.iter().any(|e| goes_round(tree, e.to, done));
+    done[at] = 2;
+    round
+}
+
+/// The transitions that a thread may take from a location on.
+fn from_on(p: &Program, thread: ThreadId, at: LocationId) -> Vec<&Transition> {
+    let t = p.thread(thread);
+    let (mut seen, mut stack, mut out) = (HashSet::from([at]), vec![at], Vec::new());
+    while let Some(l) = stack.pop() {
+        for (_, e) in t.from(l) {
+            out.push(e);
+            if seen.insert(e.to) {
+                stack.push(e.to);
+            }
+        }
+    }
+    out
+}
+
+fn writes(t: &Transition, v: VarId) -> bool {
+    t.assigns.iter().any(|a| a.place.var == v) || t.havoc.iter().any(|p| p.var == v)
+}
+
+/// Whether a transition writes a variable that another one reads or writes.
+fn touch(p: &Program, writer: &Transition, other: &Transition) -> bool {
+    let mut hit = false;
+    let mut read = |t: Term| p.terms.places(t, &mut |q| hit |= writes(writer, q.var));
+    read(other.guard);
+    other.assigns.iter().for_each(|a| read(a.value));
+    let places = || other.assigns.iter().map(|a| &a.place).chain(&other.havoc);
+    places().filter_map(|q| q.index).for_each(&mut read);
+    hit || places().any(|q| writes(writer, q.var))
+}
+
+/// Formulas about one program.
+struct Formulas<'p> {
+    program: &'p Program,
+    terms: Terms,
+    solver: BitSolver,
+}
+
+impl<'p> Formulas<'p> {
+    fn new(program: &'p Program, terms: &Terms) -> Formulas<'p> {
+        Formulas { program, terms: terms.clone(), solver: BitSolver::for_program(program) }
+    }
+
+    /// Whether the certificate's terms continue those of the program.
+    fn continues(&self) -> Result<(), Refuted> {
+        let (mut seen, mut stack) = (HashSet::new(), Vec::new());
+        for t in self.program.threads.iter().flat_map(|t| &t.transitions) {
+            stack.push(t.guard);
+            stack.extend(t.assigns.iter().map(|a| a.value));
+            let places = t.assigns.iter().map(|a| &a.place).chain(&t.havoc);
+            stack.extend(places.filter_map(|p| p.index));
+        }
+        while let Some(t) = stack.pop() {
+            if !seen.insert(t) {
+                continue;
+            }
+            if t.index() >= self.terms.len() || self.terms.node(t) != self.program.terms.node(t) {
+                return refuted("its terms are not those of the program");
+            }
+            match self.terms.node(t) {
+                Node::Const(..) | Node::Var(..) => {}
+                Node::Cell(_, a, _) | Node::Unary(_, a) | Node::Cast(_, a) => stack.push(a),
+                Node::Binary(_, a, b) => stack.extend([a, b]),
+                Node::Ite(c, a, b) => stack.extend([c, a, b]),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a formula is one about this program.
+    fn well_formed(&self, locations: &[LocationId], t: Term) -> Result<(), Refuted> {
+        let threads = &self.program.threads;
+        let places = locations.len() == threads.len()
+            && locations.iter().zip(threads).all(|(l, t)| l.index() < t.locations.len());
+        if !places || t.index() >= self.terms.len() || self.terms.ty(t) != Type::BOOL {
+            return refuted("a label is no formula of the program");
+        }
+        let mut fine = true;
+        self.terms.places(t, &mut |p| fine &= p.var.index() < self.program.vars.len());
+        if !fine {
+            return refuted("a label speaks of a variable that the program does not have");
+        }
+        Ok(())
+    }
+
+    /// Whether a formula holds in the first state.
+    fn holds_first(&self, t: Term) -> bool {
+        let first = |v: VarId, i: u64| self.program.var(v).init.get(i as usize).copied().unwrap_or(0);
+        self.terms.eval(t, &mut |v, i| first(v, i)) != 0
+    }
+
+    fn can_hold(&mut self, all: &[Term]) -> Result<bool, Refuted> {
+        match self.solver.check(&self.terms, all) {
+            Answer::Sat => Ok(true),
+            Answer::Unsat => Ok(false),
+            Answer::Unknown => refuted("the solver gives up"),
+        }
+    }
+
+    fn implies(&mut self, a: Term, b: Term) -> Result<bool, Refuted> {
+        let not = self.terms.not(b);
+        Ok(!self.can_hold(&[a, not])?)
+    }
+
+    /// Whether nothing is wrong in any state with these locations in which the label holds.
+    fn nothing_wrong(&mut self, options: &Options, at: &[LocationId], label: Term) -> Result<(), Refuted> {
+        let p = self.program;
+        let kind = |t: model::ThreadId| &p.thread(t).location(at[t.index()]).kind;
+        if p.thread_ids().any(|t| matches!(kind(t), LocationKind::Error { .. })) && self.can_hold(&[label])? {
+            return refuted(format!("an error at {at:?} can be reached"));
+        }
+        let over = |k: &LocationKind| {
+            matches!(k, LocationKind::Exit | LocationKind::Halt | LocationKind::Error { .. })
+        };
+        if !options.deadlocks || p.thread_ids().any(|t| over(kind(t))) {
+            return Ok(());
+        }
+        // A deadlock: some thread is left, and no step can be taken but those that happen for no reason.
+        let mut all = vec![label];
+        let mut left = self.terms.boolean(false);
+        for t in p.thread_ids().filter(|t| matches!(kind(*t), LocationKind::Normal)) {
+            let live = match p.thread(t).life {
+                None => self.terms.boolean(true),
+                Some(life) => {
+                    let ty = p.var(life).ty;
+                    let (now, unborn) = (self.terms.var(life, ty), self.terms.constant(Thread::UNBORN, ty));
+                    self.terms.ne(now, unborn)
+                }
+            };
+            left = self.terms.or(left, live);
+            for (_, e) in p.thread(t).from(at[t.index()]).filter(|(_, e)| !e.action.is_spurious()) {
+                all.push(self.terms.not(e.guard));
+            }
+        }
+        all.push(left);
+        if self.can_hold(&all)? {
+            return refuted(format!("a deadlock at {at:?} is not ruled out"));
+        }
+        Ok(())
+    }
+
+    /// Whether it is enough to follow one thread: it can go in every state of the label, and whatever the others do before it goes
+    /// touches nothing of what its next steps touch.
+    fn enough(&mut self, at: &[LocationId], label: Term, thread: ThreadId) -> Result<(), Refuted> {
+        let p = self.program;
+        if thread.index() >= p.threads.len() {
+            return refuted("there is no such thread");
+        }
+        let mut all = vec![label];
+        for (_, e) in p.thread(thread).from(at[thread.index()]) {
+            all.push(self.terms.not(e.guard));
+        }
+        if self.can_hold(&all)? {
+            return refuted(format!(
+                "thread {thread} at {at:?} may have to wait, and others are not followed"
+            ));
+        }
+        let next: Vec<&Transition> = p.thread(thread).from(at[thread.index()]).map(|(_, e)| e).collect();
+        let later: Vec<Vec<&Transition>> = p.thread_ids().map(|u| from_on(p, u, at[u.index()])).collect();
+        for u in p.thread_ids().filter(|u| *u != thread) {
+            if let Some(life) = p.thread(u).life {
+                let makes = |e: &&Transition| writes(e, life);
+                let others = |w: &ThreadId| *w != thread && *w != u;
+                let by_others = p.thread_ids().filter(others).any(|w| later[w.index()].iter().any(makes));
+                let ty = p.var(life).ty;
+                let (now, unborn) = (self.terms.var(life, ty), self.terms.constant(Thread::UNBORN, ty));
+                let born = self.terms.ne(now, unborn);
+                // Who is not made, and can only be made by this thread, does nothing before it. Its steps must wait for that.
+                let waits = p.thread(u).from(at[u.index()]).map(|(_, e)| e.guard).collect::<Vec<_>>();
+                let some = self.terms.any(waits);
+                let not_born = self.terms.not(born);
+                if !by_others && !self.can_hold(&[label, born])? && !self.can_hold(&[not_born, some])? {
+                    continue;
+                }
+            }
+            for a in &next {
+                for b in &later[u.index()] {
+                    if touch(p, a, b) || touch(p, b, a) {
+                        return refuted(format!("what thread {thread} does at {at:?} is not its own"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether every state in which the label holds is led by a transition, with any inputs, to one in which `then` holds.
+    fn leads_to(&mut self, label: Term, t: &Transition, then: Term) -> Result<bool, Refuted> {
+        let after = self.after(t, then, &mut HashMap::new());
+        let not = self.terms.not(after);
+        Ok(!self.can_hold(&[label, t.guard, not])?)
+    }
+
+    /// A formula about the state after a transition as one about the state before. Inputs are variables that no program has.
+    fn after(&mut self, t: &Transition, f: Term, known: &mut HashMap<Term, Term>) -> Term {
+        if let Some(done) = known.get(&f) {
+            return *done;
+        }
+        let input = |n: usize| VarId((self.program.vars.len() + n) as u32);
+        let out = match self.terms.node(f) {
+            Node::Const(..) => f,
+            Node::Var(v, ty) => {
+                if let Some(n) = t.havoc.iter().position(|p| p.var == v) {
+                    let input = input(n);
+                    self.terms.var(input, ty)
+                } else {
+                    t.assigns.iter().find(|a| a.place.var == v).map_or(f, |a| a.value)
+                }
+            }
+            Node::Cell(v, i, ty) => {
+                let i = self.after(t, i, known);
+                let mut out = self.terms.cell(v, i, ty);
+                for a in t.assigns.iter().filter(|a| a.place.var == v) {
+                    out = self.written(v, i, a.place.index, a.value, out);
+                }
+                for (n, p) in t.havoc.iter().enumerate().filter(|(_, p)| p.var == v) {
+                    let input = VarId((self.program.vars.len() + n) as u32);
+                    let value = self.terms.var(input, ty);
+                    out = self.written(v, i, p.index, value, out);
+                }
+                out
+            }
+            Node::Unary(op, a) => {
+                let a = self.after(t, a, known);
+                self.terms.unary(op, a)
+            }
+            Node::Binary(op, a, b) => {
+                let (a, b) = (self.after(t, a, known), self.after(t, b, known));
+                self.terms.binary(op, a, b)
+            }
+            Node::Ite(c, a, b) => {
+                let (c, a, b) = (self.after(t, c, known), self.after(t, a, known), self.after(t, b, known));
+                self.terms.ite(c, a, b)
+            }
+            Node::Cast(to, a) => {
+                let a = self.after(t, a, known);
+                self.terms.cast(to, a)
+            }
+        };
+        known.insert(f, out);
+        out
+    }
+
+    /// What is in cell `i` after a value was written to cell `at`; past the end nothing is.
+    fn written(&mut self, array: VarId, i: Term, at: Option<Term>, value: Term, before: Term) -> Term {
+        let Some(at) = at else { return before };
+        let (i, at) = (self.index(i), self.index(at));
+        let len = self.terms.constant(self.program.var(array).cells() as u64, Type::unsigned(64));
+        let (same, inside) = (self.terms.eq(i, at), self.terms.lt(at, len));
+        let hit = self.terms.and(same, inside);
+        self.terms.ite(hit, value, before)
+    }
+
+    fn index(&mut self, i: Term) -> Term {
+        let bits = self.terms.ty(i).bits;
+        let plain = self.terms.cast(Type::unsigned(bits), i);
+        self.terms.cast(Type::unsigned(64), plain)
+    }
 }

@@ -57,6 +57,8 @@ static TABLE: &[Listed] = table! {
     "lal-reps", "none", "Lal and Reps 2008",
         "up to three rounds of all threads as a program of one thread, which `bdd` searches",
         crate::rounds::LalReps::default();
+    "impact", "programs whose proof needs no relation between variables that the program does not test", "Wachter, Kroening, Ouaknine, FMCAD 2013",
+        "an unwinding with labels from weakest preconditions, late cores and forced covers", crate::impact::Impact;
 };
 
 /// Every engine.

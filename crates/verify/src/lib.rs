@@ -19,6 +19,8 @@ mod contexts;
 mod engines;
 mod explicit;
 mod movers;
+mod futures;
+mod impact;
 mod outcome;
 mod predabs;
 mod races;

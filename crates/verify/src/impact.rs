@@ -1,0 +1,839 @@
+//! Lazy abstraction with labels from weakest preconditions, for threads (Impact).
+//!
+//! The program is unwound into a tree: a node is where each thread is, and a *label*, a formula that holds of every state the node
+//! stands for; at first it is *true*. At a node where something is wrong the path is checked. If a run takes it, that is the
+//! counterexample. If none does, labels along the path get stronger until the last one is false. A node whose label implies that
+//! of an older one at the same place is *covered* by it and needs no successors. When no leaf is left the labels are a proof.
+//! Wachter, Kroening, Ouaknine, "Verifying multi-threaded software with Impact", FMCAD 2013; McMillan, CAV 2006.
+//!
+//! What makes it fast, and what is ours:
+//! - *Late cores.* Labels are weakest preconditions in which only those guards occur without which the path could be taken. Of all
+//!   sets of such guards the one that begins latest is taken: a proof from the program's own checks says nothing of how a counter
+//!   got its value, and does not unwind its loop.
+//! - *Forced covers.* For a node and an older one at the same place, the path from their common ancestor is asked whether it leads
+//!   into the older label; if so, labels on the way get strong enough for the cover.
+//! - *Synchronisation is known, not guessed.* A variable of a mutex or of a thread's life that only ever gets constants has one known
+//!   value at each node; a lock that is held is not taken, without any label saying so.
+//! - *One thread is enough* where its next steps commute with all that others may still do: steps on what nobody else touches, and the
+//!   making of threads. Never at the head of a loop, so that no loop puts the others off for ever. Which thread depends on the
+//!   place alone, so that covers stay sound.
+//! - Steps whose guard reads what they write (compare-exchange, semaphores) are checked as soon as they are met; other guards are
+//!   not, as that would unwind loops over data.
+//!
+//! The root is a node like any other: its label is strengthened too. Without, later nodes at its place would be covered by a root
+//! that promises nothing about them.
+
+use crate::bits::BitSolver;
+use crate::budget::Meter;
+use crate::certificate::{Certificate, Tree, TreeEdge, TreeNode};
+use crate::engines::Engine;
+use crate::futures::Futures;
+use crate::outcome::{Options, Outcome, Trace, Unknown, Verdict};
+use crate::solver::{Answer, Solver};
+use crate::symbolic::{self, Env, Start, Symbols};
+use model::{
+    Action, ErrorKind, Interpreter, LocationId, LocationKind, Node as TermNode, Program, Scope, Step, Term,
+    ThreadId, Transition, TransitionId, Type, VarId,
+};
+use std::collections::{HashMap, HashSet};
+
+/// How many older nodes a cover is forced with.
+const CANDIDATES: usize = 8;
+/// Inputs of up to so many bits are expanded in labels.
+const EXPANDED: u8 = 4;
+
+/// The engine.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Impact;
+
+impl Engine for Impact {
+    fn name(&self) -> &'static str {
+        "impact"
+    }
+
+    fn verify(&self, program: &Program, options: &Options) -> Outcome {
+        let mut run = Run::new(program, options);
+        let verdict = match run.unwind() {
+            Ok(()) => match run.bound.take() {
+                Some(t) => Verdict::Unknown(Unknown::Bound(t)),
+                None => Verdict::Safe(Certificate::Tree(run.tree())),
+            },
+            Err(Stop::Wrong(steps)) => Verdict::of_trace(program, steps),
+            Err(Stop::Unknown(u)) => Verdict::Unknown(u),
+        };
+        Outcome {
+            engine: self.name(),
+            verdict,
+            counts: vec![
+                ("nodes", run.nodes.len() as u64),
+                ("refinements", run.refinements),
+                ("covers", run.nodes.iter().filter(|n| n.covered_by.is_some()).count() as u64),
+                ("queries", run.solver.queries()),
+            ],
+            seconds: run.meter.seconds(),
+        }
+    }
+}
+
+/// Why the unwinding ends before the proof is there.
+enum Stop {
+    Wrong(Vec<Step>),
+    Unknown(Unknown),
+}
+
+fn cannot<T>(why: &str) -> Result<T, Stop> {
+    Err(Stop::Unknown(Unknown::Cannot(why.to_owned())))
+}
+
+type NodeId = usize;
+
+/// Where the threads are, and what synchronisation variables are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct At {
+    locations: Box<[LocationId]>,
+    known: Box<[u64]>,
+}
+
+struct Node {
+    at: At,
+    /// The parts of the label.
+    label: Vec<Term>,
+    parent: Option<(NodeId, ThreadId, TransitionId)>,
+    depth: usize,
+    children: Vec<NodeId>,
+    expanded: bool,
+    /// The only thread that was expanded.
+    only: Option<ThreadId>,
+    covered_by: Option<NodeId>,
+    covers: Vec<NodeId>,
+}
+
+/// A condition on a path: the guard of a step, or part of it.
+struct Condition {
+    /// Of which step, from 0.
+    step: usize,
+    /// Over the state before the step.
+    here: Term,
+    /// Over the start of the path.
+    start: Term,
+}
+
+struct Run<'p> {
+    program: &'p Program,
+    options: Options,
+    interpreter: Interpreter<'p>,
+    symbols: Symbols<'p>,
+    solver: BitSolver,
+    meter: Meter,
+    /// The variables whose value is known at each node.
+    known: Vec<VarId>,
+    futures: Futures,
+    nodes: Vec<Node>,
+    by_place: HashMap<At, Vec<NodeId>>,
+    work: Vec<NodeId>,
+    implied: HashMap<(Vec<Term>, Term), bool>,
+    bound: Option<Trace>,
+    refinements: u64,
+}
+
+/// Variables of synchronisation that only ever get constants.
+fn known_variables(p: &Program) -> Vec<VarId> {
+    let mut out: Vec<VarId> = (0..p.vars.len() as u32).map(VarId).collect();
+    out.retain(|v| p.var(*v).internal && p.var(*v).len.is_none());
+    for t in p.threads.iter().flat_map(|t| &t.transitions) {
+        for a in &t.assigns {
+            if p.terms.as_const(a.value).is_none() {
+                out.retain(|v| *v != a.place.var);
+            }
+        }
+        for h in &t.havoc {
+            out.retain(|v| *v != h.var);
+        }
+    }
+    out
+}
+
+impl<'p> Run<'p> {
+    fn new(program: &'p Program, options: &Options) -> Run<'p> {
+        Run {
+            program,
+            options: options.clone(),
+            interpreter: Interpreter::new(program),
+            symbols: Symbols::new(program),
+            solver: BitSolver::for_program(program),
+            meter: Meter::new(options.budget),
+            known: known_variables(program),
+            futures: Futures::new(program),
+            nodes: Vec::new(),
+            by_place: HashMap::new(),
+            work: Vec::new(),
+            implied: HashMap::new(),
+            bound: None,
+            refinements: 0,
+        }
+    }
+
+    fn transition(&self, thread: ThreadId, t: TransitionId) -> &'p Transition {
+        self.program.thread(thread).transition(t)
+    }
+
+    /// Whether all of these can hold. The time that is left limits the solver.
+    fn can_hold(&mut self, all: &[Term]) -> Result<bool, Stop> {
+        let spent = |s| Stop::Unknown(Unknown::Spent(s));
+        self.meter.look().map_err(spent)?;
+        self.solver.limit(self.meter.left());
+        match self.solver.check(&self.symbols.terms, all) {
+            Answer::Sat => Ok(true),
+            Answer::Unsat => Ok(false),
+            Answer::Unknown => {
+                self.meter.look().map_err(spent)?;
+                cannot("the solver gives up")
+            }
+        }
+    }
+
+    /// Whether a label implies a formula.
+    fn implies(&mut self, label: &[Term], what: Term) -> Result<bool, Stop> {
+        if label.contains(&what) || self.symbols.terms.as_const(what) == Some(1) {
+            return Ok(true);
+        }
+        let key = (label.to_vec(), what);
+        if let Some(known) = self.implied.get(&key) {
+            return Ok(*known);
+        }
+        let mut all = label.to_vec();
+        all.push(self.symbols.terms.not(what));
+        let yes = !self.can_hold(&all)?;
+        self.implied.insert(key, yes);
+        Ok(yes)
+    }
+
+    fn is_false(&self, n: NodeId) -> bool {
+        self.nodes[n].label.iter().any(|c| self.symbols.terms.as_const(*c) == Some(0))
+    }
+
+    /// Whether neither a node nor one above it is covered, or impossible.
+    fn is_live(&self, mut n: NodeId) -> bool {
+        loop {
+            if self.nodes[n].covered_by.is_some() || self.is_false(n) {
+                return false;
+            }
+            match self.nodes[n].parent {
+                Some((p, ..)) => n = p,
+                None => return true,
+            }
+        }
+    }
+
+    fn add_node(&mut self, at: At, parent: Option<(NodeId, ThreadId, TransitionId)>) -> NodeId {
+        let id = self.nodes.len();
+        let depth = parent.map_or(0, |(p, ..)| self.nodes[p].depth + 1);
+        self.by_place.entry(at.clone()).or_default().push(id);
+        self.nodes.push(Node {
+            at,
+            label: Vec::new(),
+            parent,
+            depth,
+            children: Vec::new(),
+            expanded: false,
+            only: None,
+            covered_by: None,
+            covers: Vec::new(),
+        });
+        if let Some((p, ..)) = parent {
+            self.nodes[p].children.push(id);
+        }
+        id
+    }
+
+    fn unwind(&mut self) -> Result<(), Stop> {
+        let first = At {
+            locations: self.program.threads.iter().map(|t| t.entry).collect(),
+            known: self.known.iter().map(|v| self.program.var(*v).init[0]).collect(),
+        };
+        let root = self.add_node(first, None);
+        self.work.push(root);
+        while let Some(v) = self.work.pop() {
+            if self.nodes[v].expanded || !self.is_live(v) {
+                continue;
+            }
+            self.meter.step().map_err(|s| Stop::Unknown(Unknown::Spent(s)))?;
+            if self.is_beyond_bound(v) {
+                self.look_beyond_bound(v)?;
+                continue;
+            }
+            self.refine_wrong(v)?;
+            if !self.is_live(v) {
+                continue;
+            }
+            self.prune_blocked(v)?;
+            if !self.is_live(v) || self.close(v)? || self.force_cover(v)? {
+                continue;
+            }
+            self.expand(v)?;
+        }
+        Ok(())
+    }
+
+    /// What is wrong at a node, as a formula.
+    fn wrong(&mut self, v: NodeId) -> Term {
+        let locations = self.nodes[v].at.locations.clone();
+        let at_error = self
+            .program
+            .thread_ids()
+            .zip(&locations)
+            .any(|(t, l)| matches!(self.program.thread(t).location(*l).kind, LocationKind::Error { .. }));
+        if at_error {
+            return self.symbols.terms.boolean(true);
+        }
+        if !self.options.deadlocks {
+            return self.symbols.terms.boolean(false);
+        }
+        let stuck = symbolic::deadlock(&mut self.symbols, &locations);
+        let mut env = self.env_at(v);
+        env.eval(&mut self.symbols, stuck)
+    }
+
+    fn is_beyond_bound(&self, v: NodeId) -> bool {
+        let locations = &self.nodes[v].at.locations;
+        self.program.thread_ids().zip(locations).any(|(t, l)| {
+            matches!(
+                self.program.thread(t).location(*l).kind,
+                LocationKind::Error { kind: ErrorKind::Bound, .. }
+            )
+        })
+    }
+
+    /// A run to here means that there will be no proof; what else can go wrong is still worth finding.
+    fn look_beyond_bound(&mut self, v: NodeId) -> Result<(), Stop> {
+        let yes = self.symbols.terms.boolean(true);
+        let no = self.symbols.terms.boolean(false);
+        match self.run_to(v, yes)? {
+            None => self.refine_from_root(v, no),
+            Some(steps) => {
+                if let Verdict::Unknown(Unknown::Bound(t)) = Verdict::of_trace(self.program, steps) {
+                    self.bound.get_or_insert(t);
+                    return Ok(());
+                }
+                Err(Stop::Unknown(Unknown::Mistake("a trace does not replay".to_owned())))
+            }
+        }
+    }
+
+    /// Variables stand for themselves, but for those whose value is known here.
+    fn env_at(&mut self, v: NodeId) -> Env {
+        let mut env = Env::new(Start::Anywhere);
+        for (var, value) in self.known.clone().into_iter().zip(self.nodes[v].at.known.clone()) {
+            let value = self.symbols.terms.constant(value, self.program.var(var).ty);
+            env.set(var, value);
+        }
+        env
+    }
+
+    /// The nodes from an ancestor down to a node.
+    fn path(&self, from: NodeId, to: NodeId) -> Vec<NodeId> {
+        let mut path = vec![to];
+        let mut at = to;
+        while at != from {
+            let Some((p, ..)) = self.nodes[at].parent else { break };
+            path.push(p);
+            at = p;
+        }
+        path.reverse();
+        path
+    }
+
+    /// The step into a node.
+    fn incoming(&self, v: NodeId) -> Option<(ThreadId, TransitionId)> {
+        self.nodes[v].parent.map(|(_, t, e)| (t, e))
+    }
+
+    /// A run from the first state along the path to a node, at whose end something holds.
+    fn run_to(&mut self, v: NodeId, what: Term) -> Result<Option<Vec<Step>>, Stop> {
+        let mut env = Env::new(Start::First);
+        let mut conditions = Vec::new();
+        let mut steps: Vec<(Step, Vec<Term>)> = Vec::new();
+        for (n, w) in self.path(0, v).into_iter().skip(1).enumerate() {
+            let Some((thread, transition)) = self.incoming(w) else { continue };
+            let edge = self.transition(thread, transition);
+            let stepped = env.step(&mut self.symbols, edge, n);
+            match self.symbols.terms.as_const(stepped.guard) {
+                Some(0) => return Ok(None),
+                Some(_) => {}
+                None => conditions.push(stepped.guard),
+            }
+            steps.push((Step { thread, transition, inputs: Vec::new() }, stepped.inputs));
+        }
+        conditions.push(env.eval(&mut self.symbols, what));
+        if !self.can_hold(&conditions)? {
+            return Ok(None);
+        }
+        let fill = |(mut step, inputs): (Step, Vec<Term>)| {
+            step.inputs = inputs.iter().map(|i| self.solver.value(&self.symbols.terms, *i)).collect();
+            step
+        };
+        Ok(Some(steps.into_iter().map(fill).collect()))
+    }
+
+    /// If something may be wrong at a node: a run that shows it, or labels by which it is not.
+    fn refine_wrong(&mut self, v: NodeId) -> Result<(), Stop> {
+        let wrong = self.wrong(v);
+        if self.symbols.terms.as_const(wrong) == Some(0) {
+            return Ok(());
+        }
+        let fine = self.symbols.terms.not(wrong);
+        let label = self.nodes[v].label.clone();
+        if self.implies(&label, fine)? {
+            // A label that cannot hold is false, also where it does not look so.
+            if self.symbols.terms.as_const(fine) == Some(0) {
+                self.nodes[v].label.push(fine);
+                self.uncover_below(v);
+            }
+            return Ok(());
+        }
+        match self.run_to(v, wrong)? {
+            Some(steps) => Err(Stop::Wrong(steps)),
+            None => self.refine_from_root(v, fine),
+        }
+    }
+
+    /// If the step into a node waits for data that it changes itself, it is checked at once.
+    fn prune_blocked(&mut self, v: NodeId) -> Result<(), Stop> {
+        let Some((thread, transition)) = self.incoming(v) else { return Ok(()) };
+        let t = self.transition(thread, transition);
+        let mut reads = false;
+        self.program.terms.places(t.guard, &mut |p| {
+            reads |= !self.known.contains(&p.var)
+                && self.program.var(p.var).scope == Scope::Shared
+                && (self.program.var(p.var).internal || t.assigns.iter().any(|a| a.place.var == p.var));
+        });
+        if !reads || matches!(t.action, Action::Create(_)) {
+            return Ok(());
+        }
+        let (yes, no) = (self.symbols.terms.boolean(true), self.symbols.terms.boolean(false));
+        match self.run_to(v, yes)? {
+            Some(_) => Ok(()),
+            None => self.refine_from_root(v, no),
+        }
+    }
+
+    fn refine_from_root(&mut self, v: NodeId, post: Term) -> Result<(), Stop> {
+        self.refinements += 1;
+        let path = self.path(0, v);
+        let Some(labels) = self.labels(&path, None, post)? else {
+            return cannot("no label without quantifiers rules out a path: an input of many values decides");
+        };
+        self.strengthen(&path, &labels)?;
+        // What has become stronger may be covered now.
+        for w in path {
+            if !self.is_live(w) {
+                break;
+            }
+            if self.nodes[w].expanded && self.close(w)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Labels along a path such that from the first one each step leads into the next, and the last is `post`. `pre` is what holds at
+    /// the start: a label, or that it is the first state. `None` if there are none without quantifiers.
+    fn labels(
+        &mut self,
+        path: &[NodeId],
+        pre: Option<&[Term]>,
+        post: Term,
+    ) -> Result<Option<Vec<Term>>, Stop> {
+        let steps: Vec<&'p Transition> =
+            path[1..].iter().filter_map(|w| self.incoming(*w)).map(|(t, e)| self.transition(t, e)).collect();
+        let mut env = self.env_at(path[0]);
+        let mut conditions: Vec<Condition> = Vec::new();
+        for (n, t) in steps.iter().enumerate() {
+            let mut parts = Vec::new();
+            self.symbols.conjuncts(t.guard, &mut parts);
+            for part in parts {
+                let start = env.eval(&mut self.symbols, part);
+                if self.symbols.terms.as_const(start) != Some(1) {
+                    conditions.push(Condition { step: n, here: part, start });
+                }
+            }
+            env.step(&mut self.symbols, t, n);
+        }
+        let end = env.eval(&mut self.symbols, post);
+        let not_post = self.symbols.terms.not(end);
+        let pre_term = self.precondition(pre, &conditions, not_post);
+        let Some(core) = self.late_core(pre_term, &conditions, not_post)? else { return Ok(None) };
+        // Backwards: the weakest precondition, with the guards of the core alone. To leave a guard out makes it stronger.
+        let mut labels = vec![post; path.len()];
+        for n in (0..steps.len()).rev() {
+            let mut env = self.env_at(path[n]);
+            let mut broken = Vec::new();
+            for c in core.iter().map(|i| &conditions[*i]).filter(|c| c.step == n) {
+                let part = env.eval(&mut self.symbols, c.here);
+                broken.push(self.symbols.terms.not(part));
+            }
+            let stepped = env.step(&mut self.symbols, steps[n], n);
+            let mut before = env.eval(&mut self.symbols, labels[n + 1]);
+            for part in broken.into_iter().rev() {
+                before = self.symbols.terms.or(part, before);
+            }
+            for input in stepped.inputs {
+                before = self.for_every(before, input);
+            }
+            labels[n] = before;
+        }
+        // Where an input was left out of a label it may have become too strong.
+        let holds = match pre {
+            None => {
+                let first = self.interpreter.initial();
+                let mut read = |v, i| self.interpreter.value(&first, v, i);
+                self.symbols.terms.eval(labels[0], &mut read) != 0
+            }
+            Some(label) => self.implies(label, labels[0])?,
+        };
+        Ok(holds.then_some(labels))
+    }
+
+    /// What is known at the start of a path, about that which the path speaks of.
+    fn precondition(&mut self, pre: Option<&[Term]>, conditions: &[Condition], not_post: Term) -> Term {
+        if let Some(label) = pre {
+            return self.symbols.terms.all(label.iter().copied());
+        }
+        let (mut seen, mut leaves) = (HashMap::new(), Vec::new());
+        for t in conditions.iter().map(|c| c.start).chain([not_post]) {
+            self.symbols.leaves(t, &mut seen, &mut leaves);
+        }
+        let mut all = Vec::new();
+        for leaf in leaves {
+            let first = match self.symbols.terms.node(leaf) {
+                TermNode::Var(v, _) if !self.symbols.is_input(v) => self.symbols.initial(v, None),
+                TermNode::Cell(v, i, _) => self.symbols.initial(v, Some(i)),
+                _ => continue,
+            };
+            all.push(self.symbols.terms.eq(leaf, first));
+        }
+        self.symbols.terms.all(all)
+    }
+
+    /// Conditions that cannot all hold, the latest such that there are, without any that is not needed. `None` if all can hold.
+    fn late_core(
+        &mut self,
+        pre: Term,
+        conditions: &[Condition],
+        not_post: Term,
+    ) -> Result<Option<Vec<usize>>, Stop> {
+        let all: Vec<Term> = std::iter::once(pre).chain(conditions.iter().map(|c| c.start)).collect();
+        let from = |k: usize| -> Vec<Term> { all[k..].iter().copied().chain([not_post]).collect() };
+        if self.can_hold(&from(0))? {
+            return Ok(None);
+        }
+        // The latest beginning: those before it are good, those after it are not.
+        let (mut good, mut bad) = (0, all.len() + 1);
+        while bad - good > 1 {
+            let middle = good.midpoint(bad);
+            if self.can_hold(&from(middle))? {
+                bad = middle;
+            } else {
+                good = middle;
+            }
+        }
+        let mut kept: Vec<usize> = (good..all.len()).collect();
+        let mut core: HashSet<Term> = if self.can_hold(&from(good))? {
+            return Ok(None);
+        } else {
+            self.solver.core().iter().copied().collect()
+        };
+        let mut i = 0;
+        while i < kept.len() {
+            if !core.contains(&all[kept[i]]) {
+                kept.remove(i);
+                continue;
+            }
+            let without: Vec<Term> = kept
+                .iter()
+                .enumerate()
+                .filter(|(n, _)| *n != i)
+                .map(|(_, k)| all[*k])
+                .chain([not_post])
+                .collect();
+            if self.can_hold(&without)? {
+                i += 1;
+            } else {
+                core = self.solver.core().iter().copied().collect();
+                kept.remove(i);
+            }
+        }
+        Ok(Some(kept.into_iter().filter(|k| *k > 0).map(|k| k - 1).collect()))
+    }
+
+    /// A formula that holds for every value of an input, without it. Exact where there are few values, else perhaps too strong.
+    fn for_every(&mut self, t: Term, input: Term) -> Term {
+        let TermNode::Var(var, ty) = self.symbols.terms.node(input) else { return t };
+        let mut leaves = Vec::new();
+        self.symbols.leaves(t, &mut HashMap::new(), &mut leaves);
+        if !leaves.contains(&input) {
+            return t;
+        }
+        if ty.bits > EXPANDED {
+            return self.symbols.without(t, var, true);
+        }
+        let mut all = Vec::new();
+        for value in 0..=ty.mask() {
+            let value = self.symbols.terms.constant(value, ty);
+            let mut env = Env::new(Start::Anywhere);
+            env.set(var, value);
+            all.push(env.eval(&mut self.symbols, t));
+        }
+        self.symbols.terms.all(all)
+    }
+
+    /// Makes the labels of a path stronger, from its end until one says enough already.
+    fn strengthen(&mut self, path: &[NodeId], labels: &[Term]) -> Result<(), Stop> {
+        for (w, add) in path.iter().zip(labels).rev() {
+            let label = self.nodes[*w].label.clone();
+            if self.implies(&label, *add)? {
+                return Ok(());
+            }
+            let mut parts = Vec::new();
+            if self.symbols.terms.as_const(*add) == Some(0) {
+                parts.push(*add);
+            } else {
+                self.symbols.conjuncts(*add, &mut parts);
+            }
+            for part in parts {
+                if !self.nodes[*w].label.contains(&part) {
+                    self.nodes[*w].label.push(part);
+                }
+            }
+            if self.is_false(*w) {
+                self.uncover_below(*w);
+                continue;
+            }
+            for z in std::mem::take(&mut self.nodes[*w].covers) {
+                let label = self.nodes[z].label.clone();
+                if self.implies(&label, *add)? {
+                    self.nodes[*w].covers.push(z);
+                } else {
+                    self.uncover(z);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a cover back. The caller has removed the node from the list of the one that covered it.
+    fn uncover(&mut self, z: NodeId) {
+        self.nodes[z].covered_by = None;
+        let mut below = vec![z];
+        while let Some(n) = below.pop() {
+            if self.nodes[n].covered_by.is_some() {
+                continue;
+            }
+            if self.nodes[n].expanded {
+                below.extend(&self.nodes[n].children);
+            } else {
+                self.work.push(n);
+            }
+        }
+    }
+
+    /// Covers a node by an older one if the labels say so already.
+    fn close(&mut self, v: NodeId) -> Result<bool, Stop> {
+        let candidates = self.by_place[&self.nodes[v].at].clone();
+        let label = self.nodes[v].label.clone();
+        for w in candidates.into_iter().take_while(|w| *w < v) {
+            if !self.is_live(w) {
+                continue;
+            }
+            let mut all = true;
+            for c in self.nodes[w].label.clone() {
+                if !self.implies(&label, c)? {
+                    all = false;
+                    break;
+                }
+            }
+            if all {
+                self.cover(v, w);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn cover(&mut self, v: NodeId, w: NodeId) {
+        self.nodes[v].covered_by = Some(w);
+        self.nodes[w].covers.push(v);
+        self.uncover_below(v);
+    }
+
+    /// What is below a node that is covered, or impossible, covers nothing any more.
+    fn uncover_below(&mut self, v: NodeId) {
+        let mut below = vec![v];
+        while let Some(n) = below.pop() {
+            for z in std::mem::take(&mut self.nodes[n].covers) {
+                self.uncover(z);
+            }
+            below.extend(&self.nodes[n].children);
+        }
+    }
+
+    /// Covers a node by an older one if the path from their common ancestor leads into its label.
+    fn force_cover(&mut self, v: NodeId) -> Result<bool, Stop> {
+        let candidates = self.by_place[&self.nodes[v].at].clone();
+        let older: Vec<NodeId> = candidates.into_iter().filter(|w| *w < v).collect();
+        for w in older.into_iter().rev().filter(|w| self.is_live(*w)).take(CANDIDATES).collect::<Vec<_>>() {
+            let x = self.common_ancestor(v, w);
+            let path = self.path(x, v);
+            let pre = self.nodes[x].label.clone();
+            let mut found = Vec::new();
+            for c in self.nodes[w].label.clone() {
+                let label = self.nodes[v].label.clone();
+                if self.implies(&label, c)? {
+                    continue;
+                }
+                match self.labels(&path, Some(&pre), c)? {
+                    Some(labels) => found.push(labels),
+                    None => {
+                        found.clear();
+                        found.push(Vec::new());
+                        break;
+                    }
+                }
+            }
+            if found.iter().any(Vec::is_empty) {
+                continue;
+            }
+            for labels in &found {
+                self.strengthen(&path, labels)?;
+            }
+            // To strengthen the path may have taken something of what was to cover.
+            if self.is_live(v) && self.is_live(w) && self.close_with(v, w)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn close_with(&mut self, v: NodeId, w: NodeId) -> Result<bool, Stop> {
+        let label = self.nodes[v].label.clone();
+        for c in self.nodes[w].label.clone() {
+            if !self.implies(&label, c)? {
+                return Ok(false);
+            }
+        }
+        self.cover(v, w);
+        Ok(true)
+    }
+
+    fn common_ancestor(&self, mut a: NodeId, mut b: NodeId) -> NodeId {
+        while a != b {
+            let up = |n: NodeId| self.nodes[n].parent.map_or(n, |(p, ..)| p);
+            match self.nodes[a].depth.cmp(&self.nodes[b].depth) {
+                std::cmp::Ordering::Greater => a = up(a),
+                std::cmp::Ordering::Less => b = up(b),
+                std::cmp::Ordering::Equal => (a, b) = (up(a), up(b)),
+            }
+        }
+        a
+    }
+
+    /// A thread that may go before all others without anything being lost.
+    fn first_of_all(&mut self, v: NodeId) -> Result<Option<ThreadId>, Stop> {
+        let at = self.nodes[v].at.clone();
+        for thread in self.program.thread_ids() {
+            let here = at.locations[thread.index()];
+            let location = self.program.thread(thread).location(here);
+            if location.loop_head || self.program.thread(thread).out[here.index()].is_empty() {
+                continue;
+            }
+            let unborn = |u: ThreadId| {
+                let life = self.program.thread(u).life;
+                let i = life.and_then(|life| self.known.iter().position(|k| *k == life));
+                i.is_some_and(|i| at.known[i] == model::Thread::UNBORN)
+            };
+            if !self.futures.commutes(self.program, &at.locations, thread, unborn) {
+                continue;
+            }
+            // It must be able to go, whatever the state is.
+            let mut env = self.env_at(v);
+            let mut guards = Vec::new();
+            for (_, t) in self.program.thread(thread).from(here) {
+                guards.push(env.eval(&mut self.symbols, t.guard));
+            }
+            let some = self.symbols.terms.any(guards);
+            if self.implies(&[], some)? {
+                return Ok(Some(thread));
+            }
+        }
+        Ok(None)
+    }
+
+    /// One child for each transition of each thread that what is known does not rule out.
+    fn expand(&mut self, v: NodeId) -> Result<(), Stop> {
+        let only = self.first_of_all(v)?;
+        self.nodes[v].expanded = true;
+        self.nodes[v].only = only;
+        let at = self.nodes[v].at.clone();
+        let (mut plain, mut wrong) = (Vec::new(), Vec::new());
+        for thread in self.program.thread_ids().filter(|t| only.is_none_or(|o| o == *t)) {
+            let from = at.locations[thread.index()];
+            for (id, t) in self.program.thread(thread).from(from) {
+                let read = |var: VarId| self.known.iter().position(|k| *k == var).map(|i| at.known[i]);
+                if self.program.terms.eval_partly(t.guard, &mut |var, _| read(var)) == Some(0) {
+                    continue;
+                }
+                let mut next = at.clone();
+                next.locations[thread.index()] = t.to;
+                for a in &t.assigns {
+                    if let Some(i) = self.known.iter().position(|k| *k == a.place.var) {
+                        next.known[i] = self.program.terms.as_const(a.value).unwrap_or_default();
+                    }
+                }
+                let child = self.add_node(next, Some((v, thread, id)));
+                match self.program.thread(thread).location(t.to).kind {
+                    LocationKind::Error { .. } => wrong.push(child),
+                    _ => plain.push(child),
+                }
+            }
+        }
+        // The last one is the next: first what is wrong, then the threads in order.
+        self.work.extend(plain.into_iter().rev());
+        self.work.extend(wrong.into_iter().rev());
+        Ok(())
+    }
+
+    /// The proof: the nodes that are not below a covered one, with what is known as part of their labels.
+    fn tree(&mut self) -> Tree {
+        let mut number = HashMap::new();
+        let mut order = vec![0];
+        let mut i = 0;
+        while i < order.len() {
+            let n = order[i];
+            number.insert(n, i);
+            if self.nodes[n].covered_by.is_none() && !self.is_false(n) {
+                order.extend(&self.nodes[n].children);
+            }
+            i += 1;
+        }
+        let mut nodes = Vec::new();
+        for n in order {
+            let mut all = Vec::new();
+            for (var, value) in self.known.clone().into_iter().zip(self.nodes[n].at.known.clone()) {
+                let ty: Type = self.program.var(var).ty;
+                let (now, value) = (self.symbols.terms.var(var, ty), self.symbols.terms.constant(value, ty));
+                all.push(self.symbols.terms.eq(now, value));
+            }
+            all.extend(self.nodes[n].label.iter().copied());
+            let label = self.symbols.terms.all(all);
+            let edges = self.nodes[n].children.iter().filter_map(|c| {
+                let (_, thread, transition) = self.nodes[*c].parent?;
+                Some(TreeEdge { thread, transition, to: *number.get(c)? })
+            });
+            let edges = edges.collect();
+            let covered_by = self.nodes[n].covered_by.and_then(|w| number.get(&w).copied());
+            let (locations, only) = (self.nodes[n].at.locations.clone(), self.nodes[n].only);
+            nodes.push(TreeNode { locations, label, covered_by, only, edges });
+        }
+        Tree { terms: self.symbols.terms.clone(), nodes }
+    }
+}
