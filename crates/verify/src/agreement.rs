@@ -16,7 +16,8 @@ fn agree(seed: u64, deadlocks: bool) -> (&'static str, bool) {
     let run = |name: &str| (engine(name).unwrap().make)().verify(&p, &options);
     let expected = run("explicit");
     let word = expected.verdict.name();
-    let say = |found: &Outcome| format!("seed {seed}, {}: {:?}, not {word}\n{text}", found.engine, found.verdict);
+    let say =
+        |found: &Outcome| format!("seed {seed}, {}: {:?}, not {word}\n{text}", found.engine, found.verdict);
     for name in ["bdd", "bdd-backward", "contexts", "predabs"] {
         let found = run(name);
         if let Verdict::Safe(certificate) = &found.verdict
@@ -27,7 +28,12 @@ fn agree(seed: u64, deadlocks: bool) -> (&'static str, bool) {
         assert_eq!(found.verdict.name(), word, "{}", say(&found));
         if name.starts_with("bdd") {
             let steps = |v: &Verdict| v.trace().map(|t| t.steps.len());
-            assert_eq!(steps(&found.verdict), steps(&expected.verdict), "the shortest trace: {}", say(&found));
+            assert_eq!(
+                steps(&found.verdict),
+                steps(&expected.verdict),
+                "the shortest trace: {}",
+                say(&found)
+            );
         }
         if name == "bdd" && word == "safe" {
             assert_eq!(found.count("states"), expected.count("states"), "states: {}", say(&found));
@@ -55,7 +61,10 @@ fn symbolic_and_bounded_engines_agree_with_explicit_reachability() {
         wrong += (word == "unsafe") as u32;
         in_rounds += found as u32;
     }
-    assert!(safe > 50 && wrong > 15 && in_rounds > 5, "{safe} safe, {wrong} unsafe, {in_rounds} in two rounds");
+    assert!(
+        safe > 50 && wrong > 15 && in_rounds > 5,
+        "{safe} safe, {wrong} unsafe, {in_rounds} in two rounds"
+    );
 }
 
 #[test]

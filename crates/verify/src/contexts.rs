@@ -19,7 +19,9 @@ use crate::budget::Meter;
 use crate::certificate::{Certificate, StateSet};
 use crate::engines::Engine;
 use crate::outcome::{Options, Outcome, Unknown, Verdict};
-use model::{ErrorKind, Interpreter, LocationId, Place, Program, State, Step, ThreadId, Transition, VarId, Wrong};
+use model::{
+    ErrorKind, Interpreter, LocationId, Place, Program, State, Step, ThreadId, Transition, VarId, Wrong,
+};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
@@ -150,7 +152,9 @@ impl<'p> Search<'p> {
             let state = self.with(s, t, &views[next].0);
             // What is wrong, or beyond the bound, is not gone on from.
             if !self.is_error(&state) {
-                for (step, after) in self.run.successors(&state, t).map_err(|e| Unknown::Cannot(e.to_string()))? {
+                for (step, after) in
+                    self.run.successors(&state, t).map_err(|e| Unknown::Cannot(e.to_string()))?
+                {
                     let view = self.view(&after, t);
                     if known.insert(view.clone()) {
                         views.push((view, Some((next, step))));
@@ -335,7 +339,11 @@ mod tests {
             text += "reach_error(); return 0; }
                 int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_create(&t, 0, g, 0); return 0; }";
             let found = Contexts::default().verify(&testing::read(&text), &Options::default());
-            assert_eq!((found.verdict.name(), found.count("contexts")), ("unsafe", Some(turns)), "{turns} turns");
+            assert_eq!(
+                (found.verdict.name(), found.count("contexts")),
+                ("unsafe", Some(turns)),
+                "{turns} turns"
+            );
         }
     }
 }

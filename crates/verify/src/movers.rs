@@ -120,7 +120,9 @@ impl Movers {
                 let mut way = way.clone();
                 way.push((id, mover));
                 let next = match (after, mover) {
-                    (_, Mover::Compound) | (true, Mover::Right | Mover::Atomic) => return Err(NotAtomic { way }),
+                    (_, Mover::Compound) | (true, Mover::Right | Mover::Atomic) => {
+                        return Err(NotAtomic { way });
+                    }
                     (false, Mover::Both | Mover::Right) => false,
                     (false, Mover::Left | Mover::Atomic) | (true, Mover::Both | Mover::Left) => true,
                 };
@@ -161,7 +163,9 @@ fn step(p: &Program, locks: &Locksets, tried: &BTreeSet<SyncId>, t: ThreadId, e:
 fn on_data(p: &Program, locks: &Locksets, tried: &BTreeSet<SyncId>, t: ThreadId, e: &Transition) -> Mover {
     match e.action {
         Action::Lock(s) | Action::ReadLock(s) | Action::WriteLock(s) if !tried.contains(&s) => Mover::Right,
-        Action::Unlock(s) | Action::ReadUnlock(s) | Action::WriteUnlock(s) if !tried.contains(&s) => Mover::Left,
+        Action::Unlock(s) | Action::ReadUnlock(s) | Action::WriteUnlock(s) if !tried.contains(&s) => {
+            Mover::Left
+        }
         Action::Local => Mover::Both,
         Action::Read | Action::Write | Action::Update | Action::CompareExchange { .. } | Action::Atomic => {
             let a = p.accesses(e);
@@ -179,7 +183,8 @@ fn on_data(p: &Program, locks: &Locksets, tried: &BTreeSet<SyncId>, t: ThreadId,
                         }),
                     }
             };
-            let all = a.writes.iter().all(|q| quiet(q.var, true)) && a.reads.iter().all(|q| quiet(q.var, false));
+            let all =
+                a.writes.iter().all(|q| quiet(q.var, true)) && a.reads.iter().all(|q| quiet(q.var, false));
             if all { Mover::Both } else { Mover::Atomic }
         }
         _ => Mover::Atomic,

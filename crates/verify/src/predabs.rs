@@ -17,8 +17,8 @@ use crate::outcome::{Options, Outcome, Unknown, Verdict};
 use crate::solver::{Answer, Solver};
 use crate::symbolic::{Env, Start, Symbols, deadlock};
 use model::{
-    Binary, ErrorKind, LocationId, LocationKind, Node, Program, Step, Term, ThreadId, Transition, TransitionId, Type, Unary,
-    VarId,
+    Binary, ErrorKind, LocationId, LocationKind, Node, Program, Step, Term, ThreadId, Transition,
+    TransitionId, Type, Unary, VarId,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
@@ -199,9 +199,11 @@ impl Work<'_> {
     }
 
     fn error(&self, locations: &[LocationId]) -> Option<ErrorKind> {
-        self.program.thread_ids().zip(locations).find_map(|(t, l)| match self.program.thread(t).location(*l).kind {
-            LocationKind::Error { kind, .. } => Some(kind),
-            _ => None,
+        self.program.thread_ids().zip(locations).find_map(|(t, l)| {
+            match self.program.thread(t).location(*l).kind {
+                LocationKind::Error { kind, .. } => Some(kind),
+                _ => None,
+            }
         })
     }
 
@@ -258,7 +260,13 @@ impl Work<'_> {
     }
 
     /// The combinations of predicates after a step.
-    fn post(&mut self, t: ThreadId, id: TransitionId, e: &Transition, state: u128) -> Result<Rc<Vec<u128>>, Unknown> {
+    fn post(
+        &mut self,
+        t: ThreadId,
+        id: TransitionId,
+        e: &Transition,
+        state: u128,
+    ) -> Result<Rc<Vec<u128>>, Unknown> {
         let effect = self.effect(t, id, e);
         let key = (t, id, state & effect.relevant);
         let kept = effect.changed.iter().fold(u128::MAX, |mask, (i, _)| mask & !(1 << i));
@@ -295,7 +303,11 @@ impl Work<'_> {
     }
 
     /// The run to an abstract state if it can be taken; else there are new predicates.
-    fn run_to(&mut self, state: &Rc<Abstract>, condition: Option<Term>) -> Result<Option<Vec<Step>>, Unknown> {
+    fn run_to(
+        &mut self,
+        state: &Rc<Abstract>,
+        condition: Option<Term>,
+    ) -> Result<Option<Vec<Step>>, Unknown> {
         let mut parts: Vec<Part> = condition.map(Part::Condition).into_iter().collect();
         let mut at = state.clone();
         while let Some(Some((before, t, id))) = self.seen.get(&at) {

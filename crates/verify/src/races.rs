@@ -14,7 +14,10 @@
 
 use crate::budget::{Budget, Meter};
 use crate::outcome::Unknown;
-use model::{Action, Interpreter, LocationId, Place, Program, State, Step, SyncId, SyncKind, ThreadId, TransitionId, VarId};
+use model::{
+    Action, Interpreter, LocationId, Place, Program, State, Step, SyncId, SyncKind, ThreadId, TransitionId,
+    VarId,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
@@ -169,7 +172,8 @@ fn held_at(p: &Program, t: ThreadId) -> Vec<Option<BTreeMap<SyncId, Mode>>> {
                             }
                         },
                         SyncKind::RwLock { readers, .. } if readers == a.place.var => {
-                            let taken = matches!(e.action, Action::ReadLock(s) | Action::TryReadLock(s) if s == id);
+                            let taken =
+                                matches!(e.action, Action::ReadLock(s) | Action::TryReadLock(s) if s == id);
                             if taken {
                                 now.entry(id).or_insert(Mode::Read);
                             } else {
@@ -264,7 +268,8 @@ impl Order {
     /// Whether the thread of `b` is not there yet, or not any more, wherever `a` happens.
     fn apart(&self, p: &Program, a: &Access, b: &Access) -> bool {
         let at = p.thread(a.thread).transition(a.transition).from;
-        let joined = self.joined[a.thread.index()][at.index()].as_ref().is_some_and(|j| j.contains(&b.thread));
+        let joined =
+            self.joined[a.thread.index()][at.index()].as_ref().is_some_and(|j| j.contains(&b.thread));
         if joined {
             return true;
         }
@@ -420,7 +425,11 @@ mod tests {
             let run = Interpreter::new(&p);
             for r in races(&p, Budget::default()).unwrap() {
                 seen += 1;
-                assert!(warned.warns(r.first, r.second), "seed {seed}: {r:?}\n{}", testing::random_text(seed));
+                assert!(
+                    warned.warns(r.first, r.second),
+                    "seed {seed}: {r:?}\n{}",
+                    testing::random_text(seed)
+                );
                 let end = run.replay(&r.run).unwrap().pop().unwrap();
                 assert!(run.enabled(&end, r.first.0).any(|e| e == r.first.1));
                 assert!(run.enabled(&end, r.second.0).any(|e| e == r.second.1));

@@ -131,7 +131,11 @@ impl Ranges {
                 if outcome { self.order(p, a, b, by) } else { self.order(p, b, a, by) }
             }
             Node::Binary(Binary::Le, a, b) => {
-                if outcome { self.order(p, a, b, 0) } else { self.order(p, b, a, 1) }
+                if outcome {
+                    self.order(p, a, b, 0)
+                } else {
+                    self.order(p, b, a, 1)
+                }
             }
             _ => true,
         }
@@ -200,8 +204,12 @@ fn binary(op: Binary, x: Interval, y: Interval, ty: Type) -> Interval {
         Binary::Add => Interval::of(x.low + y.low, x.high + y.high).wrapped(ty),
         Binary::Sub => Interval::of(x.low - y.high, x.high - y.low).wrapped(ty),
         Binary::Mul => {
-            let corners =
-                [x.low.checked_mul(y.low), x.low.checked_mul(y.high), x.high.checked_mul(y.low), x.high.checked_mul(y.high)];
+            let corners = [
+                x.low.checked_mul(y.low),
+                x.low.checked_mul(y.high),
+                x.high.checked_mul(y.low),
+                x.high.checked_mul(y.high),
+            ];
             let values: Option<Vec<i128>> = corners.into_iter().collect();
             match values {
                 Some(v) => {
@@ -266,8 +274,19 @@ mod tests {
         for ty in [Type::signed(3), Type::unsigned(3), Type::BOOL] {
             let all: Vec<i128> = (ty.min()..=ty.max()).collect();
             for op in [
-                Binary::Add, Binary::Sub, Binary::Mul, Binary::Div, Binary::Rem, Binary::And, Binary::Or, Binary::Xor,
-                Binary::Shl, Binary::Shr, Binary::Eq, Binary::Lt, Binary::Le,
+                Binary::Add,
+                Binary::Sub,
+                Binary::Mul,
+                Binary::Div,
+                Binary::Rem,
+                Binary::And,
+                Binary::Or,
+                Binary::Xor,
+                Binary::Shl,
+                Binary::Shr,
+                Binary::Eq,
+                Binary::Lt,
+                Binary::Le,
             ] {
                 for (xl, xh) in pairs(&all) {
                     for (yl, yh) in pairs(&all) {
@@ -276,7 +295,10 @@ mod tests {
                         for x in xl..=xh {
                             for y in yl..=yh {
                                 let v = out.value(model::apply_binary(op, ty.bits_of(x), ty.bits_of(y), ty));
-                                assert!(found.low <= v && v <= found.high, "{ty} {op:?} {x} {y}: {v} in {found:?}");
+                                assert!(
+                                    found.low <= v && v <= found.high,
+                                    "{ty} {op:?} {x} {y}: {v} in {found:?}"
+                                );
                             }
                         }
                     }

@@ -18,8 +18,8 @@ use crate::engines::Engine;
 use crate::outcome::{Options, Outcome, Unknown, Verdict};
 use crate::ranges::Ranges;
 use model::{
-    Action, Assign, Builder, ErrorKind, Interpreter, LocationId, LocationKind, Node, Place, Program, Scope, Step, Term,
-    ThreadId, Transition, TransitionId, Type, Var, VarId,
+    Action, Assign, Builder, ErrorKind, Interpreter, LocationId, LocationKind, Node, Place, Program, Scope,
+    Step, Term, ThreadId, Transition, TransitionId, Type, Var, VarId,
 };
 use std::collections::{BTreeSet, HashMap};
 
@@ -345,7 +345,8 @@ impl Engine for LalReps {
                 Err(why) => break Verdict::Unknown(Unknown::Cannot(why)),
             };
             let budget = Budget { seconds: meter.left(), ..options.budget };
-            let inner = Symbolic(Direction::Forward).verify(&sequential.program, &Options { budget, ..options.clone() });
+            let inner = Symbolic(Direction::Forward)
+                .verify(&sequential.program, &Options { budget, ..options.clone() });
             match inner.verdict {
                 Verdict::Safe(_) => {}
                 Verdict::Unsafe(trace) => match sequential.run_of(&trace.steps) {
@@ -355,7 +356,12 @@ impl Engine for LalReps {
                 other => break other,
             }
         };
-        Outcome { engine: self.name(), verdict, counts: vec![("rounds", rounds.into())], seconds: meter.seconds() }
+        Outcome {
+            engine: self.name(),
+            verdict,
+            counts: vec![("rounds", rounds.into())],
+            seconds: meter.seconds(),
+        }
     }
 }
 

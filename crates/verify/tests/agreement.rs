@@ -106,7 +106,8 @@ fn agree(seeds: std::ops::Range<u64>, loops: bool) -> (u64, u64) {
             let wrong = goes_wrong(&p, deadlocks, !loops, &what);
             safe += u64::from(!wrong);
             let options = Options { deadlocks, budget: Budget { seconds: Some(5.0), work: Some(3000) } };
-            for e in engines() {
+            // Rounds answer nothing for safe programs, and slowly: they have a test of their own.
+            for e in engines().iter().filter(|e| e.name != "lal-reps") {
                 let out = run(e.name, &p, &options);
                 match out.verdict.name() {
                     "safe" => assert!(!wrong, "{} finds nothing: {what}", e.name),

@@ -23,7 +23,11 @@ pub(crate) struct Circuit<'p> {
 
 impl<'p> Circuit<'p> {
     /// Over the variables of a manager.
-    pub(crate) fn new(program: &'p Program, layout: &'p Layout, manager: &BDDManagerRef) -> AllocResult<Circuit<'p>> {
+    pub(crate) fn new(
+        program: &'p Program,
+        layout: &'p Layout,
+        manager: &BDDManagerRef,
+    ) -> AllocResult<Circuit<'p>> {
         let (yes, no, now) = manager.with_manager_shared(|m| {
             let now: AllocResult<Vec<_>> =
                 (0..layout.len()).map(|b| BDDFunction::var(m, layout.now(b))).collect();
@@ -261,12 +265,15 @@ mod tests {
             .iter()
             .flat_map(|(v, value)| {
                 let cell = layout.cell(*v, 0);
-                cell.bits.iter().enumerate().map(|(i, b)| (layout.now(*b), value >> i & 1 == 1)).collect::<Vec<_>>()
+                cell.bits
+                    .iter()
+                    .enumerate()
+                    .map(|(i, b)| (layout.now(*b), value >> i & 1 == 1))
+                    .collect::<Vec<_>>()
             })
             .collect();
-        let every: Vec<(VarNo, bool)> = (0..2 * layout.len() as VarNo)
-            .map(|v| (v, args.iter().any(|a| *a == (v, true))))
-            .collect();
+        let every: Vec<(VarNo, bool)> =
+            (0..2 * layout.len() as VarNo).map(|v| (v, args.iter().any(|a| *a == (v, true)))).collect();
         bits.iter().enumerate().map(|(i, b)| (b.eval(every.iter().copied()) as u64) << i).sum()
     }
 
@@ -280,8 +287,19 @@ mod tests {
             b.havoc(t, Place::scalar(y));
             let (tx, ty_) = (b.value(x), b.value(y));
             let ops = [
-                Binary::Add, Binary::Sub, Binary::Mul, Binary::Div, Binary::Rem, Binary::And, Binary::Or, Binary::Xor,
-                Binary::Shl, Binary::Shr, Binary::Eq, Binary::Lt, Binary::Le,
+                Binary::Add,
+                Binary::Sub,
+                Binary::Mul,
+                Binary::Div,
+                Binary::Rem,
+                Binary::And,
+                Binary::Or,
+                Binary::Xor,
+                Binary::Shl,
+                Binary::Shr,
+                Binary::Eq,
+                Binary::Lt,
+                Binary::Le,
             ];
             let terms: Vec<Term> = ops.iter().map(|op| b.terms().binary(*op, tx, ty_)).collect();
             let (not, neg) = (b.terms().unary(Unary::Not, tx), b.terms().unary(Unary::Neg, tx));
@@ -297,7 +315,11 @@ mod tests {
                     let at = [(x, u), (y, v)];
                     for (op, t) in ops.iter().zip(&terms) {
                         let bits = c.term(*t).unwrap();
-                        assert_eq!(value(&bits, &layout, at), apply_binary(*op, u, v, ty), "{ty} {u} {op:?} {v}");
+                        assert_eq!(
+                            value(&bits, &layout, at),
+                            apply_binary(*op, u, v, ty),
+                            "{ty} {u} {op:?} {v}"
+                        );
                     }
                     let bits = c.term(not).unwrap();
                     assert_eq!(value(&bits, &layout, at), apply_unary(Unary::Not, u, ty));

@@ -20,14 +20,14 @@ use crate::outcome::{Options, Outcome, Unknown, Verdict};
 use circuit::Circuit;
 use layout::Layout;
 use model::{
-    ErrorKind, Interpreter, LocationId, LocationKind, Program, State, Step, Term, Terms, Thread, ThreadId, Transition,
-    TransitionId, Type, VarId,
+    ErrorKind, Interpreter, LocationId, LocationKind, Program, State, Step, Term, Terms, Thread, ThreadId,
+    Transition, TransitionId, Type, VarId,
 };
 use oxidd::bdd::{BDDFunction, BDDManagerRef};
 use oxidd::util::{AllocResult, OptBool};
 use oxidd::{
-    BooleanFunction, BooleanFunctionQuant, BooleanOperator, Function, FunctionSubst, HasLevel, Manager, ManagerRef, Subst,
-    VarNo,
+    BooleanFunction, BooleanFunctionQuant, BooleanOperator, Function, FunctionSubst, HasLevel, Manager,
+    ManagerRef, Subst, VarNo,
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -98,7 +98,10 @@ impl Symbolic {
     ) -> Verdict {
         let layout = Layout::of(program);
         if layout.len() > MOST_BITS {
-            let why = format!("a state has {} bits; at most {MOST_BITS} are kept in decision diagrams", layout.len());
+            let why = format!(
+                "a state has {} bits; at most {MOST_BITS} are kept in decision diagrams",
+                layout.len()
+            );
             return Verdict::Unknown(Unknown::Cannot(why));
         }
         for capacity in CAPACITIES {
@@ -261,7 +264,8 @@ impl<'p> System<'p> {
         let mut written: BTreeSet<usize> = BTreeSet::new();
         // Each bit after the step: its value, and where it may be anything.
         let mut parts: Vec<(usize, BDDFunction)> = Vec::new();
-        let next = |bit: usize| self.manager.with_manager_shared(|m| BDDFunction::var(m, self.layout.next(bit)));
+        let next =
+            |bit: usize| self.manager.with_manager_shared(|m| BDDFunction::var(m, self.layout.next(bit)));
         let vars: BTreeSet<VarId> =
             e.assigns.iter().map(|a| a.place.var).chain(e.havoc.iter().map(|h| h.var)).collect();
         for v in vars {
@@ -380,7 +384,8 @@ impl<'p> System<'p> {
     }
 
     fn count(&self, set: &BDDFunction) -> f64 {
-        let mut cache = oxidd::util::SatCountCache::<oxidd::util::num::F64, std::hash::RandomState>::default();
+        let mut cache =
+            oxidd::util::SatCountCache::<oxidd::util::num::F64, std::hash::RandomState>::default();
         // The sets have no bits of after a step: a path has at most as many nodes as a state has bits.
         set.sat_count(self.layout.len() as oxidd::LevelNo, &mut cache).0
     }
@@ -513,7 +518,8 @@ impl<'p> System<'p> {
     /// A set that has the first state, none that is wrong, and all that its members lead to.
     fn certificate(&self, set: &BDDFunction, meter: &mut Meter) -> Result<Certificate, Stop> {
         let few = self.count(set) <= LISTED;
-        let inputs = self.program.threads.iter().flat_map(|t| &t.transitions).all(|e| self.run.inputs(e).is_ok());
+        let inputs =
+            self.program.threads.iter().flat_map(|t| &t.transitions).all(|e| self.run.inputs(e).is_ok());
         if few && inputs {
             let mut states = HashSet::new();
             self.list(set, 0, &mut vec![false; self.layout.len()], &mut states);
@@ -636,7 +642,9 @@ impl Formulas<'_, '_> {
         for value in [false, true] {
             bits[bit] = value;
             match &here {
-                Some((_, yes, no)) => self.paths(if value { yes } else { no }, bit + 1, bits, within, meter)?,
+                Some((_, yes, no)) => {
+                    self.paths(if value { yes } else { no }, bit + 1, bits, within, meter)?
+                }
                 None => self.paths(set, bit + 1, bits, within, meter)?,
             }
         }
