@@ -380,9 +380,9 @@ mod tests {
     }
 
     #[test]
-    fn with_a_lock_no_round_fails() {
+    fn with_a_lock_no_two_rounds_fail() {
         let p = testing::increments(2, true, true);
-        let found = LalReps::default().verify(&p, &Options::default());
+        let found = LalReps { rounds: 2 }.verify(&p, &Options::default());
         assert!(matches!(found.verdict, Verdict::Unknown(Unknown::Within(_))), "{:?}", found.verdict);
     }
 

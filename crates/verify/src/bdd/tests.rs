@@ -201,3 +201,45 @@ fn what_lies_beyond_a_bound_is_unknown_unless_something_else_is_wrong() {
         }
     }
 }
+
+/// The slides' `compute` with its conditions forgotten: take, then any number of times give back and take, then give back; and all that
+/// any number of times. One of the four may be the other way round.
+fn compute(swapped: Option<usize>) -> Program {
+    let mut b = Builder::new();
+    let m = b.shared("m", Type::BOOL, 0);
+    let t = b.thread("compute");
+    let head = b.here(t);
+    let [enter, inner, give, retake, leave, end] = std::array::from_fn(|_| b.location(t));
+    let (yes, held) = (b.terms().boolean(true), b.value(m));
+    for (from, to) in [(head, enter), (head, end), (inner, give), (inner, leave)] {
+        b.step(t, from, to, yes, vec![]);
+    }
+    for (n, (from, to, take)) in
+        [(enter, inner, true), (give, retake, false), (retake, inner, true), (leave, head, false)]
+            .into_iter()
+            .enumerate()
+    {
+        let take = take != (swapped == Some(n));
+        let free = b.terms().not(held);
+        let (fine, wrong) = if take { (free, held) } else { (held, free) };
+        let value = b.terms().boolean(take);
+        b.step(t, from, to, fine, vec![Assign { place: Place::scalar(m), value }]);
+        let error = b.error_location(t, ErrorKind::Assertion, "against the lock's rules");
+        b.step(t, from, error, wrong, vec![]);
+    }
+    b.finish()
+}
+
+#[test]
+fn the_lock_discipline_of_the_slides_has_seven_states_and_its_mutants_short_traces() {
+    for name in ["explicit", "bdd", "contexts", "predabs"] {
+        let verify = |p: &Program| (crate::engine(name).unwrap().make)().verify(p, &Options::default());
+        let safe = verify(&compute(None));
+        assert_eq!(safe.verdict.name(), "safe", "{name}");
+        assert_eq!(safe.count("states"), Some(7), "{name}");
+        for (n, steps) in [2, 4, 5, 4].into_iter().enumerate() {
+            let found = verify(&compute(Some(n)));
+            assert_eq!(found.verdict.trace().map(|t| t.steps.len()), Some(steps), "{name}, operation {n}");
+        }
+    }
+}
