@@ -1,8 +1,8 @@
 //! `raddle compare`: one program, several searches, a table.
 
+use crate::check::ProgramArgs;
 use crate::terminal;
 use clap::Args;
-use clap::builder::PossibleValuesParser;
 use examples::{Example, Variant};
 use explore::{Algorithm, BadPlan, BoundKind, Comparison, LeftOut, Limit, Meter, Order, Plan, Verdict};
 use report::compare::{Measure, Over};
@@ -16,12 +16,19 @@ use std::time::Duration;
 
 #[derive(Args)]
 pub(crate) struct CompareArgs {
-    /// The program to search (`raddle compare --list` shows them)
-    #[arg(value_name = "EXAMPLE", value_parser = example_names(), required_unless_present = "list", hide_possible_values = true)]
-    example: Option<String>,
+    /// The program to search: C or C++ files, a program made by `raddle cc`, or an example (`raddle compare --list` shows them)
+    #[arg(value_name = "FILE|EXAMPLE", required_unless_present_any = ["list", "project"])]
+    programs: Vec<String>,
+
+    #[command(flatten)]
+    program: ProgramArgs,
+
+    /// What to do about data races in C: they are failures; they are not looked for; or plain accesses are steps
+    #[arg(long, value_name = "HOW", value_parser = ["report", "ignore", "sync"])]
+    races: Option<String>,
 
     /// List the programs and end
-    #[arg(long, conflicts_with_all = ["example", "plot"])]
+    #[arg(long, conflicts_with_all = ["programs", "plot"])]
     list: bool,
 
     /// How large the program is: mostly its number of threads
@@ -111,10 +118,6 @@ enum Division {
 #[derive(Clone, Debug, PartialEq)]
 struct Bounds(Vec<Option<Limit>>);
 
-fn example_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(examples::all().iter().map(|e| e.name))
-}
-
 fn plan(text: &str) -> Result<Plan, BadPlan> {
     text.parse()
 }
@@ -161,7 +164,32 @@ pub(crate) fn run(args: &CompareArgs) -> ExitCode {
 }
 
 fn compare(args: &CompareArgs) -> Result<(String, u8), String> {
-    let example = args.example.as_deref().and_then(examples::example).ok_or("there is no such example")?;
+    let example = match &args.programs[..] {
+        [name] => examples::example(name),
+        _ => None,
+    };
+    let all = match example {
+        Some(example) => compare_example(args, example)?,
+        None => match compare_files(args)? {
+            Some(all) => all,
+            None => return Ok((String::new(), 2)),
+        },
+    };
+    if let Some(path) = &args.plot {
+        let measure = if args.count == Counted::Classes { Measure::Classes } else { Measure::States };
+        let scale = args.scale.map(|s| if s == Division::Linear { Scale::Linear } else { Scale::Log });
+        let over = if args.over == Below::Executions { Over::Executions } else { Over::Time };
+        let svg = report::compare::plot(&all, measure, over, scale).svg();
+        create(path)?
+            .write_all(svg.as_bytes())
+            .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    }
+    let text =
+        if args.json { report::compare::json(&all) } else { report::compare::text(&all, &terminal::style()) };
+    Ok((text, exit_code(&all)))
+}
+
+fn compare_example(args: &CompareArgs, example: &Example) -> Result<Comparison, String> {
     let size = args.size.unwrap_or(example.small);
     let (least, most) = example.sizes;
     if !(least..=most).contains(&size) {
@@ -170,8 +198,11 @@ fn compare(args: &CompareArgs) -> Result<(String, u8), String> {
     if args.fixed && example.bug.is_none() {
         return Err(format!("`{}` has no bug: leave --fixed out", example.name));
     }
+    if args.races.is_some() || !args.program.is_default() {
+        return Err(format!("`{}` is an example: it is not compiled, and has no arguments", example.name));
+    }
     let (plans, mut left_out) = plans(args)?;
-    let mut file = args.plot.as_deref().map(create).transpose()?;
+    args.plot.as_deref().map(create).transpose()?;
 
     let variant = if args.fixed { Variant::Correct } else { Variant::Buggy };
     let program = example.program(size, variant);
@@ -194,17 +225,62 @@ fn compare(args: &CompareArgs) -> Result<(String, u8), String> {
         eprint!("\r\x1b[2K");
     }
     all.left_out = left_out;
+    Ok(all)
+}
 
-    if let (Some(file), Some(path)) = (&mut file, &args.plot) {
-        let measure = if args.count == Counted::Classes { Measure::Classes } else { Measure::States };
-        let scale = args.scale.map(|s| if s == Division::Linear { Scale::Linear } else { Scale::Log });
-        let over = if args.over == Below::Executions { Over::Executions } else { Over::Time };
-        let svg = report::compare::plot(&all, measure, over, scale).svg();
-        file.write_all(svg.as_bytes()).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+/// Compiles files, and lets the program compare by itself. `None` when the compiler has said why it cannot be made.
+#[cfg(c_programs)]
+fn compare_files(args: &CompareArgs) -> Result<Option<Comparison>, String> {
+    use crate::run::{Ended, Start};
+
+    if let [name] = &args.programs[..]
+        && !name.contains(['.', '/'])
+        && !Path::new(name).exists()
+    {
+        let near = examples::all().iter().map(|e| (distance(e.name, name), e.name)).min();
+        let near =
+            near.filter(|(d, _)| *d <= 2).map(|(_, n)| format!(": is `{n}` meant?")).unwrap_or_default();
+        return Err(format!(
+            "there is no file and no example `{name}`{near} (`raddle compare --list` shows the examples)"
+        ));
     }
-    let text =
-        if args.json { report::compare::json(&all) } else { report::compare::text(&all, &terminal::style()) };
-    Ok((text, exit_code(&all)))
+    if args.size.is_some() || args.fixed {
+        return Err("--size and --fixed are for examples".to_owned());
+    }
+    let (plans, left_out) = plans(args)?;
+    args.plot.as_deref().map(create).transpose()?;
+    let Some(built) = crate::build::build(&args.programs, &args.program, None)? else { return Ok(None) };
+    let texts: Vec<String> = plans.iter().map(Plan::to_string).collect();
+    let out = built.scratch.path().join("comparison.json");
+    let mut variables = vec![
+        ("RADDLE_COMPARE", texts.join(" ")),
+        ("RADDLE_COMPARE_OUT", out.to_string_lossy().into_owned()),
+        ("RADDLE_MAX_EXECUTIONS", args.max_executions.to_string()),
+        ("RADDLE_MAX_SECONDS", args.max_seconds.to_string()),
+        ("RADDLE_KEEP_GOING", u8::from(args.keep_going).to_string()),
+    ];
+    variables.extend(args.races.clone().map(|r| ("RADDLE_RACES", r)));
+    variables.extend(built.variables.iter().cloned());
+    let start =
+        Start { program: &built.program, args: args.program.args(), variables: &variables, gdb: false };
+    match crate::run::run(&start, &built.scratch.path().join("done"))? {
+        // The library has said what is wrong.
+        Ended::Reported(2) => return Ok(None),
+        Ended::Reported(_) | Ended::Debugged(_) => {}
+        Ended::Otherwise(what, _) => return Err(what),
+    }
+    let text = std::fs::read_to_string(&out).map_err(|e| format!("the program left no comparison: {e}"))?;
+    let mut all: Comparison =
+        serde_json::from_str(&text).map_err(|e| format!("the comparison is damaged: {e}"))?;
+    let name = if args.programs.is_empty() { args.program.name() } else { args.programs.join(" ") };
+    all.program = Some(name);
+    all.left_out.splice(..0, left_out);
+    Ok(Some(all))
+}
+
+#[cfg(not(c_programs))]
+fn compare_files(args: &CompareArgs) -> Result<Option<Comparison>, String> {
+    Err(format!("there is no example `{}`; {}", args.programs.join(" "), crate::check::ELSEWHERE))
 }
 
 /// 1 if some search found a failure, 3 if none did and all stopped early.
@@ -214,6 +290,22 @@ fn exit_code(all: &Comparison) -> u8 {
         () if all.rows.iter().all(|r| r.verdict == Verdict::Incomplete) => 3,
         () => 0,
     }
+}
+
+/// How many letters must be changed, added or taken away to make one word of the other.
+#[cfg(c_programs)]
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut corner = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let changed = corner + usize::from(x != *y);
+            corner = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(corner + 1);
+        }
+    }
+    row[b.len()]
 }
 
 /// Opened before the search, so that nobody waits for a plot that cannot be written.
@@ -366,6 +458,14 @@ mod tests {
         for bad in ["", "3..1", "lemons=2", "x"] {
             assert!(bounds(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    #[cfg(c_programs)]
+    fn a_slip_of_the_pen_is_near() {
+        let near =
+            [distance("counter", "conter"), distance("fib", "fbi"), distance("", "ab"), distance("a", "a")];
+        assert_eq!(near, [1, 2, 2, 0]);
     }
 
     #[test]

@@ -10,8 +10,12 @@ every behaviour that can differ has been seen; orders that cannot differ are run
 a run fails, raddle shows who did what, and gives a token that runs exactly that schedule
 again.
 
-Tests are Rust: raddle has std's types under std's names, and a test hands its body to
-`raddle::check`.
+C and C++ programs are checked as they are:
+
+    raddle check prog.c
+
+Rust is checked in tests: raddle has std's types under std's names, and a test hands its body
+to `raddle::check`.
 
     use raddle::sync::atomic::{AtomicU64, Ordering::SeqCst};
     use raddle::{sync::Arc, thread};
@@ -28,10 +32,11 @@ Tests are Rust: raddle has std's types under std's names, and a test hands its b
         });
     }
 
-Such a test runs with `cargo test`, as any other. This command shows what raddle can do:";
+Such a test runs with `cargo test`, as any other.";
 
 pub(crate) const AFTER: &str = "\
 Examples:
+  raddle check prog.c               explore a C program (`raddle check --help` has more)
   raddle demo                       find a bug, show it, replay it
   raddle demo --algorithm dpor      the same with another algorithm
   raddle demo --json | jq .guarantee
@@ -45,7 +50,8 @@ Exit codes:
   2  the input or the command line is wrong
   3  stopped early without a failure
 
-Environment of a test that calls raddle::check (they override raddle::Config):
+Environment of programs made by `raddle cc`, and of tests that call raddle::check (they override
+raddle::Config):
   RADDLE_REPLAY=TOKEN         run this one schedule again
   RADDLE_ALGORITHM=NAME       how to search
   RADDLE_BOUND=KIND=N,..      search within these bounds
@@ -67,7 +73,57 @@ Environment of a test that calls raddle::check (they override raddle::Config):
   RADDLE_WATCHDOG=S           how long a test may go without a step; 0 is for ever
   RADDLE_QUIET=1              print nothing
   RADDLE_TRACE=full           leave nothing out of a long trace
+  RADDLE_RACES=HOW            C: report, ignore or sync, as `raddle check --races`
+  RADDLE_JSON=1               C: print the report as JSON, on standard output
+  RADDLE_EXECUTIONS=FILE      C: list the executions in a file, one line for each class, instead
   NO_COLOR=1                  no colours";
+
+pub(crate) const CHECK: &str = "\
+Compile a C or C++ program and run it under every schedule that can matter.
+
+The program is compiled by gcc or clang with their thread instrumentation, linked with raddle's
+runtime, and explored in one process: its `main` is run again and again, each time with its
+threads in another order, until every behaviour that can differ has been seen. When a run fails,
+raddle shows who did what, and gives a token that runs exactly that schedule again.
+
+Nothing in the program needs to change. It should end by itself, do the same whenever its threads
+are scheduled the same way, and say what must hold with `assert`.";
+
+pub(crate) const CHECK_AFTER: &str = "\
+Examples:
+  raddle check prog.c
+  raddle check main.c pool.c -Iinclude -DWORKERS=2 -std=c11
+  raddle check prog.cpp --cflags '-std=c++20 -Wall' -- an argument
+  raddle check prog.c --bound preemptions=2        what two preemptions can do
+  raddle check prog.c --order urw --max-seconds 60 look for bugs, promise nothing
+  raddle check prog.c --races sync                 plain accesses are steps: every interleaving of them
+  raddle check prog.c --replay TOKEN --gdb         the failing run, in the debugger
+  raddle check --project build --target app        a program of a CMake project
+  raddle check ./app                               a program made with `raddle cc`
+
+CC and CXX name the compilers. The compiler is told -O0: at higher levels it may turn a loop that
+waits for another thread into one that looks once (RADDLE_KEEP_O=1 keeps -O as given). RADDLE_CACHE
+names the directory for the runtime library, which is otherwise kept with other caches.
+
+Exit codes:
+  0  nothing wrong found, and the search was complete for what it promised
+  1  a failure was found
+  2  the program was not made, or the command line is wrong
+  3  stopped early without a failure";
+
+pub(crate) const CC: &str = "\
+A C or C++ compiler that makes programs which explore themselves when they are started.
+
+    CC='raddle cc' CXX='raddle c++' make
+    CC='raddle cc' cmake -B build && cmake --build build
+    ./prog                                    explores itself, and says what it found
+    RADDLE_BOUND=preemptions=2 ./prog         `raddle --help` lists the variables
+    raddle check ./prog --bound preemptions=2 the same with options
+
+Everything is handed to gcc or clang (RADDLE_CC and RADDLE_CXX name another, or CC and CXX where
+they do not name raddle), with the flags added that instrument, and -O0 in place of other levels
+unless RADDLE_KEEP_O=1 is set. Where a compiler must have one name, make a link to raddle called
+raddle-cc or raddle-c++.";
 
 pub(crate) const DEMO: &str = "\
 Find a lost update in a small program, show how it comes about, and replay it.

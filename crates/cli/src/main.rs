@@ -2,11 +2,34 @@
 
 mod algorithms;
 mod bank;
+#[cfg(c_programs)]
+mod build;
+#[cfg(c_programs)]
+mod cc;
+mod check;
 mod compare;
 mod demo;
 mod help;
+#[cfg(c_programs)]
+mod library;
 mod model;
+#[cfg(c_programs)]
+mod project;
+#[cfg(c_programs)]
+mod run;
+#[cfg(c_programs)]
+mod rust_entry;
+#[cfg(c_programs)]
+mod rust_std;
+mod rust_test;
+#[cfg(c_programs)]
+mod scan;
+#[cfg(c_programs)]
+mod scratch;
 mod terminal;
+#[cfg(c_programs)]
+mod toolchain;
+mod verify;
 
 use clap::{Args, Parser, Subcommand, builder::PossibleValuesParser};
 use explore::Schedule;
@@ -22,6 +45,18 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Compile a C or C++ program and run it under every schedule that can matter
+    #[command(long_about = help::CHECK, after_long_help = help::CHECK_AFTER)]
+    Check(Box<check::CheckArgs>),
+    /// Compile C as cc does, into a program that explores itself when it is started
+    #[command(long_about = help::CC, disable_help_flag = true)]
+    Cc(CompilerArgs),
+    /// Compile C++ as c++ does, into a program that explores itself when it is started
+    #[command(name = "c++", visible_alias = "cxx", long_about = help::CC, disable_help_flag = true)]
+    Cpp(CompilerArgs),
+    /// Explore the tests of a Rust crate that uses std's own types
+    #[command(long_about = rust_test::LONG_ABOUT)]
+    Test(Box<rust_test::TestArgs>),
     /// List every algorithm, what it guarantees, and where it comes from
     Algorithms(AlgorithmsArgs),
     /// Search one program in several ways, and show what each took and saw
@@ -35,6 +70,16 @@ enum Command {
     /// Show a C program as control-flow automata: what the proofs work on
     #[command(long_about = model::ABOUT)]
     Model(model::ModelArgs),
+    /// Say whether a C program can go wrong, for all inputs and all schedules, with a proof or a run
+    #[command(long_about = verify::ABOUT)]
+    Verify(verify::VerifyArgs),
+}
+
+#[derive(Args)]
+struct CompilerArgs {
+    /// What to say to the compiler
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+    args: Vec<String>,
 }
 
 #[derive(Args)]
@@ -68,13 +113,50 @@ fn token(text: &str) -> Result<String, explore::TokenError> {
     text.parse::<Schedule>().map(|_| text.to_owned())
 }
 
+/// Whether the command has an example of this name.
+#[cfg(c_programs)]
+fn example_exists(name: &str) -> bool {
+    examples::example(name).is_some()
+}
+
 fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    // Build systems want a compiler to have one name: a link called raddle-cc is `raddle cc`.
+    let called = args.first().and_then(|a| a.rsplit('/').next()).unwrap_or("");
+    match (called, args.get(1).map(String::as_str)) {
+        ("raddle-cc", _) => return compiler(false, args[1..].to_vec()),
+        ("raddle-c++" | "raddle-cxx", _) => return compiler(true, args[1..].to_vec()),
+        // A compiler's own --help and --version are wanted, not ours.
+        (_, Some("cc")) if args.len() > 2 => return compiler(false, args[2..].to_vec()),
+        (_, Some("c++" | "cxx")) if args.len() > 2 => return compiler(true, args[2..].to_vec()),
+        _ => {}
+    }
     // A wrong command line ends here with exit code 2 and says what would be right.
-    match Cli::parse().command {
+    match Cli::parse_from(check::name_compiler_flags(args)).command {
+        Command::Check(args) => check::run(&args),
+        Command::Cc(args) => compiler(false, args.args),
+        Command::Cpp(args) => compiler(true, args.args),
+        Command::Test(args) => rust_test::run(&args),
         Command::Algorithms(args) => algorithms::run(args.json),
         Command::Compare(args) => compare::run(&args),
         Command::Orders(args) => algorithms::run_orders(args.json),
         Command::Model(args) => model::run(&args),
+        Command::Verify(args) => verify::run(&args),
         Command::Demo(args) => demo::run(args.algorithm.as_deref(), args.replay.as_deref(), args.json),
     }
+}
+
+#[cfg(c_programs)]
+fn compiler(cpp: bool, args: Vec<String>) -> ExitCode {
+    if args.is_empty() {
+        println!("{}", help::CC);
+        return ExitCode::from(2);
+    }
+    cc::drop_in(if cpp { toolchain::Language::Cpp } else { toolchain::Language::C }, args)
+}
+
+#[cfg(not(c_programs))]
+fn compiler(_cpp: bool, _args: Vec<String>) -> ExitCode {
+    eprintln!("raddle: {}", check::ELSEWHERE);
+    ExitCode::from(2)
 }

@@ -44,6 +44,8 @@ fn each_crate_knows_only_those_below_it() {
     assert_eq!(dependencies("report"), ["raddle-explore"]);
     assert_eq!(dependencies("raddle"), ["raddle-explore", "raddle-report", "raddle-runtime"]);
     assert_eq!(dependencies("examples"), ["raddle"]);
+    assert_eq!(dependencies("model"), ["raddle-explore"]);
+    assert_eq!(dependencies("verify"), ["raddle-model"]);
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn the_programs_are_listed() {
 fn a_wrong_command_line_has_exit_code_2_and_says_what_would_be_right() {
     for (args, says) in [
         (&[][..], "EXAMPLE"),
-        (&["conter"][..], "a similar value exists: 'counter'"),
+        (&["conter"][..], "no example `conter`: is `counter` meant?"),
         (&["counter", "--algorithms", "sauce"][..], "there is no algorithm `sauce`; there are: "),
         (&["counter", "--algorithms", "optimal,"][..], "there is no algorithm ``"),
         (&["counter", "--orders", "sideways"][..], "there is no order `sideways`"),

@@ -2,10 +2,10 @@
 
 use crate::coverage::Coverage;
 use crate::outcome::{FailureKind, Stats, Verdict};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The first failure that a search met.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct FirstFailure {
     /// What went wrong.
     pub kind: FailureKind,
@@ -18,7 +18,7 @@ pub struct FirstFailure {
 }
 
 /// What one search gave.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Compared {
     /// The plan, as text: `bpor@preemptions=2/best-first=random`.
     pub plan: String,
@@ -48,7 +48,7 @@ pub struct Compared {
 }
 
 /// A plan that could not be run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct LeftOut {
     /// The plan, as text.
     pub plan: String,
@@ -57,7 +57,7 @@ pub struct LeftOut {
 }
 
 /// What several searches of one program gave.
-#[derive(Clone, Debug, PartialEq, Default, Serialize)]
+#[derive(Clone, Debug, PartialEq, Default, Deserialize, Serialize)]
 pub struct Comparison {
     /// What was searched, if that has a name.
     pub program: Option<String>,

@@ -16,11 +16,11 @@ use crate::outcome::Stats;
 use crate::schedule::Schedule;
 use crate::search::{Progress, Promise};
 use crate::trace::{Trace, mix};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// How much had been seen after so many executions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Point {
     /// Executions: complete, blocked and over the bound.
     pub runs: u64,
@@ -44,7 +44,7 @@ impl Point {
 }
 
 /// What a search has seen.
-#[derive(Clone, Debug, PartialEq, Default, Serialize)]
+#[derive(Clone, Debug, PartialEq, Default, Deserialize, Serialize)]
 pub struct Coverage {
     /// Different happens-before classes among the complete executions; these are the terminal states too.
     pub classes: u64,
@@ -64,6 +64,8 @@ pub struct Counting {
     classes: HashSet<u64>,
     states: HashSet<u64>,
     runs: u64,
+    /// Whether the search counted the last execution as a complete one.
+    completed: bool,
     /// The first number of executions that is a point again.
     next_point: u64,
     curve: Vec<Point>,
@@ -80,9 +82,15 @@ impl Counting {
             classes: HashSet::new(),
             states: HashSet::new(),
             runs: 0,
+            completed: false,
             next_point: 1,
             curve: Vec::new(),
         }
+    }
+
+    /// The last execution, if the search counted it as a complete one.
+    pub fn completed(&self) -> Option<&Trace> {
+        self.completed.then_some(&self.trace)
     }
 
     /// What has been seen so far.
@@ -172,7 +180,8 @@ impl Explorer for Counting {
         // The search alone knows whether it takes the execution for a complete one.
         let before = self.search.stats().executions;
         let again = self.search.end(end, view);
-        if self.search.stats().executions > before {
+        self.completed = self.search.stats().executions > before;
+        if self.completed {
             self.classes.insert(self.trace.class());
         }
         self.states.extend(self.names.iter().flatten());

@@ -1,6 +1,7 @@
 //! Small types with meaning: threads, objects, events, source places, and sets of threads.
 
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 
 /// The most threads one execution may have over its whole life.
 pub const MAX_THREADS: usize = 128;
@@ -144,8 +145,18 @@ impl ThreadSet {
     }
 
     /// The first member after `t` in ring order (`t` itself comes last).
+    #[inline]
     pub fn next_on_ring(&self, t: ThreadId) -> Option<ThreadId> {
-        self.iter().find(|u| *u > t).or_else(|| self.first())
+        let mut above = *self;
+        for (i, w) in above.0.iter_mut().enumerate() {
+            // Those up to `t` are left out: all of the words before its own.
+            *w &= match (t.index() / 64).cmp(&i) {
+                Ordering::Less => u64::MAX,
+                Ordering::Equal => u64::MAX << (t.index() % 64) << 1,
+                Ordering::Greater => 0,
+            };
+        }
+        above.first().or_else(|| self.first())
     }
 
     /// The members that are not in `other`.
@@ -228,7 +239,13 @@ mod tests {
     fn sets_hold_threads_beyond_the_first_word() {
         let s: ThreadSet = [3, 64, 120].map(ThreadId).into_iter().collect();
         assert_eq!(s.iter().map(|t| t.0).collect::<Vec<_>>(), [3, 64, 120]);
+        assert_eq!(s.next_on_ring(ThreadId(2)), Some(ThreadId(3)));
+        assert_eq!(s.next_on_ring(ThreadId(3)), Some(ThreadId(64)));
+        assert_eq!(s.next_on_ring(ThreadId(63)), Some(ThreadId(64)));
         assert_eq!(s.next_on_ring(ThreadId(64)), Some(ThreadId(120)));
+        assert_eq!(s.next_on_ring(ThreadId(127)), Some(ThreadId(3)));
+        assert_eq!(ThreadSet::single(ThreadId(5)).next_on_ring(ThreadId(5)), Some(ThreadId(5)));
+        assert_eq!(ThreadSet::EMPTY.next_on_ring(ThreadId(5)), None);
         assert_eq!(s.next_on_ring(ThreadId(120)), Some(ThreadId(3)));
         assert_eq!(s.minus(&ThreadSet::single(ThreadId(3))).first(), Some(ThreadId(64)));
         assert_eq!(s.len(), 3);

@@ -2,10 +2,10 @@
 
 use crate::bounds::Round;
 use crate::ids::ThreadId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The result in one word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Everything was seen, and nothing was wrong.
@@ -19,7 +19,7 @@ pub enum Verdict {
 }
 
 /// What went wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
     /// An assertion of the program does not hold.
@@ -150,10 +150,13 @@ pub struct Failure {
     /// What to do next, when that is not plain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
+    /// What the program wrote to standard output and standard error in this execution, where that was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
 }
 
 /// Numbers of a search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 pub struct Stats {
     /// Complete executions.
     pub executions: u64,

@@ -14,6 +14,9 @@ use crate::schedule::Schedule;
 use crate::trace::{Event, Trace};
 use std::cell::Cell;
 
+/// The outcome of a step that may have any outcome.
+pub(crate) const ANY: u32 = u32::MAX;
+
 /// A step that need not be taken from a node: all that begins with it is seen elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sleeper {
@@ -53,11 +56,38 @@ pub(crate) struct Node {
     options: u32,
     options_end: u32,
     option: u32,
-    /// Only this outcome is to be taken.
-    pub(crate) fixed: Option<u32>,
+    /// Only this outcome is to be taken, or [`ANY`].
+    pub(crate) fixed: u32,
     /// The wakeup tree of this node: its first pending branch (used by the optimal search).
     pub(crate) tree: u32,
 }
+
+impl Node {
+    /// One of which nothing is known yet.
+    const NEW: Node = Node {
+        enabled: ThreadSet::EMPTY,
+        backtrack: ThreadSet::EMPTY,
+        done: ThreadSet::EMPTY,
+        asleep: ThreadSet::EMPTY,
+        inherited: ThreadSet::EMPTY,
+        taken: 1,
+        chosen: ThreadId::MAIN,
+        current: None,
+        objects: 0,
+        sleep: 0,
+        sleep_end: 0,
+        sleep_inherited: 0,
+        guided: false,
+        options: 0,
+        options_end: 0,
+        option: 0,
+        fixed: ANY,
+        tree: u32::MAX,
+    };
+}
+
+// A new node is copied from one that is empty, which takes a call if it is any larger.
+const _: () = assert!(size_of::<Node>() <= 128);
 
 /// What all reductions share: the stack, the trace, the numbers.
 pub(crate) struct Core {
@@ -136,6 +166,7 @@ impl Core {
     }
 
     /// A new node for the state of `view`, with the sleep set it inherits.
+    #[inline(always)]
     fn push_node(&mut self, view: &View<'_>, use_sleep: bool) {
         let start = self.sleepers.len();
         let mut asleep = ThreadSet::EMPTY;
@@ -143,38 +174,30 @@ impl Core {
             let last = self.trace.len() - 1;
             let thread = self.trace.event(last).thread;
             for i in parent.sleep as usize..parent.sleep_end as usize {
-                let s = self.sleepers[i];
+                let s = &self.sleepers[i];
                 if s.step.thread != thread && !s.step.woken_by(&self.trace, last) {
-                    self.sleepers.push(s);
+                    self.sleepers.extend_from_within(i..i + 1);
                 }
             }
-            asleep = fully_asleep(&self.sleepers[start..]);
+            if start < self.sleepers.len() {
+                asleep = fully_asleep(&self.sleepers[start..]);
+            }
         }
         let options = self.options.len() as u32;
-        self.nodes.push(Node {
-            enabled: view.enabled,
-            backtrack: ThreadSet::EMPTY,
-            done: ThreadSet::EMPTY,
-            asleep,
-            inherited: asleep,
-            taken: 1,
-            chosen: ThreadId::MAIN,
-            current: view.current,
-            objects: view.objects,
-            sleep: start as u32,
-            sleep_end: self.sleepers.len() as u32,
-            sleep_inherited: (self.sleepers.len() - start) as u32,
-            guided: false,
-            options,
-            options_end: options,
-            option: 0,
-            fixed: None,
-            tree: u32::MAX,
-        });
+        let sleep_end = self.sleepers.len() as u32;
+        // Filled in where it lies: a node is large, and would be built elsewhere and copied.
+        self.nodes.push(Node::NEW);
+        let Some(n) = self.nodes.last_mut() else { return };
+        n.enabled = view.enabled;
+        (n.asleep, n.inherited) = (asleep, asleep);
+        n.current = view.current;
+        n.objects = view.objects;
+        (n.sleep, n.sleep_end, n.sleep_inherited) = (start as u32, sleep_end, sleep_end - start as u32);
+        (n.options, n.options_end) = (options, options);
     }
 
     /// The thread that goes on by default: the running one unless it yielded, else the next on the ring.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn default_thread(view: &View<'_>, among: ThreadSet) -> Option<ThreadId> {
         match view.current {
             Some(c) if among.contains(c) && !view.yielded.contains(c) => Some(c),
@@ -428,7 +451,7 @@ impl<R: Reduction> Search<R> {
             }
             let sleeps = self.reduction.finished(core, i);
             let n = &core.nodes[i];
-            let option = (n.options < n.options_end && n.fixed.is_none())
+            let option = (n.options < n.options_end && n.fixed == ANY)
                 .then(|| {
                     (n.option + 1..n.options_end - n.options)
                         .find(|k| !core.option_sleeps(i, n.chosen, core.options[(n.options + k) as usize]))
@@ -451,7 +474,7 @@ impl<R: Reduction> Search<R> {
             core.options.truncate(n.options as usize);
             n.options_end = n.options;
             n.option = 0;
-            n.fixed = None;
+            n.fixed = ANY;
             if let Some(t) = self.reduction.next_branch(core) {
                 let n = &mut core.nodes[i];
                 n.chosen = t;
@@ -543,8 +566,8 @@ impl<R: Reduction> Explorer for Search<R> {
             return e.option;
         }
         let n = core.nodes[i];
-        let value = if let Some(v) = n.fixed {
-            v
+        let value = if n.fixed != ANY {
+            n.fixed
         } else {
             if n.options == n.options_end {
                 core.options.extend((0..options.len()).map(|k| options.get(k)));

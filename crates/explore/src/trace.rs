@@ -326,7 +326,7 @@ impl Trace {
 
     /// Adds an event if it is what most events are: of one of few threads, of a kind that is always enabled, on one object
     /// whose last access is all that it has to be ordered after. Says whether it was.
-    #[inline]
+    #[inline(always)]
     fn push_plain(&mut self, x: &Executed<'_>, option: u32, options: u32) -> bool {
         let (t, object, mode) = (x.thread.index(), x.op.object.index(), x.access.mode);
         let told = self.waiting_edges.iter().any(|e| e.0 == x.thread);
@@ -374,7 +374,7 @@ impl Trace {
     }
 
     /// The next event, before anything is known of its objects and races.
-    #[inline]
+    #[inline(always)]
     fn entry(&self, x: &Executed<'_>, seq: u32, (option, options): (u32, u32)) -> Event {
         Event {
             thread: x.thread,
@@ -452,7 +452,15 @@ impl Trace {
 
     /// The next event of `after` comes after what `before` has done in the first `len` events: it was spawned by it, or has
     /// joined it. Neither is an event of its own.
+    #[inline]
     pub fn order(&mut self, before: ThreadId, after: ThreadId, len: usize) {
+        // A thread that only spawns others has nothing that they come after.
+        if !self.waiting_edges.is_empty() || self.last_of(before).is_some() {
+            self.add_waiting_edges(before, after, len);
+        }
+    }
+
+    fn add_waiting_edges(&mut self, before: ThreadId, after: ThreadId, len: usize) {
         for k in 0..self.waiting_edges.len() {
             let (t, i) = self.waiting_edges[k];
             if t == before {

@@ -110,7 +110,16 @@ impl Builder {
     fn plain(&mut self, name: &str, ty: Type, scope: Scope, init: i128, internal: bool) -> VarId {
         let span = self.span;
         let init = vec![ty.bits_of(init)];
-        self.variable(Var { name: name.to_owned(), ty, len: None, scope, init, internal, span })
+        self.variable(Var {
+            name: name.to_owned(),
+            ty,
+            len: None,
+            scope,
+            init,
+            internal,
+            atomic: false,
+            span,
+        })
     }
 
     /// A shared variable.
@@ -128,6 +137,7 @@ impl Builder {
             scope: Scope::Shared,
             init: init.iter().map(|v| ty.bits_of(*v)).collect(),
             internal: false,
+            atomic: false,
             span,
         })
     }

@@ -3,6 +3,17 @@
 //! [`Program`] is what everything else works on: variables, threads, locations, transitions. [`Terms`] holds its expressions.
 //! [`read_file`] makes one of C text, [`Builder`] without, and [`Interpreter`] says what one means.
 //!
+//! # For engines
+//!
+//! A state gives each thread a location and each variable a value. It starts with [`Thread::entry`] and [`Var::init`]. A step takes one
+//! transition of one thread: its guard holds before, its assignments and inputs make what is after; nothing else changes. So the weakest
+//! precondition of a transition is `guard => substitute(post, assigns)` for all values of its inputs ([`Terms::substitute`]). A state is
+//! wrong where a thread is at a location of kind [`LocationKind::Error`], or where no thread can go on although one has not ended
+//! ([`Interpreter::is_deadlock`] says what counts). Two transitions of different threads are independent if neither writes what the other
+//! accesses ([`Program::accesses`]). [`Location::may_block`] and [`Location::loop_head`] say where a thread can wait and where cycles
+//! close; [`Program::flattened`] puts single variables in place of arrays. [`Interpreter::replay`] checks a counterexample, and
+//! [`Interpreter::show_run`] prints it.
+//!
 //! **Invariant:** nothing is proved here, and nothing of C is approximated in silence: what the lowering does not know is refused
 //! with file, line and reason.
 
@@ -10,6 +21,7 @@
 
 mod builder;
 mod c;
+mod flatten;
 mod flow;
 mod passes;
 mod program;

@@ -196,6 +196,16 @@ fn compose(p: &mut Program, a: &Transition, b: &Transition, atomic: bool) -> Opt
         let index = h.index.map(|i| put(p, i));
         havoc.push(Place { var: h.var, index });
     }
+    // Two cells may have become one: the later part wins, and an input over both.
+    let mut n = 0;
+    while n < assigns.len() {
+        let same = assigns[n].place;
+        if assigns[n + 1..].iter().any(|x| x.place == same) || havoc.contains(&same) {
+            assigns.remove(n);
+        } else {
+            n += 1;
+        }
+    }
     let action = match (a.action, b.action) {
         (Action::Local, Action::CompareExchange { expected, desired }) => {
             Action::CompareExchange { expected: put(p, expected), desired: put(p, desired) }

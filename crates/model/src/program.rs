@@ -101,6 +101,8 @@ pub struct Var {
     pub init: Vec<u64>,
     /// Whether it belongs to a synchronisation object or to the life of a thread, and not to the program's own data.
     pub internal: bool,
+    /// Whether it is declared atomic: accesses to it are no data races.
+    pub atomic: bool,
     /// Where it was declared.
     pub span: Span,
 }

@@ -168,3 +168,39 @@ fn source_sets_may_block_where_optimal_does_not() {
     );
     assert_eq!(executions(&p, "optimal"), executions(&p, "source"));
 }
+
+#[test]
+fn the_ten_configurations_of_the_first_paper_order_as_it_says() {
+    use model::{Interpreter, Reach, Reduction};
+    for (name, n) in [("indexer", 1), ("filesystem", 2)] {
+        let p = read(&program(name, n));
+        let run = Interpreter::new(&p);
+        let mut steps = std::collections::BTreeMap::new();
+        for reduction in [Reduction::None, Reduction::Static] {
+            for sleep in [false, true] {
+                for stateful in [false, true] {
+                    let how = Reach { reduction, sleep, stateful, ..Reach::default() };
+                    let found = how.search(&run).unwrap();
+                    assert!(found.finished && found.errors == 0 && found.deadlocks == 0, "{name} {how:?}");
+                    steps.insert((reduction == Reduction::Static, sleep, stateful), found.transitions);
+                }
+            }
+        }
+        for (way, count) in &steps {
+            let (fixed, sleep, stateful) = *way;
+            // Whatever a search does more, it takes no more steps for it.
+            assert!(
+                !fixed || *count <= steps[&(false, sleep, stateful)],
+                "{name}: persistent sets, {steps:?}"
+            );
+            assert!(!sleep || *count <= steps[&(fixed, false, stateful)], "{name}: sleep sets, {steps:?}");
+            assert!(
+                !stateful || *count <= steps[&(fixed, sleep, false)],
+                "{name}: memory of states, {steps:?}"
+            );
+        }
+        let dynamic = search(&p, "dpor", &[]).stats;
+        assert_eq!(dynamic.executions, 1, "{name}: one path");
+        assert!(dynamic.steps <= steps[&(true, true, true)], "{name}: {} of {steps:?}", dynamic.steps);
+    }
+}

@@ -154,6 +154,21 @@ fn a_recursion_without_an_end_is_an_error_of_its_bound() {
 }
 
 #[test]
+fn a_variable_that_nothing_assigns_is_its_value() {
+    let p = read(
+        "const int limit = 3; int table[2] = { 5, 7 }, x, y = 1;
+         void *f(void *p) { x = limit + table[1]; y = 2; return 0; } void *g(void *p) { x = y; return 0; }
+         int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_create(&t, 0, g, 0); return 0; }",
+    );
+    assert_eq!(thread(&p, "f"), "0 -> 1: [f.life == 1] x := 10\n1 -> 2: y := 2\n2: end", "{p}");
+    assert_eq!(
+        thread(&p, "g"),
+        "0 -> 1: [g.life == 1] g.%0 := y\n1 -> 2: x := g.%0, g.%0 := 0\n2: end",
+        "{p}"
+    );
+}
+
+#[test]
 fn atomic_blocks_are_single_steps() {
     let text = |begin: &str, end: &str| {
         format!(

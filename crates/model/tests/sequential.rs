@@ -144,7 +144,7 @@ fn program(n: u64) -> String {
     let g = Rng(n * 7919 + 1);
     let mut author = Author { g, text: String::new(), loops: 0, labels: 0, left: 12, callee: true };
     let locals = "int l0 = 1, l1 = 2, *p = &g0;";
-    author.text += &format!("int twice(int l0, int l1) {{ int *p = &g1; ");
+    author.text += "int twice(int l0, int l1) { int *p = &g1; ";
     author.block(1, false);
     author.text += "return l0 * 2 + l1; } ";
     author.callee = false;

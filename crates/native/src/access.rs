@@ -6,8 +6,9 @@
 use crate::options::{Races, options};
 use crate::shim::{Call, call, export};
 use crate::table::{self, Entry, Found};
+use crate::{changes, heap};
 use explore::{FailureKind, MemoryOrder, OpKind};
-use runtime::{Class, Request, Touching};
+use runtime::{Class, Handle, Request, Touching};
 
 /// An access to `bytes` bytes, of whatever alignment.
 #[inline]
@@ -19,13 +20,25 @@ pub(crate) fn access(address: usize, bytes: usize, write: bool, call: Call) {
     }
 }
 
-/// An access to a range: its granules one after the other, as nothing makes it happen at once.
+/// An access to a range.
+///
+/// Nothing makes it happen at once, so it is an access to one granule after the other. But where accesses are steps the program
+/// does all of it only after the last of these: so that what is seen is what happens, all of the range is one object then. An
+/// assignment of a structure that is torn apart is not seen in that mode; it is a race in the usual one.
 pub(crate) fn range(address: usize, bytes: usize, write: bool, call: Call) {
+    if bytes > 0 && options().races == Races::Sync {
+        return on(table::block(address, bytes), address, bytes, write, call);
+    }
+    pieces(address, bytes, |at, n| part(at, n, write, call));
+}
+
+/// Cuts a range at the ends of granules.
+pub(crate) fn pieces(address: usize, bytes: usize, mut f: impl FnMut(usize, usize)) {
     let end = address.saturating_add(bytes);
     let mut at = address;
     while at < end {
         let next = ((at & !7) + 8).min(end);
-        part(at, next - at, write, call);
+        f(at, next - at);
         at = next;
     }
 }
@@ -33,34 +46,132 @@ pub(crate) fn range(address: usize, bytes: usize, write: bool, call: Call) {
 /// An access within one granule.
 #[inline]
 fn part(address: usize, bytes: usize, write: bool, call: Call) {
-    let races = options().races;
-    if races == Races::Ignore {
+    if options().races == Races::Ignore {
+        if write {
+            changes::wrote(address, bytes);
+        }
+        return heap::check(address, bytes, write, call);
+    }
+    on(table::memory(address, bytes), address, bytes, write, call);
+}
+
+/// The object that was found. If that is news, the search starts again when this execution has come to its end.
+#[inline]
+pub(crate) fn entry(found: Found) -> &'static mut Entry {
+    match found {
+        Found::Entry(entry) => entry,
+        Found::Changed(entry) => {
+            runtime::restart_soon();
+            entry
+        }
+    }
+}
+
+#[inline]
+fn on(found: Found, address: usize, bytes: usize, write: bool, call: Call) {
+    let entry = entry(found);
+    if entry.on_stack && is_private(entry) {
         return;
     }
-    let Found::Entry(entry) = table::memory(address, bytes) else { runtime::restart(call.place) };
-    match races {
-        Races::Sync => step(entry, write, call),
-        _ => check(entry, write, call),
+    if options().races == Races::Sync {
+        step(entry, write, call);
+        // Others may have freed it before its turn came.
+        heap::check(address, bytes, write, call);
+    } else {
+        heap::check(address, bytes, write, call);
+        check(entry, write, call);
+    }
+}
+
+/// A write to a part of one granule, which `perform` does when its turn has come.
+pub(crate) fn write_now(address: usize, bytes: usize, call: Call, perform: impl FnOnce()) {
+    let entry = entry(table::memory(address, bytes));
+    if entry.on_stack && is_private(entry) {
+        return perform();
+    }
+    let request = request(entry, OpKind::Rmw, call);
+    let mut perform = Some(perform);
+    let change = |_| {
+        if let Some(perform) = perform.take() {
+            perform();
+        }
+        entry.read()
+    };
+    runtime::on_memory(&request, call.state, || entry.read(), change, |_| ());
+    heap::check(address, bytes, true, call);
+}
+
+/// Whether memory is on the running thread's own stack and nobody else was ever seen to access it.
+#[inline]
+fn is_private(entry: &mut Entry) -> bool {
+    if entry.foreign {
+        return false;
+    }
+    if runtime::on_own_stack(entry.address) {
+        return true;
+    }
+    if runtime::on_other_stack(entry.address) {
+        // What its owner did to it before was not seen.
+        entry.foreign = true;
+        runtime::restart_soon();
+    }
+    false
+}
+
+/// How many accesses a thread makes before it lets others run: a loop that waits for a variable, with nothing that orders the
+/// accesses to it, would go on for ever, and the race in it would not be seen.
+const MANY: u32 = 100_000;
+
+static mut ACCESSES: [u32; explore::MAX_THREADS] = [0; explore::MAX_THREADS];
+
+/// An execution begins.
+pub(crate) fn begin() {
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe { (&mut (*(&raw mut ACCESSES)))[..crate::threads::met()].fill(0) };
+}
+
+#[inline]
+fn count(call: Call) {
+    // SAFETY: as above.
+    let n = unsafe { &mut (*(&raw mut ACCESSES))[runtime::current().index()] };
+    *n += 1;
+    if *n == MANY {
+        *n = 0;
+        runtime::local_step(OpKind::Yield, MemoryOrder::None, call.place);
     }
 }
 
 fn check(entry: &mut Entry, write: bool, call: Call) {
     runtime::settle();
+    count(call);
     if !entry.plain {
         entry.plain = true;
         if entry.atomic {
             // Atomic accesses of it are to be checked from now on, too.
-            runtime::restart(call.place);
+            runtime::restart_soon();
         }
     }
-    if let Some(race) = runtime::touch(&entry.handle, Touching { write, atomic: false }, call.place) {
+    if write {
+        changes::wrote(entry.address, entry.bytes as usize);
+    }
+    let elsewhere = write && !runtime::on_own_stack(entry.address);
+    let how = Touching { write, atomic: false, elsewhere };
+    if let Some(race) = runtime::touch(&entry.handle, how, call.place) {
         runtime::fail(FailureKind::DataRace, race, call.place);
     }
 }
 
-fn step(entry: &Entry, write: bool, call: Call) {
-    let request = Request {
-        kind: if write { OpKind::Store } else { OpKind::Load },
+/// A block is freed in which this object lies.
+pub(crate) fn free_part(entry: &'static mut Entry, call: Call) {
+    match options().races {
+        Races::Sync => step(entry, true, call),
+        _ => check(entry, true, call),
+    }
+}
+
+fn request(entry: &Entry, kind: OpKind, call: Call) -> Request<'_> {
+    Request {
+        kind,
         object: &entry.handle,
         class: Class::Variable,
         initial: 0,
@@ -68,12 +179,22 @@ fn step(entry: &Entry, write: bool, call: Call) {
         b: 0,
         order: MemoryOrder::None,
         place: call.place,
-    };
+    }
+}
+
+fn step(entry: &'static Entry, write: bool, call: Call) {
     if write {
-        runtime::write_later(&request, call.state, entry.address, entry.reader());
+        runtime::write_later(&request(entry, OpKind::Store, call), call.state, &entry.handle, read_again);
     } else {
+        let request = request(entry, OpKind::Load, call);
         runtime::on_memory(&request, call.state, || entry.read(), |w| w, |_| ());
     }
+}
+
+/// What is in memory by now, for an object by its handle.
+fn read_again(handle: &'static Handle) -> u64 {
+    // SAFETY: handles of this process lie in entries, as their first field.
+    unsafe { &*(std::ptr::from_ref(handle).cast::<Entry>()) }.read()
 }
 
 macro_rules! accesses {
@@ -106,6 +227,44 @@ accesses! {
     read4, write4, read_write4: 4;
     read8, write8, read_write8: 8;
     read16, write16, read_write16: 16;
+}
+
+/// Accesses to volatile variables: steps, where others are not looked at.
+fn volatile(address: usize, bytes: usize, write: bool) {
+    if !runtime::in_execution() {
+        return;
+    }
+    let call = call();
+    if options().races != Races::Ignore {
+        return access(address, bytes, write, call);
+    }
+    let found =
+        if (address & 7) + bytes <= 8 { table::memory(address, bytes) } else { table::block(address, bytes) };
+    let entry = entry(found);
+    if !entry.on_stack || !is_private(entry) {
+        step(entry, write, call);
+    }
+    heap::check(address, bytes, write, call);
+}
+
+macro_rules! volatiles {
+    ($($read:ident, $write:ident: $bytes:literal;)*) => {$(
+        extern "C" fn $read(address: usize) {
+            volatile(address, $bytes, false);
+        }
+
+        extern "C" fn $write(address: usize) {
+            volatile(address, $bytes, true);
+        }
+    )*};
+}
+
+volatiles! {
+    volatile_read1, volatile_write1: 1;
+    volatile_read2, volatile_write2: 2;
+    volatile_read4, volatile_write4: 4;
+    volatile_read8, volatile_write8: 8;
+    volatile_read16, volatile_write16: 16;
 }
 
 extern "C" fn read_range(address: usize, bytes: usize) {
@@ -159,30 +318,30 @@ export! {
     __tsan_unaligned_read_write4 => read_write4;
     __tsan_unaligned_read_write8 => read_write8;
     __tsan_unaligned_read_write16 => read_write16;
-    __tsan_volatile_read1 => read1;
-    __tsan_volatile_read2 => read2;
-    __tsan_volatile_read4 => read4;
-    __tsan_volatile_read8 => read8;
-    __tsan_volatile_read16 => read16;
-    __tsan_volatile_write1 => write1;
-    __tsan_volatile_write2 => write2;
-    __tsan_volatile_write4 => write4;
-    __tsan_volatile_write8 => write8;
-    __tsan_volatile_write16 => write16;
-    __tsan_unaligned_volatile_read2 => read2;
-    __tsan_unaligned_volatile_read4 => read4;
-    __tsan_unaligned_volatile_read8 => read8;
-    __tsan_unaligned_volatile_read16 => read16;
-    __tsan_unaligned_volatile_write2 => write2;
-    __tsan_unaligned_volatile_write4 => write4;
-    __tsan_unaligned_volatile_write8 => write8;
-    __tsan_unaligned_volatile_write16 => write16;
+    __tsan_volatile_read1 => volatile_read1;
+    __tsan_volatile_read2 => volatile_read2;
+    __tsan_volatile_read4 => volatile_read4;
+    __tsan_volatile_read8 => volatile_read8;
+    __tsan_volatile_read16 => volatile_read16;
+    __tsan_volatile_write1 => volatile_write1;
+    __tsan_volatile_write2 => volatile_write2;
+    __tsan_volatile_write4 => volatile_write4;
+    __tsan_volatile_write8 => volatile_write8;
+    __tsan_volatile_write16 => volatile_write16;
+    __tsan_unaligned_volatile_read2 => volatile_read2;
+    __tsan_unaligned_volatile_read4 => volatile_read4;
+    __tsan_unaligned_volatile_read8 => volatile_read8;
+    __tsan_unaligned_volatile_read16 => volatile_read16;
+    __tsan_unaligned_volatile_write2 => volatile_write2;
+    __tsan_unaligned_volatile_write4 => volatile_write4;
+    __tsan_unaligned_volatile_write8 => volatile_write8;
+    __tsan_unaligned_volatile_write16 => volatile_write16;
     __tsan_read_range => read_range;
     __tsan_write_range => write_range;
     __tsan_vptr_read => read8;
     __tsan_vptr_update => vptr_update;
-    __tsan_func_entry => nothing;
-    __tsan_func_exit => nothing;
+    __tsan_func_entry => crate::verifier::entered;
+    __tsan_func_exit => crate::verifier::left;
     __tsan_init => nothing;
     __tsan_ignore_thread_begin => nothing;
     __tsan_ignore_thread_end => nothing;

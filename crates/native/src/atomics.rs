@@ -1,8 +1,9 @@
 //! Atomic operations: the compiler leaves all of them to us.
 
+use crate::access;
 use crate::options::{Races, options};
 use crate::shim::{Call, call, export};
-use crate::table::{self, Entry, Found};
+use crate::table::{self, Entry};
 use explore::{FailureKind, MemoryOrder, OpKind};
 use runtime::{Class, Done, Request, Touching};
 
@@ -18,7 +19,7 @@ fn order(mo: i32) -> MemoryOrder {
 }
 
 /// An integer of the program.
-trait Value: Copy + PartialEq {
+pub(crate) trait Value: Copy + PartialEq {
     const BYTES: usize;
     /// Its bits as a word, or, for sixteen bytes, the number that stands for them.
     fn word(self) -> u64;
@@ -98,9 +99,9 @@ value!(u128, crate::wide::number, crate::wide::value);
 
 /// The object at an address, ready for an atomic access.
 #[inline]
-fn entry<V: Value>(address: usize, write: bool, call: Call) -> &'static mut Entry {
+fn entry<V: Value>(address: usize, call: Call) -> &'static mut Entry {
     let found = match V::BYTES {
-        16 => table::memory16(address),
+        16 => table::block(address, 16),
         _ if (address & 7) + V::BYTES > 8 => runtime::fail(
             FailureKind::Signal,
             format!("an atomic access of {} bytes at {address:#x}, which is not aligned", V::BYTES),
@@ -108,22 +109,28 @@ fn entry<V: Value>(address: usize, write: bool, call: Call) -> &'static mut Entr
         ),
         n => table::memory(address, n),
     };
-    let Found::Entry(entry) = found else { runtime::restart(call.place) };
-    if !entry.atomic || entry.plain {
-        meet(entry, write, call);
-    }
+    let entry = access::entry(found);
+    entry.atomic = true;
     entry
+}
+
+/// What is to be checked of an access whose turn has come: others may have freed the memory meanwhile.
+#[inline]
+fn done<V: Value>(entry: &Entry, address: usize, write: bool, call: Call) {
+    crate::heap::check(address, V::BYTES, write, call);
+    if entry.plain {
+        mixed(entry, write, call);
+    }
 }
 
 /// Memory that is also accessed by something that is not atomic: these two can race.
 #[cold]
-fn meet(entry: &mut Entry, write: bool, call: Call) {
-    entry.atomic = true;
-    if entry.plain && options().races == Races::Report {
-        runtime::settle();
-        if let Some(race) = runtime::touch(&entry.handle, Touching { write, atomic: true }, call.place) {
-            runtime::fail(FailureKind::DataRace, race, call.place);
-        }
+fn mixed(entry: &Entry, write: bool, call: Call) {
+    if options().races == Races::Report
+        && let Some(race) =
+            runtime::touch(&entry.handle, Touching { write, atomic: true, elsewhere: false }, call.place)
+    {
+        runtime::fail(FailureKind::DataRace, race, call.place);
     }
 }
 
@@ -133,14 +140,26 @@ fn request(entry: &Entry, kind: OpKind, mo: i32, a: u64, b: u64, call: Call) -> 
     Request { kind, object: &entry.handle, class, initial: 0, a, b, order: order(mo), place: call.place }
 }
 
+/// Whether an access is one that others could see.
+#[inline]
+fn is_step(address: usize) -> bool {
+    runtime::in_execution() && !crate::quiet::is_quiet(address)
+}
+
 fn load<V: Value>(address: usize, mo: i32) -> V {
     // SAFETY: the program reads here.
     let value = || unsafe { V::read(address) };
-    if !runtime::in_execution() {
+    if !is_step(address) {
         return value();
     }
-    let call = call();
-    let entry = entry::<V>(address, false, call);
+    load_at(address, mo, call())
+}
+
+/// The same inside another call.
+pub(crate) fn load_at<V: Value>(address: usize, mo: i32, call: Call) -> V {
+    // SAFETY: the program reads here.
+    let value = || unsafe { V::read(address) };
+    let entry = entry::<V>(address, call);
     runtime::on_memory(
         &request(entry, OpKind::Load, mo, 0, 0, call),
         call.state,
@@ -148,28 +167,48 @@ fn load<V: Value>(address: usize, mo: i32) -> V {
         |w| w,
         |_| (),
     );
+    done::<V>(entry, address, false, call);
     // Nobody else has run since.
     value()
 }
 
 fn store<V: Value>(address: usize, new: V, mo: i32) {
-    if !runtime::in_execution() {
+    if !is_step(address) {
         // SAFETY: the program writes here.
         return unsafe { V::write(address, new) };
     }
-    let call = call();
-    let entry = entry::<V>(address, true, call);
-    if entry.bytes as usize == V::BYTES {
+    store_at(address, new, mo, call());
+}
+
+/// The same inside another call.
+pub(crate) fn store_at<V: Value>(address: usize, new: V, mo: i32, call: Call) {
+    let entry = entry::<V>(address, call);
+    if entry.is_value(V::BYTES) {
         let request = request(entry, OpKind::Store, mo, new.word(), 0, call);
         runtime::on_memory(&request, call.state, || entry.read(), |w| w, |w| entry.write(w));
+        done::<V>(entry, address, true, call);
     } else {
         modify::<V>(entry, address, mo, call, |_| new);
     }
 }
 
+/// Waits, inside another call, until a word differs from `value`: it is a lock, and this is how it is when it is taken.
+/// `by_last`: whoever took it was the last to change it.
+pub(crate) fn wait_while_taken(address: usize, value: u32, by_last: bool, call: Call) {
+    let found = entry::<u32>(address, call);
+    if found.is_value(4) {
+        return runtime::wait_while(&found.handle, u64::from(value), by_last, call.place);
+    }
+    // It is a part of something larger, all of which is waited for. Nobody runs between the load and the look at all of it.
+    if load_at::<u32>(address, 0, call) == value {
+        let found = entry::<u32>(address, call);
+        runtime::wait_while(&found.handle, found.read(), false, call.place);
+    }
+}
+
 /// A read-modify-write: gives what was there.
 fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
-    if !runtime::in_execution() {
+    if !is_step(address) {
         // SAFETY: the program reads and writes here, and nobody else runs.
         unsafe {
             let old = V::read(address);
@@ -178,13 +217,15 @@ fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
         }
     }
     let call = call();
-    let entry = entry::<V>(address, true, call);
-    if entry.bytes as usize != V::BYTES {
+    let entry = entry::<V>(address, call);
+    if !entry.is_value(V::BYTES) {
         return modify(entry, address, mo, call, f);
     }
     let request = request(entry, OpKind::Rmw, mo, 0, 0, call);
     let change = |word| f(V::of(word)).word();
-    V::of(runtime::on_memory(&request, call.state, || entry.read(), change, |w| entry.write(w)).value)
+    let old = runtime::on_memory(&request, call.state, || entry.read(), change, |w| entry.write(w)).value;
+    done::<V>(entry, address, true, call);
+    V::of(old)
 }
 
 /// The same on a part of an object.
@@ -202,13 +243,14 @@ fn modify<V: Value>(entry: &Entry, address: usize, mo: i32, call: Call, f: impl 
     };
     let request = request(entry, OpKind::Rmw, mo, 0, 0, call);
     runtime::on_memory(&request, call.state, || entry.read(), change, |w| entry.write(w));
+    done::<V>(entry, address, true, call);
     // SAFETY: as above.
     old.unwrap_or_else(|| unsafe { V::read(address) })
 }
 
 /// A compare-exchange: gives what was there, and whether it was what was expected.
 fn exchange_if<V: Value>(address: usize, expected: V, new: V, mo: i32, weak: bool) -> (V, bool) {
-    if !runtime::in_execution() {
+    if !is_step(address) {
         // SAFETY: the program reads and writes here, and nobody else runs.
         unsafe {
             let old = V::read(address);
@@ -218,9 +260,20 @@ fn exchange_if<V: Value>(address: usize, expected: V, new: V, mo: i32, weak: boo
             return (old, old == expected);
         }
     }
-    let call = call();
-    let entry = entry::<V>(address, true, call);
-    if entry.bytes as usize != V::BYTES {
+    exchange_in(address, expected, new, mo, weak, call())
+}
+
+/// The same inside another call.
+pub(crate) fn exchange_in<V: Value>(
+    address: usize,
+    expected: V,
+    new: V,
+    mo: i32,
+    weak: bool,
+    call: Call,
+) -> (V, bool) {
+    let entry = entry::<V>(address, call);
+    if !entry.is_value(V::BYTES) {
         let old = modify(entry, address, mo, call, |old: V| if old == expected { new } else { old });
         return (old, old == expected);
     }
@@ -228,6 +281,7 @@ fn exchange_if<V: Value>(address: usize, expected: V, new: V, mo: i32, weak: boo
     let request = request(entry, kind, mo, expected.word(), new.word(), call);
     let Done { value, ok } =
         runtime::on_memory(&request, call.state, || entry.read(), |w| w, |w| entry.write(w));
+    done::<V>(entry, address, ok, call);
     (V::of(value), ok)
 }
 

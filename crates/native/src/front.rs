@@ -1,25 +1,45 @@
 //! What the runtime asks of the program.
 
 use crate::table::Entry;
-use crate::{shim, start, threads};
+use crate::{
+    access, arguments, crash, files, heap, isolate, kept, names, own_heap, process, rust_tests, shim, start,
+    sync, threads,
+};
 use explore::ThreadId;
-use runtime::{Class, Front, Handle};
+use runtime::{Class, Crashed, Front, Handle};
+use std::time::Duration;
 
 /// Marks the names of what the program synchronises with.
 const SYNC: u64 = 1 << 63;
 
 pub(crate) struct Program;
 
-/// The place in the program's own code that a call comes from: `site`, or, for calls out of the standard library, the frame of
-/// the program that led there.
+/// Whether calls may come from headers of the standard library: the program is one of C++ or Rust.
+static mut HEADERS: bool = false;
+
+/// Finds out what the program is.
+pub(crate) fn prepare() {
+    // SAFETY: nothing else runs yet; the name is a C string.
+    unsafe {
+        let cpp = !libc::dlsym(libc::RTLD_DEFAULT, c"__cxa_throw".as_ptr()).is_null();
+        HEADERS = cpp || rust_tests::is_rust();
+    }
+    if rust_tests::is_rust() {
+        crate::quiet::prepare();
+        crate::std_locks::prepare();
+    }
+}
+
+/// The place in the program's own code that a call comes from.
 #[inline]
-pub(crate) fn user_site(site: usize, _frame: usize) -> usize {
-    site
+pub(crate) fn user_site(site: usize, frame: usize) -> usize {
+    // SAFETY: set before the first execution.
+    if unsafe { HEADERS } { names::user_site(site, frame) } else { site }
 }
 
 impl Front for Program {
     fn place(&self, address: usize) -> String {
-        format!("{address:#x}")
+        names::place(address)
     }
 
     fn name_of(&self, handle: &Handle) -> u64 {
@@ -29,22 +49,65 @@ impl Front for Program {
     }
 
     fn object(&self, name: u64, _class: Class) -> Option<String> {
-        (name != 0).then(|| format!("{:#x}", name & !SYNC))
+        if name == 0 {
+            return None;
+        }
+        let address = (name & !SYNC) as usize;
+        if let Some(name) = crate::semaphore::name_of(address) {
+            return Some(name);
+        }
+        Some(names::describe(address))
     }
 
-    fn value(&self, _name: u64, _word: u64) -> Option<String> {
-        None
+    fn value(&self, name: u64, word: u64) -> Option<String> {
+        if name == 0 || name & SYNC != 0 { None } else { names::value(name as usize, word) }
     }
 
     fn begin(&self) {
         start::restore();
+        arguments::begin();
         threads::begin();
+        sync::begin();
+        access::begin();
+        names::begin();
+        process::begin();
+        files::begin();
+        kept::begin();
+        rust_tests::begin();
         shim::begin();
+    }
+
+    fn leak(&self) -> Option<(String, usize)> {
+        heap::leak()
     }
 
     fn end(&self) {
         shim::end();
+        if self.is_isolated() {
+            // The tables of the heap are shared, what is noted of them is not.
+            heap::heap().reset();
+        }
     }
 
-    fn switch(&self, _to: Option<ThreadId>) {}
+    fn is_isolated(&self) -> bool {
+        own_heap::is_shared()
+    }
+
+    fn isolate(&self, f: &mut dyn FnMut()) -> Result<(), Crashed> {
+        isolate::run(f)
+    }
+
+    fn watch(&self, limit: Option<Duration>) {
+        crash::watch(limit);
+    }
+
+    fn switch(&self, to: Option<ThreadId>) {
+        shim::keep_call(to);
+        start::switch(to);
+    }
+
+    fn failed(&self, what: &str) {
+        let what = std::ffi::CString::new(what.replace('\0', " ")).unwrap_or_default();
+        crate::report_out::raddle_failure_found(what.as_ptr());
+    }
 }

@@ -1,63 +1,319 @@
-//! Memory: the runtime's own.
+//! The heap of the program.
+//!
+//! Calls from the C library itself (buffers of files, and the like) and from this library go to the C library's heap, which is not
+//! put back; all others to arenas of which each thread has one, so that the address of a block depends on the thread and its
+//! own past alone. Memory that was freed is not used again in the same execution, so every use of it is seen.
 
-use std::alloc::{GlobalAlloc, Layout};
+use crate::modules::{self, Owner as Code};
+use crate::options::{Races, options};
+use crate::own_heap::{__libc_calloc, __libc_free, __libc_malloc, __libc_memalign, __libc_realloc};
+use crate::real::real;
+use crate::shim::{Call, call, export, return_address};
+use crate::{access, table};
+use explore::FailureKind;
+use image::arena::{Heap, HeapError, MAX_LIMIT, MAX_THREADS, Owner, Probe, State};
+use runtime::Place;
+use std::ffi::{c_int, c_void};
+use std::ptr::{NonNull, null_mut};
 
-unsafe extern "C" {
-    fn __libc_memalign(align: usize, size: usize) -> *mut u8;
-    fn __libc_malloc(size: usize) -> *mut u8;
-    fn __libc_calloc(n: usize, size: usize) -> *mut u8;
-    fn __libc_realloc(p: *mut u8, size: usize) -> *mut u8;
-    fn __libc_free(p: *mut u8);
+static mut HEAP: Option<Heap> = None;
+
+/// How much a thread may take in an execution, unless set.
+const LIMIT: usize = 1 << 32;
+
+/// The heap, made on the first call.
+#[inline]
+pub(crate) fn heap() -> &'static Heap {
+    // SAFETY: one OS thread alone runs code of the program; the value is set once and stays.
+    unsafe {
+        match &*(&raw const HEAP) {
+            Some(heap) => heap,
+            None => make(),
+        }
+    }
 }
 
-/// The C library's allocator, past the names that the program's calls go to.
-pub(crate) struct Own;
+#[cold]
+fn make() -> &'static Heap {
+    let heap =
+        Heap::new(MAX_THREADS, LIMIT.min(MAX_LIMIT)).unwrap_or_else(|e| crate::start::die(&e.to_string()));
+    // SAFETY: as in `heap`.
+    unsafe { (*(&raw mut HEAP)).insert(heap) }
+}
 
-// SAFETY: the C library's functions keep the contract of an allocator; 16 is what they align to without being asked.
-unsafe impl GlobalAlloc for Own {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: by the contract of the trait.
-        unsafe {
-            if layout.align() <= 16 {
-                __libc_malloc(layout.size())
-            } else {
-                __libc_memalign(layout.align(), layout.size())
-            }
+/// Whether the call that has just come in is for the program's heap.
+#[inline]
+fn of_program() -> bool {
+    let from = return_address();
+    !matches!(modules::owner(from), Some(Code::Libc | Code::Raddle) | None)
+}
+
+fn owner() -> Owner {
+    if runtime::in_execution() {
+        Owner::thread(runtime::current().index().min(MAX_THREADS - 1))
+    } else {
+        Owner::STARTUP
+    }
+}
+
+fn no_memory() -> *mut c_void {
+    // SAFETY: every thread has its own.
+    unsafe { *libc::__errno_location() = libc::ENOMEM };
+    null_mut()
+}
+
+fn give(taken: Result<NonNull<u8>, HeapError>) -> *mut c_void {
+    match taken {
+        Ok(p) => p.as_ptr().cast(),
+        Err(e @ HeapError::ArenaFull { .. }) => fail(FailureKind::Limit, || e.to_string()),
+        Err(_) => no_memory(),
+    }
+}
+
+/// A failure at the call that has just come in.
+fn fail(kind: FailureKind, message: impl FnOnce() -> String) -> ! {
+    if !runtime::in_execution() {
+        crate::start::die(&format!("before `main`: {}", message()));
+    }
+    // Before the message is put together: that takes calls, too.
+    let place = call().place;
+    runtime::settle();
+    runtime::fail(kind, message(), place)
+}
+
+extern "C" fn allocate(size: usize) -> *mut c_void {
+    if !of_program() {
+        // SAFETY: the C library's own function.
+        return unsafe { __libc_malloc(size) }.cast();
+    }
+    give(heap().malloc(owner(), size, 16, return_address()))
+}
+
+extern "C" fn allocate_zeroed(count: usize, size: usize) -> *mut c_void {
+    if !of_program() {
+        // SAFETY: the C library's own function.
+        return unsafe { __libc_calloc(count, size) }.cast();
+    }
+    give(heap().calloc(owner(), count, size, return_address()))
+}
+
+extern "C" fn allocate_aligned(align: usize, size: usize) -> *mut c_void {
+    if !of_program() {
+        // SAFETY: the C library's own function.
+        return unsafe { __libc_memalign(align, size) }.cast();
+    }
+    give(heap().malloc(owner(), size, align, return_address()))
+}
+
+extern "C" fn allocate_at(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
+    if !align.is_power_of_two() || align < size_of::<usize>() {
+        return libc::EINVAL;
+    }
+    let p = allocate_aligned(align, size);
+    if p.is_null() {
+        return libc::ENOMEM;
+    }
+    // SAFETY: the program hands in a place for the address.
+    unsafe { out.write(p) };
+    0
+}
+
+extern "C" fn allocate_pages(size: usize) -> *mut c_void {
+    allocate_aligned(4096, size)
+}
+
+extern "C" fn reallocate(p: *mut c_void, size: usize) -> *mut c_void {
+    if p.is_null() {
+        return allocate(size);
+    }
+    if heap().state_of(p as usize) == State::NotHeap {
+        // SAFETY: what is not ours is the C library's.
+        return unsafe { __libc_realloc(p.cast(), size) }.cast();
+    }
+    if runtime::in_execution() {
+        freeing(p as usize, call());
+    }
+    match heap().realloc(owner(), p.cast(), size, return_address()) {
+        Ok(q) => q.cast(),
+        Err(e @ (HeapError::DoubleFree { .. } | HeapError::InvalidFree { .. })) => wrong_free(&e),
+        Err(e) => give(Err(e)),
+    }
+}
+
+extern "C" fn reallocate_array(p: *mut c_void, count: usize, size: usize) -> *mut c_void {
+    match count.checked_mul(size) {
+        Some(size) => reallocate(p, size),
+        None => no_memory(),
+    }
+}
+
+extern "C" fn release(p: *mut c_void) {
+    if p.is_null() {
+        return;
+    }
+    if heap().state_of(p as usize) == State::NotHeap {
+        if runtime::in_execution()
+            && modules::owner(return_address()) == Some(Code::Program)
+            && is_no_block(p as usize)
+        {
+            fail(FailureKind::InvalidFree, || {
+                format!("{} is freed, and was never allocated", describe_address(p as usize))
+            });
         }
+        // SAFETY: what is not ours is the C library's.
+        return unsafe { __libc_free(p.cast()) };
     }
+    if runtime::in_execution() {
+        freeing(p as usize, call());
+    }
+    if let Err(e) = heap().free(owner(), p.cast(), return_address()) {
+        wrong_free(&e);
+    }
+}
 
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: by the contract of the trait.
-        unsafe {
-            if layout.align() <= 16 {
-                return __libc_calloc(1, layout.size());
-            }
-            let p = self.alloc(layout);
-            if !p.is_null() {
-                p.write_bytes(0, layout.size());
-            }
-            p
+/// Whether an address is neither on the heap nor in a variable with a fixed place.
+pub(crate) fn is_elsewhere(address: usize) -> bool {
+    heap().state_of(address) == State::NotHeap && !crate::start::is_variable(address)
+}
+
+/// Whether an address is certainly no block of the C library: it is a variable.
+fn is_no_block(p: usize) -> bool {
+    runtime::on_own_stack(p) || crate::start::is_variable(p)
+}
+
+/// To free a block is to write all of it.
+fn freeing(start: usize, call: Call) {
+    let State::Live(block) = heap().state_of(start) else { return };
+    if block.start == start && options().races != Races::Ignore {
+        table::known(start, block.size, |entry| access::free_part(entry, call));
+        table::note_freed(start, block.size);
+        crate::sync::freed(start, block.size, call);
+    }
+}
+
+fn wrong_free(e: &HeapError) -> ! {
+    match *e {
+        HeapError::DoubleFree { block, freed_at, freed_by } => fail(FailureKind::DoubleFree, || {
+            format!(
+                "a block of {} bytes is freed that was freed before, by {} at {}; it was allocated at {}",
+                block.size,
+                who(freed_by),
+                Place::at(freed_at),
+                Place::at(block.site)
+            )
+        }),
+        HeapError::InvalidFree { address, .. } => fail(FailureKind::InvalidFree, || {
+            format!("{} is freed, which is not the start of a block", describe_address(address))
+        }),
+        _ => fail(FailureKind::Limit, || e.to_string()),
+    }
+}
+
+fn who(owner: Owner) -> String {
+    match owner.thread_index() {
+        Some(0) => "main".to_owned(),
+        Some(t) => runtime::label(explore::ThreadId(t as u16)),
+        None => "what runs before `main`".to_owned(),
+    }
+}
+
+/// What is at an address, in words.
+fn describe_address(address: usize) -> String {
+    match heap().state_of(address) {
+        State::Live(block) => {
+            let (offset, size) = (address - block.start, block.size);
+            format!("byte {offset} of a block of {size} bytes, allocated at {}", Place::at(block.site))
         }
-    }
-
-    unsafe fn dealloc(&self, p: *mut u8, _layout: Layout) {
-        // SAFETY: by the contract of the trait.
-        unsafe { __libc_free(p) }
-    }
-
-    unsafe fn realloc(&self, p: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: by the contract of the trait.
-        unsafe {
-            if layout.align() <= 16 {
-                return __libc_realloc(p, size);
-            }
-            let Ok(new) = Layout::from_size_align(size, layout.align()) else { return std::ptr::null_mut() };
-            let q = self.alloc(new);
-            if !q.is_null() {
-                q.copy_from_nonoverlapping(p, layout.size().min(size));
-                self.dealloc(p, layout);
-            }
-            q
+        State::Freed { block, .. } => {
+            format!("byte {} of a freed block of {} bytes", address - block.start, block.size)
         }
+        _ => format!("the variable {}", crate::names::describe(address)),
     }
+}
+
+/// Reports an access to memory of the heap that is not in use.
+#[inline]
+pub(crate) fn check(address: usize, bytes: usize, write: bool, call: Call) {
+    if heap().probe(address, bytes) == Probe::Wrong {
+        wrong_access(address, bytes, write, call);
+    }
+}
+
+#[cold]
+fn wrong_access(address: usize, bytes: usize, write: bool, call: Call) -> ! {
+    runtime::settle();
+    let what = if write { "write" } else { "read" };
+    let s = if bytes == 1 { "" } else { "s" };
+    let bad = (address..address + bytes).map(|a| heap().state_of(a)).find(|s| !matches!(s, State::Live(_)));
+    match bad.unwrap_or(State::NotHeap) {
+        State::Freed { block, freed_at, freed_by } => runtime::fail(
+            FailureKind::UseAfterFree,
+            format!(
+                "{what} of {bytes} byte{s} at offset {} of a block of {} bytes that was freed by {} at {}; it was allocated at {}",
+                address - block.start,
+                block.size,
+                who(freed_by),
+                Place::at(freed_at),
+                Place::at(block.site)
+            ),
+            call.place,
+        ),
+        State::Gap { before: Some((block, after)), .. } => runtime::fail(
+            FailureKind::OutOfBounds,
+            format!(
+                "{what} of {bytes} byte{s}, {after} byte{} behind the end of a block of {} bytes that was allocated at {}",
+                if after == 1 { "" } else { "s" },
+                block.size,
+                Place::at(block.site)
+            ),
+            call.place,
+        ),
+        _ => runtime::fail(
+            FailureKind::OutOfBounds,
+            format!("{what} of {bytes} byte{s} in no block of the heap"),
+            call.place,
+        ),
+    }
+}
+
+extern "C" fn usable_size(p: *mut c_void) -> usize {
+    if p.is_null() {
+        return 0;
+    }
+    if heap().state_of(p as usize) == State::NotHeap {
+        return real!(malloc_usable_size(p): fn(*mut c_void) -> usize);
+    }
+    heap().usable_size(p.cast())
+}
+
+export! {
+    malloc => allocate;
+    calloc => allocate_zeroed;
+    realloc => reallocate;
+    reallocarray => reallocate_array;
+    free => release;
+    cfree => release;
+    memalign => allocate_aligned;
+    aligned_alloc => allocate_aligned;
+    posix_memalign => allocate_at;
+    valloc => allocate_pages;
+    malloc_usable_size => usable_size;
+}
+
+/// The first block that nothing points to any more, in words, and where it was allocated.
+pub(crate) fn leak() -> Option<(String, usize)> {
+    let roots = crate::start::roots();
+    // SAFETY: the roots are mapped, and no thread of the program runs.
+    let lost = unsafe { heap().unreachable(&roots) };
+    let first = lost.iter().min_by_key(|b| b.start)?;
+    let more = match lost.len() {
+        1 => String::new(),
+        n => format!(", and so {} {} more", if n == 2 { "is" } else { "are" }, n - 1),
+    };
+    let message = format!(
+        "a block of {} bytes is never freed, and nothing points to it at the end; it was allocated at {}{more}",
+        first.size,
+        Place::at(first.site)
+    );
+    Some((message, first.site))
 }

@@ -4,7 +4,7 @@
 //! instead of the sanitizer's. The library is the `main` that is started: it runs the program's `main` again and again, each time
 //! under another schedule, in the same process.
 //!
-//! - `start` takes the program over before its `main`, and ends the process with the report;
+//! - `start` takes the program over before its `main`; `report_out` sets the search up and ends the process with the report;
 //! - `shim` is how a call comes in: with the place it comes from and, in loops, the local state of the thread;
 //! - `access` and `atomics` are the callbacks of the instrumentation, `threads`, `mutex` and so on the functions that the
 //!   program calls; each turns a call into announced steps and the result of the steps into what the C library would return;
@@ -20,20 +20,55 @@
 
 // What is exported is exported to the program, by name.
 #![allow(unreachable_pub)]
+// Statics need no locks here (see above), and the compiler wants to see that each reference to one is meant.
+#![allow(clippy::deref_addrof)]
 
 mod access;
+mod annotations;
+mod arguments;
 mod atomics;
+mod attributes;
+mod barrier;
+mod c11;
+mod changes;
+mod channels;
+mod condvar;
+mod crash;
+mod exceptions;
+mod files;
 mod front;
+mod functions;
+mod futex;
 mod heap;
+mod isolate;
+mod kept;
+mod leaving;
+mod listing;
+mod locals;
+mod modules;
 mod mutex;
+mod names;
+mod once;
 mod options;
+mod own_heap;
+mod process;
+mod quiet;
 mod real;
+mod report_out;
+mod rust_tests;
+mod rwlock;
+mod semaphore;
 mod shim;
 mod start;
+mod std_locks;
+mod strings;
+mod sync;
 mod table;
 mod threads;
+mod time;
+mod verifier;
 mod wide;
 
 /// The runtime's own memory never comes from the heap of the program, which is put back between executions.
 #[global_allocator]
-static ALLOCATOR: heap::Own = heap::Own;
+static ALLOCATOR: own_heap::Own = own_heap::Own;

@@ -1,55 +1,357 @@
-//! Mutexes.
+//! Mutexes and spin locks.
+//!
+//! The kind of a mutex (normal, recursive, error-checking), its owner and how often it was taken are kept in its own memory, as
+//! the C library lays it out: static initialisers work as they are, and what is put back between executions is the mutex
+//! too. Whether it is held is the runtime's word. The owner is written after the step that takes the lock and cleared after the
+//! step that gives it back; a thread only ever asks whether it is itself.
+//!
+//! # Timed locks
+//!
+//! A timed lock that finds the mutex free takes it, and one that finds it held times out: both happen whenever the search
+//! lets it run, and it can let it run in every state. To wait first and get the lock later is to run later. So a step that
+//! tries is all there is to it, and no time is too short or too long.
+//!
+//! # What is an error
+//!
+//! To give back a normal mutex that one does not hold, to destroy a mutex that is held, and to use one that was destroyed. Where
+//! POSIX has an error code for it (recursive and error-checking mutexes), the code is returned instead. To take a normal mutex
+//! again blocks for ever, and that is reported as the deadlock it is.
+//!
+//! Priority protocols and sharing between processes change nothing here and are accepted. A mutex that outlives its owner
+//! (robust) is not modelled.
 
 use crate::real::real;
 use crate::shim::{Call, call, export};
-use crate::table;
-use explore::{MemoryOrder, OpKind};
-use runtime::{Class, Done, Request};
+use crate::sync::{On, at, is_modelled, not_modelled, put};
+use crate::{changes, time};
+use explore::OpKind;
+use runtime::Class;
 
 type Mutex = *mut libc::pthread_mutex_t;
+type Code = libc::c_int;
 
-fn step(mutex: Mutex, kind: OpKind, call: Call) -> Done {
-    let entry = table::sync(mutex as usize);
-    runtime::step_in(
-        &Request {
-            kind,
-            object: &entry.handle,
-            class: Class::Mutex,
-            initial: 0,
-            a: 0,
-            b: 0,
-            order: MemoryOrder::None,
-            place: call.place,
-        },
-        call.state,
-    )
+const LOCK: usize = 0;
+const COUNT: usize = 4;
+const OWNER: usize = 8;
+const KIND: usize = 16;
+const ROBUST: i32 = 16;
+/// The kind of a mutex that was destroyed, as the C library has it.
+const DESTROYED: i32 = -1;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Normal,
+    Recursive,
+    Checking,
 }
 
-extern "C" fn lock(mutex: Mutex) -> libc::c_int {
-    if !runtime::in_execution() {
-        return real!(pthread_mutex_lock(mutex): fn(Mutex) -> libc::c_int);
+/// A mutex of the program.
+#[derive(Clone, Copy)]
+pub(crate) struct Held {
+    pub(crate) on: On,
+    address: usize,
+    pub(crate) kind: Kind,
+}
+
+fn me() -> i32 {
+    runtime::current().0 as i32 + 1
+}
+
+impl Held {
+    /// The mutex at an address, about to be used.
+    pub(crate) fn new(address: usize, call: Call) -> Held {
+        // SAFETY: the program hands in a mutex.
+        let (kind, held, owner) =
+            unsafe { (at::<i32>(address, KIND), at::<i32>(address, LOCK), at::<i32>(address, OWNER)) };
+        // Constructors may have taken it before `main`.
+        let initial = if held != 0 && owner != 0 { 1 } else { 0 };
+        let on = On { initial, ..On::new(address, Class::Mutex) };
+        if initial != 0 && !on.is_met() {
+            // SAFETY: as above.
+            unsafe { put(address, OWNER, 1i32) };
+        }
+        on.used(call);
+        if kind == DESTROYED {
+            on.misuse("it is used after it was destroyed", call);
+        }
+        if kind & ROBUST != 0 {
+            not_modelled("a robust mutex", call);
+        }
+        let kind = match kind & 3 {
+            1 => Kind::Recursive,
+            2 => Kind::Checking,
+            _ => Kind::Normal,
+        };
+        Held { on, address, kind }
     }
-    step(mutex, OpKind::Lock, call());
+
+    pub(crate) fn is_mine(&self) -> bool {
+        // SAFETY: the program hands in a mutex.
+        unsafe { at::<i32>(self.address, LOCK) != 0 && at::<i32>(self.address, OWNER) == me() }
+    }
+
+    /// How often more than once its owner has taken it.
+    pub(crate) fn again(&self) -> u32 {
+        // SAFETY: as above.
+        unsafe { at(self.address, COUNT) }
+    }
+
+    fn set_again(&self, n: u32) {
+        // SAFETY: as above.
+        unsafe { put(self.address, COUNT, n) }
+    }
+
+    /// The running thread has it now.
+    pub(crate) fn take(&self) {
+        // SAFETY: as above.
+        unsafe {
+            put(self.address, LOCK, 1i32);
+            put(self.address, OWNER, me());
+        }
+        changes::taken();
+    }
+
+    /// Nobody has it now.
+    pub(crate) fn clear(&self) {
+        // SAFETY: as above.
+        unsafe {
+            put(self.address, LOCK, 0i32);
+            put(self.address, OWNER, 0i32);
+        }
+    }
+
+    fn lock(&self, call: Call) -> Code {
+        if self.kind != Kind::Normal && self.is_mine() {
+            if self.kind == Kind::Checking {
+                return libc::EDEADLK;
+            }
+            self.set_again(self.again() + 1);
+            return 0;
+        }
+        self.on.step(OpKind::Lock, call);
+        self.take();
+        0
+    }
+
+    /// Takes it if it is free; otherwise gives the code `busy`.
+    fn attempt(&self, busy: Code, call: Call) -> Code {
+        if self.kind == Kind::Recursive && self.is_mine() {
+            self.set_again(self.again() + 1);
+            return 0;
+        }
+        if self.kind == Kind::Checking && busy == libc::ETIMEDOUT && self.is_mine() {
+            return libc::EDEADLK;
+        }
+        if !self.on.step(OpKind::TryLock, call).ok {
+            return busy;
+        }
+        self.take();
+        0
+    }
+
+    fn unlock(&self, call: Call) -> Code {
+        if !self.is_mine() {
+            if self.kind != Kind::Normal {
+                return libc::EPERM;
+            }
+            let what = match self.on.word() {
+                0 => "it is unlocked by a thread that does not hold it: nobody does",
+                _ => "it is unlocked by a thread that does not hold it: another one does",
+            };
+            self.on.misuse(what, call);
+        }
+        if self.again() > 0 {
+            self.set_again(self.again() - 1);
+            return 0;
+        }
+        give_back(&self.on, OpKind::Unlock, call);
+        self.clear();
+        0
+    }
+}
+
+/// The step that gives a lock back, with what that means for those who poll under it.
+pub(crate) fn give_back(on: &On, kind: OpKind, call: Call) {
+    runtime::settle();
+    let change = changes::given_back();
+    let handle = &on.entry().handle;
+    if change {
+        runtime::changed(handle, on.class, call.place);
+    }
+    on.step(kind, call);
+    if !change {
+        runtime::unchanged(handle, on.class, call.place);
+    }
+}
+
+pub(crate) extern "C" fn init(mutex: Mutex, attributes: *const libc::pthread_mutexattr_t) -> Code {
+    let code = real!(pthread_mutex_init(mutex, attributes):
+        fn(Mutex, *const libc::pthread_mutexattr_t) -> Code);
+    if is_modelled(mutex as usize) && code == 0 {
+        let call = call();
+        let on = On::new(mutex as usize, Class::Mutex);
+        on.made(call);
+        on.put(0, call);
+    }
+    code
+}
+
+pub(crate) extern "C" fn destroy(mutex: Mutex) -> Code {
+    if !is_modelled(mutex as usize) {
+        return real!(pthread_mutex_destroy(mutex): fn(Mutex) -> Code);
+    }
+    let call = call();
+    let on = On::new(mutex as usize, Class::Mutex);
+    on.destroyed(call);
+    // SAFETY: the program hands in a mutex.
+    unsafe {
+        if at::<i32>(mutex as usize, KIND) == DESTROYED {
+            on.misuse("it is destroyed twice", call);
+        }
+        if on.word() != 0 || at::<i32>(mutex as usize, LOCK) != 0 {
+            on.misuse("it is destroyed while it is locked", call);
+        }
+        put(mutex as usize, KIND, DESTROYED);
+    }
     0
 }
 
-extern "C" fn try_lock(mutex: Mutex) -> libc::c_int {
-    if !runtime::in_execution() {
-        return real!(pthread_mutex_trylock(mutex): fn(Mutex) -> libc::c_int);
+pub(crate) extern "C" fn lock(mutex: Mutex) -> Code {
+    if !is_modelled(mutex as usize) {
+        return real!(pthread_mutex_lock(mutex): fn(Mutex) -> Code);
     }
-    if step(mutex, OpKind::TryLock, call()).ok { 0 } else { libc::EBUSY }
+    let call = call();
+    Held::new(mutex as usize, call).lock(call)
 }
 
-extern "C" fn unlock(mutex: Mutex) -> libc::c_int {
-    if !runtime::in_execution() {
-        return real!(pthread_mutex_unlock(mutex): fn(Mutex) -> libc::c_int);
+pub(crate) extern "C" fn try_lock(mutex: Mutex) -> Code {
+    if !is_modelled(mutex as usize) {
+        return real!(pthread_mutex_trylock(mutex): fn(Mutex) -> Code);
     }
-    step(mutex, OpKind::Unlock, call());
+    let call = call();
+    Held::new(mutex as usize, call).attempt(libc::EBUSY, call)
+}
+
+fn timed(mutex: Mutex, clock: libc::clockid_t, until: *const libc::timespec) -> Code {
+    let call = call();
+    let code = Held::new(mutex as usize, call).attempt(libc::ETIMEDOUT, call);
+    if code == libc::ETIMEDOUT {
+        time::reach(clock, until);
+    }
+    code
+}
+
+pub(crate) extern "C" fn timed_lock(mutex: Mutex, until: *const libc::timespec) -> Code {
+    if !is_modelled(mutex as usize) {
+        return real!(pthread_mutex_timedlock(mutex, until): fn(Mutex, *const libc::timespec) -> Code);
+    }
+    timed(mutex, libc::CLOCK_REALTIME, until)
+}
+
+extern "C" fn clock_lock(mutex: Mutex, clock: libc::clockid_t, until: *const libc::timespec) -> Code {
+    if !is_modelled(mutex as usize) {
+        return real!(pthread_mutex_clocklock(mutex, clock, until):
+            fn(Mutex, libc::clockid_t, *const libc::timespec) -> Code);
+    }
+    timed(mutex, clock, until)
+}
+
+pub(crate) extern "C" fn unlock(mutex: Mutex) -> Code {
+    if !is_modelled(mutex as usize) {
+        return real!(pthread_mutex_unlock(mutex): fn(Mutex) -> Code);
+    }
+    let call = call();
+    Held::new(mutex as usize, call).unlock(call)
+}
+
+type Spin = *mut libc::pthread_spinlock_t;
+
+/// Marks the owner in the memory of a spin lock.
+const SPINNING: i32 = 0x5AD0_0000;
+
+fn spin(lock: Spin, call: Call) -> On {
+    let on = On::new(lock as usize, Class::Mutex);
+    on.used(call);
+    on
+}
+
+extern "C" fn spin_init(lock: Spin, shared: libc::c_int) -> Code {
+    let code = real!(pthread_spin_init(lock, shared): fn(Spin, libc::c_int) -> Code);
+    if is_modelled(lock as usize) && code == 0 {
+        let call = call();
+        let on = On::new(lock as usize, Class::Mutex);
+        on.made(call);
+        on.put(0, call);
+    }
+    code
+}
+
+extern "C" fn spin_destroy(lock: Spin) -> Code {
+    if !is_modelled(lock as usize) {
+        return real!(pthread_spin_destroy(lock): fn(Spin) -> Code);
+    }
+    let call = call();
+    let on = On::new(lock as usize, Class::Mutex);
+    on.destroyed(call);
+    if on.word() != 0 {
+        on.misuse("it is destroyed while it is locked", call);
+    }
+    0
+}
+
+extern "C" fn spin_lock(lock: Spin) -> Code {
+    if !is_modelled(lock as usize) {
+        return real!(pthread_spin_lock(lock): fn(Spin) -> Code);
+    }
+    let call = call();
+    spin(lock, call).step(OpKind::Lock, call);
+    // SAFETY: the program hands in a lock.
+    unsafe { put(lock as usize, 0, SPINNING | me()) };
+    changes::taken();
+    0
+}
+
+extern "C" fn spin_try_lock(lock: Spin) -> Code {
+    if !is_modelled(lock as usize) {
+        return real!(pthread_spin_trylock(lock): fn(Spin) -> Code);
+    }
+    let call = call();
+    if !spin(lock, call).step(OpKind::TryLock, call).ok {
+        return libc::EBUSY;
+    }
+    // SAFETY: as above.
+    unsafe { put(lock as usize, 0, SPINNING | me()) };
+    changes::taken();
+    0
+}
+
+extern "C" fn spin_unlock(lock: Spin) -> Code {
+    if !is_modelled(lock as usize) {
+        return real!(pthread_spin_unlock(lock): fn(Spin) -> Code);
+    }
+    let call = call();
+    let on = spin(lock, call);
+    // SAFETY: as above.
+    if unsafe { at::<i32>(lock as usize, 0) } != SPINNING | me() {
+        on.misuse("this spin lock is unlocked by a thread that does not hold it", call);
+    }
+    give_back(&on, OpKind::Unlock, call);
+    // SAFETY: as above.
+    unsafe { put(lock as usize, 0, 0i32) };
     0
 }
 
 export! {
+    pthread_mutex_init => init;
+    pthread_mutex_destroy => destroy;
     pthread_mutex_lock => lock;
     pthread_mutex_trylock => try_lock;
+    pthread_mutex_timedlock => timed_lock;
+    pthread_mutex_clocklock => clock_lock;
     pthread_mutex_unlock => unlock;
+    pthread_spin_init => spin_init;
+    pthread_spin_destroy => spin_destroy;
+    pthread_spin_lock => spin_lock;
+    pthread_spin_trylock => spin_try_lock;
+    pthread_spin_unlock => spin_unlock;
 }

@@ -16,6 +16,8 @@ pub(crate) enum Races {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
     pub(crate) races: Races,
+    /// A process that ends with another code than 0 is a failure.
+    pub(crate) exit_codes: bool,
 }
 
 static OPTIONS: OnceLock<Options> = OnceLock::new();
@@ -35,5 +37,14 @@ fn read() -> Options {
             "RADDLE_RACES is set to {other:?}; it can be `report`, `ignore` or `sync`"
         )),
     };
-    Options { races }
+    Options { races, exit_codes: flag("RADDLE_EXIT_CODES", false) }
+}
+
+fn flag(name: &str, default: bool) -> bool {
+    match std::env::var(name).as_deref() {
+        Err(_) => default,
+        Ok("1" | "true" | "yes" | "on") => true,
+        Ok("0" | "false" | "no" | "off" | "") => false,
+        Ok(other) => crate::start::usage(&format!("{name} is set to {other:?}; say 1 or 0")),
+    }
 }

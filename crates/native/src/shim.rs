@@ -5,6 +5,7 @@
 //! on, and the registers that calls preserve; see the runtime's module `spin`). In that case the stack below the call is wiped
 //! when it returns, so that what the next turn of the loop finds there does not depend on us.
 
+use explore::ThreadId;
 use runtime::Place;
 
 /// Written by the shims, read at once by the function behind.
@@ -33,6 +34,13 @@ pub(crate) struct Call {
     pub(crate) state: u64,
 }
 
+impl Call {
+    /// A call from nowhere.
+    pub(crate) fn unknown() -> Call {
+        Call { place: Place::at(return_address()), state: 0 }
+    }
+}
+
 /// The call that has just come in. To be taken first thing.
 #[inline]
 pub(crate) fn call() -> Call {
@@ -42,6 +50,17 @@ pub(crate) fn call() -> Call {
             place: Place::at(crate::front::user_site(INCOMING.site, INCOMING.frame)),
             state: INCOMING.state,
         }
+    }
+}
+
+/// Runs something that may call exported functions itself, through the C library: what came in stays known.
+pub(crate) fn undisturbed<T>(f: impl FnOnce() -> T) -> T {
+    // SAFETY: as in `call`.
+    unsafe {
+        let (site, frame, state) = (INCOMING.site, INCOMING.frame, INCOMING.state);
+        let result = f();
+        (INCOMING.site, INCOMING.frame, INCOMING.state) = (site, frame, state);
+        result
     }
 }
 
@@ -55,13 +74,47 @@ pub(crate) fn return_address() -> usize {
 /// An execution begins: its threads may loop from now on.
 pub(crate) fn begin() {
     // SAFETY: as in `call`.
-    unsafe { INCOMING.looking = runtime::looking_flag() };
+    unsafe {
+        INCOMING.looking = runtime::looking_flag();
+        (&mut (*(&raw mut LAST)))[..crate::threads::met()].fill((0, 0));
+        RUNNING = None;
+    }
 }
 
 /// No execution runs.
 pub(crate) fn end() {
     // SAFETY: as in `call`.
     unsafe { INCOMING.looking = &raw const NEVER };
+}
+
+/// The last call of each thread: where it came from, and the frame pointer.
+static mut LAST: [(usize, usize); explore::MAX_THREADS] = [(0, 0); explore::MAX_THREADS];
+/// Whose code runs.
+static mut RUNNING: Option<ThreadId> = None;
+
+/// Another thread's code is about to run: what the last one called is kept.
+#[inline]
+pub(crate) fn keep_call(to: Option<ThreadId>) {
+    // SAFETY: as in `call`.
+    unsafe {
+        if let Some(t) = RUNNING {
+            LAST[t.index()] = (INCOMING.site, INCOMING.frame);
+        }
+        RUNNING = to;
+    }
+}
+
+/// Whether a thread of the program runs, by our own account.
+pub(crate) fn is_running() -> bool {
+    // SAFETY: as in `call`.
+    let running = unsafe { RUNNING };
+    running.is_some()
+}
+
+/// The last call of a thread of the running execution.
+pub(crate) fn last_call(t: ThreadId) -> (usize, usize) {
+    // SAFETY: as in `call`.
+    unsafe { if RUNNING == Some(t) { (INCOMING.site, INCOMING.frame) } else { LAST[t.index()] } }
 }
 
 extern "C" fn frames_end() -> usize {
@@ -71,7 +124,9 @@ extern "C" fn frames_end() -> usize {
 /// The way in while the thread may be in a loop: `r11` is the function to call, everything else is as the program left it.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn slowly() {
+    // An exception or the end of a thread may be unwound through the call at the end, so the unwinder is told of it.
     std::arch::naked_asm!(
+        ".cfi_startproc",
         "push rdi",
         "push rsi",
         "push rdx",
@@ -120,8 +175,10 @@ pub(crate) unsafe extern "C" fn slowly() {
         "pop rsi",
         "pop rdi",
         "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 8",
         "call r11",
         "add rsp, 8",
+        ".cfi_adjust_cfa_offset -8",
         "mov r8, rax",
         "lea rdi, [rsp - 2048]",
         "mov ecx, 256",
@@ -130,6 +187,7 @@ pub(crate) unsafe extern "C" fn slowly() {
         "rep stosq",
         "mov rax, r8",
         "ret",
+        ".cfi_endproc",
         frames_end = sym frames_end,
         incoming = sym INCOMING,
     )
@@ -165,3 +223,108 @@ macro_rules! export {
     )*};
 }
 pub(crate) use export;
+
+/// Where this library's own code lies: its start and its length.
+pub(crate) static mut OWN: [usize; 2] = [0, 0];
+
+/// Exports functions that this library calls itself (through the standard library, and on other OS threads too): calls from
+/// inside go to the second function, and leave no trace here.
+macro_rules! export_past {
+    ($($name:ident => $function:path, $inside:path;)*) => {$(
+        /// See the function it leads to.
+        ///
+        /// # Safety
+        ///
+        /// Called by the program as the C library's function of this name.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            std::arch::naked_asm!(
+                "mov r11, [rsp]",
+                "sub r11, [rip + {own}]",
+                "cmp r11, [rip + {own} + 8]",
+                "jb 3f",
+                "mov r11, [rsp]",
+                "mov [rip + {incoming}], r11",
+                "mov [rip + {incoming} + 8], rbp",
+                "mov r11, [rip + {incoming} + 24]",
+                "cmp byte ptr [r11], 0",
+                "jne 2f",
+                "jmp {function}",
+                "2:",
+                "lea r11, [rip + {function}]",
+                "jmp {slowly}",
+                "3:",
+                "jmp {inside}",
+                own = sym $crate::shim::OWN,
+                incoming = sym $crate::shim::INCOMING,
+                function = sym $function,
+                inside = sym $inside,
+                slowly = sym $crate::shim::slowly,
+            )
+        }
+    )*};
+}
+pub(crate) use export_past;
+
+/// The same for functions with arguments on the stack, whose local state is not taken.
+macro_rules! export_raw {
+    ($($name:ident => $function:path, $inside:path;)*) => {$(
+        /// See the function it leads to.
+        ///
+        /// # Safety
+        ///
+        /// Called by the program as the C library's function of this name.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            std::arch::naked_asm!(
+                "mov r11, [rsp]",
+                "sub r11, [rip + {own}]",
+                "cmp r11, [rip + {own} + 8]",
+                "jb 3f",
+                "mov r11, [rsp]",
+                "mov [rip + {incoming}], r11",
+                "mov [rip + {incoming} + 8], rbp",
+                "jmp {function}",
+                "3:",
+                "jmp {inside}",
+                own = sym $crate::shim::OWN,
+                incoming = sym $crate::shim::INCOMING,
+                function = sym $function,
+                inside = sym $inside,
+            )
+        }
+    )*};
+}
+pub(crate) use export_raw;
+
+/// Runs when the library is loaded, before anything of the program does.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOADED: extern "C" fn() = find_own;
+
+/// Finds where this library's own code lies.
+extern "C" fn find_own() {
+    unsafe extern "C" fn visit(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        _data: *mut std::ffi::c_void,
+    ) -> libc::c_int {
+        let here = find_own as extern "C" fn() as usize;
+        // SAFETY: `dl_iterate_phdr` hands in a valid `info`.
+        unsafe {
+            let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum as usize);
+            for h in headers.iter().filter(|h| h.p_type == libc::PT_LOAD) {
+                let start = ((*info).dlpi_addr + h.p_vaddr) as usize;
+                if (start..start + h.p_memsz as usize).contains(&here) {
+                    OWN = [start, h.p_memsz as usize];
+                    return 1;
+                }
+            }
+        }
+        0
+    }
+    // SAFETY: the callback keeps its contract.
+    unsafe { libc::dl_iterate_phdr(Some(visit), std::ptr::null_mut()) };
+}

@@ -1,10 +1,22 @@
 //! The process: taken over before `main`, run again and again, ended with a report.
 
+use crate::arguments;
+use crate::crash;
+use crate::exceptions;
 use crate::front::Program;
+use crate::heap::heap;
+use crate::own_heap::is_shared;
+use crate::process;
 use crate::real::real;
+use crate::report_out;
+use crate::shim::Call;
 use crate::threads::{self, Main};
-use raddle::{Config, Verdict};
-use std::ffi::c_void;
+use explore::ThreadId;
+use image::donors::{Donors, FsBase, RealPthread};
+use image::output::Capture;
+use image::segments::Region;
+use image::snapshot::{Mode, Snapshot};
+use std::ffi::{CStr, c_void};
 
 /// What the process was started with.
 struct Started {
@@ -16,9 +28,6 @@ struct Started {
 
 static mut STARTED: Started =
     Started { main: None, argc: 0, argv: std::ptr::null_mut(), envp: std::ptr::null_mut() };
-
-/// The writable memory of the program, and what it was before `main`.
-static mut IMAGE: Vec<(usize, Vec<u8>)> = Vec::new();
 
 /// Called by the start code of the executable.
 ///
@@ -35,9 +44,18 @@ pub unsafe extern "C" fn __libc_start_main(
     rtld_fini: *const c_void,
     stack_end: *mut c_void,
 ) -> libc::c_int {
-    // SAFETY: nothing else runs yet.
-    unsafe { STARTED.main = Some(main) };
-    real!(__libc_start_main(drive, argc, argv, init, fini, rtld_fini, stack_end):
+    // SAFETY: nothing else runs yet; the name is a C string.
+    let driver = unsafe {
+        if libc::getenv(c"RADDLE_OFF".as_ptr()).is_null() {
+            report_out::fix_addresses(argv);
+            STARTED.main = Some(main);
+            drive
+        } else {
+            // It is only asked something, as which tests it has.
+            main
+        }
+    };
+    real!(__libc_start_main(driver, argc, argv, init, fini, rtld_fini, stack_end):
         fn(Main, libc::c_int, *mut *mut libc::c_char, *const c_void, *const c_void, *const c_void, *mut c_void) -> libc::c_int)
 }
 
@@ -47,91 +65,198 @@ unsafe extern "C" fn drive(
     argv: *mut *mut libc::c_char,
     envp: *mut *mut libc::c_char,
 ) -> libc::c_int {
-    // SAFETY: nothing else runs yet.
-    unsafe {
+    // SAFETY: these are the arguments of a process, in which nothing else runs yet.
+    let (arguments, handed) = unsafe {
+        let (copied, environment, handed) = arguments::copy(argv, envp);
         STARTED.argc = argc;
-        STARTED.argv = argv;
-        STARTED.envp = envp;
-        save();
-    }
+        STARTED.argv = copied;
+        STARTED.envp = environment;
+        (words(argv, argc), handed)
+    };
+    let out = report_out::Out::prepare(&arguments);
+    crash::install();
+    save(handed);
+    crate::table::prepare();
+    crate::sync::prepare();
+    crate::wide::prepare();
+    crate::channels::prepare();
+    process::seal();
+    crate::files::prepare();
+    crate::front::prepare();
+    exceptions::install();
     runtime::set_front(&Program);
-    let report = Config::new().stack_size(1 << 20).quiet(true).run(run_program);
-    let style = report::Style::for_test(None);
-    let text = if std::env::var_os("RADDLE_JSON").is_some() {
-        report::json::render(&report)
-    } else {
-        report::text::render(&report, &style)
-    };
-    eprint!("{text}");
-    let code = match report.verdict {
-        Verdict::Verified | Verdict::NoFailureWithinBound => 0,
-        Verdict::Failure => 1,
-        Verdict::Incomplete => 3,
-    };
-    // SAFETY: there is nothing left to be done; destructors of the program are not to run here.
-    unsafe { libc::_exit(code) }
+    report_out::explore(out, run_program)
+}
+
+/// The words of a command line.
+unsafe fn words(argv: *mut *mut libc::c_char, argc: libc::c_int) -> Vec<String> {
+    // SAFETY: by the contract there are so many strings.
+    (0..argc as usize)
+        .map(|i| unsafe { CStr::from_ptr(*argv.add(i)) }.to_string_lossy().into_owned())
+        .collect()
 }
 
 /// One execution of the program, on the fiber of its first thread.
 fn run_program() {
     // SAFETY: `drive` has set this; `main` takes what the process was started with.
     unsafe {
+        if let Some(entry) = crate::rust_tests::entry() {
+            crate::rust_tests::run(entry);
+            process::leave(0, Call::unknown());
+        }
         let Some(main) = STARTED.main else { return };
-        threads::run_main(main, STARTED.argc, STARTED.argv, STARTED.envp);
+        let code = threads::run_main(main, STARTED.argc, STARTED.argv, STARTED.envp);
+        process::leave(code, Call::unknown());
     }
-    runtime::settle();
-    runtime::exit_process();
 }
 
-/// Keeps what the program's memory is before `main`.
-unsafe fn save() {
-    unsafe extern "C" fn visit(
-        info: *mut libc::dl_phdr_info,
-        _size: usize,
-        data: *mut c_void,
-    ) -> libc::c_int {
-        // SAFETY: `dl_iterate_phdr` hands in a valid `info`; the first object is the executable. `data` is our list.
-        unsafe {
-            let found = &mut *data.cast::<Vec<(usize, Vec<u8>)>>();
-            let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum as usize);
-            let base = (*info).dlpi_addr as usize;
-            let relro = headers.iter().find(|h| h.p_type == libc::PT_GNU_RELRO);
-            let relro_end = relro.map_or(0, |h| (base + (h.p_vaddr + h.p_memsz) as usize) & !4095);
-            for h in headers.iter().filter(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_W != 0) {
-                let start = (base + h.p_vaddr as usize).max(relro_end);
-                let end = base + (h.p_vaddr + h.p_memsz) as usize;
-                if start < end {
-                    let bytes = std::slice::from_raw_parts(start as *const u8, end - start);
-                    found.push((start, bytes.to_vec()));
-                }
-            }
-        }
-        1
+/// What the process is made of.
+struct Image {
+    /// None where each execution has a process of its own, which nobody needs to put back.
+    snapshot: Option<&'static Snapshot>,
+    /// The program's variables.
+    regions: Vec<Region>,
+    donors: Donors,
+    capture: Capture,
+}
+
+static mut IMAGE: Option<Image> = None;
+
+fn image() -> &'static Image {
+    // SAFETY: set once, by `save`, before the first execution.
+    match unsafe { &*(&raw const IMAGE) } {
+        Some(image) => image,
+        None => die("the program runs before it was started"),
     }
-    // SAFETY: nothing else runs yet.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut IMAGE).cast()) };
+}
+
+/// Keeps what the program's memory is before `main`, and what `main` is handed.
+fn save(handed: Region) {
+    let objects = image::segments::user_objects();
+    let tls: Vec<_> = objects.iter().filter_map(|o| o.tls).collect();
+    heap().seal();
+    let mut regions: Vec<_> = objects.iter().flat_map(|o| o.writable.iter().copied()).collect();
+    regions.extend(heap().sealed());
+    regions.push(handed);
+    let built = move || {
+        // SAFETY: the functions and images are those of this process; the handler of signals is installed.
+        unsafe {
+            let donors = Donors::new(&RealPthread::next()?, explore::MAX_THREADS - 1, &tls)?;
+            let capture = Capture::start()?;
+            let snapshot = match is_shared() {
+                true => None,
+                false => Some(Snapshot::take(&regions, Mode::Dirty)?),
+            };
+            Ok(Image { snapshot, regions, donors, capture })
+        }
+    };
+    match built() {
+        // SAFETY: nothing else runs yet.
+        Ok(image) => unsafe { IMAGE = Some(image) },
+        Err(e) => {
+            let e: image::Error = e;
+            die(&e.to_string())
+        }
+    }
 }
 
 /// Puts the program's memory back.
 pub(crate) fn restore() {
-    // SAFETY: no thread of the program runs; the regions are writable and stay mapped.
+    let image = image();
+    heap().reset();
+    image.capture.clear();
+    // SAFETY: no thread of the program runs.
+    unsafe { (*(&raw mut LOOKED_AT)).clear() };
+    // SAFETY: no thread of the program runs.
     unsafe {
-        for (start, bytes) in &*(&raw const IMAGE) {
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), *start as *mut u8, bytes.len());
+        if let Some(snapshot) = image.snapshot {
+            snapshot.restore();
         }
+        image.donors.reset_main_tls();
+    }
+}
+
+/// Whether an address is that of a variable with a fixed place.
+pub(crate) fn is_variable(address: usize) -> bool {
+    image().regions.iter().any(|r| r.contains(address))
+}
+
+/// Where pointers to the heap may lie when all threads have ended.
+pub(crate) fn roots() -> Vec<(usize, usize)> {
+    let image = image();
+    let variables = image.regions.iter().map(|r| (r.start, r.end() - r.start));
+    variables.chain(image.donors.main_tls_ranges()).collect()
+}
+
+/// What the program had written when somebody looked.
+static mut LOOKED_AT: String = String::new();
+
+/// What the program has written since the execution began.
+pub(crate) fn take_output() -> String {
+    let (out, err) = image().capture.take();
+    // SAFETY: one OS thread alone runs code of the program.
+    let mut all = unsafe { std::mem::take(&mut *(&raw mut LOOKED_AT)) };
+    all += &String::from_utf8_lossy(&[out, err].concat());
+    all
+}
+
+/// The same; it can be taken later.
+pub(crate) fn look_at_output() -> String {
+    let all = take_output();
+    // SAFETY: as in `take_output`.
+    unsafe { LOOKED_AT = all.clone() };
+    all
+}
+
+/// A thread is made: its variables are those of a new one.
+pub(crate) fn new_thread(t: ThreadId) {
+    // SAFETY: the thread does not run yet, and no other one has these variables.
+    unsafe { image().donors.reset_tls(t.index() - 1) };
+}
+
+/// Where the thread-local storage of a thread is.
+#[inline]
+pub(crate) fn fs_of(t: ThreadId) -> FsBase {
+    let donors = &image().donors;
+    if t == ThreadId::MAIN { donors.main() } else { donors.get(t.index() - 1) }
+}
+
+/// Puts the thread-local storage of a thread in place, or our own.
+#[inline]
+pub(crate) fn switch(to: Option<ThreadId>) {
+    // SAFETY: these are of threads that exist, and park for ever; the fiber that runs next is the one they belong to.
+    unsafe { image::donors::switch_to(fs_of(to.unwrap_or(ThreadId::MAIN))) };
+}
+
+/// For the handler of signals: whether a fault is one of the captured output.
+pub(crate) fn output_fault(address: usize) -> bool {
+    // SAFETY: as in `image`.
+    unsafe { (*(&raw const IMAGE)).as_ref() }.is_some_and(|i| i.capture.on_fault(address))
+}
+
+/// Prints past the capture.
+pub(crate) fn print(text: &str) {
+    // SAFETY: as in `image`.
+    let fd = unsafe { (*(&raw const IMAGE)).as_ref() }.map_or(2, |i| i.capture.real_stderr());
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        // SAFETY: the pointer and the length are those of a live slice.
+        let n = unsafe { libc::write(fd, rest.as_ptr().cast(), rest.len()) };
+        if n <= 0 {
+            return;
+        }
+        rest = &rest[n as usize..];
     }
 }
 
 /// The command line or the environment is wrong.
 pub(crate) fn usage(why: &str) -> ! {
-    eprintln!("raddle: {why}");
-    // SAFETY: `_exit` has no preconditions.
-    unsafe { libc::_exit(2) }
+    print(&format!("raddle: {why}\n"));
+    report_out::leave(2)
 }
 
 /// Nothing can go on.
 pub(crate) fn die(why: &str) -> ! {
-    eprintln!("raddle: {why}");
-    // SAFETY: `_exit` has no preconditions.
-    unsafe { libc::_exit(2) }
+    print(&format!("raddle: {why}\n"));
+    report_out::leave(2)
 }

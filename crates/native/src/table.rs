@@ -5,20 +5,26 @@
 //! learned on the way, and the search starts again. What the program synchronises with (mutexes and so on) has entries of its own:
 //! the bytes of a mutex are no shared variable.
 
+use crate::options::{Races, options};
 use runtime::Handle;
+use std::collections::BTreeMap;
 
 /// One object.
 #[repr(C)]
 pub(crate) struct Entry {
     pub(crate) handle: Handle,
     pub(crate) address: usize,
-    pub(crate) bytes: u8,
+    pub(crate) bytes: u32,
     /// It is, or belongs to, something that the program synchronises with.
     pub(crate) is_sync: bool,
     /// It was accessed by something that is not atomic.
     pub(crate) plain: bool,
     /// It was accessed by something that is atomic.
     pub(crate) atomic: bool,
+    /// It may lie on a stack: accesses by the thread whose stack it is on count only once another one was seen.
+    pub(crate) on_stack: bool,
+    /// A thread has accessed it on the stack of another one.
+    pub(crate) foreign: bool,
 }
 
 /// What is known of the eight bytes at an address: by offset, which object starts there.
@@ -38,45 +44,82 @@ pub(crate) struct Table {
 pub(crate) enum Found {
     /// This object.
     Entry(&'static mut Entry),
-    /// What was known was wrong: the search must start again.
-    Changed,
+    /// This object, but what was known before was wrong: the search must start again.
+    Changed(&'static mut Entry),
 }
 
-static mut MEMORY: Table = Table { slots: Vec::new(), used: 0 };
-static mut SYNC: Table = Table { slots: Vec::new(), used: 0 };
+/// Everything that is learned of addresses. It is allocated, so that processes share it where executions have their own.
+struct Learned {
+    memory: Table,
+    sync: Table,
+    /// Blocks of the heap that were freed in some execution, by address, with their sizes. What lies in them is written when they
+    /// are freed, so it must be known by then.
+    freed: BTreeMap<usize, usize>,
+}
+
+static mut LEARNED: *mut Learned = std::ptr::null_mut();
+
+/// Called before the first execution.
+pub(crate) fn prepare() {
+    let empty = || Table { slots: Vec::new(), used: 0 };
+    let learned = Learned { memory: empty(), sync: empty(), freed: BTreeMap::new() };
+    // SAFETY: nothing else runs yet.
+    unsafe { LEARNED = Box::leak(Box::new(learned)) };
+}
+
+/// # Safety
+///
+/// One OS thread alone runs code of the program; no borrow is held over a call of this, nor over a step.
+#[inline]
+unsafe fn learned() -> &'static mut Learned {
+    // SAFETY: by the contract; `prepare` was called before anything is looked up.
+    unsafe { &mut *LEARNED }
+}
 
 /// The object that an access of some bytes within one granule is on.
 #[inline]
 pub(crate) fn memory(address: usize, bytes: usize) -> Found {
     debug_assert!(bytes >= 1 && (address & 7) + bytes <= 8);
     // SAFETY: one OS thread alone runs code of the program, and the borrow ends with the call; entries are never freed.
-    unsafe { (*(&raw mut MEMORY)).find(address, bytes as u8) }
+    unsafe { learned().memory.find(address, bytes as u32) }
 }
 
-/// The object that an access of sixteen bytes is on; the address is a multiple of that.
-pub(crate) fn memory16(address: usize) -> Found {
+/// The object that an access of more than one granule at once is on: all of it.
+pub(crate) fn block(address: usize, bytes: usize) -> Found {
+    let (first, last) = (address >> 3, (address + bytes - 1) >> 3);
     // SAFETY: as above.
     unsafe {
-        let table = &mut *(&raw mut MEMORY);
-        let first = table.slot(address >> 3);
-        let e = table.slots[first].entries[0];
-        if !e.is_null() && (*e).bytes == 16 {
+        let table = &mut learned().memory;
+        let slot = table.slot(first);
+        let e = table.slots[slot].entries[0];
+        if !e.is_null() && (*e).address >> 3 <= first && last <= ((*e).address + (*e).bytes as usize - 1) >> 3
+        {
             return Found::Entry(&mut *e);
         }
-        let second = table.slot((address >> 3) + 1);
-        let first = table.slot(address >> 3);
-        let both = [first, second];
-        let known = both.iter().any(|s| table.slots[*s].entries.iter().any(|e| !e.is_null()));
-        let whole = new_entry(address, 16, false);
-        for s in both {
-            for e in table.slots[s].entries.iter_mut().filter(|e| !e.is_null()) {
-                (*whole).plain |= (**e).plain;
-                (*whole).atomic |= (**e).atomic;
+        // Whatever lies in it, or reaches into it, becomes part of it.
+        let (mut low, mut high) = (first, last);
+        let mut changed = false;
+        for granule in first..=last {
+            if let Some(slot) = table.get(granule) {
+                for e in table.slots[slot].entries {
+                    if !e.is_null() {
+                        changed = true;
+                        low = low.min((*e).address >> 3);
+                        high = high.max(((*e).address + (*e).bytes as usize - 1) >> 3);
+                    }
+                }
+            }
+        }
+        let whole = new_entry(low << 3, ((high - low + 1) << 3) as u32, false);
+        for granule in low..=high {
+            let slot = table.slot(granule);
+            for e in table.slots[slot].entries.iter_mut().filter(|e| !e.is_null()) {
+                (*whole).join(&**e);
                 *e = std::ptr::null_mut();
             }
-            table.slots[s].entries[0] = whole;
+            table.slots[slot].entries[0] = whole;
         }
-        if known { Found::Changed } else { Found::Entry(&mut *whole) }
+        if changed { Found::Changed(&mut *whole) } else { Found::Entry(&mut *whole) }
     }
 }
 
@@ -85,7 +128,7 @@ pub(crate) fn memory16(address: usize) -> Found {
 pub(crate) fn sync(address: usize) -> &'static mut Entry {
     // SAFETY: as above.
     unsafe {
-        let table = &mut *(&raw mut SYNC);
+        let table = &mut learned().sync;
         let slot = table.slot(address >> 3);
         let place = &mut table.slots[slot].entries[address & 7];
         if place.is_null() {
@@ -101,7 +144,7 @@ pub(crate) fn known(address: usize, bytes: usize, mut visit: impl FnMut(&'static
     for granule in address >> 3..(end + 7) >> 3 {
         // SAFETY: as above.
         unsafe {
-            let table = &mut *(&raw mut MEMORY);
+            let table = &mut learned().memory;
             if let Some(slot) = table.get(granule) {
                 for e in table.slots[slot].entries {
                     if !e.is_null() && (*e).address < end && (*e).address + (*e).bytes as usize > address {
@@ -113,22 +156,40 @@ pub(crate) fn known(address: usize, bytes: usize, mut visit: impl FnMut(&'static
     }
 }
 
+/// What the program synchronises with in a range, as far as it is known.
+pub(crate) fn known_sync(address: usize, bytes: usize, mut visit: impl FnMut(&'static mut Entry)) {
+    for granule in address >> 3..(address + bytes + 7) >> 3 {
+        // SAFETY: as above.
+        unsafe {
+            let table = &mut learned().sync;
+            if let Some(slot) = table.get(granule) {
+                for e in table.slots[slot].entries {
+                    if !e.is_null() && (address..address + bytes).contains(&(*e).address) {
+                        visit(&mut *e);
+                    }
+                }
+            }
+        }
+    }
+}
+
 impl Entry {
-    /// What is in memory, as a word: the value, or, for sixteen bytes, a number that stands for it.
+    /// Whether it is just a value of so many bytes.
+    #[inline]
+    pub(crate) fn is_value(&self, bytes: usize) -> bool {
+        self.bytes as usize == bytes && bytes <= 16
+    }
+
+    fn join(&mut self, other: &Entry) {
+        self.plain |= other.plain;
+        self.atomic |= other.atomic;
+        self.foreign |= other.foreign;
+    }
+
+    /// What is in memory, as a word: the value, or a number that stands for it.
     #[inline]
     pub(crate) fn read(&self) -> u64 {
         read_word(self.address, self.bytes)
-    }
-
-    /// The function that reads it by its address alone.
-    pub(crate) fn reader(&self) -> fn(usize) -> u64 {
-        match self.bytes {
-            1 => |a| read_word(a, 1),
-            2 => |a| read_word(a, 2),
-            4 => |a| read_word(a, 4),
-            16 => |a| read_word(a, 16),
-            _ => |a| read_word(a & !7, 8),
-        }
     }
 
     /// Puts a word there.
@@ -142,14 +203,16 @@ impl Entry {
                 2 => p.cast::<u16>().write_unaligned(word as u16),
                 4 => p.cast::<u32>().write_unaligned(word as u32),
                 8 => p.cast::<u64>().write_unaligned(word),
-                _ => p.cast::<u128>().write_unaligned(crate::wide::value(word)),
+                16 => p.cast::<u128>().write_unaligned(crate::wide::value(word)),
+                // Who writes a part of something larger has done so.
+                _ => {}
             }
         }
     }
 }
 
 #[inline]
-fn read_word(address: usize, bytes: u8) -> u64 {
+fn read_word(address: usize, bytes: u32) -> u64 {
     let p = address as *const u8;
     // SAFETY: the program accesses this memory with these very bytes, right now; a whole granule lies on one page.
     unsafe {
@@ -159,13 +222,38 @@ fn read_word(address: usize, bytes: u8) -> u64 {
             4 => p.cast::<u32>().read_unaligned() as u64,
             8 => p.cast::<u64>().read_unaligned(),
             16 => crate::wide::number(p.cast::<u128>().read_unaligned()),
-            n => (0..n as usize).fold(0, |w, i| w | (p.add(i).read() as u64) << (8 * i)),
+            n if n < 8 => (0..n as usize).fold(0, |w, i| w | (p.add(i).read() as u64) << (8 * i)),
+            n => crate::wide::digest(std::slice::from_raw_parts(p, n as usize)),
         }
     }
 }
 
-fn new_entry(address: usize, bytes: u8, is_sync: bool) -> *mut Entry {
-    let entry = Entry { handle: Handle::new(), address, bytes, is_sync, plain: false, atomic: false };
+/// A block is freed.
+pub(crate) fn note_freed(start: usize, size: usize) {
+    // SAFETY: as above.
+    let freed = unsafe { &mut learned().freed };
+    let known = freed.entry(start).or_insert(0);
+    *known = size.max(*known);
+}
+
+fn was_freed(address: usize) -> bool {
+    // SAFETY: as above.
+    let freed = unsafe { &learned().freed };
+    freed.range(..=address).next_back().is_some_and(|(start, size)| address < start + size)
+}
+
+fn new_entry(address: usize, bytes: u32, is_sync: bool) -> *mut Entry {
+    let on_stack = !is_sync && crate::heap::is_elsewhere(address);
+    let entry = Entry {
+        handle: Handle::new(),
+        address,
+        bytes,
+        is_sync,
+        plain: false,
+        atomic: false,
+        on_stack,
+        foreign: false,
+    };
     Box::leak(Box::new(entry))
 }
 
@@ -229,7 +317,7 @@ impl Table {
     }
 
     #[inline]
-    fn find(&mut self, address: usize, bytes: u8) -> Found {
+    fn find(&mut self, address: usize, bytes: u32) -> Found {
         let slot = self.slot(address >> 3);
         let entries = &mut self.slots[slot].entries;
         let e = entries[address & 7];
@@ -244,7 +332,7 @@ impl Table {
 
 /// An access that was not seen in this form before.
 #[cold]
-fn meet(entries: &mut [*mut Entry; 8], address: usize, bytes: u8) -> Found {
+fn meet(entries: &mut [*mut Entry; 8], address: usize, bytes: u32) -> Found {
     // SAFETY: entries are never freed, and nobody holds one here.
     unsafe {
         let overlaps = |e: &&*mut Entry| {
@@ -262,15 +350,19 @@ fn meet(entries: &mut [*mut Entry; 8], address: usize, bytes: u8) -> Found {
         if entries.iter().any(|e| overlaps(&e)) {
             let whole = new_entry(start, 8, false);
             for e in entries.iter_mut().filter(|e| !e.is_null()) {
-                (*whole).plain |= (**e).plain;
-                (*whole).atomic |= (**e).atomic;
+                (*whole).join(&**e);
                 *e = std::ptr::null_mut();
             }
             entries[0] = whole;
-            return Found::Changed;
+            return Found::Changed(&mut *whole);
         }
         let e = new_entry(address, bytes, false);
         entries[address & 7] = e;
+        // Where accesses are steps, so is to free what they are on.
+        if options().races == Races::Sync && was_freed(address) {
+            (*e).plain = true;
+            return Found::Changed(&mut *e);
+        }
         Found::Entry(&mut *e)
     }
 }

@@ -1,14 +1,15 @@
 //! Threads of the program: made, joined, left.
 
 use crate::real::real;
-use crate::shim::{call, export};
+use crate::shim::{Call, call, export, export_past};
+use crate::{locals, time};
 use explore::ThreadId;
 use runtime::{Body, Task};
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
 /// What a thread of the program runs.
-type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+pub(crate) type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
 /// What is kept of each thread, by its number, for one execution.
 #[derive(Clone, Copy)]
@@ -38,18 +39,31 @@ fn known(t: ThreadId) -> &'static mut Known {
 /// An execution begins.
 pub(crate) fn begin() {
     // SAFETY: as in `known`.
-    unsafe { (*(&raw mut KNOWN)).fill(UNKNOWN) };
+    unsafe { (&mut (*(&raw mut KNOWN)))[..met()].fill(UNKNOWN) };
 }
 
-/// What programs know a thread by. Never 0, and no address.
-fn handle(t: ThreadId) -> libc::pthread_t {
-    0x5ADD_1E00_0000_0000 | t.0 as libc::pthread_t
+/// One more than the highest number that a thread had so far: of the tables by thread the rest was never used.
+static mut MET: usize = 1;
+
+#[inline]
+pub(crate) fn met() -> usize {
+    // SAFETY: as in `known`.
+    unsafe { MET }
+}
+
+/// What the running thread leaves to whoever joins it.
+pub(crate) fn set_result(result: *mut c_void) {
+    known(runtime::current()).result = result;
+}
+
+/// What programs know a thread by: what the C library does, too.
+pub(crate) fn handle(t: ThreadId) -> libc::pthread_t {
+    crate::start::fs_of(t).address() as libc::pthread_t
 }
 
 /// The thread that a handle stands for.
-fn of_handle(handle: libc::pthread_t) -> Option<ThreadId> {
-    let t = ThreadId((handle & 0xffff) as u16);
-    (handle >> 16 == 0x5ADD_1E00_0000 && t.index() < explore::MAX_THREADS).then_some(t)
+pub(crate) fn of_handle(handle: libc::pthread_t) -> Option<ThreadId> {
+    (0..explore::MAX_THREADS as u16).map(ThreadId).find(|t| self::handle(*t) == handle)
 }
 
 /// The body of a thread: its number is all there is.
@@ -70,7 +84,10 @@ impl Body for Start {
         let known = known(self.0);
         if let Some(routine) = known.routine {
             // SAFETY: the program asked for this.
-            known.result = unsafe { run_c(routine, known.argument) };
+            let result = unsafe { run_c(routine, known.argument) };
+            runtime::settle();
+            known.result = result;
+            locals::end();
             runtime::settle();
         }
     }
@@ -108,6 +125,18 @@ unsafe extern "C" {
     fn raddle_run_c(f: *const c_void, a: *mut c_void, b: *mut c_void, c: *mut c_void) -> *mut c_void;
 }
 
+/// Runs a destructor of the program.
+///
+/// # Safety
+///
+/// `f` is a function of one pointer that can be called with `object`.
+pub(crate) unsafe fn run_destructor(f: *const c_void, object: usize) {
+    let nothing = std::ptr::null_mut();
+    // SAFETY: by the contract.
+    unsafe { raddle_run_c(f, object as *mut c_void, nothing, nothing) };
+    runtime::settle();
+}
+
 unsafe fn run_c(routine: Routine, argument: *mut c_void) -> *mut c_void {
     let nothing = std::ptr::null_mut();
     // SAFETY: by the contract of whoever made the thread.
@@ -136,17 +165,19 @@ pub(crate) unsafe fn run_main(
     }
 }
 
-extern "C" fn create(
+pub(crate) extern "C" fn create(
     out: *mut libc::pthread_t,
     attributes: *const libc::pthread_attr_t,
     routine: Routine,
     argument: *mut c_void,
 ) -> libc::c_int {
     if !runtime::in_execution() {
-        return real!(pthread_create(out, attributes, routine, argument):
-            fn(*mut libc::pthread_t, *const libc::pthread_attr_t, Routine, *mut c_void) -> libc::c_int);
+        return create_inside(out, attributes, routine, argument);
     }
     let call = call();
+    if crate::rust_tests::is_harness_thread() {
+        return libc::EAGAIN;
+    }
     runtime::settle();
     let (mut detached, mut stack) = (false, None);
     if !attributes.is_null() {
@@ -165,7 +196,11 @@ extern "C" fn create(
     let leave = |_: NonNull<dyn Body>| ();
     let body: NonNull<dyn Body> = NonNull::from(&STARTS[next.map_or(0, |t| t.index())]);
     if let Some(t) = next {
+        // SAFETY: as in `known`.
+        unsafe { MET = MET.max(t.index() + 1) };
+        crate::start::new_thread(t);
         *known(t) = Known { routine: Some(routine), argument, detached, ..UNKNOWN };
+        time::spawned(t);
     }
     // SAFETY: the body is a static.
     let t = runtime::spawn(None, stack, call.place, unsafe { Task::new(body, leave) });
@@ -174,7 +209,7 @@ extern "C" fn create(
     0
 }
 
-extern "C" fn join(thread: libc::pthread_t, result: *mut *mut c_void) -> libc::c_int {
+pub(crate) extern "C" fn join(thread: libc::pthread_t, result: *mut *mut c_void) -> libc::c_int {
     if !runtime::in_execution() {
         return real!(pthread_join(thread, result): fn(libc::pthread_t, *mut *mut c_void) -> libc::c_int);
     }
@@ -187,8 +222,13 @@ extern "C" fn join(thread: libc::pthread_t, result: *mut *mut c_void) -> libc::c
     if known(t).detached || known(t).joined {
         return libc::EINVAL;
     }
+    join_at(t, result, call)
+}
+
+fn join_at(t: ThreadId, result: *mut *mut c_void, call: Call) -> libc::c_int {
     known(t).joined = true;
     let _ = runtime::join(t, call.place);
+    time::joined(t);
     if !result.is_null() {
         // SAFETY: the program hands in a place for the result.
         unsafe { result.write(known(t).result) };
@@ -196,7 +236,7 @@ extern "C" fn join(thread: libc::pthread_t, result: *mut *mut c_void) -> libc::c
     0
 }
 
-extern "C" fn detach(thread: libc::pthread_t) -> libc::c_int {
+pub(crate) extern "C" fn detach(thread: libc::pthread_t) -> libc::c_int {
     if !runtime::in_execution() {
         return real!(pthread_detach(thread): fn(libc::pthread_t) -> libc::c_int);
     }
@@ -210,22 +250,88 @@ extern "C" fn detach(thread: libc::pthread_t) -> libc::c_int {
     }
 }
 
-extern "C" fn this() -> libc::pthread_t {
-    if runtime::in_execution() {
-        handle(runtime::current())
-    } else {
-        real!(pthread_self(): fn() -> libc::pthread_t)
+/// Joins a thread that has ended already; `EBUSY` if it has not.
+extern "C" fn try_join(thread: libc::pthread_t, result: *mut *mut c_void) -> libc::c_int {
+    if !runtime::in_execution() {
+        return real!(pthread_tryjoin_np(thread, result): fn(libc::pthread_t, *mut *mut c_void) -> libc::c_int);
     }
+    join_if_ended(thread, result, libc::EBUSY)
+}
+
+/// A timed join joins, or times out, in whatever state the search lets it run.
+extern "C" fn timed_join(
+    thread: libc::pthread_t,
+    result: *mut *mut c_void,
+    until: *const libc::timespec,
+) -> libc::c_int {
+    if !runtime::in_execution() {
+        if crate::shim::is_running()
+            && crate::modules::owner(crate::shim::return_address()) == Some(crate::modules::Owner::Program)
+        {
+            // A thread that is not under control would make any verdict worthless.
+            crate::start::die(
+                "a thread is made while raddle does not see who makes it; this is a bug of raddle",
+            );
+        }
+        return real!(pthread_timedjoin_np(thread, result, until):
+            fn(libc::pthread_t, *mut *mut c_void, *const libc::timespec) -> libc::c_int);
+    }
+    let code = join_if_ended(thread, result, libc::ETIMEDOUT);
+    if code == libc::ETIMEDOUT {
+        time::reach(libc::CLOCK_REALTIME, until);
+    }
+    code
+}
+
+fn join_if_ended(thread: libc::pthread_t, result: *mut *mut c_void, busy: libc::c_int) -> libc::c_int {
+    let call = call();
+    runtime::settle();
+    let Some(t) = of_handle(thread) else { return libc::ESRCH };
+    if t == runtime::current() {
+        return libc::EDEADLK;
+    }
+    if known(t).detached || known(t).joined {
+        return libc::EINVAL;
+    }
+    if !runtime::is_finished(t, call.place) {
+        return busy;
+    }
+    join_at(t, result, call)
+}
+
+extern "C" fn create_inside(
+    out: *mut libc::pthread_t,
+    attributes: *const libc::pthread_attr_t,
+    routine: Routine,
+    argument: *mut c_void,
+) -> libc::c_int {
+    real!(pthread_create(out, attributes, routine, argument):
+        fn(*mut libc::pthread_t, *const libc::pthread_attr_t, Routine, *mut c_void) -> libc::c_int)
+}
+
+extern "C" fn this_inside() -> libc::pthread_t {
+    real!(pthread_self(): fn() -> libc::pthread_t)
+}
+
+extern "C" fn this() -> libc::pthread_t {
+    if runtime::in_execution() { handle(runtime::current()) } else { this_inside() }
 }
 
 extern "C" fn equal(a: libc::pthread_t, b: libc::pthread_t) -> libc::c_int {
     (a == b) as libc::c_int
 }
 
+export_past! {
+    pthread_create => create, create_inside;
+    pthread_self => this, this_inside;
+}
+
 export! {
-    pthread_create => create;
     pthread_join => join;
     pthread_detach => detach;
-    pthread_self => this;
     pthread_equal => equal;
+    pthread_tryjoin_np => try_join;
+    pthread_timedjoin_np => timed_join;
+    thrd_current => this;
+    thrd_equal => equal;
 }

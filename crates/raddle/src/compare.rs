@@ -8,7 +8,7 @@ use crate::Config;
 use crate::config::{judge, say_spent};
 use explore::{
     BadPlan, Budget, Compared, Comparison, Counting, Coverage, FailureKind, FirstFailure, LeftOut, Limit,
-    Meter, Plan, Point, Progress,
+    Meter, Plan, Point, Progress, Stats, Trace,
 };
 use runtime::{Session, Settings, cpu_seconds};
 
@@ -123,6 +123,30 @@ impl Config {
             coverage: None,
         };
         Ok(Timed { row, times })
+    }
+
+    /// Runs `test` to the end of the search, past all failures, and shows each complete execution to `seen`, which is given `None` when
+    /// the search starts again and what was seen before does not count. Says what the search took, and whether it came to its end.
+    pub fn each_execution(&self, test: impl Fn(), mut seen: impl FnMut(Option<&Trace>)) -> (Stats, bool) {
+        let (plan, settings) = self.prepared(&self.plan);
+        let start = cpu_seconds();
+        let meter = Meter::new(self.budget, Box::new(move || cpu_seconds() - start));
+        let mut counting = Counting::new(plan.search(meter).unwrap_or_else(|e| panic!("{e}")));
+        let mut session = Session::new(&settings);
+        loop {
+            let once = session.run_once(&mut counting, &test, false);
+            if once.restart {
+                counting.restart();
+                seen(None);
+                continue;
+            }
+            if let Some(trace) = counting.completed() {
+                seen(Some(trace));
+            }
+            if !once.again {
+                return (counting.stats(), counting.finished());
+            }
+        }
     }
 
     /// What the search sees in its first executions.

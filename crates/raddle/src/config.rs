@@ -8,7 +8,8 @@ use explore::{
 use runtime::{Labels, Settings};
 use std::borrow::Cow;
 use std::fmt::Display;
-use std::io::IsTerminal;
+use std::fs::File;
+use std::io::{IsTerminal, Write};
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -62,11 +63,12 @@ pub fn check(test: impl Fn()) {
 #[derive(Clone, Debug)]
 #[must_use = "a configuration does nothing until `run` or `check`"]
 pub struct Config {
-    plan: Plan,
+    pub(crate) plan: Plan,
     pub(crate) budget: Budget,
     pub(crate) settings: Settings,
     replay: Option<Schedule>,
     quiet: bool,
+    progress: Option<Arc<File>>,
 }
 
 impl Default for Config {
@@ -84,6 +86,7 @@ impl Config {
             settings: Settings::default(),
             replay: None,
             quiet: false,
+            progress: None,
         }
     }
 
@@ -299,6 +302,24 @@ impl Config {
         self
     }
 
+    /// Says how a long search is doing on this terminal, also where nothing else is printed. On standard error unless
+    /// [quiet](Config::quiet). What is no terminal is left alone.
+    pub fn progress_on(mut self, terminal: Option<Arc<File>>) -> Config {
+        self.progress = terminal;
+        self
+    }
+
+    /// What the variables `RADDLE_*` say, over what this configuration says. [`Config::run`] and [`Config::check`] do this by
+    /// themselves and panic where it cannot be done; here a wrong value, or a plan whose parts do not go together, is an error
+    /// that says which. [`Config::compare`] does not do it.
+    pub fn try_environment(self) -> Result<Config, String> {
+        let config = self.read_environment()?;
+        match config.plan.search(Meter::unlimited()) {
+            Err(BadPlan(why)) if config.replay.is_none() => Err(why),
+            _ => Ok(config),
+        }
+    }
+
     /// Checks `test`, prints the report, and panics if something is wrong.
     ///
     /// # Panics
@@ -345,7 +366,7 @@ impl Config {
             let meter = Meter::new(self.budget, Box::new(move || start.elapsed().as_secs_f64()));
             let (plan, settings) = self.prepared(&self.plan);
             let mut search = plan.search(meter).unwrap_or_else(|e| panic!("{e}"));
-            let mut ticker = Ticker::new(self.quiet, start);
+            let mut ticker = Ticker::new(self.quiet, self.progress.clone(), start);
             failures = runtime::check(&settings, &mut *search, test, &mut |s| ticker.tick(s));
             ticker.clear();
             (stats, finished, estimate) = (search.stats(), search.finished(), search.estimate());
@@ -398,47 +419,51 @@ impl Config {
     /// What the variables say, over what the program says.
     ///
     /// Whether there are any is looked up once in a process: a test of a few microseconds would pay for it each time.
-    fn with_environment(mut self) -> Config {
+    fn with_environment(self) -> Config {
+        self.read_environment().unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    fn read_environment(mut self) -> Result<Config, String> {
         static ANY: OnceLock<bool> = OnceLock::new();
         if !ANY.get_or_init(|| {
             std::env::vars_os().any(|(name, _)| name.as_encoded_bytes().starts_with(b"RADDLE_"))
         }) {
-            return self;
+            return Ok(self);
         }
-        if let Some(name) = variable::<String>("RADDLE_ALGORITHM") {
-            let algorithm = explore::algorithm(&name).unwrap_or_else(|e| bad("RADDLE_ALGORITHM", &name, &e));
+        if let Some(name) = variable::<String>("RADDLE_ALGORITHM")? {
+            let algorithm = explore::algorithm(&name).map_err(|e| bad("RADDLE_ALGORITHM", &name, &e))?;
             self.plan.algorithm = Some(algorithm);
         }
-        if let Some(bounds) = variable::<String>("RADDLE_BOUND") {
+        if let Some(bounds) = variable::<String>("RADDLE_BOUND")? {
             let parsed: Result<Vec<Limit>, _> = bounds.split(',').map(str::parse).collect();
-            self.plan.bounds = parsed.unwrap_or_else(|e| bad("RADDLE_BOUND", &bounds, &e));
+            self.plan.bounds = parsed.map_err(|e| bad("RADDLE_BOUND", &bounds, &e))?;
         }
-        set(&mut self.plan.optimisations, "RADDLE_OPTIMISATIONS");
-        if let Some(order) = variable::<Order>("RADDLE_ORDER") {
+        set(&mut self.plan.optimisations, "RADDLE_OPTIMISATIONS")?;
+        if let Some(order) = variable::<Order>("RADDLE_ORDER")? {
             self.plan.order = order;
         }
-        set(&mut self.plan.seed, "RADDLE_SEED");
-        set(&mut self.plan.fringe_limit, "RADDLE_FRINGE_LIMIT");
-        if let Some(token) = variable::<String>("RADDLE_REPLAY") {
-            self.replay = Some(token.parse().unwrap_or_else(|e| bad("RADDLE_REPLAY", &token, &e)));
+        set(&mut self.plan.seed, "RADDLE_SEED")?;
+        set(&mut self.plan.fringe_limit, "RADDLE_FRINGE_LIMIT")?;
+        if let Some(token) = variable::<String>("RADDLE_REPLAY")? {
+            self.replay = Some(token.parse().map_err(|e| bad("RADDLE_REPLAY", &token, &e))?);
         }
-        self.budget.executions = variable("RADDLE_MAX_EXECUTIONS").or(self.budget.executions);
-        self.budget.seconds = variable("RADDLE_MAX_SECONDS").or(self.budget.seconds);
+        self.budget.executions = variable("RADDLE_MAX_EXECUTIONS")?.or(self.budget.executions);
+        self.budget.seconds = variable("RADDLE_MAX_SECONDS")?.or(self.budget.seconds);
         let s = &mut self.settings;
-        set(&mut s.max_steps, "RADDLE_MAX_STEPS");
-        set(&mut s.max_threads, "RADDLE_MAX_THREADS");
-        set(&mut s.stack_size, "RADDLE_STACK_SIZE");
-        set_flag(&mut s.keep_going, "RADDLE_KEEP_GOING");
-        set_flag(&mut s.spurious_wakeups, "RADDLE_SPURIOUS_WAKEUPS");
-        set_flag(&mut s.spurious_cas, "RADDLE_SPURIOUS_FAILURES");
-        set_flag(&mut s.leaks, "RADDLE_LEAKS");
-        set_flag(&mut s.spin_loops, "RADDLE_SPIN_LOOPS");
-        set_flag(&mut s.shrink, "RADDLE_SHRINK");
-        set_flag(&mut self.quiet, "RADDLE_QUIET");
-        if let Some(seconds) = variable::<u64>("RADDLE_WATCHDOG") {
+        set(&mut s.max_steps, "RADDLE_MAX_STEPS")?;
+        set(&mut s.max_threads, "RADDLE_MAX_THREADS")?;
+        set(&mut s.stack_size, "RADDLE_STACK_SIZE")?;
+        set_flag(&mut s.keep_going, "RADDLE_KEEP_GOING")?;
+        set_flag(&mut s.spurious_wakeups, "RADDLE_SPURIOUS_WAKEUPS")?;
+        set_flag(&mut s.spurious_cas, "RADDLE_SPURIOUS_FAILURES")?;
+        set_flag(&mut s.leaks, "RADDLE_LEAKS")?;
+        set_flag(&mut s.spin_loops, "RADDLE_SPIN_LOOPS")?;
+        set_flag(&mut s.shrink, "RADDLE_SHRINK")?;
+        set_flag(&mut self.quiet, "RADDLE_QUIET")?;
+        if let Some(seconds) = variable::<u64>("RADDLE_WATCHDOG")? {
             s.watchdog = (seconds > 0).then(|| Duration::from_secs(seconds));
         }
-        self
+        Ok(self)
     }
 }
 
@@ -507,34 +532,38 @@ fn render(report: &Report) -> String {
 }
 
 /// The value of a variable.
-fn variable<T: FromStr<Err: Display>>(name: &str) -> Option<T> {
-    let value = std::env::var(name).ok()?;
-    Some(value.trim().parse().unwrap_or_else(|e| bad(name, &value, &e)))
+fn variable<T: FromStr<Err: Display>>(name: &str) -> Result<Option<T>, String> {
+    let Ok(value) = std::env::var(name) else { return Ok(None) };
+    value.trim().parse().map(Some).map_err(|e| bad(name, &value, &e))
 }
 
-fn set<T: FromStr<Err: Display>>(setting: &mut T, name: &str) {
-    if let Some(value) = variable(name) {
+fn set<T: FromStr<Err: Display>>(setting: &mut T, name: &str) -> Result<(), String> {
+    if let Some(value) = variable(name)? {
         *setting = value;
     }
+    Ok(())
 }
 
-fn set_flag(setting: &mut bool, name: &str) {
-    if let Some(value) = variable::<String>(name) {
+fn set_flag(setting: &mut bool, name: &str) -> Result<(), String> {
+    if let Some(value) = variable::<String>(name)? {
         *setting = match value.as_str() {
             "1" | "true" | "yes" | "on" => true,
             "0" | "false" | "no" | "off" | "" => false,
-            _ => bad(name, &value, &"say 1 or 0"),
+            _ => return Err(bad(name, &value, &"say 1 or 0")),
         };
     }
+    Ok(())
 }
 
-fn bad(name: &str, value: &str, why: &dyn Display) -> ! {
-    panic!("the variable {name} is set to {value:?}: {why}");
+fn bad(name: &str, value: &str, why: &dyn Display) -> String {
+    format!("the variable {name} is set to {value:?}: {why}")
 }
 
 /// Says now and then how a long search is doing, on a terminal.
 struct Ticker {
     on: bool,
+    /// Where, if not on standard error.
+    terminal: Option<Arc<File>>,
     start: Instant,
     calls: u32,
     next: Duration,
@@ -544,9 +573,20 @@ struct Ticker {
 impl Ticker {
     const EVERY: Duration = Duration::from_millis(500);
 
-    fn new(quiet: bool, start: Instant) -> Ticker {
-        let on = !quiet && std::io::stderr().is_terminal();
-        Ticker { on, start, calls: 0, next: Duration::from_secs(2), shown: false }
+    fn new(quiet: bool, terminal: Option<Arc<File>>, start: Instant) -> Ticker {
+        let on = match &terminal {
+            Some(terminal) => terminal.is_terminal(),
+            None => !quiet && std::io::stderr().is_terminal(),
+        };
+        Ticker { on, terminal, start, calls: 0, next: Duration::from_secs(2), shown: false }
+    }
+
+    fn say(&self, text: &str) {
+        match self.terminal.as_deref() {
+            // Nobody can be told that nothing can be told.
+            Some(mut terminal) => drop(write!(terminal, "\r\x1b[2K{text}")),
+            None => eprint!("\r\x1b[2K{text}"),
+        }
     }
 
     fn tick(&mut self, search: &dyn Progress) {
@@ -563,13 +603,13 @@ impl Ticker {
             let all = search.estimate().map_or(String::new(), |e| {
                 format!(", perhaps {} in all (an estimate)", report::short_count(e))
             });
-            eprint!("\r\x1b[2Kraddle: {} executions, {rate} a second{all}", report::short_count(n as f64));
+            self.say(&format!("raddle: {} executions, {rate} a second{all}", report::short_count(n as f64)));
         }
     }
 
     fn clear(&mut self) {
         if self.shown {
-            eprint!("\r\x1b[2K");
+            self.say("");
         }
     }
 }

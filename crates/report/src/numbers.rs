@@ -8,6 +8,9 @@
 /// ```
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
+    if digits.len() <= 3 {
+        return digits;
+    }
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
         if i > 0 && (digits.len() - i).is_multiple_of(3) {
@@ -69,5 +72,5 @@ pub fn short_duration(seconds: f64) -> String {
 
 /// `1 thing`, `2 things`.
 pub(crate) fn plural(n: u64, thing: &str) -> String {
-    format!("{} {thing}{}", count(n), if n == 1 { "" } else { "s" })
+    [count(n).as_str(), " ", thing, if n == 1 { "" } else { "s" }].concat()
 }

@@ -4,7 +4,7 @@ use crate::Style;
 use crate::numbers::{count, duration, plural};
 use crate::paint::{Ink, Paint, clean, columns, elide, one_line, pad, wrap};
 use crate::trace::{self, Names, hold_of, place, wait_of};
-use explore::{Failure, FailureKind, Limit, Report, Verdict};
+use explore::{Failure, FailureKind, Limit, Report, ThreadId, Verdict};
 use std::fmt::Write;
 
 /// The report as text, with a line end after each line.
@@ -170,6 +170,12 @@ impl Page<'_> {
             let preemptions = plural(failure.preemptions as u64, "preemption");
             self.labelled("trace", Ink::Faint, &format!("shortest schedule found: {preemptions}"));
         }
+        if let Some(output) = &failure.output {
+            self.labelled("output", Ink::Plain, "of this execution:");
+            for line in output.lines() {
+                self.line(&format!("          | {}", clean(line)));
+            }
+        }
         if let Some(help) = &failure.help {
             self.labelled("help", Ink::Good, help);
         }
@@ -192,7 +198,12 @@ impl Page<'_> {
                     failure.threads.iter().find(|t| t.thread == *thread).map_or("", |t| t.state.as_str());
                 let name = names.name(*thread);
                 match (wait_of(state), hold_of(state)) {
-                    (Some(wait), Some(hold)) => format!("{name} {} {hold} {holder}", one_line(wait)),
+                    (Some(wait), Some(hold)) => {
+                        let wait = one_line(wait);
+                        let taken =
+                            taken_at(failure, next, wait.strip_prefix("waits for ").unwrap_or_default());
+                        format!("{name} {wait} {hold} {holder}{taken}")
+                    }
                     (Some(wait), None) => format!("{name} {}", one_line(wait)),
                     (None, _) => format!("{name} waits for {holder}"),
                 }
@@ -251,6 +262,16 @@ fn searched(report: &Report) -> String {
         count(report.stats.blocked),
         duration(report.seconds),
     )
+}
+
+/// Where a thread took a lock that it still holds, as far as the trace has it: ` (taken at file:line)`.
+fn taken_at(failure: &Failure, holder: ThreadId, lock: &str) -> String {
+    let takes = ["lock", "try_lock", "read", "try_read", "write", "try_write"];
+    let step = failure.trace.iter().rev().find(|s| {
+        s.thread == holder && s.object.as_deref() == Some(lock) && takes.contains(&s.operation.as_str())
+    });
+    let at = step.and_then(|s| s.location.as_deref()).map(place).filter(|p| !p.is_empty());
+    at.map_or_else(String::new, |at| format!(" (taken at {at})"))
 }
 
 /// What went wrong, for a reader who does not know the names.

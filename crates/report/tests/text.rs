@@ -70,6 +70,7 @@ fn lost_update() -> Report {
         cycle: vec![],
         trace,
         help: None,
+        output: None,
     })
 }
 
@@ -99,6 +100,7 @@ fn deadlock() -> Report {
         cycle: vec![MAIN, ThreadId(1)],
         trace,
         help: None,
+        output: None,
     })
 }
 
@@ -146,7 +148,8 @@ fn a_deadlock_shows_its_cycle() {
         text::render(&deadlock(), &Style::default()),
         "\
 raddle: failure: deadlock
-  main waits for mutex #2 held by payer -> payer waits for mutex #1 held by main
+  main waits for mutex #2 held by payer (taken at tests/bank.rs:13)
+  -> payer waits for mutex #1 held by main (taken at tests/bank.rs:20)
 
   step  main                    payer                 where
      1  start                                         tests/bank.rs:9
@@ -273,7 +276,10 @@ fn threads_of_one_name_are_told_apart() {
     let mut report = deadlock();
     report.failures[0].threads.iter_mut().for_each(|t| t.name = "worker".into());
     let out = text::render(&report, &Style::default());
-    assert!(out.contains("worker(0) waits for mutex #2 held by worker(1) -> worker(1) waits for"), "{out}");
+    assert!(
+        out.contains("worker(0) waits for mutex #2 held by worker(1) (taken at tests/bank.rs:13)"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -282,7 +288,10 @@ fn a_thread_that_waits_for_itself_is_a_cycle_too() {
     report.failures[0].cycle.truncate(1);
     report.failures[0].threads[0].state = "waits for mutex #1, held by itself".into();
     let out = text::render(&report, &Style::default());
-    assert!(out.contains("\n  main waits for mutex #1 held by itself\n"), "{out}");
+    assert!(
+        out.contains("\n  main waits for mutex #1 held by itself (taken at tests/bank.rs:20)\n"),
+        "{out}"
+    );
 }
 
 fn passed(verdict: Verdict, executions: u64, open: u64, spent: Option<&str>) -> Report {

@@ -12,13 +12,13 @@ impl Execution {
         // What still runs when the process has ended goes with it.
         let first = self.live.first().filter(|_| !self.exited)?;
         let cycle = self.cycle();
-        let spins = |t: &ThreadId| self.pending[t.index()].op.kind == OpKind::Await;
+        let spins = |t: &ThreadId| matches!(self.pending[t.index()].op, Op { kind: OpKind::Await, a: 0, .. });
         let main_ended = !self.live.contains(ThreadId::MAIN);
         let kind = if !cycle.is_empty() {
             FailureKind::Deadlock
         } else if self.live.iter().any(|t| spins(&t)) {
             FailureKind::Livelock
-        } else if main_ended {
+        } else if main_ended && self.front.is_none() {
             FailureKind::Leak
         } else {
             FailureKind::Deadlock
@@ -101,6 +101,12 @@ impl Execution {
                 let n = word & 0xffff_ffff;
                 (format!("waits at {name}, where {n} have arrived"), Vec::new())
             }
+            OpKind::Await if op.a == 1 => match self.last_writer(op.object) {
+                Some(by) if by == t => (format!("waits for {name}, held by itself"), vec![by]),
+                Some(by) => (format!("waits for {name}, held by {}", self.thread_label(by)), vec![by]),
+                None => (format!("waits for {name}"), Vec::new()),
+            },
+            OpKind::Await if op.a == 2 => (format!("waits for {name}"), Vec::new()),
             OpKind::Await => {
                 let (from, n) = pending.awaited;
                 let seen: Vec<String> = self.awaited[from as usize..(from + n) as usize]
@@ -136,6 +142,12 @@ impl Execution {
             }
         }
         held.into_iter().filter(|h| h.1 > 0).map(|h| h.0).collect()
+    }
+
+    /// Who changed an object last. Of a lock that is a word of memory and is taken, that is who took it: those who wait do not
+    /// change it.
+    fn last_writer(&self, object: ObjectId) -> Option<ThreadId> {
+        self.log.iter().rev().find(|l| l.object == object && l.mode == Mode::Write).map(|l| l.thread)
     }
 
     /// Threads, each waiting for the next, the last for the first.

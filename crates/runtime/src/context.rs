@@ -20,8 +20,9 @@ pub(crate) fn current_if_any() -> *mut Execution {
     CURRENT.try_with(|c| c.get()).unwrap_or(null_mut())
 }
 
-/// Sets it, where thread-local storage was switched under us.
-#[inline]
+/// Sets it, where thread-local storage was switched under us: a compiler that sees both sides of the switch takes the variable to be
+/// where it was.
+#[inline(never)]
 pub(crate) fn enter(ex: *mut Execution) {
     CURRENT.with(|c| c.set(ex));
 }

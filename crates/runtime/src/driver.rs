@@ -213,6 +213,7 @@ fn differs(found: Failure, again: Option<Failure>, divergence: Option<Divergence
         cycle: Vec::new(),
         trace: shown.trace,
         help: Some(HELP.to_string()),
+        output: None,
     }
 }
 
@@ -232,6 +233,7 @@ fn nondeterminism(d: &Divergence, schedule: &Schedule) -> Failure {
         cycle: Vec::new(),
         trace: Vec::new(),
         help: Some(HELP.to_string()),
+        output: None,
     }
 }
 

@@ -3,9 +3,10 @@
 //! The functions here never suspend. [`crate::sync`] and [`crate::threads`] put them together with the suspensions.
 
 use crate::driver::Settings;
+use crate::foreign::Blocks;
 use crate::front::{self, Front};
 use crate::memory::Unsettled;
-use crate::objects::{self, Object};
+use crate::objects::{Epochs, Object};
 use crate::polling::{Modes, Restart, Versioned};
 use crate::races::Races;
 use crate::record::{Logged, Recorded};
@@ -50,6 +51,7 @@ pub(crate) struct Execution {
     pub(crate) watched: Arc<Watched>,
     /// The number that handles cache.
     pub(crate) epoch: u32,
+    pub(crate) epochs: Epochs,
     pub(crate) phase: Phase,
     /// The thread whose code runs.
     pub(crate) current: ThreadId,
@@ -123,8 +125,12 @@ pub(crate) struct Execution {
     pub(crate) versioned: Vec<Versioned>,
     /// The program has ended its process: whoever still waits is no failure.
     pub(crate) exited: bool,
+    /// The search must start again once this execution has come to its end.
+    pub(crate) restart_at_end: bool,
     /// A write of the running thread that has had its turn, but whose value is not known yet; see [`crate::memory`].
     pub(crate) unsettled: Option<Unsettled>,
+    /// Blocks that nobody may interrupt.
+    pub(crate) blocks: Blocks,
     /// Room for what an await has seen.
     pub(crate) seen: Vec<(ObjectId, u64)>,
 }
@@ -164,6 +170,7 @@ impl Execution {
             test: &raw const NO_TEST,
             watched: Watched::new(None, std::ptr::null_mut()),
             epoch: 0,
+            epochs: Epochs::default(),
             phase: Phase::Running,
             current: ThreadId::MAIN,
             script: &[],
@@ -210,7 +217,9 @@ impl Execution {
             restart: None,
             versioned: Vec::new(),
             exited: false,
+            restart_at_end: false,
             unsettled: None,
+            blocks: Blocks::default(),
             seen: Vec::new(),
         }
     }
@@ -228,7 +237,7 @@ impl Execution {
 
     /// Makes everything ready for the next execution.
     pub(crate) fn reset(&mut self, recording: bool) {
-        self.epoch = objects::next_epoch();
+        self.epoch = self.epochs.next();
         self.phase = Phase::Running;
         self.next = None;
         self.end = None;
@@ -264,6 +273,8 @@ impl Execution {
         self.repeat = None;
         self.exited = false;
         self.unsettled = None;
+        self.blocks.reset();
+        self.restart_at_end = false;
     }
 
     /// The number of the k-th child of a thread (of the main thread itself for `None`), the same in all executions of a
@@ -463,32 +474,37 @@ impl Execution {
         self.pending[t.index()] = Pending { op, site, awaited: (0, 0) };
         self.enabled.insert(t);
         if op.may_block() {
-            self.announce_blocking(t, &op);
+            self.announce_blocking(t);
         }
         self.next = self.decide();
         self.next == Some(t)
     }
 
-    fn announce_blocking(&mut self, t: ThreadId, op: &Op) {
+    /// The same for an operation that may have to wait. It is taken from where it was just put: an operation whose address goes
+    /// nowhere stays in registers.
+    fn announce_blocking(&mut self, t: ThreadId) {
+        let op = &self.pending[t.index()].op;
         let word = self.word(op.object);
         if !semantics::enabled(op, word, t) {
             self.enabled.remove(t);
         }
         // Whether these can run depends on more than the word, and is kept up to date by those who change it.
         if !matches!(op.kind, OpKind::Wake | OpKind::Await | OpKind::Assume) {
+            let object = op.object.index();
             self.blocking.insert(t);
-            self.objects[op.object.index()].waiters += 1;
+            self.objects[object].waiters += 1;
         }
     }
 
-    /// The running thread waits until one of the words it has seen differs.
-    pub(crate) fn announce_await(&mut self, seen: &[(ObjectId, u64)], site: Site) -> bool {
+    /// The running thread waits until one of the words it has seen differs. `how` is 0 if it spins, 1 if that is
+    /// a lock whose holder changed it last, 2 if it is another one.
+    pub(crate) fn announce_await(&mut self, seen: &[(ObjectId, u64)], how: u64, site: Site) -> bool {
         let t = self.current;
         let start = self.awaited.len() as u32;
         self.awaited.extend_from_slice(seen);
         let first = seen.first().map_or(ObjectId::NONE, |s| s.0);
         let awaited = (start, seen.len() as u32);
-        self.pending[t.index()] = Pending { op: Op::new(OpKind::Await, first), site, awaited };
+        self.pending[t.index()] = Pending { op: Op::new(OpKind::Await, first).with(how, 0), site, awaited };
         self.awaiting.insert(t);
         self.awaiters += 1;
         self.recheck_awaiting();
@@ -531,7 +547,7 @@ impl Execution {
     }
 
     fn ask_search(&mut self) -> Option<ThreadId> {
-        if self.enabled.is_empty() && !self.let_time_pass() {
+        if self.enabled.is_empty() && (self.live.is_empty() || !self.let_time_pass()) {
             self.end = Some(self.natural_end());
             return None;
         }
@@ -611,6 +627,9 @@ impl Execution {
         thread: Option<ThreadId>,
     ) {
         if self.failure.is_none() {
+            if let Some(front) = crate::front::front() {
+                front.failed(&message);
+            }
             let location = place.map(|p| p.to_string());
             self.failure = Some(Noted { kind, message, location, thread, help: None });
         }
@@ -679,11 +698,13 @@ impl Execution {
         let before = self.word(op.object);
         let applied = semantics::apply(&op, before, t, option);
         let Pending { site, awaited, .. } = self.pending[ti];
+        // What is handed on in branches that are seldom taken is copied there, so that it stays in registers here.
         if self.recording {
+            let (op, applied) = (op, applied);
             self.record(&op, option, before, &applied, site);
         }
         if op.may_block() {
-            self.unblock(t, &op);
+            self.unblock(t, op.object);
         }
         self.last = Some(t);
         self.yielded.remove(t);
@@ -703,7 +724,7 @@ impl Execution {
             }
         }
         if SPECIAL >> op.kind as u8 & 1 == 1 {
-            self.after(t, &op, option, applied.ok);
+            self.after(t, op, option, applied.ok);
         }
         spin::after_step(self, &op, site, before, &applied, option);
         if let Some(e) = self.next_of_script()
@@ -733,9 +754,9 @@ impl Execution {
         Done { value: applied.value, ok: applied.ok }
     }
 
-    fn unblock(&mut self, t: ThreadId, op: &Op) {
+    fn unblock(&mut self, t: ThreadId, object: ObjectId) {
         if self.blocking.remove(t) {
-            self.objects[op.object.index()].waiters -= 1;
+            self.objects[object.index()].waiters -= 1;
         }
         if self.awaiting.remove(t) {
             self.awaiters -= 1;
@@ -773,14 +794,14 @@ impl Execution {
 
     /// What some kinds of steps do besides changing their object's word.
     #[inline(never)]
-    fn after(&mut self, t: ThreadId, op: &Op, option: u32, ok: bool) {
+    fn after(&mut self, t: ThreadId, op: Op, option: u32, ok: bool) {
         let ti = t.index();
         match op.kind {
             OpKind::Yield => {
                 self.yielded.insert(t);
             }
             OpKind::Wait => {
-                let word = semantics::apply_other(op, self.word(op.other));
+                let word = semantics::apply_other(&op, self.word(op.other));
                 self.objects[op.other.index()].word = word;
                 if self.objects[op.other.index()].waiters > 0 {
                     self.recheck(op.other);
@@ -790,6 +811,7 @@ impl Execution {
                 }
             }
             OpKind::Wake => {
+                self.threads[ti].seldom_mut().time_passed = op.a & Op::TIME_PASSES != 0;
                 let exhausted = &mut self.threads[ti].seldom_mut().exhausted;
                 exhausted.retain(|c| *c != op.object);
                 if !ok {
@@ -861,6 +883,7 @@ impl Execution {
             cycle: Vec::new(),
             trace: self.trace(),
             help: noted.help,
+            output: None,
         }
     }
 

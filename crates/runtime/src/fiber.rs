@@ -2,7 +2,6 @@
 
 use crate::emergency;
 use corosensei::stack::{DefaultStack, Stack};
-use corosensei::{Coroutine, Yielder};
 use std::cell::Cell;
 
 /// What a suspended fiber is told when it runs again.
@@ -34,8 +33,12 @@ pub(crate) enum Exit {
     StackOverflow,
 }
 
-pub(crate) type Fiber = Coroutine<Resume, Said, Exit, DefaultStack>;
-pub(crate) type FiberYielder = Yielder<Resume, Said>;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(crate) use crate::switch::{Fiber, Yielder as FiberYielder};
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+pub(crate) type Fiber = corosensei::Coroutine<Resume, Said, Exit, DefaultStack>;
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+pub(crate) type FiberYielder = corosensei::Yielder<Resume, Said>;
 
 /// The payload with which a fiber is unwound.
 pub(crate) struct Abandoned;

@@ -9,6 +9,7 @@ use crate::objects::Handle;
 use explore::ThreadId;
 use std::panic::Location;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// A place in the program: where in the source for a Rust test, an address in the code for others.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,6 +54,10 @@ impl std::fmt::Debug for Place {
     }
 }
 
+/// How a process ended that ran an execution, if not as it should.
+#[derive(Debug)]
+pub struct Crashed(pub String);
+
 /// What the runtime asks of a program in machine code.
 pub trait Front: Sync {
     /// A place in words, such as `file.c:12`.
@@ -70,11 +75,30 @@ pub trait Front: Sync {
     /// Puts the program's memory back to where it was before its first execution. Called before each one.
     fn begin(&self);
 
+    /// What was allocated and can be reached by nobody at the end of a complete execution, in words, and where it was.
+    fn leak(&self) -> Option<(String, usize)>;
+
     /// An execution has ended, and its threads are gone.
     fn end(&self);
 
+    /// Whether each execution is to run in a process of its own.
+    fn is_isolated(&self) -> bool;
+
+    /// Runs this in a copy of the process, which then ends. What the runtime has allocated is shared with it.
+    fn isolate(&self, f: &mut dyn FnMut()) -> Result<(), Crashed>;
+
+    /// A check begins: a thread that takes no step for so long should be made to report that itself. The runtime's own watchdog is a
+    /// thread, whose calls of the C library would be taken for the program's.
+    fn watch(&self, limit: Option<Duration>);
+
     /// The next code that runs is that of this thread, or the runtime's own again. Called whenever that changes.
     fn switch(&self, to: Option<ThreadId>);
+
+    /// Something is wrong in the execution at hand: a debugger may want to know. Called where it was found, in the thread that it was
+    /// found in if there is one.
+    fn failed(&self, what: &str) {
+        let _ = what;
+    }
 }
 
 static FRONT: OnceLock<&'static dyn Front> = OnceLock::new();

@@ -27,6 +27,7 @@ mod driver;
 mod emergency;
 mod execution;
 mod fiber;
+mod foreign;
 mod front;
 mod labels;
 mod locals;
@@ -40,21 +41,28 @@ mod session;
 mod signals;
 mod spin;
 mod statics;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod switch;
 mod sync;
 mod threads;
 mod watchdog;
 
 pub use clock::cpu_seconds;
 pub use driver::{Settings, check, replay};
-pub use front::{Front, Place, set_front};
+pub use foreign::{
+    end_looking, enter_block, has_spurious_wakeups, have_blocks, hush, leave_block, may_be_spurious,
+    name_thread, peek, put_word, stack_of, wait_once, wait_while,
+};
+pub use front::{Crashed, Front, Place, set_front};
 pub use labels::Labels;
 pub use locals::thread_local;
 pub use memory::{
-    Touching, exit_process, frames_end, in_execution, leave_thread, looking_flag, next_child, on_memory,
-    restart, settle, step_in, touch, write_later,
+    Touching, exit_process, frames_end, in_execution, in_program, label, last_place, leave_thread,
+    looking_flag, next_child, on_memory, on_other_stack, on_own_stack, restart_soon, settle, step_in,
+    steps_in_program, touch, write_later, yield_in,
 };
 pub use objects::Handle;
-pub use polling::{Modes, changed, unlock};
+pub use polling::{Modes, changed, unchanged, unlock};
 pub use races::cell_access;
 pub use session::{Once, Session};
 pub use statics::data;

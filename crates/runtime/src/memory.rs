@@ -7,18 +7,17 @@
 
 use crate::execution::{Execution, Phase};
 use crate::objects::Handle;
-use crate::polling::Restart;
 use crate::spin::{self, Key};
 use crate::sync::{self, await_change, given_up, turn};
-use crate::{Class, Done, Place, Request, context, races};
-use explore::{FailureKind, ObjectId, Op, OpKind, ThreadId};
+use crate::{Class, Done, Place, Request, context, foreign, races};
+use explore::{ObjectId, Op, OpKind, ThreadId};
 
 /// A write whose turn has come and whose value will be in memory at the next operation.
 #[derive(Clone, Copy)]
 pub(crate) struct Unsettled {
     op: Op,
-    address: usize,
-    read: fn(usize) -> u64,
+    object: &'static Handle,
+    read: fn(&'static Handle) -> u64,
 }
 
 /// Whether a thread of the program runs, and not the runtime between executions.
@@ -27,6 +26,13 @@ pub fn in_execution() -> bool {
     let ex = context::current();
     // SAFETY: a current execution is valid.
     !ex.is_null() && unsafe { (*ex).in_fiber }
+}
+
+/// Whether code of the program runs, and not the search: for signal handlers.
+pub fn in_program() -> bool {
+    let ex = context::current_if_any();
+    // SAFETY: a current execution is valid.
+    !ex.is_null() && unsafe { (*ex).in_fiber && (*ex).in_user_code() }
 }
 
 /// Where to look whether the running thread may be in a loop: if so, each step wants the local state. Valid until the execution
@@ -53,13 +59,16 @@ pub fn frames_end() -> usize {
 #[inline]
 pub fn settle() {
     let ex = context::current();
-    // SAFETY: a current execution is valid; the borrow ends here.
+    // SAFETY: a current execution is valid, and no reference into it is held over the step.
     unsafe {
         if !ex.is_null()
-            && let Some(Unsettled { op, address, read }) = (*ex).unsettled.take()
+            && let Some(Unsettled { op, object, read }) = (*ex).unsettled.take()
             && (*ex).phase == Phase::Running
         {
-            (*ex).finish(op.with(read(address), 0), 0);
+            (*ex).finish(op.with(read(object), 0), 0);
+        }
+        if !ex.is_null() && (*ex).blocks.any() {
+            foreign::after_memory(ex);
         }
     }
 }
@@ -98,6 +107,21 @@ pub fn step_in(request: &Request<'_>, state: u64) -> Done {
     }
 }
 
+/// Lets others run.
+pub fn yield_in(place: Place, state: u64) {
+    settle();
+    let ex = context::required("an operation", place);
+    // SAFETY: a current execution is valid, and no reference into it is held over the step.
+    unsafe {
+        if (*ex).looking {
+            let key =
+                Key { site: sync::site(place), object: ObjectId::NONE, kind: OpKind::Yield, a: 0, b: 0 };
+            spin::compare_at(&mut *ex, key, state);
+        }
+        sync::step_on(ex, Op::local(OpKind::Yield), place);
+    }
+}
+
 /// A step on memory: `read` and `write` get at it, and `change` says what a read-modify-write makes of a value.
 #[inline]
 pub fn on_memory(
@@ -117,6 +141,10 @@ pub fn on_memory(
             kind = OpKind::CompareExchange;
         }
         watch(ex, object, &Request { kind, ..*request }, state);
+        // Only after a loop was found to repeat itself: nobody waits for a change with blocks locked out.
+        if (*ex).blocks.any() {
+            foreign::before_memory(ex, request.place);
+        }
         let site = sync::site(request.place);
         let mut op = Op::new(kind, object).with(request.a, request.b).ordered(request.order);
         if !(*ex).is_running() || (*ex).repeat.is_some() && !await_change(ex, site) || !turn(ex, op, site) {
@@ -139,20 +167,28 @@ pub fn on_memory(
 }
 
 /// The turn of a write that the program does itself right after this returns. `read` gets at the value then.
-pub fn write_later(request: &Request<'_>, state: u64, address: usize, read: fn(usize) -> u64) {
+pub fn write_later(
+    request: &Request<'_>,
+    state: u64,
+    handle: &'static Handle,
+    read: fn(&'static Handle) -> u64,
+) {
     settle();
     let ex = context::required("a variable", request.place);
     // SAFETY: as in `on_memory`.
     unsafe {
         let object = (*ex).resolve(request.object, request.class, 0, request.place);
         watch(ex, object, request, state);
+        if (*ex).blocks.any() {
+            foreign::before_memory(ex, request.place);
+        }
         let site = sync::site(request.place);
         let op = Op::new(OpKind::Store, object).ordered(request.order);
         if !(*ex).is_running() || (*ex).repeat.is_some() && !await_change(ex, site) || !turn(ex, op, site) {
             return given_up(ex);
         }
-        (*ex).refresh(object, read(address));
-        (*ex).unsettled = Some(Unsettled { op, address, read });
+        (*ex).refresh(object, read(handle));
+        (*ex).unsettled = Some(Unsettled { op, object: handle, read });
     }
 }
 
@@ -163,6 +199,36 @@ pub struct Touching {
     pub write: bool,
     /// By an atomic operation: two of these do not race.
     pub atomic: bool,
+    /// What it writes is no part of the local state that the search for loops sees: not on the thread's own stack.
+    pub elsewhere: bool,
+}
+
+/// Whether an address lies in the frames of the running thread.
+#[inline]
+pub fn on_own_stack(address: usize) -> bool {
+    let ex = context::current();
+    if ex.is_null() {
+        return false;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        let thread = &(&(*ex).threads)[(*ex).current.index()];
+        (thread.stack_floor..thread.frames_end).contains(&address)
+    }
+}
+
+/// Whether an address lies on the stack of another thread of this execution.
+pub fn on_other_stack(address: usize) -> bool {
+    let ex = context::current();
+    if ex.is_null() {
+        return false;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    let ex = unsafe { &*ex };
+    ex.order.iter().any(|t| {
+        let thread = &ex.threads[t.index()];
+        *t != ex.current && (thread.stack_floor..thread.frames_end).contains(&address)
+    })
 }
 
 /// Notes an access and gives what is to be said if another one is not ordered with it. Not a step.
@@ -176,7 +242,7 @@ pub fn touch(object: &Handle, how: Touching, place: Place) -> Option<String> {
         }
         let ex = &mut *ex;
         let id = ex.resolve(object, Class::Variable, 0, place);
-        if how.write && !how.atomic && ex.looking {
+        if how.write && how.elsewhere && ex.looking {
             spin::changed(ex);
         }
         races::check(ex, id, how, place)
@@ -191,7 +257,14 @@ pub fn leave_thread() -> ! {
     // so nobody resumes it; its fiber is reset at the end of the execution.
     unsafe {
         if (*ex).is_running() {
-            (*ex).ended();
+            if (*ex).modes.ends_are_steps {
+                let end = Op::new(OpKind::End, (*ex).life_of((*ex).current));
+                if turn(ex, end, explore::Site(0)) {
+                    (*ex).finish(end, 0);
+                }
+            } else {
+                (*ex).ended();
+            }
             (*ex).next = (*ex).decide();
         } else {
             (*ex).next = None;
@@ -209,16 +282,13 @@ pub fn exit_process() {
     }
 }
 
-/// What was learned of the program changes how its executions are run: this one does not count, and the search starts again.
-pub fn restart(place: Place) -> ! {
-    let ex = context::required("an operation", place);
-    // SAFETY: a current execution is valid, and no reference into it is held over the suspension.
-    unsafe {
-        if !(*ex).in_fiber || !(*ex).is_running() {
-            sync::fail(FailureKind::Limit, "the program cannot be started again here".to_owned(), place);
-        }
-        (*ex).restart = Some(Restart::FrontLearned);
-        sync::give_up(ex)
+/// What was learned of the program changes how its executions are run: this one goes on to its end, to learn more, but it does not
+/// count, and the search starts again.
+pub fn restart_soon() {
+    let ex = context::current();
+    if !ex.is_null() {
+        // SAFETY: a current execution is valid; the borrow ends here.
+        unsafe { (*ex).restart_at_end = true };
     }
 }
 
@@ -255,4 +325,27 @@ pub fn next_child() -> Option<ThreadId> {
             (ex.next_thread_id < explore::MAX_THREADS).then_some(ThreadId(ex.next_thread_id as u16))
         })
     }
+}
+
+/// What a thread is called in reports.
+pub fn label(t: ThreadId) -> String {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    if ex.is_null() { format!("thread {t}") } else { unsafe { (*ex).thread_label(t) } }
+}
+
+/// Where the running thread has taken its last step, or is about to.
+pub fn last_place() -> Option<Place> {
+    let ex = context::current();
+    if ex.is_null() {
+        return None;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe { crate::record::place_of((&(*ex).pending)[(*ex).current.index()].site) }
+}
+
+/// How many steps were taken in all, if code of the program runs: for signal handlers.
+pub fn steps_in_program() -> Option<u64> {
+    // SAFETY: a current execution is valid.
+    in_program().then(|| unsafe { (*context::current_if_any()).total_steps })
 }

@@ -59,16 +59,36 @@ pub(crate) struct Object {
     pub(crate) cell: u32,
 }
 
-/// A number for an execution that no other execution of the process has.
-pub(crate) fn next_epoch() -> u32 {
-    static EPOCH: AtomicU32 = AtomicU32::new(1);
-    loop {
-        // After four thousand million executions numbers come again; a handle that was last used that long ago and
-        // has not been touched since would have to meet exactly its own old number.
-        let epoch = EPOCH.fetch_add(1, Ordering::Relaxed);
-        if epoch != 0 {
-            return epoch;
+/// Numbers for executions that no other execution of the process has. They are taken from the common counter many at a time.
+#[derive(Default)]
+pub(crate) struct Epochs {
+    next: u32,
+    left: u32,
+}
+
+impl Epochs {
+    /// Sees to it that the next number can be had without the counter of the process.
+    pub(crate) fn stock(&mut self) {
+        if self.left == 0 {
+            self.next();
         }
+    }
+
+    pub(crate) fn next(&mut self) -> u32 {
+        const MANY: u32 = 64;
+        if self.left == 0 {
+            // After four thousand million executions numbers come again; a handle that was last used that long ago and
+            // has not been touched since would have to meet exactly its own old number.
+            static NEXT: AtomicU32 = AtomicU32::new(MANY);
+            (self.next, self.left) = (NEXT.fetch_add(MANY, Ordering::Relaxed), MANY);
+            // 0 is what no execution has.
+            if self.next == 0 {
+                (self.next, self.left) = (1, MANY - 1);
+            }
+        }
+        let epoch = self.next;
+        (self.next, self.left) = (epoch.wrapping_add(1), self.left - 1);
+        epoch
     }
 }
 

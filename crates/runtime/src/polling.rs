@@ -207,8 +207,9 @@ pub fn unlock(lock: &Handle, class: Class, kind: OpKind, change: bool, place: Pl
     }
 }
 
+/// Says that a lock was given back and that what it guards is as it was.
 #[inline(never)]
-fn unchanged(lock: &Handle, class: Class, place: Place) {
+pub fn unchanged(lock: &Handle, class: Class, place: Place) {
     let ex = context::required("a lock", place);
     // SAFETY: a current execution is valid; the borrow ends here.
     unsafe {

@@ -92,11 +92,17 @@ pub(crate) struct Races {
     objects: Vec<OfObject>,
     cells: Vec<Cell>,
     used_cells: usize,
+    /// The lock of blocks that nobody may interrupt: the steps that hold it for reading order nothing.
+    pub(crate) blocks: Option<ObjectId>,
+    /// Objects that are only ours: no step on them orders anything in the program.
+    pub(crate) silent: Vec<ObjectId>,
 }
 
 impl Races {
     /// Forgets everything but the memory.
     pub(crate) fn reset(&mut self) {
+        self.blocks = None;
+        self.silent.clear();
         if self.used_cells == 0 {
             return;
         }
@@ -163,10 +169,13 @@ impl Races {
         if matches!(l.kind, Spawn | Join) {
             return self.take_thread(t, l.kind, ThreadId(l.aux as u16));
         }
+        if !self.silent.is_empty() && self.silent.contains(&l.object) {
+            return;
+        }
         if l.kind == Wait {
             assign(&mut self.objects[l.other.index()].first, &thread.now);
         }
-        if !l.object.is_some() {
+        if !l.object.is_some() || Some(l.object) == self.blocks && matches!(l.kind, ReadLock | ReadUnlock) {
             return;
         }
         let object = &mut self.objects[l.object.index()];
@@ -301,7 +310,7 @@ pub fn cell_access(object: &Handle, write: bool, place: Place) {
         if write && ex.looking {
             spin::changed(ex);
         }
-        check(ex, id, Touching { write, atomic: false }, place)
+        check(ex, id, Touching { write, atomic: false, elsewhere: true }, place)
     };
     if let Some(message) = race {
         sync::fail(FailureKind::DataRace, message, place);
@@ -309,7 +318,7 @@ pub fn cell_access(object: &Handle, write: bool, place: Place) {
 }
 
 pub(crate) fn check(ex: &mut Execution, id: ObjectId, how: Touching, place: Place) -> Option<String> {
-    let Touching { write, atomic } = how;
+    let Touching { write, atomic, .. } = how;
     let thread = ex.current;
     if ex.objects[id.index()].cell == 0 {
         ex.objects[id.index()].cell = ex.races.new_cell() as u32 + 1;
@@ -317,7 +326,8 @@ pub(crate) fn check(ex: &mut Execution, id: ObjectId, how: Touching, place: Plac
     let index = ex.objects[id.index()].cell as usize - 1;
     ex.races.advance(&ex.log, ex.threads.len(), ex.objects.len());
     let now = &ex.races.threads[thread.index()].now;
-    let touch = Touch { thread, at: get(now, thread), place };
+    // An atomic access is a step, and has been taken: it publishes itself.
+    let touch = Touch { thread, at: get(now, thread) - atomic as u32, place };
     // An access is published by a later step of its thread, so it is known to those who know more steps than it had.
     let unordered = |other: &Touch| other.thread != thread && get(now, other.thread) <= other.at;
     let cell = &mut ex.races.cells[index];

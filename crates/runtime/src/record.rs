@@ -253,7 +253,12 @@ impl Execution {
 
     fn detail(&self, r: &Recorded) -> Option<String> {
         use OpKind::*;
-        let number = |n: u64| if n > i64::MAX as u64 { (n as i64).to_string() } else { n.to_string() };
+        let front = self.front.zip(self.names.get(r.op.object.index()));
+        let number = |n: u64| match front.and_then(|(f, name)| f.value(*name, n)) {
+            Some(text) => text,
+            None if n > i64::MAX as u64 => (n as i64).to_string(),
+            None => n.to_string(),
+        };
         let (before, after, value, ok) = (r.before, r.applied.word, r.applied.value, r.applied.ok);
         let outcome = |what: &str| if ok { None } else { Some(what.to_string()) };
         Some(match r.op.kind {

@@ -4,7 +4,8 @@ use crate::context::{self, Entered};
 use crate::driver::Settings;
 use crate::execution::{Execution, Phase};
 use crate::fiber::{self, Exit, Fiber, Resume, Said, Stacks};
-use crate::polling::Modes;
+use crate::front::{Front, Place};
+use crate::polling::{Modes, Restart};
 use crate::watchdog::Watched;
 use crate::{panics, signals, statics, threads};
 use corosensei::CoroutineResult;
@@ -110,6 +111,63 @@ impl Session {
 
     /// Runs `test` once, under the schedule that `explorer` gives. With `record` a failure has its full trace.
     pub fn run_once(&mut self, explorer: &mut dyn Explorer, test: &dyn Fn(), record: bool) -> Once {
+        match self.execution().front {
+            Some(front) if front.is_isolated() => self.run_apart(front, explorer, test, record),
+            _ => self.run_here(explorer, test, record),
+        }
+    }
+
+    /// The same in a process of its own. Only what was allocated comes back from there, so the result does, and everything
+    /// in the tables that lies on stacks of that process is forgotten.
+    #[cold]
+    fn run_apart(
+        &mut self,
+        front: &'static dyn Front,
+        explorer: &mut dyn Explorer,
+        test: &dyn Fn(),
+        record: bool,
+    ) -> Once {
+        if let Some(execution) = &mut self.execution {
+            // The counter of the process that runs the execution is lost with it.
+            execution.epochs.stock();
+        }
+        let result: *mut Option<Once> = Box::into_raw(Box::new(None));
+        let ended = front.isolate(&mut || {
+            let once = self.run_here(explorer, test, record);
+            if let Some(execution) = &mut self.execution {
+                execution.threads.iter_mut().for_each(forget_fiber);
+            }
+            // SAFETY: the box lives until below, in both processes.
+            unsafe { *result = Some(once) };
+        });
+        // SAFETY: made above, and used by nobody else any more.
+        let once = *unsafe { Box::from_raw(result) };
+        match (ended, once) {
+            (Ok(()), Some(once)) => once,
+            (ended, _) => {
+                let why = ended.err().map_or_else(|| "its process left no result".to_owned(), |c| c.0);
+                self.crashed(why)
+            }
+        }
+    }
+
+    /// The process of an execution ended in the middle of it. The search was told of all that was done by then.
+    fn crashed(&mut self, why: String) -> Once {
+        let Some(execution) = &mut self.execution else { unreachable!("see `Session::execution`") };
+        for thread in &mut execution.threads {
+            forget_fiber(thread);
+            thread.running = false;
+            std::mem::forget(thread.body.take());
+        }
+        let thread = Some(execution.current);
+        execution.note_failure(FailureKind::Signal, format!("the execution broke off: {why}"), None, thread);
+        execution.end = Some(End::Cut);
+        let failure = judge(execution, End::Cut);
+        let schedule = execution.schedule();
+        Once { again: false, end: End::Cut, failure, restart: false, schedule }
+    }
+
+    fn run_here(&mut self, explorer: &mut dyn Explorer, test: &dyn Fn(), record: bool) -> Once {
         let Some(execution) = &mut self.execution else { unreachable!("see `Session::execution`") };
         let ex: *mut Execution = &raw mut **execution;
         // SAFETY: `ex` points into the box of this session, which is borrowed for the whole call and not otherwise used;
@@ -137,6 +195,9 @@ impl Session {
                 (*ex).explorer = &raw mut NO_EXPLORER;
                 panic!("the search panicked; see the message above");
             }
+            if (*ex).restart_at_end && (*ex).restart.is_none() {
+                (*ex).restart = Some(Restart::FrontLearned);
+            }
             if let Some(why) = (*ex).restart {
                 self.tear_down(ex);
                 drop(entered);
@@ -154,6 +215,14 @@ impl Session {
             let clean = end == End::Complete && (*ex).live.is_empty();
             let ok = clean && (*ex).failure.is_none() && (*ex).panics == 0;
             let mut found = if ok { None } else { judge(&mut *ex, end) };
+            if clean
+                && found.is_none()
+                && (*ex).settings.leaks
+                && let Some((message, place)) = (*ex).front.and_then(|f| f.leak())
+            {
+                (*ex).note_failure(FailureKind::Leak, message, Some(Place::at(place)), None);
+                found = judge(&mut *ex, end);
+            }
             (*ex).given_up_for = found.as_ref().map(|f| format!("{}: {}", f.kind.name(), f.message));
             self.tear_down(ex);
             if clean && found.is_none() && (*ex).settings.leaks {
@@ -364,6 +433,15 @@ impl Drop for Execution {
     }
 }
 
+/// Forgets a fiber whose stack is in another process.
+fn forget_fiber(thread: &mut threads::Thread) {
+    if let Some(mut fiber) = thread.fiber.take() {
+        // SAFETY: whatever is on the stack is out of reach.
+        unsafe { fiber.force_reset() };
+        std::mem::forget(fiber.into_stack());
+    }
+}
+
 /// Ends a fiber that waits for a body.
 fn retire(fiber: &mut Option<Fiber>) {
     if let Some(fiber) = fiber {
@@ -392,9 +470,12 @@ unsafe fn make_fiber(stack: corosensei::stack::DefaultStack, ex: *mut Execution,
     })
 }
 
-/// What the execution amounts to.
+/// What an execution amounts to that did not end with all threads at their ends.
+#[cold]
+#[inline(never)]
 fn judge(ex: &mut Execution, end: End) -> Option<Box<Failure>> {
     // Where the execution was cut, a panic may still have been taken by a join that did not come to run.
+    let noted_now = ex.failure.is_none();
     let (noted, cycle) = match ex.failure.take() {
         Some(noted) => (noted, Vec::new()),
         None if end != End::Complete => return None,
@@ -404,6 +485,10 @@ fn judge(ex: &mut Execution, end: End) -> Option<Box<Failure>> {
             None => ex.blocked_failure()?,
         },
     };
+    // Whatever was noted before was told when it was found.
+    if let Some(front) = crate::front::front().filter(|_| noted_now) {
+        front.failed(&noted.message);
+    }
     let mut failure = ex.full_failure(noted);
     failure.cycle = cycle;
     Some(Box::new(failure))
@@ -411,7 +496,14 @@ fn judge(ex: &mut Execution, end: End) -> Option<Box<Failure>> {
 
 /// A counted object whose count is not 0 at the end.
 fn leaked(ex: &Execution) -> Option<Box<Failure>> {
-    let (i, object) = ex.objects.iter().enumerate().find(|(_, o)| o.counted && o.word != 0)?;
+    let i = ex.objects.iter().position(|o| o.counted && o.word != 0)?;
+    Some(leak(ex, i))
+}
+
+#[cold]
+#[inline(never)]
+fn leak(ex: &Execution, i: usize) -> Box<Failure> {
+    let object = &ex.objects[i];
     let name = ex.object_name(explore::ObjectId(i as u32)).unwrap_or_default();
     let references = if object.word == 1 { "reference" } else { "references" };
     let location = object.place.map(|p| p.to_string());
@@ -422,5 +514,5 @@ fn leaked(ex: &Execution) -> Option<Box<Failure>> {
     );
     let noted =
         crate::execution::Noted { kind: FailureKind::Leak, message, location, thread: None, help: None };
-    Some(Box::new(ex.full_failure(noted)))
+    Box::new(ex.full_failure(noted))
 }

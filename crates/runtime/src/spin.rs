@@ -56,6 +56,7 @@ const LOOKS: u64 = bit(OpKind::Load)
     | bit(OpKind::TryLock)
     | bit(OpKind::TryReadLock)
     | bit(OpKind::TryWriteLock)
+    | bit(OpKind::SemTryWait)
     | bit(OpKind::TrySend)
     | bit(OpKind::TryRecv)
     | bit(OpKind::IsFinished)
@@ -262,7 +263,7 @@ pub(crate) fn announce(ex: &mut Execution, site: Site) -> bool {
     if ex.modes.versions {
         seen.iter().for_each(|s| ex.has_polled(s.0));
     }
-    ex.announce_await(&seen, site);
+    ex.announce_await(&seen, 0, site);
     ex.seen = seen;
     true
 }
@@ -278,7 +279,7 @@ pub(crate) fn after_step(
     option: u32,
 ) {
     let t = ex.current.index();
-    if LOCKS >> op.kind as u8 & 1 == 1 && ex.modes.versions && after_lock(ex, op, site, applied.ok) {
+    if LOCKS >> op.kind as u8 & 1 == 1 && ex.modes.versions && after_lock(ex, *op, site, applied.ok) {
         return;
     }
     let spurious = op.kind == OpKind::CompareExchangeWeak && option == 1;
@@ -295,7 +296,7 @@ pub(crate) fn after_step(
 /// The same for locks that have versions; says whether that was all. To take one is a look at its version, to give it back is
 /// nothing; to try one in vain is a look like others.
 #[cold]
-fn after_lock(ex: &mut Execution, op: &Op, site: Site, ok: bool) -> bool {
+fn after_lock(ex: &mut Execution, op: Op, site: Site, ok: bool) -> bool {
     use OpKind::*;
     if matches!(op.kind, TryLock | TryReadLock | TryWriteLock) {
         ex.has_tried(op.object);

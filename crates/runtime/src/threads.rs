@@ -120,6 +120,8 @@ pub(crate) struct Seldom {
     pub(crate) park_exhausted: bool,
     /// The wait it is in has a time limit.
     pub(crate) timed: bool,
+    /// Its last wait ended because nothing else could happen than that time passes.
+    pub(crate) time_passed: bool,
     /// The atomics on which its last weak compare-exchange failed for no reason.
     pub(crate) spurious: Vec<ObjectId>,
     /// What the panic hook noted last.
@@ -181,6 +183,7 @@ impl Thread {
         s.exhausted.clear();
         s.park_exhausted = false;
         s.timed = false;
+        s.time_passed = false;
         s.spurious.clear();
         s.noted = None;
         s.unwinding_from = None;

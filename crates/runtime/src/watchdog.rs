@@ -7,6 +7,7 @@
 
 use crate::emergency;
 use crate::execution::Execution;
+use crate::front::front;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Duration;
@@ -34,11 +35,22 @@ impl Watched {
             execution: AtomicPtr::new(execution),
             limit: limit.unwrap_or(Duration::MAX),
         });
-        if limit.is_some() {
+        if let Some(front) = front() {
+            front.watch(limit);
+        } else if limit.is_some() {
             sessions().push((watched.clone(), 0, 0));
             static START: Once = Once::new();
             START.call_once(|| {
-                let _ = std::thread::Builder::new().name("raddle-watchdog".into()).spawn(watch);
+                let (started, ready) = std::sync::mpsc::channel();
+                let watchdog = std::thread::Builder::new().name("raddle-watchdog".into()).spawn(move || {
+                    let _ = started.send(());
+                    watch()
+                });
+                // A thread that starts allocates. In a program whose allocator is under control nobody else must do that
+                // while it runs.
+                if watchdog.is_ok() {
+                    let _ = ready.recv();
+                }
             });
         }
         watched
@@ -65,7 +77,7 @@ fn watch() {
                 (*seen, *looks) = (now, 0);
                 continue;
             }
-            *looks += 1;
+            *looks = looks.saturating_add(1);
             if pause * *looks >= watched.limit {
                 bark(watched);
             }

@@ -51,6 +51,11 @@ impl BitSolver {
         }
     }
 
+    /// One that never starts afresh: for formulas that grow.
+    pub fn with_room() -> BitSolver {
+        BitSolver { most: u32::MAX, ..BitSolver::new() }
+    }
+
     /// One that knows the arrays of a program.
     pub fn for_program(p: &model::Program) -> BitSolver {
         let mut s = BitSolver::new();
@@ -438,5 +443,147 @@ impl Solver for BitSolver {
 
     fn limit(&mut self, seconds: Option<f64>) {
         self.seconds = seconds;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{apply_binary, apply_unary, convert};
+
+    const OPERATIONS: [Binary; 13] = [
+        Binary::Add,
+        Binary::Sub,
+        Binary::Mul,
+        Binary::Div,
+        Binary::Rem,
+        Binary::And,
+        Binary::Or,
+        Binary::Xor,
+        Binary::Shl,
+        Binary::Shr,
+        Binary::Eq,
+        Binary::Lt,
+        Binary::Le,
+    ];
+
+    /// Whether the solver finds exactly the expected value for a term over two variables with the given values.
+    fn agrees(s: &mut BitSolver, t: &mut Terms, term: Term, values: [(Term, u64); 2], expected: u64) {
+        let mut fixed = Vec::new();
+        for (x, v) in values {
+            let v = t.constant(v, t.ty(x));
+            fixed.push(t.eq(x, v));
+        }
+        assert_eq!(s.check(t, &fixed), Answer::Sat);
+        assert_eq!(s.value(t, term), expected, "{:?} of {values:?}", t.node(term));
+        let value = t.constant(expected, t.ty(term));
+        fixed.push(t.ne(term, value));
+        assert_eq!(s.check(t, &fixed), Answer::Unsat, "{:?} of {values:?}", t.node(term));
+    }
+
+    /// The solver has seen a term once it was part of a query.
+    fn see(s: &mut BitSolver, t: &mut Terms, term: Term) {
+        let same = t.cast(Type::unsigned(64), term);
+        let top = t.constant(u64::MAX, Type::unsigned(64));
+        let any = t.le(same, top);
+        s.blast(t, term);
+        assert_eq!(s.check(t, &[any]), Answer::Sat);
+    }
+
+    #[test]
+    fn every_operation_on_four_bits_is_that_of_the_interpreter() {
+        for signed in [false, true] {
+            let ty = Type { bits: 4, signed };
+            let mut t = Terms::new();
+            let mut s = BitSolver::new();
+            let (x, y) = (t.var(VarId(0), ty), t.var(VarId(1), ty));
+            for op in OPERATIONS {
+                let term = t.binary(op, x, y);
+                see(&mut s, &mut t, term);
+                for (a, b) in (0..16).flat_map(|a| (0..16).map(move |b| (a, b))) {
+                    agrees(&mut s, &mut t, term, [(x, a), (y, b)], apply_binary(op, a, b, ty));
+                }
+            }
+            for op in [Unary::Not, Unary::Neg] {
+                let term = t.unary(op, x);
+                see(&mut s, &mut t, term);
+                (0..16).for_each(|a| {
+                    agrees(&mut s, &mut t, term, [(x, a), (y, 0)], apply_unary(op, a, ty));
+                });
+            }
+            for to in
+                [Type::unsigned(2), Type::signed(3), Type::unsigned(7), Type::signed(9), Type::unsigned(64)]
+            {
+                let term = t.cast(to, x);
+                see(&mut s, &mut t, term);
+                (0..16).for_each(|a| agrees(&mut s, &mut t, term, [(x, a), (y, 0)], convert(a, ty, to)));
+            }
+            let less = t.lt(x, y);
+            let least = t.ite(less, x, y);
+            see(&mut s, &mut t, least);
+            for (a, b) in (0..16).flat_map(|a| (0..16).map(move |b| (a, b))) {
+                let expected = if apply_binary(Binary::Lt, a, b, ty) == 1 { a } else { b };
+                agrees(&mut s, &mut t, least, [(x, a), (y, b)], expected);
+            }
+        }
+    }
+
+    #[test]
+    fn operations_on_wide_values_are_those_of_the_interpreter() {
+        let mut seed = 7u64;
+        let mut random = || {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let wide = seed >> 1 ^ seed << 31;
+            // Small and extreme numbers are where the mistakes are.
+            match seed >> 61 {
+                0 => wide & 7,
+                1 => !(wide & 7),
+                2 => 1 << (wide & 63),
+                _ => wide,
+            }
+        };
+        for ty in [Type::INT, Type::UINT, Type::signed(64), Type::unsigned(8)] {
+            for op in OPERATIONS {
+                let mut t = Terms::new();
+                let mut s = BitSolver::with_room();
+                let (x, y) = (t.var(VarId(0), ty), t.var(VarId(1), ty));
+                let term = t.binary(op, x, y);
+                see(&mut s, &mut t, term);
+                for _ in 0..12 {
+                    let (a, b) = (random() & ty.mask(), random() & ty.mask());
+                    agrees(&mut s, &mut t, term, [(x, a), (y, b)], apply_binary(op, a, b, ty));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_core_is_enough_and_leaves_out_what_has_no_part_in_it() {
+        let mut t = Terms::new();
+        let mut s = BitSolver::new();
+        let (x, y) = (t.var(VarId(0), Type::INT), t.var(VarId(1), Type::INT));
+        let (one, five) = (t.int(1), t.int(5));
+        let (low, high, other) = (t.lt(x, one), t.lt(five, x), t.lt(y, five));
+        assert_eq!(s.check(&t, &[low, other, high]), Answer::Unsat);
+        assert!(s.core().contains(&low) && s.core().contains(&high) && !s.core().contains(&other));
+        assert_eq!(s.check(&t, &[low, other]), Answer::Sat);
+    }
+
+    #[test]
+    fn reads_of_an_array_agree_where_their_indices_do_and_are_zero_past_its_end() {
+        let mut t = Terms::new();
+        let mut s = BitSolver::new();
+        s.declare_array(VarId(9), 3);
+        let (i, j) = (t.var(VarId(0), Type::INT), t.var(VarId(1), Type::INT));
+        let (a, b) = (t.cell(VarId(9), i, Type::INT), t.cell(VarId(9), j, Type::INT));
+        let (same, differ) = (t.eq(i, j), t.ne(a, b));
+        assert_eq!(s.check(&t, &[differ]), Answer::Sat);
+        assert_ne!(s.value(&t, i), s.value(&t, j));
+        assert_eq!(s.check(&t, &[differ, same]), Answer::Unsat);
+        let (two, zero) = (t.int(2), t.int(0));
+        let (past, some) = (t.lt(two, i), t.ne(a, zero));
+        assert_eq!(s.check(&t, &[past, some]), Answer::Unsat);
+        let (before, minus) = (t.lt(i, zero), t.ne(a, zero));
+        assert_eq!(s.check(&t, &[before, minus]), Answer::Unsat, "an index below zero is past the end");
     }
 }

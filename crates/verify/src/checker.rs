@@ -27,7 +27,7 @@ pub fn check(program: &Program, options: &Options, certificate: &Certificate) ->
         Certificate::States(set) => states(program, options, set),
         Certificate::Invariant(i) => invariant(program, options, i),
         Certificate::Tree(t) => tree(program, options, t),
-        Certificate::Depth(_) => refuted("a bound on the length of runs cannot be checked yet"),
+        Certificate::Depth(most) => depth(program, options, *most),
     }
 }
 
@@ -52,6 +52,34 @@ fn states(program: &Program, options: &Options, set: &StateSet) -> Result<(), Re
         }
     }
     Ok(())
+}
+
+/// How many states the check of a [`Certificate::Depth`] looks at.
+const MOST_STATES: usize = 1_000_000;
+
+/// All states after so many steps, for each number of steps.
+fn depth(program: &Program, options: &Options, most: usize) -> Result<(), Refuted> {
+    let run = Interpreter::new(program);
+    let mut layer = HashSet::from([run.initial()]);
+    let mut looked = 0;
+    for steps in 0..=most {
+        let mut next = HashSet::new();
+        for s in &layer {
+            looked += 1;
+            if looked > MOST_STATES {
+                return refuted("there are too many states to check it");
+            }
+            if run.error(s).is_some() || options.deadlocks && run.is_deadlock(s) {
+                return refuted(format!("something is wrong after {steps} steps"));
+            }
+            for t in program.thread_ids() {
+                let after = run.successors(s, t).map_err(|e| Refuted(e.to_string()))?;
+                next.extend(after.into_iter().map(|(_, state)| state));
+            }
+        }
+        layer = next;
+    }
+    if layer.is_empty() { Ok(()) } else { refuted(format!("a run has more than {most} steps")) }
 }
 
 fn invariant(program: &Program, options: &Options, i: &Invariant) -> Result<(), Refuted> {

@@ -41,6 +41,8 @@ macro_rules! table {
 }
 
 static TABLE: &[Listed] = table! {
+    "portfolio", "what any of its engines can", "-",
+        "explicit while there are few states, then impact, then explicit again", crate::portfolio::Portfolio;
     "explicit", "programs with few states", "Qadeer, lectures",
         "every state that can be reached, breadth-first: shortest traces", crate::explicit::Explicit;
     "bdd", "programs whose sets of states have small decision diagrams", "Qadeer, lectures; Bryant 1986",
@@ -57,6 +59,8 @@ static TABLE: &[Listed] = table! {
     "lal-reps", "none", "Lal and Reps 2008",
         "up to three rounds of all threads as a program of one thread, which `bdd` searches",
         crate::rounds::LalReps::default();
+    "bmc", "programs whose runs all end", "Biere et al., TACAS 1999",
+        "all runs of k steps at once, for k after k: shortest traces", crate::bmc::Bmc;
     "impact", "programs whose proof needs no relation between variables that the program does not test", "Wachter, Kroening, Ouaknine, FMCAD 2013",
         "an unwinding with labels from weakest preconditions, late cores and forced covers", crate::impact::Impact;
 };

@@ -12,6 +12,7 @@
 mod agreement;
 mod bdd;
 mod bits;
+mod bmc;
 mod budget;
 mod certificate;
 mod checker;
@@ -22,6 +23,7 @@ mod futures;
 mod impact;
 mod movers;
 mod outcome;
+mod portfolio;
 mod predabs;
 mod races;
 mod ranges;
@@ -31,6 +33,7 @@ mod solver;
 mod symbolic;
 #[cfg(test)]
 mod testing;
+mod unrolling;
 
 pub use bits::BitSolver;
 pub use budget::{Budget, Meter, Spent};
@@ -39,6 +42,7 @@ pub use checker::{Refuted, check};
 pub use engines::{Engine, Listed, UnknownEngine, engine, engines};
 pub use movers::{Mover, Movers, NotAtomic};
 pub use outcome::{Options, Outcome, Schedule, ScheduleNode, Trace, Unknown, Verdict};
+pub use portfolio::verify_checked;
 pub use races::{Access, Locksets, Mode, Race, locksets, races};
 pub use rounds::{Sequential, sequentialise};
 pub use solver::{Answer, Solver};

@@ -25,7 +25,7 @@ pub trait Solver {
     /// After [`Answer::Unsat`]: which of the assumptions cannot hold together (not necessarily the fewest).
     fn core(&self) -> &[Term];
 
-    /// After [`Answer::Sat`]: the value of a term that occurs in the query, or of anything that is made of such.
+    /// After [`Answer::Sat`]: the value of a term that occurs in the query. For one that does not, any value is as good: it may be 0.
     fn value(&self, terms: &Terms, t: Term) -> u64;
 
     /// Stops within about so many seconds with [`Answer::Unknown`].

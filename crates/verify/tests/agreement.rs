@@ -85,7 +85,7 @@ fn goes_wrong(p: &Program, deadlocks: bool, ends: bool, what: &str) -> bool {
     let mut search = Plan::of("optimal").unwrap().search(Meter::unlimited()).unwrap();
     // Threads that wait for what the runner has no operation for are left to the search over states.
     if ends
-        && let Ok(mut runner) = Runner::new(p)
+        && let Ok(runner) = Runner::new(p)
         && let Ok(seen) = runner.search(&mut *search, u64::MAX)
     {
         assert!(seen.finished, "{what}");
@@ -105,14 +105,20 @@ fn agree(seeds: std::ops::Range<u64>, loops: bool) -> (u64, u64) {
             let what = format!("seed {seed}, deadlocks: {deadlocks}\n{text}\n{p}");
             let wrong = goes_wrong(&p, deadlocks, !loops, &what);
             safe += u64::from(!wrong);
-            let options = Options { deadlocks, budget: Budget { seconds: Some(5.0), work: Some(3000) } };
             // Rounds answer nothing for safe programs, and slowly: they have a test of their own.
             for e in engines().iter().filter(|e| e.name != "lal-reps") {
+                // Runs that do not end are unrolled for ever: a few steps, and of few programs.
+                let unrolls = e.name == "bmc";
+                if unrolls && seed % 5 != 0 {
+                    continue;
+                }
+                let work = Some(if unrolls { 9 } else { 3000 });
+                let options = Options { deadlocks, budget: Budget { seconds: Some(5.0), work } };
                 let out = run(e.name, &p, &options);
                 match out.verdict.name() {
                     "safe" => assert!(!wrong, "{} finds nothing: {what}", e.name),
                     "unsafe" | "partially-safe" => assert!(wrong, "{} finds something: {what}", e.name),
-                    _ => unknown += 1,
+                    _ => unknown += u64::from(!unrolls),
                 }
             }
         }

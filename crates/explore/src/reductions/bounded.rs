@@ -10,7 +10,7 @@ use crate::bounds::{Bounds, Limits, Mistake};
 use crate::explorer::{End, View};
 use crate::ids::ThreadId;
 use crate::plan::BoundKind;
-use crate::search::{Core, Promise, Reduction};
+use crate::search::{ANY, Core, Promise, Reduction};
 use std::collections::BTreeMap;
 
 /// A step of a prefix: the thread, and its outcome if there were several. `None` leaves the outcome open.
@@ -117,7 +117,7 @@ impl Reduction for WithinBounds {
         if let Some((t, outcome)) = self.prefix.get(i) {
             let n = core.nodes.last_mut()?;
             n.backtrack.insert(*t);
-            n.fixed = *outcome;
+            n.fixed = outcome.unwrap_or(ANY);
             // A program that does not do the same again is found out by the search, where it replays.
             return view.enabled.contains(*t).then_some(*t);
         }

@@ -49,6 +49,7 @@ impl Optimal {
 
     /// Turns the race of event `e` with `op` of `thread` round, and adds the sequence where it is new. `at` is where the later
     /// step ran, if it did. Says whether it need not be done again for other executions in which the race stands.
+    #[inline(never)]
     fn reverse(
         &mut self,
         core: &mut Core,
@@ -78,6 +79,36 @@ impl Optimal {
             self.forest.insert(core, s, view);
         }
         covered == Covered::ForGood && !weak && at.is_some_and(|f| !s.becomes_another(&core.trace, e, f))
+    }
+}
+
+impl Optimal {
+    /// Turns the `k`-th race of the trace round.
+    #[inline(never)]
+    fn reverse_taken(&mut self, core: &mut Core, k: usize, view: &View<'_>) {
+        let race = core.trace.races()[k];
+        let (e, f) = (race.first.index(), race.second.index());
+        let event = core.trace.event(f);
+        let (thread, seq, op) = (event.thread, event.seq, event.op);
+        core.trace.awaited_of(f, &mut self.awaited);
+        core.trace.past_of(f, &mut self.sequence.past);
+        let awaited = std::mem::take(&mut self.awaited);
+        let later = Later { thread, seq, op: &op, awaited: &awaited };
+        if self.reverse(core, e, &later, Some(f), view) {
+            core.trace.settle(k);
+        }
+        self.awaited = awaited;
+    }
+
+    /// Turns the races round of the step that a thread stands at and never took.
+    #[inline(never)]
+    fn reverse_untaken(&mut self, core: &mut Core, t: ThreadId, view: &View<'_>) {
+        let mut pending = std::mem::take(&mut self.pending);
+        let later = self.sequence.stand_at(&mut core.trace, t, view, &mut pending);
+        for e in &pending {
+            self.reverse(core, *e, &later, None, view);
+        }
+        self.pending = pending;
     }
 }
 
@@ -143,24 +174,10 @@ impl Reduction for Optimal {
                     continue;
                 }
             }
-            let event = core.trace.event(f);
-            let (thread, seq, op) = (event.thread, event.seq, event.op);
-            core.trace.awaited_of(f, &mut self.awaited);
-            core.trace.past_of(f, &mut self.sequence.past);
-            let awaited = std::mem::take(&mut self.awaited);
-            let later = Later { thread, seq, op: &op, awaited: &awaited };
-            if self.reverse(core, e, &later, Some(f), view) {
-                core.trace.settle(k);
-            }
-            self.awaited = awaited;
+            self.reverse_taken(core, k, view);
         }
         for t in Core::stuck(view, how).iter() {
-            let mut pending = std::mem::take(&mut self.pending);
-            let later = self.sequence.stand_at(&mut core.trace, t, view, &mut pending);
-            for e in &pending {
-                self.reverse(core, *e, &later, None, view);
-            }
-            self.pending = pending;
+            self.reverse_untaken(core, t, view);
         }
     }
 

@@ -8,14 +8,11 @@ use crate::explorer::View;
 use crate::footprint::Footprint;
 use crate::ids::{ObjectId, ThreadId, ThreadSet};
 use crate::op::{Access, Mode, Op, OpKind};
-use crate::search::{Core, Sleeper};
+use crate::search::{ANY, Core, Sleeper};
 use crate::semantics;
 use crate::trace::Trace;
 
 const NONE: u32 = u32::MAX;
-
-/// The outcome of a step that may have any outcome.
-pub(crate) const ANY: u32 = u32::MAX;
 
 /// The later step of a race.
 #[derive(Clone, Copy)]
@@ -346,8 +343,8 @@ struct Branch {
 /// A step taken out of a tree.
 pub(crate) struct Taken {
     pub(crate) thread: ThreadId,
-    /// The outcome to take, unless any.
-    pub(crate) fixed: Option<u32>,
+    /// The outcome to take, or [`ANY`].
+    pub(crate) fixed: u32,
     /// What is to be explored after it.
     pub(crate) below: u32,
 }
@@ -394,7 +391,7 @@ impl Forest {
         let b = self.branches[*tree as usize];
         self.free.push(*tree);
         *tree = b.next;
-        Some(Taken { thread: b.step.thread, fixed: (b.option != ANY).then_some(b.option), below: b.child })
+        Some(Taken { thread: b.step.thread, fixed: b.option, below: b.child })
     }
 
     /// Throws a whole tree away.

@@ -421,7 +421,16 @@ impl Lowering<'_> {
                     let len = array.then_some(copies as u32);
                     let at = self.span(span);
                     let init = vec![0; copies as usize];
-                    let var = Var { name: name.to_owned(), ty, len, scope, init, internal: false, span: at };
+                    let var = Var {
+                        name: name.to_owned(),
+                        ty,
+                        len,
+                        scope,
+                        init,
+                        internal: false,
+                        atomic: ctype.is_atomic(),
+                        span: at,
+                    };
                     ShapeKind::Scalar(self.b.variable(var))
                 }
             },

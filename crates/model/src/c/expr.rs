@@ -865,7 +865,8 @@ impl<'a> Lowering<'a> {
         let a = self.b.terms().as_const(address)?;
         let ty = element.scalar()?;
         let size = self.layout(element).0;
-        let into = |c: &Cells| c.count > 1 && c.stride == size && a >= c.base && (a - c.base) % size == 0;
+        let into =
+            |c: &Cells| c.count > 1 && c.stride == size && a >= c.base && (a - c.base).is_multiple_of(size);
         let hit = |c: &Cells| into(c) && (a - c.base) / size < c.count;
         let c = self.cells_of(ty).into_iter().find(hit)?;
         if self.b.program().var(c.var).ty != ty {
@@ -1259,6 +1260,13 @@ impl<'a> Lowering<'a> {
         let plain = ctype.plain().clone();
         if let Lvalue::Path(p) = lv {
             let (place, _) = self.place(p, span)?;
+            if self.constants.contains(&place.var) {
+                let index = place.index.map_or(Some(0), |i| self.b.terms().as_const(i));
+                let init = &self.b.program().var(place.var).init;
+                if let Some(bits) = index.and_then(|i| init.get(i as usize).copied()) {
+                    return Ok(Value { term: self.b.terms().constant(bits, ty), ctype: plain });
+                }
+            }
             if !self.b.program().var(place.var).is_shared() {
                 let known = match place.index {
                     None => Some(0),

@@ -104,6 +104,8 @@ pub(crate) struct Lowering<'a> {
     /// By object: the place of its declaration, and by variable: its name in the program.
     pub(crate) declared_at: Vec<usize>,
     roots: HashMap<VarId, String>,
+    /// Variables that nothing assigns: they keep their initial values.
+    pub(crate) constants: BTreeSet<VarId>,
     function_numbers: Vec<String>,
     pub(crate) t: ThreadId,
     /// Nothing leads here: nothing is emitted, and nothing is learned.
@@ -148,6 +150,7 @@ impl<'a> Lowering<'a> {
             taken: BTreeSet::new(),
             declared_at: Vec::new(),
             roots: HashMap::new(),
+            constants: BTreeSet::new(),
             function_numbers: Vec::new(),
             t: ThreadId(0),
             dead: false,
@@ -475,8 +478,12 @@ impl<'a> Lowering<'a> {
         let mut vars = Vec::new();
         Self::leaves(&self.objects[object].shape.clone(), 0, &mut |v, _, _| vars.push(v));
         let tracked = !local && scope != Scope::Shared;
+        let never_assigned = !local && !taken && !self.found.values().any(|f| f.assigned.contains(name));
         for v in vars {
             self.roots.insert(v, name.to_owned());
+            if never_assigned {
+                self.constants.insert(v);
+            }
             if tracked {
                 let cells = self.b.program().var(v).cells();
                 (0..cells as u64).for_each(|i| {

@@ -8,6 +8,15 @@
 //! Lowering runs until the set of objects whose address is taken does not grow any more: only those can be reached by a pointer, and
 //! only those of a function are shared.
 //!
+//! | understood | not, and refused |
+//! |---|---|
+//! | integers of all widths, `_Bool`, enumerations, arrays of fixed length, structures of these, pointers to named objects | floating point, unions, bit-fields, arrays of variable length, access through a pointer of another type |
+//! | functions (inlined, recursion up to a bound), all loops, `switch`, `goto`, short-circuit | assembly, calls of functions that are not known, variable numbers of arguments |
+//! | `pthread_create` (each thread once, loops unrolled), `join`, `exit`, mutexes, spin locks, condition variables, barriers, reader-writer locks, semaphores | special kinds of locks, time limits, thread-local variables, cancellation |
+//! | C11 atomics, `__atomic_*` and `__sync_*`, all sequentially consistent | |
+//! | `assert`, `reach_error`, a label `ERROR`, `__VERIFIER_assume`, `__VERIFIER_nondet_*`, atomic blocks and functions | inputs of other types |
+//! | | `malloc` and what comes of it |
+//!
 //! **Invariant:** a statement that is not understood exactly is refused, with its place and the reason. Left undefined by C and given
 //! a meaning here: signed arithmetic wraps around; operands are evaluated from left to right, the right side of an assignment before
 //! the left; the value of a variable that was never set is any value.

@@ -1,0 +1,132 @@
+//! Runs a program that explores itself, as a child: with addresses that do not change, the terminal and the signals handed on, and the
+//! end of the search told from other ends.
+
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// How a program is started.
+pub(crate) struct Start<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) args: &'a [String],
+    pub(crate) variables: &'a [(&'static str, String)],
+    pub(crate) gdb: bool,
+}
+
+/// How it ended.
+pub(crate) enum Ended {
+    /// With a report, and this exit code.
+    Reported(u8),
+    /// Otherwise, and what that was.
+    Otherwise(String, Option<u8>),
+    /// Ours was the debugger.
+    Debugged(u8),
+}
+
+static CHILD: AtomicI32 = AtomicI32::new(0);
+
+/// What ends us is for the child, which ends, and we after it.
+extern "C" fn hand_on(signal: libc::c_int) {
+    let child = CHILD.load(Ordering::Relaxed);
+    if child > 0 {
+        // SAFETY: `kill` may be called in a handler, and has no preconditions.
+        unsafe { libc::kill(child, signal) };
+    }
+}
+
+pub(crate) fn run(start: &Start<'_>, done: &Path) -> Result<Ended, String> {
+    let mut command =
+        if start.gdb { debugger(start, &done.with_extension("gdb"))? } else { Command::new(start.program) };
+    command.args(start.args).env("RADDLE_DONE", done);
+    if let Some(name) = start.program.file_name().filter(|_| !start.gdb) {
+        // The directory is another one each time, and the program must find the same each time.
+        command.arg0(name);
+    }
+    for (name, value) in start.variables {
+        command.env(name, value);
+    }
+    if !start.gdb {
+        // SAFETY: only system calls that may be made between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                let now = libc::personality(0xffff_ffff);
+                if now != -1 {
+                    libc::personality((now | libc::ADDR_NO_RANDOMIZE) as libc::c_ulong);
+                }
+                // A search must not go on for ever when nobody is there to read what it finds.
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                Ok(())
+            });
+        }
+    }
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
+        // SAFETY: the handler makes one system call. A new program starts without handlers.
+        unsafe { libc::signal(signal, hand_on as extern "C" fn(libc::c_int) as libc::sighandler_t) };
+    }
+    let mut child = command.spawn().map_err(|e| match (start.gdb, e.kind()) {
+        (true, std::io::ErrorKind::NotFound) => {
+            "there is no gdb: install it (Debian, Ubuntu: `apt install gdb`), or leave --gdb out".to_owned()
+        }
+        _ => format!("cannot start {}: {e}", command.get_program().display()),
+    })?;
+    // In a terminal gdb is told by the terminal, and it decides what to make of it.
+    CHILD.store(if start.gdb { 0 } else { child.id() as i32 }, Ordering::Relaxed);
+    let status = child.wait().map_err(|e| format!("cannot wait for the program: {e}"))?;
+    CHILD.store(0, Ordering::Relaxed);
+    Ok(match status.code() {
+        Some(code) if start.gdb => Ended::Debugged(u8::try_from(code).unwrap_or(1)),
+        Some(code) if done.exists() => Ended::Reported(u8::try_from(code).unwrap_or(2)),
+        code => Ended::Otherwise(say(status), code.and_then(|c| u8::try_from(c).ok())),
+    })
+}
+
+fn say(status: ExitStatus) -> String {
+    let what = match (status.code(), status.signal()) {
+        (Some(code), _) => {
+            return format!("the program's process ended with exit code {code} before the search did");
+        }
+        (_, Some(libc::SIGKILL)) => "SIGKILL, perhaps because memory ran out".to_owned(),
+        (_, Some(signal)) => name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned),
+        _ => status.to_string(),
+    };
+    format!("the program's process was ended by {what} before the search was over")
+}
+
+fn name(signal: i32) -> Option<&'static str> {
+    Some(match signal {
+        libc::SIGINT => "SIGINT",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGSEGV => "SIGSEGV, in code that runs before `main` or in raddle itself,",
+        libc::SIGABRT => "SIGABRT, in code that runs before `main` or in raddle itself,",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGILL => "SIGILL",
+        libc::SIGTRAP => "SIGTRAP",
+        _ => return None,
+    })
+}
+
+/// What gdb does first. The signals are the runtime's own; the failure is told in the first argument of the function.
+const SCRIPT: &str = "\
+set breakpoint pending on
+handle SIGSEGV nostop noprint pass
+handle SIGVTALRM nostop noprint pass
+break raddle_failure_found
+commands
+silent
+printf \"\\nraddle: %s\\nThe thread that found it stands here (`up` leads to the program):\\n\", (char *) $rdi
+backtrace 24
+end
+run
+";
+
+/// gdb on the program: it stops where the failure is found.
+fn debugger(start: &Start<'_>, script: &Path) -> Result<Command, String> {
+    std::fs::write(script, SCRIPT).map_err(|e| format!("cannot write {}: {e}", script.display()))?;
+    let mut command = Command::new("gdb");
+    command.args(["-q", "-x"]).arg(script).arg("--args").arg(start.program);
+    Ok(command)
+}

@@ -1,0 +1,735 @@
+//! `raddle check`, `raddle cc` and `raddle compare` on C programs, as a user runs them.
+#![cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A directory of a test, which is empty when the test starts.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(test: &str) -> Place {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("check-{test}"));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(path.join("tmp")).unwrap();
+        Place(path)
+    }
+
+    fn with(test: &str, files: &[(&str, &str)]) -> Place {
+        let place = Place::new(test);
+        for (name, text) in files {
+            fs::create_dir_all(place.0.join(name).parent().unwrap()).unwrap();
+            fs::write(place.0.join(name), text).unwrap();
+        }
+        place
+    }
+
+    /// The command in this directory, without variables that would change what it does.
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        for (name, _) in std::env::vars_os().filter(|(n, _)| n.to_string_lossy().starts_with("RADDLE_")) {
+            command.env_remove(name);
+        }
+        for name in ["CC", "CXX", "MAKEFLAGS", "CARGO_MAKEFLAGS", "MFLAGS"] {
+            command.env_remove(name);
+        }
+        command.env("RADDLE_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+        command.env("TMPDIR", self.0.join("tmp")).current_dir(&self.0);
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.command(RADDLE).args(args).output().unwrap()
+    }
+
+    fn check(&self, args: &[&str]) -> Output {
+        self.run(&[&["check"], args].concat())
+    }
+
+    fn json(&self, args: &[&str]) -> (Option<i32>, Value) {
+        let output = self.check(&[&["--json"], args].concat());
+        let value = serde_json::from_str(&out(&output))
+            .unwrap_or_else(|e| panic!("{e}: {}{}", out(&output), err(&output)));
+        (output.status.code(), value)
+    }
+}
+
+const RADDLE: &str = env!("CARGO_BIN_EXE_raddle");
+
+fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn example(name: &str) -> String {
+    format!("{}/../../examples/c/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Whether a program is on this machine; tests that need another one than the C compiler do nothing without it.
+fn have(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|o| o.status.success())
+}
+
+/// Two threads, each with three increments: 20 orders.
+const COUNTER: &str = "\
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#ifndef TIMES
+#define TIMES 3
+#endif
+static atomic_int n;
+static void *count(void *arg) { for (int i = 0; i < TIMES; i++) atomic_fetch_add(&n, 1); return arg; }
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, count, 0);
+    pthread_create(&b, 0, count, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    assert(n == 2 * TIMES);
+    return 0;
+}
+";
+
+/// Two threads that both lock, with the function that does it in another file.
+const MAIN: &str = "\
+#include <assert.h>
+#include <pthread.h>
+#include \"shared.h\"
+static void *run(void *arg) { add(); return arg; }
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, run, 0);
+    pthread_create(&b, 0, run, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    assert(get() == 2 * STEP);
+    return 0;
+}
+";
+const SHARED: &str = "\
+#include <pthread.h>
+#include \"shared.h\"
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int total;
+void add(void) { pthread_mutex_lock(&lock); total += STEP; pthread_mutex_unlock(&lock); }
+int get(void) { return total; }
+";
+const HEADER: &str = "void add(void); int get(void);\n";
+
+#[test]
+fn a_deadlock_is_found_shown_and_replayed() {
+    let place = Place::new("deadlock");
+    let bank = example("bank.c");
+    let output = place.check(&[&bank]);
+    let text = out(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}{}", err(&output));
+    for part in
+        ["failure: deadlock", "thread 1 waits for", "held by thread 2", "preempts thread 1", "1 preemption\n"]
+    {
+        assert!(text.contains(part), "{part} is missing in\n{text}");
+    }
+    assert!(!text.contains('\x1b'), "no colours when it is not a terminal");
+    let line = text.lines().find_map(|l| l.trim().strip_prefix("replay  ")).unwrap();
+    let words: Vec<&str> = line.split(' ').collect();
+    assert_eq!(words[..4], [RADDLE, "check", bank.as_str(), "--replay"], "{line}");
+    let again = place.check(&words[2..]);
+    assert_eq!(again.status.code(), Some(1), "{}", err(&again));
+    assert!(
+        out(&again).contains("failure: deadlock") && out(&again).contains("replay, memory sc: 1 execution")
+    );
+    assert_eq!(fs::read_dir(place.0.join("tmp")).unwrap().count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn a_correct_program_is_verified() {
+    let place = Place::with("verified", &[("counter.c", COUNTER)]);
+    let (code, report) = place.json(&["counter.c"]);
+    assert_eq!((code, &report["verdict"]), (Some(0), &Value::from("verified")), "{report}");
+    assert_eq!((&report["executions"], &report["blocked"]), (&Value::from(20), &Value::from(0)));
+    assert_eq!(report["guarantee"], "verified: all 20 executions");
+    let (code, none) = place.json(&["counter.c", "--algorithm", "none"]);
+    assert_eq!(
+        (code, &none["executions"], &none["algorithm"]),
+        (Some(0), &Value::from(20), &Value::from("none"))
+    );
+}
+
+#[test]
+fn the_options_of_a_search_are_kept() {
+    let place = Place::with("options", &[("counter.c", COUNTER)]);
+    let (code, report) = place.json(&["counter.c", "--bound", "preemptions=1"]);
+    assert_eq!((code, &report["verdict"]), (Some(0), &Value::from("no-failure-within-bound")), "{report}");
+    assert_eq!((&report["executions"], &report["bound"]), (&Value::from(6), &Value::from("preemptions=1")));
+    let (code, report) = place.json(&["counter.c", "--max-executions", "7"]);
+    assert_eq!((code, &report["verdict"]), (Some(3), &Value::from("incomplete")), "{report}");
+    let (code, report) =
+        place.json(&["counter.c", "--order", "random", "--seed", "7", "--max-executions", "5"]);
+    assert_eq!(code, Some(3));
+    assert!(report["guarantee"].as_str().unwrap().contains("seed 7"), "{report}");
+    let (code, report) = place.json(&["counter.c", "--max-steps", "2"]);
+    assert_eq!((code, &report["failures"][0]["kind"]), (Some(1), &Value::from("limit")), "{report}");
+    let (_, report) = place.json(&["counter.c", "--races", "ignore"]);
+    assert!(report["guarantee"].as_str().unwrap().contains("if there are no data races"), "{report}");
+}
+
+#[test]
+fn files_flags_and_arguments_reach_the_program() {
+    let files = [
+        ("main.c", MAIN),
+        ("shared.c", SHARED),
+        ("include/shared.h", HEADER),
+        (
+            "args.c",
+            "#include <assert.h>\n#include <string.h>\nint main(int c, char **v) { assert(c == 3 && !strcmp(v[0], \"args\") && !strcmp(v[1], \"-x\") \
+                    && !strcmp(v[2], \"a b\")); return 0; }\n",
+        ),
+    ];
+    let place = Place::with("flags", &files);
+    for flags in
+        [&["-Iinclude", "-D", "STEP=2", "-std=c11"][..], &["--cflags", "-I include -DSTEP=2 -O2 -Wall"]]
+    {
+        let output = place.check(&[flags, &["main.c", "shared.c"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}{}", out(&output), err(&output));
+        assert!(out(&output).contains("verified: all 2 executions"), "{}", out(&output));
+    }
+    let output = place.check(&["args.c", "--", "-x", "a b"]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", out(&output), err(&output));
+}
+
+#[test]
+fn cpp_is_known_by_its_ending_and_may_be_mixed_with_c() {
+    let main = "\
+#include <cassert>
+#include <pthread.h>
+extern \"C\" { void add(void); int get(void); }
+template <int N> struct Pair {
+    pthread_t threads[N];
+    Pair() { for (auto &t : threads) pthread_create(&t, nullptr, [](void *a) { add(); return a; }, nullptr); }
+    ~Pair() { for (auto &t : threads) pthread_join(t, nullptr); }
+};
+int main() { { Pair<2> pair; } assert(get() == 2); }
+";
+    let shared = "int restrict_is_a_word_of_c(int *restrict p) { return *p; }\n".to_owned() + SHARED;
+    let place = Place::with("cpp", &[("main.cpp", main), ("shared.c", &shared), ("shared.h", HEADER)]);
+    let output = place.check(&["main.cpp", "shared.c", "-DSTEP=1"]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", out(&output), err(&output));
+    assert!(out(&output).contains("verified: all 2 executions"), "{}", out(&output));
+}
+
+#[test]
+fn every_compiler_on_this_machine_gives_the_same_executions() {
+    let plain = "\
+#include <pthread.h>
+static int x;
+static void *add(void *arg) { x++; return arg; }
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, add, 0);
+    pthread_create(&b, 0, add, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+";
+    let place = Place::with("compilers", &[("counter.c", COUNTER), ("plain.c", plain)]);
+    for cc in ["gcc", "gcc-12", "gcc-13", "gcc-14", "clang", "clang-14", "clang-16", "clang-19"]
+        .into_iter()
+        .filter(|c| have(c))
+    {
+        for (file, races, executions) in [("counter.c", "report", 20), ("plain.c", "sync", 4)] {
+            let output = place
+                .command(RADDLE)
+                .env("CC", cc)
+                .args(["check", "--json", "--races", races, file])
+                .output()
+                .unwrap();
+            let report: Value =
+                serde_json::from_str(&out(&output)).unwrap_or_else(|e| panic!("{cc} {e}: {}", err(&output)));
+            assert_eq!(report["executions"], executions, "{cc} {file}");
+            assert_eq!(report["verdict"], "verified", "{cc} {file}");
+            assert_eq!(err(&output), "", "{cc} {file}");
+        }
+    }
+}
+
+/// Exit code 2, nothing on standard output, and each of these on standard error.
+#[track_caller]
+fn refused(output: &Output, parts: &[&str]) {
+    assert_eq!(output.status.code(), Some(2), "{}{}", out(output), err(output));
+    assert_eq!(out(output), "");
+    for part in parts {
+        assert!(err(output).contains(part), "{part} is missing in\n{}", err(output));
+    }
+}
+
+#[test]
+fn a_file_that_is_no_program_is_refused_in_words() {
+    let files = [
+        ("counter.c", COUNTER),
+        ("empty.c", ""),
+        ("notes.txt", "hello\n"),
+        ("lib.rs", "fn main() {}\n"),
+        ("head.h", "int x;\n"),
+        ("broken.c", "int main(void) { return y; }\n"),
+        ("no_main.c", "int x;\nvoid f(void) { x = 1; }\n"),
+        ("missing.c", "int f(void);\nint main(void) { return f(); }\n"),
+    ];
+    let place = Place::with("files", &files);
+    refused(&place.check(&["nowhere.c"]), &["there is no file nowhere.c"]);
+    refused(&place.check(&["."]), &[". is a directory", "--project"]);
+    refused(&place.check(&["empty.c"]), &["empty.c is empty"]);
+    refused(&place.check(&["notes.txt"]), &["notes.txt is nothing that can be checked", ".cpp"]);
+    refused(&place.check(&["counter.c", "lib.rs"]), &["lib.rs is Rust", "raddle::check"]);
+    refused(&place.check(&["head.h"]), &["head.h is a header"]);
+    refused(&place.check(&["/bin/sh"]), &["/bin/sh was not made by raddle", "raddle cc"]);
+    refused(
+        &place.check(&["broken.c"]),
+        &["broken.c:1", "y", "raddle: broken.c was not made into a program"],
+    );
+    refused(&place.check(&["no_main.c"]), &["there is no `main`"]);
+    refused(&place.check(&["missing.c"]), &["`f", "nowhere defined"]);
+    refused(&place.check(&["counter.c", "counter.c"]), &["two `main`s"]);
+    assert_eq!(fs::read_dir(place.0.join("tmp")).unwrap().count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn a_command_line_that_cannot_be_meant_is_refused() {
+    let place = Place::with("line", &[("counter.c", COUNTER)]);
+    let check = |args: &[&str]| place.check(&[&["counter.c"], args].concat());
+    refused(&check(&["--memory", "tso"]), &["--memory tso: not yet"]);
+    refused(&check(&["--memory", "arm"]), &["possible values"]);
+    refused(&check(&["--algorithm", "optimall"]), &["optimal"]);
+    refused(&check(&["--bound", "lemons=2"]), &["preemptions"]);
+    refused(&check(&["--bound", "fair=1", "--algorithm", "dpor"]), &["dpor", "bound"]);
+    refused(&check(&["--races", "maybe"]), &["report"]);
+    refused(&check(&["--replay", "nonsense"]), &["--replay"]);
+    refused(&check(&["--gdb"]), &["--replay"]);
+    refused(&check(&["--max-seconds", "0"]), &["above 0"]);
+    refused(&check(&["--cflags", "'x"]), &["never closed"]);
+    refused(&check(&["-static"]), &["-static", "statically linked"]);
+    refused(&check(&["--cflags", "-m32"]), &["-m32", "64-bit"]);
+    refused(&check(&["-fsanitize=address"]), &["address", "leave it out"]);
+    refused(&check(&["-fopenmp"]), &["OpenMP"]);
+}
+
+#[test]
+fn a_machine_without_a_compiler_says_what_to_install() {
+    let place = Place::with("compiler", &[("counter.c", COUNTER), ("x.cpp", "int main() {}\n")]);
+    let with = |path: &str, cc: &str, file: &str| {
+        let mut command = place.command(RADDLE);
+        if !cc.is_empty() {
+            command.env("CC", cc);
+        }
+        command.env("PATH", path).args(["check", file]).output().unwrap()
+    };
+    refused(&with("/nowhere", "", "counter.c"), &["there is no C compiler", "apt install gcc"]);
+    refused(&with("/nowhere", "", "x.cpp"), &["there is no C++ compiler", "apt install g++"]);
+    let path = std::env::var("PATH").unwrap();
+    refused(&with(&path, "no-such-cc", "counter.c"), &["CC is set to \"no-such-cc\"", "no such program"]);
+    refused(&with(&path, "true", "counter.c"), &["neither gcc nor clang"]);
+    // A cross compiler, as far as its words go.
+    let cross = place.0.join("cross-cc");
+    fs::write(&cross, "#!/bin/sh\necho 'Target: aarch64-linux-gnu\ngcc version 12.2.0' >&2\n").unwrap();
+    fs::set_permissions(&cross, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    refused(
+        &with(&path, cross.to_str().unwrap(), "counter.c"),
+        &["compiles for aarch64", "64-bit x86 Linux only"],
+    );
+}
+
+#[test]
+fn what_is_not_instrumented_is_never_called_verified() {
+    let locked = "\
+static int word;
+void add_lock(void) { __asm__ volatile(\"lock; incl %0\" : \"+m\"(word)); }
+void barrier(void) { __asm__ volatile(\"\" ::: \"memory\"); __asm__ volatile(\"pause\"); }
+int main(void) { barrier(); add_lock(); return 0; }
+";
+    let files = [
+        ("locked.c", locked),
+        ("main.c", MAIN),
+        ("shared.c", SHARED),
+        ("shared.h", HEADER),
+        (
+            "fork.c",
+            "#include <unistd.h>\nint \
+            main(int c, char **v) { return c > 9 ? fork() : 0; }\n",
+        ),
+        (
+            "pipe.c",
+            "#include <unistd.h>\nint main(void) { int ends[2]; char c; pipe(ends); write(ends[1], \"x\", 1); \
+            return read(ends[0], &c, 1) != 1; }\n",
+        ),
+    ];
+    let place = Place::with("unseen", &files);
+    let (code, report) = place.json(&["locked.c"]);
+    assert_eq!((code, &report["verdict"]), (Some(0), &Value::from("no-failure-within-bound")), "{report}");
+    assert!(report["guarantee"].as_str().unwrap().contains("NOT verified"), "{report}");
+    let warnings = report["warnings"].as_array().unwrap();
+    assert_eq!(warnings.len(), 1, "barriers and pauses are no news: {warnings:?}");
+    assert!(
+        warnings[0].as_str().unwrap().starts_with("locked.c:2: inline assembly in `add_lock`"),
+        "{warnings:?}"
+    );
+
+    let made = place.command("cc").args(["-DSTEP=1", "-c", "shared.c"]).status().unwrap();
+    assert!(made.success());
+    let (_, report) = place.json(&["main.c", "shared.o", "-DSTEP=1"]);
+    assert_eq!(report["verdict"], "no-failure-within-bound", "{report}");
+    assert_eq!(report["warnings"][0], "shared.o is not instrumented: its accesses are invisible");
+
+    let made = place.run(&["cc", "-DSTEP=1", "-c", "shared.c"]);
+    assert!(made.status.success(), "{}", err(&made));
+    let (_, report) = place.json(&["main.c", "shared.o", "-DSTEP=1"]);
+    assert_eq!(report["verdict"], "verified", "{report}");
+
+    let output = place.check(&["fork.c"]);
+    assert!(err(&output).contains("fork.c calls `fork`, which starts another process"), "{}", err(&output));
+
+    let (_, report) = place.json(&["pipe.c"]);
+    assert_eq!(report["verdict"], "no-failure-within-bound", "{report}");
+    let warning = report["warnings"][0].as_str().unwrap();
+    assert!(
+        warning.starts_with("the program calls `pipe`: what threads tell each other that way"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_program_that_takes_its_process_away_is_not_verified() {
+    let gone = "#include <sys/syscall.h>\n#include <unistd.h>\nint main(void) { syscall(SYS_exit_group, 0); return 0; }\n";
+    let killed = "#include <signal.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n\
+                  int main(void) { syscall(SYS_kill, getpid(), SIGKILL); return 0; }\n";
+    let place = Place::with("gone", &[("gone.c", gone), ("killed.c", killed)]);
+    for file in ["gone.c", "killed.c"] {
+        let output = place.check(&[file]);
+        assert!(
+            output.status.code().is_some_and(|c| c == 1 || c == 3),
+            "{file}: {:?} {}",
+            output.status,
+            out(&output)
+        );
+        assert!(!out(&output).contains("verified:"), "{}", out(&output));
+        let (code, report) = place.json(&[file]);
+        assert!(code != Some(0) && report["verdict"] != "verified", "{report}");
+    }
+}
+
+#[test]
+fn a_make_project_is_built_with_the_drop_in_compiler() {
+    let makefile = "\
+CFLAGS = -O2 -Wall -DSTEP=1 -MMD
+app: main.o libshared.a
+\t$(CC) -o $@ main.o -L. -lshared -lpthread
+libshared.a: shared.o
+\t$(AR) rcs $@ $^
+";
+    let files = [("Makefile", makefile), ("main.c", MAIN), ("shared.c", SHARED), ("shared.h", HEADER)];
+    let place = Place::with("make", &files);
+    let made = place.command("make").arg(format!("CC={RADDLE} cc")).output().unwrap();
+    assert!(made.status.success(), "{}{}", out(&made), err(&made));
+    assert_eq!(fs::read_to_string(place.0.join("main.d")).unwrap().trim(), "main.o: main.c shared.h");
+    let run = place.command("./app").output().unwrap();
+    assert_eq!(run.status.code(), Some(0), "{}", err(&run));
+    assert!(err(&run).contains("verified: all 2 executions"), "{}", err(&run));
+    let run =
+        place.command("./app").env("RADDLE_JSON", "1").env("RADDLE_MAX_EXECUTIONS", "1").output().unwrap();
+    assert_eq!(run.status.code(), Some(3), "{}", err(&run));
+    assert_eq!(serde_json::from_str::<Value>(&out(&run)).unwrap()["executions"], 1);
+    let checked = place.json(&["./app", "--algorithm", "dpor"]);
+    assert_eq!((checked.0, &checked.1["algorithm"]), (Some(0), &Value::from("dpor")));
+    for (name, value, part) in [
+        ("RADDLE_BOUND", "lemons=1", "preemptions"),
+        ("RADDLE_BUOND", "1", "no variable RADDLE_BUOND"),
+        ("RADDLE_ALGORITHM", "x", "optimal"),
+    ] {
+        let run = place.command("./app").env(name, value).output().unwrap();
+        refused(&run, &[part]);
+    }
+}
+
+#[test]
+fn the_failure_of_a_program_that_explores_itself_says_how_to_replay_it() {
+    let place = Place::new("own-replay");
+    let made = place.run(&["cc", &example("bank.c"), "-o", "bank"]);
+    assert!(made.status.success(), "{}", err(&made));
+    let run = place.command("./bank").output().unwrap();
+    let text = err(&run);
+    assert_eq!(run.status.code(), Some(1), "{text}");
+    let line = text.lines().find_map(|l| l.trim().strip_prefix("replay  ")).unwrap();
+    let token = line
+        .strip_prefix("RADDLE_REPLAY=")
+        .and_then(|l| l.strip_suffix(" ./bank"))
+        .unwrap_or_else(|| panic!("{line}"));
+    let again = place.command("./bank").env("RADDLE_REPLAY", token).output().unwrap();
+    assert_eq!(again.status.code(), Some(1), "{}", err(&again));
+    assert!(err(&again).contains("failure: deadlock"), "{}", err(&again));
+}
+
+#[test]
+fn the_compiler_has_one_name_where_it_must_and_passes_on_what_is_not_ours() {
+    let place = Place::with("names", &[("counter.c", COUNTER), ("flags", "-DTIMES=2\n-o 'the counter'\n")]);
+    std::os::unix::fs::symlink(RADDLE, place.0.join("raddle-cc")).unwrap();
+    let made = place.command("./raddle-cc").args(["@flags", "counter.c"]).output().unwrap();
+    assert!(made.status.success(), "{}", err(&made));
+    let run = place.command("./the counter").output().unwrap();
+    assert!(err(&run).contains("verified: all 6 executions"), "{}", err(&run));
+    let version = place.command("./raddle-cc").arg("--version").output().unwrap();
+    assert!(version.status.success() && !out(&version).contains("raddle"), "{}", out(&version));
+    let text = place.run(&["cc", "-E", "counter.c"]);
+    assert!(out(&text).contains("count(void *arg)"), "{}", err(&text));
+    let text = place.run(&["cc", "-S", "counter.c", "-o", "-"]);
+    assert!(out(&text).contains("__tsan_func_entry"), "{}{}", out(&text), err(&text));
+    let bad = place.run(&["cc", "-static", "counter.c"]);
+    refused(&bad, &["statically linked"]);
+}
+
+#[test]
+fn a_cmake_project_is_checked_by_target_and_built_with_the_drop_in_compiler() {
+    if !have("cmake") || !have("make") {
+        return;
+    }
+    let lists = "\
+cmake_minimum_required(VERSION 3.10)
+project(demo C)
+find_package(Threads REQUIRED)
+add_library(shared STATIC lib/shared.c)
+target_include_directories(shared PUBLIC lib)
+target_compile_definitions(shared PUBLIC STEP=1)
+add_executable(app main.c)
+target_link_libraries(app shared Threads::Threads m)
+add_executable(other counter.c)
+target_link_libraries(other Threads::Threads)
+";
+    let files = [
+        ("CMakeLists.txt", lists),
+        ("main.c", MAIN),
+        ("lib/shared.c", SHARED),
+        ("lib/shared.h", HEADER),
+        ("counter.c", COUNTER),
+    ];
+    let place = Place::with("cmake", &files);
+    let made = place
+        .command("cmake")
+        .args([
+            "-B",
+            "build",
+            "-G",
+            "Unix Makefiles",
+            "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+            "-DCMAKE_BUILD_TYPE=Release",
+        ])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}{}", out(&made), err(&made));
+    let (code, report) = place.json(&["--project", ".", "--target", "app"]);
+    assert_eq!((code, &report["executions"]), (Some(0), &Value::from(2)), "{report}");
+    let (_, report) = place.json(&["--project", "build", "--target", "other"]);
+    assert_eq!(
+        (&report["verdict"], &report["executions"]),
+        (&Value::from("verified"), &Value::from(20)),
+        "{report}"
+    );
+    refused(
+        &place.check(&["--project", "build", "--target", "nothing"]),
+        &["no target `nothing`", "app, other, shared"],
+    );
+    refused(&place.check(&["--project", "build"]), &["several targets", "--target"]);
+    refused(
+        &place.check(&["--project", "lib"]),
+        &["has no compile_commands.json", "CMAKE_EXPORT_COMPILE_COMMANDS"],
+    );
+
+    std::os::unix::fs::symlink(RADDLE, place.0.join("raddle-cc")).unwrap();
+    let compiler = format!("-DCMAKE_C_COMPILER={}", place.0.join("raddle-cc").display());
+    let made = place.command("cmake").args(["-B", "ours", &compiler]).output().unwrap();
+    assert!(made.status.success(), "{}{}", out(&made), err(&made));
+    let made = place.command("cmake").args(["--build", "ours"]).output().unwrap();
+    assert!(made.status.success(), "{}{}", out(&made), err(&made));
+    let run = place.command("ours/app").output().unwrap();
+    assert!(err(&run).contains("verified: all 2 executions"), "{}", err(&run));
+}
+
+#[test]
+fn a_database_without_targets_is_one_program() {
+    let files = [("src/main.c", MAIN), ("src/shared.c", SHARED), ("include/shared.h", HEADER)];
+    let place = Place::with("database", &files);
+    let entry = |file: &str| {
+        serde_json::json!({ "directory": place.0, "file": format!("src/{file}.c"),
+            "arguments": ["cc", "-O2", "-DSTEP=1", "-Iinclude", "-c", "-o", format!("{file}.o"), format!("src/{file}.c")] })
+    };
+    fs::write(
+        place.0.join("compile_commands.json"),
+        serde_json::json!([entry("main"), entry("shared")]).to_string(),
+    )
+    .unwrap();
+    let (code, report) = place.json(&["--project", "."]);
+    assert_eq!((code, &report["verdict"]), (Some(0), &Value::from("verified")), "{report}");
+    refused(&place.check(&["--project", ".", "--target", "main"]), &["does not say which target"]);
+    fs::write(place.0.join("compile_commands.json"), "[").unwrap();
+    refused(&place.check(&["--project", "."]), &["is not JSON"]);
+}
+
+#[test]
+fn gdb_stops_where_the_failure_is_found() {
+    if !have("gdb") {
+        return;
+    }
+    let race = "\
+#include <pthread.h>
+static int shared_word;
+static void *write_it(void *arg) { shared_word = 1; return arg; }
+int main(void) {
+    pthread_t t;
+    pthread_create(&t, 0, write_it, 0);
+    write_it(0);
+    pthread_join(t, 0);
+    return 0;
+}
+";
+    let place = Place::with("gdb", &[("race.c", race)]);
+    let (code, report) = place.json(&["race.c"]);
+    assert_eq!((code, &report["failures"][0]["kind"]), (Some(1), &Value::from("data-race")), "{report}");
+    let token = report["failures"][0]["replay"].as_str().unwrap();
+    let mut command = place.command(RADDLE);
+    let output = command
+        .args(["check", "race.c", "--replay", token, "--gdb"])
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let text = out(&output) + &err(&output);
+    assert!(text.contains("raddle: data race on "), "{text}");
+    assert!(
+        text.contains("write_it") && text.contains("race.c:3"),
+        "the stack of the program is shown:\n{text}"
+    );
+    assert_eq!(place.check(&["race.c", "-o", "race"]).status.code(), Some(1));
+    let mut command = place.command(RADDLE);
+    let without = command
+        .env("PATH", "/nowhere")
+        .args(["check", "./race", "--replay", token, "--gdb"])
+        .output()
+        .unwrap();
+    refused(&without, &["there is no gdb", "apt install gdb"]);
+}
+
+#[test]
+fn the_library_is_written_once_and_where_it_can_be() {
+    let place = Place::with("library", &[("counter.c", COUNTER)]);
+    let cache = place.0.join("the cache, with, commas");
+    let children: Vec<_> = (0..3)
+        .map(|_| {
+            let mut command = place.command(RADDLE);
+            command
+                .env("RADDLE_CACHE", &cache)
+                .args(["check", "counter.c", "--json"])
+                .stdout(std::process::Stdio::piped());
+            command.spawn().unwrap()
+        })
+        .collect();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    }
+    let versions: Vec<_> = fs::read_dir(&cache).unwrap().map(|e| e.unwrap().path()).collect();
+    assert_eq!(versions.len(), 1);
+    assert_eq!(fs::read_dir(&versions[0]).unwrap().count(), 1, "the library and nothing beside it");
+
+    // A home that is no directory cannot be written to, whoever we are.
+    let mut command = place.command(RADDLE);
+    command.env_remove("RADDLE_CACHE").env_remove("XDG_CACHE_HOME").env("HOME", "/dev/null");
+    let output = command.args(["check", "counter.c"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(
+        fs::read_dir(place.0.join("tmp")).unwrap().any(|e| e
+            .unwrap()
+            .file_name()
+            .to_string_lossy()
+            .starts_with("raddle-"))
+    );
+    let output = place
+        .command(RADDLE)
+        .env("RADDLE_CACHE", "/dev/null/x")
+        .args(["check", "counter.c"])
+        .output()
+        .unwrap();
+    refused(&output, &["cannot write the library"]);
+}
+
+#[test]
+fn a_kept_program_explores_itself() {
+    let place = Place::with("kept", &[("counter.c", COUNTER)]);
+    assert_eq!(place.check(&["counter.c", "-o", "kept"]).status.code(), Some(0));
+    let run = place.command("./kept").output().unwrap();
+    assert!(err(&run).contains("verified: all 20 executions"), "{}", err(&run));
+    refused(&place.check(&["./kept", "-DX"]), &["come too late"]);
+    refused(&place.check(&["./kept", "counter.c"]), &["checked alone"]);
+}
+
+#[test]
+fn searches_of_a_c_program_are_compared() {
+    let place = Place::with("compare", &[("counter.c", COUNTER)]);
+    let args = [
+        "compare",
+        "counter.c",
+        "--algorithms",
+        "optimal,none",
+        "--bounds",
+        "0..2,none",
+        "--plot",
+        "seen.svg",
+    ];
+    let output = place.run(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let text = out(&output);
+    assert!(text.starts_with("counter.c\n"), "{text}");
+    for plan in ["optimal", "none"] {
+        let row =
+            text.lines().find(|l| l.split(' ').next() == Some(plan)).unwrap_or_else(|| panic!("{text}"));
+        assert_eq!(row.split_whitespace().nth(1), Some("20"), "{text}");
+        let bounded = text.lines().find(|l| l.starts_with(&format!("{plan}@preemptions=1 "))).unwrap();
+        assert_eq!(bounded.split_whitespace().nth(1), Some("6"), "{text}");
+    }
+    assert!(fs::read_to_string(place.0.join("seen.svg")).unwrap().contains("<svg"));
+    let output = place.run(&["compare", &example("bank.c"), "--algorithms", "optimal,dpor", "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", err(&output));
+    let all: Value = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!(all["rows"][1]["failure"]["kind"], "deadlock", "{all}");
+    refused(&place.run(&["compare", "nothing.c"]), &["there is no file nothing.c"]);
+    refused(&place.run(&["compare", "counter.c", "--size", "3"]), &["--size"]);
+}
+
+#[test]
+fn a_search_that_is_interrupted_ends_and_leaves_nothing_behind() {
+    let place = Place::with("interrupted", &[("counter.c", COUNTER)]);
+    // Thousands of years, unless somebody stops it.
+    let mut command = place.command(RADDLE);
+    command
+        .args(["check", "counter.c", "-DTIMES=100"])
+        .stderr(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    let started = std::time::Instant::now();
+    let running =
+        || fs::read_dir(place.0.join("tmp")).unwrap().flatten().any(|e| e.path().join("counter").exists());
+    while !running() && started.elapsed().as_secs() < 20 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let sent = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}{}", out(&output), err(&output));
+    assert!(
+        err(&output).contains("SIGINT") && err(&output).contains("nothing is verified"),
+        "{}",
+        err(&output)
+    );
+    assert_eq!(fs::read_dir(place.0.join("tmp")).unwrap().count(), 0, "nothing is left behind");
+}

@@ -1,0 +1,231 @@
+//! Small programs over std's own types, some right and some wrong.
+
+#[cfg(test)]
+mod right {
+    use std::cell::Cell;
+    use std::collections::HashMap;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use std::sync::{mpsc, Arc, Barrier, Condvar, Mutex, Once, OnceLock, RwLock};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn adds() {
+        let n = Arc::new(AtomicUsize::new(0));
+        let other = n.clone();
+        let t = thread::spawn(move || other.fetch_add(1, SeqCst));
+        n.fetch_add(1, SeqCst);
+        t.join().unwrap();
+        assert_eq!(n.load(SeqCst), 2);
+    }
+
+    #[test]
+    fn mutex() {
+        let n = Arc::new(Mutex::new(0));
+        let other = n.clone();
+        let t = thread::spawn(move || *other.lock().unwrap() += 1);
+        *n.lock().unwrap() += 1;
+        t.join().unwrap();
+        assert_eq!(*n.lock().unwrap(), 2);
+    }
+
+    #[test]
+    fn scope() {
+        let n = Mutex::new(0);
+        thread::scope(|s| {
+            s.spawn(|| *n.lock().unwrap() += 1);
+            *n.lock().unwrap() += 1;
+        });
+        assert_eq!(n.into_inner().unwrap(), 2);
+    }
+
+    #[test]
+    fn condvar() {
+        let pair = Arc::new((Mutex::new(false), Condvar::new()));
+        let other = pair.clone();
+        let t = thread::spawn(move || {
+            *other.0.lock().unwrap() = true;
+            other.1.notify_one();
+        });
+        let mut ready = pair.0.lock().unwrap();
+        while !*ready {
+            ready = pair.1.wait(ready).unwrap();
+        }
+        drop(ready);
+        t.join().unwrap();
+    }
+
+    #[test]
+    fn rwlock() {
+        let n = Arc::new(RwLock::new(0));
+        let other = n.clone();
+        let t = thread::spawn(move || *other.write().unwrap() += 1);
+        let seen = *n.read().unwrap();
+        assert!(seen <= 1);
+        t.join().unwrap();
+        assert_eq!(*n.read().unwrap(), 1);
+    }
+
+    #[test]
+    fn once() {
+        static ONCE: Once = Once::new();
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let make = || ONCE.call_once(|| { MADE.fetch_add(1, SeqCst); });
+        let t = thread::spawn(make);
+        make();
+        assert_eq!(MADE.load(SeqCst), 1);
+        t.join().unwrap();
+    }
+
+    #[test]
+    fn once_lock() {
+        let cell = Arc::new(OnceLock::new());
+        let other = cell.clone();
+        let t = thread::spawn(move || *other.get_or_init(|| 1));
+        let here = *cell.get_or_init(|| 2);
+        assert_eq!(here, t.join().unwrap());
+    }
+
+    #[test]
+    fn barrier() {
+        let barrier = Arc::new(Barrier::new(2));
+        let other = barrier.clone();
+        let t = thread::spawn(move || other.wait().is_leader());
+        let here = barrier.wait().is_leader();
+        assert!(here != t.join().unwrap());
+    }
+
+    #[test]
+    fn park() {
+        let flag = Arc::new(AtomicUsize::new(0));
+        let (other, main) = (flag.clone(), thread::current());
+        let t = thread::spawn(move || {
+            other.store(1, SeqCst);
+            main.unpark();
+        });
+        while flag.load(SeqCst) == 0 {
+            thread::park();
+        }
+        t.join().unwrap();
+    }
+
+    #[test]
+    fn channel() {
+        let (sender, receiver) = mpsc::channel();
+        let t = thread::spawn(move || sender.send(7).unwrap());
+        assert_eq!(receiver.recv(), Ok(7));
+        t.join().unwrap();
+    }
+
+    #[test]
+    fn locals() {
+        thread_local!(static N: Cell<u32> = const { Cell::new(1) });
+        N.set(2);
+        let t = thread::spawn(|| N.replace(5));
+        assert_eq!((t.join().unwrap(), N.get()), (1, 2));
+    }
+
+    #[test]
+    fn seeds_and_clocks() {
+        let map: HashMap<u32, u32> = (0..20).map(|i| (i, i)).collect();
+        let t = thread::spawn(move || map.keys().next().copied());
+        let start = Instant::now();
+        thread::sleep(Duration::from_secs(100));
+        assert!(start.elapsed() >= Duration::from_secs(100));
+        assert!(t.join().unwrap().is_some());
+    }
+
+    #[test]
+    fn a_panic_that_is_joined() {
+        assert!(thread::spawn(|| panic!("expected")).join().is_err());
+    }
+
+    #[test]
+    #[should_panic(expected = "as it should")]
+    fn panics() {
+        panic!("as it should");
+    }
+
+    #[test]
+    fn returns() -> Result<(), String> {
+        thread::spawn(|| ()).join().map_err(|_| "it panicked".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod wrong {
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use std::sync::{mpsc, Arc, Condvar, Mutex, RwLock};
+    use std::thread;
+
+    #[test]
+    fn lost_update() {
+        let n = Arc::new(AtomicUsize::new(0));
+        let other = n.clone();
+        let t = thread::spawn(move || other.store(other.load(SeqCst) + 1, SeqCst));
+        n.store(n.load(SeqCst) + 1, SeqCst);
+        t.join().unwrap();
+        assert_eq!(n.load(SeqCst), 2);
+    }
+
+    #[test]
+    fn opposite_orders() {
+        let locks = Arc::new((Mutex::new(()), Mutex::new(())));
+        let other = locks.clone();
+        let t = thread::spawn(move || {
+            let _b = other.1.lock().unwrap();
+            let _a = other.0.lock().unwrap();
+        });
+        let a = locks.0.lock().unwrap();
+        let b = locks.1.lock().unwrap();
+        drop((a, b));
+        t.join().unwrap();
+    }
+
+    #[test]
+    fn lost_wake_up() {
+        let pair = Arc::new((Mutex::new(()), Condvar::new()));
+        let other = pair.clone();
+        let t = thread::spawn(move || other.1.notify_one());
+        drop(pair.1.wait(pair.0.lock().unwrap()).unwrap());
+        t.join().unwrap();
+    }
+
+    #[test]
+    fn reads_again_while_a_writer_waits() {
+        let lock = Arc::new(RwLock::new(0));
+        let other = lock.clone();
+        let t = thread::spawn(move || *other.write().unwrap() = 1);
+        let first = lock.read().unwrap();
+        let second = lock.read().unwrap();
+        assert_eq!(*first, *second);
+        drop((first, second));
+        t.join().unwrap();
+    }
+
+    #[test]
+    fn order_of_messages() {
+        let (sender, receiver) = mpsc::channel();
+        let other = sender.clone();
+        let t = thread::spawn(move || other.send(1).unwrap());
+        sender.send(2).unwrap();
+        t.join().unwrap();
+        assert_eq!(receiver.recv(), Ok(2));
+    }
+
+    #[test]
+    fn nobody_unparks() {
+        let t = thread::spawn(thread::park);
+        t.join().unwrap();
+    }
+
+    #[test]
+    fn returns_an_error() -> Result<(), String> {
+        let n = Arc::new(AtomicUsize::new(0));
+        let other = n.clone();
+        let t = thread::spawn(move || other.store(1, SeqCst));
+        let seen = n.load(SeqCst);
+        t.join().unwrap();
+        if seen == 0 { Ok(()) } else { Err("it was faster".to_owned()) }
+    }
+}

@@ -1,0 +1,174 @@
+//! Condition variables.
+//!
+//! A wait gives the mutex back and begins to wait in one step; to be woken, for a notification, for time, or for nothing, is a
+//! step, and to take the mutex again is another one. A timed wait may time out whenever it waits, however long the time is,
+//! but not twice in a row on the same condition variable unless nothing else can happen.
+//!
+//! With which mutex threads wait is kept in the memory of the condition variable.
+
+use crate::mutex::{Held, Kind};
+use crate::real::real;
+use crate::shim::{Call, call, export};
+use crate::sync::{On, at, is_modelled, put};
+use crate::{changes, time};
+use runtime::Class;
+
+type Cond = *mut libc::pthread_cond_t;
+type Mutex = *mut libc::pthread_mutex_t;
+type Code = libc::c_int;
+
+const STATE: usize = 0;
+const MUTEX: usize = 16;
+/// Where the C library keeps the clock of the condition variable, as bit 1.
+const FLAGS: usize = 36;
+const DESTROYED: u64 = u64::MAX;
+
+fn used(cond: Cond, call: Call) -> On {
+    let on = On::new(cond as usize, Class::Condvar);
+    on.used(call);
+    // SAFETY: the program hands in a condition variable.
+    if unsafe { at::<u64>(cond as usize, STATE) } == DESTROYED {
+        on.misuse("it is used after it was destroyed", call);
+    }
+    on
+}
+
+pub(crate) extern "C" fn init(cond: Cond, attributes: *const libc::pthread_condattr_t) -> Code {
+    let code = real!(pthread_cond_init(cond, attributes): fn(Cond, *const libc::pthread_condattr_t) -> Code);
+    if is_modelled(cond as usize) && code == 0 {
+        let call = call();
+        let on = On::new(cond as usize, Class::Condvar);
+        on.made(call);
+        on.put(0, call);
+    }
+    code
+}
+
+pub(crate) extern "C" fn destroy(cond: Cond) -> Code {
+    if !is_modelled(cond as usize) {
+        return real!(pthread_cond_destroy(cond): fn(Cond) -> Code);
+    }
+    let call = call();
+    let on = On::new(cond as usize, Class::Condvar);
+    on.destroyed(call);
+    // SAFETY: the program hands in a condition variable.
+    unsafe {
+        if at::<u64>(cond as usize, STATE) == DESTROYED {
+            on.misuse("it is destroyed twice", call);
+        }
+        if on.word() != 0 {
+            on.misuse("it is destroyed while a thread waits on it", call);
+        }
+        put(cond as usize, STATE, DESTROYED);
+    }
+    0
+}
+
+/// Waits; gives 0, `EPERM`, or, when there is a time limit, `ETIMEDOUT`.
+fn wait_on(
+    cond: Cond,
+    mutex: Mutex,
+    limit: Option<(libc::clockid_t, *const libc::timespec)>,
+    call: Call,
+) -> Code {
+    runtime::settle();
+    let on = used(cond, call);
+    let held = Held::new(mutex as usize, call);
+    if !held.is_mine() {
+        if held.kind == Kind::Checking {
+            return libc::EPERM;
+        }
+        held.on.misuse("a thread that does not hold it waits on a condition variable with it", call);
+    }
+    if held.again() > 0 {
+        let what = "a thread waits on a condition variable while it has locked this recursive mutex more than once: the wait \
+                    would not unlock it";
+        held.on.misuse(what, call);
+    }
+    let address = cond as usize;
+    // SAFETY: the program hands in a condition variable, whose memory is ours to use.
+    unsafe {
+        if on.word() > 0 && at::<usize>(address, MUTEX) != mutex as usize {
+            on.misuse("two threads wait on it with two different mutexes", call);
+        }
+        put(address, MUTEX, mutex as usize);
+    }
+    let change = changes::given_back();
+    held.clear();
+    let woken =
+        runtime::wait(&on.entry().handle, &held.on.entry().handle, change, limit.is_some(), call.place);
+    held.take();
+    match limit {
+        Some((clock, until)) if !woken => {
+            // Nobody woke it: it was the time, or nothing at all.
+            if runtime::may_be_spurious() && runtime::choose(2, call.place) == 1 {
+                return 0;
+            }
+            time::reach(clock, until);
+            libc::ETIMEDOUT
+        }
+        _ => 0,
+    }
+}
+
+pub(crate) extern "C" fn wait(cond: Cond, mutex: Mutex) -> Code {
+    if !is_modelled(cond as usize) {
+        return real!(pthread_cond_wait(cond, mutex): fn(Cond, Mutex) -> Code);
+    }
+    wait_on(cond, mutex, None, call())
+}
+
+pub(crate) extern "C" fn timed_wait(cond: Cond, mutex: Mutex, until: *const libc::timespec) -> Code {
+    if !is_modelled(cond as usize) {
+        return real!(pthread_cond_timedwait(cond, mutex, until): fn(Cond, Mutex, *const libc::timespec) -> Code);
+    }
+    // SAFETY: the program hands in a condition variable.
+    let monotonic = unsafe { at::<u32>(cond as usize, FLAGS) } & 2 != 0;
+    let clock = if monotonic { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME };
+    wait_on(cond, mutex, Some((clock, until)), call())
+}
+
+extern "C" fn clock_wait(
+    cond: Cond,
+    mutex: Mutex,
+    clock: libc::clockid_t,
+    until: *const libc::timespec,
+) -> Code {
+    if !is_modelled(cond as usize) {
+        return real!(pthread_cond_clockwait(cond, mutex, clock, until):
+            fn(Cond, Mutex, libc::clockid_t, *const libc::timespec) -> Code);
+    }
+    wait_on(cond, mutex, Some((clock, until)), call())
+}
+
+fn notify(cond: Cond, all: bool) -> Code {
+    let call = call();
+    runtime::settle();
+    let on = used(cond, call);
+    runtime::notify(&on.entry().handle, all, call.place);
+    0
+}
+
+pub(crate) extern "C" fn signal(cond: Cond) -> Code {
+    if !is_modelled(cond as usize) {
+        return real!(pthread_cond_signal(cond): fn(Cond) -> Code);
+    }
+    notify(cond, false)
+}
+
+pub(crate) extern "C" fn broadcast(cond: Cond) -> Code {
+    if !is_modelled(cond as usize) {
+        return real!(pthread_cond_broadcast(cond): fn(Cond) -> Code);
+    }
+    notify(cond, true)
+}
+
+export! {
+    pthread_cond_init => init;
+    pthread_cond_destroy => destroy;
+    pthread_cond_wait => wait;
+    pthread_cond_timedwait => timed_wait;
+    pthread_cond_clockwait => clock_wait;
+    pthread_cond_signal => signal;
+    pthread_cond_broadcast => broadcast;
+}

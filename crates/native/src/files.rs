@@ -1,0 +1,216 @@
+//! Files and descriptors.
+//!
+//! What a program reads must be the same in every execution, and it must not wait for the outside: everything runs on one OS
+//! thread, so nobody could do anything meanwhile. Regular files are read as they are; standard input is made one, and read
+//! from its beginning in each execution. What else has nothing to read at the moment is refused. Descriptors that an execution leaves
+//! open are closed before the next one. What was written to files stays: `--isolate` does not change that either.
+
+use crate::modules::{self, Owner};
+use crate::real::real;
+use crate::shim::{call, export, return_address};
+use explore::FailureKind;
+use std::ffi::{c_char, c_int, c_long, c_void};
+
+/// The numbers that programs get; those above are ours.
+const MOST: c_int = 480;
+
+struct Files {
+    /// Descriptors that were open before `main`.
+    before: Vec<c_int>,
+    /// Something may have been opened since.
+    opened: bool,
+    /// Where standard input was, if it can be read again.
+    input: Option<libc::off_t>,
+}
+
+static mut FILES: Files = Files { before: Vec::new(), opened: false, input: None };
+
+unsafe extern "C" {
+    static stdin: *mut libc::FILE;
+    fn __fpurge(file: *mut libc::FILE);
+}
+
+fn files() -> &'static mut Files {
+    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a call into it.
+    unsafe { &mut *(&raw mut FILES) }
+}
+
+fn kind_of(fd: c_int) -> Option<libc::mode_t> {
+    // SAFETY: zero is a valid `stat`, which the kernel fills.
+    unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        (libc::fstat(fd, &mut stat) == 0).then_some(stat.st_mode & libc::S_IFMT)
+    }
+}
+
+/// Called before the first execution.
+pub(crate) fn prepare() {
+    // SAFETY: system calls on descriptors.
+    unsafe {
+        if matches!(kind_of(0), Some(libc::S_IFIFO | libc::S_IFSOCK)) {
+            keep_input();
+        }
+        let at = libc::lseek(0, 0, libc::SEEK_CUR);
+        files().input = (kind_of(0) == Some(libc::S_IFREG) && at >= 0).then_some(at);
+        files().before = (0..MOST).filter(|fd| libc::fcntl(*fd, libc::F_GETFD) >= 0).collect();
+    }
+}
+
+/// Reads all of standard input, which comes but once, into a file in memory that takes its place.
+unsafe fn keep_input() {
+    // SAFETY: system calls on descriptors and a buffer of our own.
+    unsafe {
+        let file = libc::memfd_create(c"stdin".as_ptr(), libc::MFD_CLOEXEC);
+        if file < 0 {
+            return;
+        }
+        let mut buffer = vec![0u8; 1 << 16];
+        loop {
+            let n = libc::read(0, buffer.as_mut_ptr().cast(), buffer.len());
+            if n <= 0 || libc::write(file, buffer.as_ptr().cast(), n as usize) != n {
+                break;
+            }
+        }
+        libc::lseek(file, 0, libc::SEEK_SET);
+        libc::dup2(file, 0);
+        libc::close(file);
+    }
+}
+
+/// An execution begins.
+#[inline]
+pub(crate) fn begin() {
+    let files = files();
+    if let Some(at) = files.input {
+        // SAFETY: no thread of the program runs.
+        unsafe {
+            if libc::lseek(0, 0, libc::SEEK_CUR) != at {
+                libc::lseek(0, at, libc::SEEK_SET);
+            }
+            __fpurge(stdin);
+            libc::clearerr(stdin);
+        }
+    }
+    if files.opened {
+        files.opened = false;
+        close_others(&files.before);
+    }
+}
+
+#[cold]
+fn close_others(before: &[c_int]) {
+    for fd in 3..MOST {
+        if !before.contains(&fd) {
+            // SAFETY: nobody who could use it is left.
+            unsafe { libc::syscall(libc::SYS_close, fd) };
+        }
+    }
+}
+
+/// Whether the call that has just come in is one of the program, in an execution.
+fn of_program() -> bool {
+    runtime::in_execution() && !matches!(modules::owner(return_address()), Some(Owner::Raddle | Owner::Libc))
+}
+
+/// Refuses to wait for something that never comes.
+fn must_be_ready(fd: c_int, events: libc::c_short, what: &str) {
+    if !of_program() || matches!(kind_of(fd), Some(libc::S_IFREG | libc::S_IFDIR) | None) {
+        return;
+    }
+    // SAFETY: a valid descriptor set of one.
+    unsafe {
+        let flags = libc::fcntl(fd, libc::F_GETFL);
+        let mut poll = libc::pollfd { fd, events, revents: 0 };
+        let ready = libc::syscall(libc::SYS_poll, &raw mut poll, 1, 0) != 0;
+        if !ready && flags & libc::O_NONBLOCK == 0 {
+            let call = call();
+            runtime::settle();
+            let name = match fd {
+                0 => "standard input".to_owned(),
+                fd => format!("descriptor {fd}"),
+            };
+            let message = format!(
+                "the program calls `{what}` on {name}, which would wait for the outside: all threads stand still meanwhile. Give \
+                 input with `< file`, or take the call out of what is checked"
+            );
+            runtime::fail(FailureKind::Limit, message, call.place);
+        }
+    }
+}
+
+macro_rules! reads {
+    ($($function:ident $name:ident($fd:ident: c_int, $($arg:ident: $ty:ty),*) -> $ret:ty, $buffer:expr;)*) => {
+        $(extern "C" fn $function($fd: c_int, $($arg: $ty),*) -> $ret {
+            must_be_ready($fd, libc::POLLIN, stringify!($name));
+            let written: Option<(usize, usize)> = $buffer;
+            if let Some((start, bytes)) = written {
+                // The kernel cannot write to pages that are watched.
+                image::snapshot::prepare_write(start, bytes);
+            }
+            real!($name($fd, $($arg),*): fn(c_int, $($ty),*) -> $ret)
+        })*
+        export! { $($name => $function;)* }
+    };
+}
+
+reads! {
+    read_some read(fd: c_int, buffer: *mut c_void, n: usize) -> isize, Some((buffer as usize, n));
+    read_at pread(fd: c_int, buffer: *mut c_void, n: usize, at: libc::off_t) -> isize, Some((buffer as usize, n));
+    read_at_64 pread64(fd: c_int, buffer: *mut c_void, n: usize, at: libc::off_t) -> isize, Some((buffer as usize, n));
+    receive recv(fd: c_int, buffer: *mut c_void, n: usize, flags: c_int) -> isize, Some((buffer as usize, n));
+    receive_from recvfrom(fd: c_int, buffer: *mut c_void, n: usize, flags: c_int, a: usize, l: usize) -> isize,
+        Some((buffer as usize, n));
+    accept_one accept(fd: c_int, address: usize, length: usize) -> c_int, { note_opened(); None };
+    accept_one_4 accept4(fd: c_int, address: usize, length: usize, flags: c_int) -> c_int, { note_opened(); None };
+}
+
+/// The program opens something. What we open ourselves is ours to close.
+pub(crate) fn note_opened() {
+    if of_program() {
+        files().opened = true;
+    }
+}
+
+macro_rules! opens {
+    ($($function:ident $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty;)*) => {
+        $(extern "C" fn $function($($arg: $ty),*) -> $ret {
+            note_opened();
+            real!($name($($arg),*): fn($($ty),*) -> $ret)
+        })*
+        export! { $($name => $function;)* }
+    };
+}
+
+opens! {
+    open_file open(path: *const c_char, flags: c_int, mode: c_int) -> c_int;
+    open_file_64 open64(path: *const c_char, flags: c_int, mode: c_int) -> c_int;
+    open_at openat(at: c_int, path: *const c_char, flags: c_int, mode: c_int) -> c_int;
+    open_at_64 openat64(at: c_int, path: *const c_char, flags: c_int, mode: c_int) -> c_int;
+    create_file creat(path: *const c_char, mode: c_int) -> c_int;
+    open_stream fopen(path: *const c_char, mode: *const c_char) -> *mut libc::FILE;
+    open_stream_64 fopen64(path: *const c_char, mode: *const c_char) -> *mut libc::FILE;
+    open_directory opendir(path: *const c_char) -> *mut c_void;
+    copy_descriptor dup(fd: c_int) -> c_int;
+    make_file mkstemp(name: *mut c_char) -> c_int;
+}
+
+/// Waits for one of several descriptors: with no time to wait, or not at all.
+extern "C" fn wait_for_any(fds: *mut libc::pollfd, n: c_long, timeout: c_int) -> c_int {
+    if !of_program() {
+        return real!(poll(fds, n, timeout): fn(*mut libc::pollfd, c_long, c_int) -> c_int);
+    }
+    image::snapshot::prepare_write(fds as usize, n as usize * size_of::<libc::pollfd>());
+    let ready = real!(poll(fds, n, 0): fn(*mut libc::pollfd, c_long, c_int) -> c_int);
+    if ready == 0 && timeout < 0 {
+        let call = call();
+        runtime::settle();
+        let message = "the program calls `poll` without a time limit, and nothing is ready: it would wait for the outside, and all \
+                       threads stand still meanwhile";
+        runtime::fail(FailureKind::Limit, message.to_owned(), call.place);
+    }
+    ready
+}
+
+export! {
+    poll => wait_for_any;
+}

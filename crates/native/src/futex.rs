@@ -1,0 +1,186 @@
+//! The system call `futex`, as the kernel does it: a lock that nobody sees, a look at the word, and a queue.
+//!
+//! To wait is to take the hidden lock, to load the word, and, if it is what was expected, to give the lock back and wait in one
+//! step. To wake is to take the lock, to notify, and to give it back. So a wake-up that comes after the word was changed
+//! either finds the waiter in the queue, or the waiter finds the new word.
+//!
+//! C++'s `atomic::wait`, `std::latch`, semaphores, barriers and futures, and all of Rust's std stand on this. Other system
+//! calls go through as they are.
+
+use crate::shim::{Call, call, export_raw};
+use crate::sync::{On, SECOND, not_modelled, with_errno};
+use crate::{atomics, shim, std_locks, time};
+use explore::OpKind;
+use runtime::Class;
+
+type Long = libc::c_long;
+
+const RELAXED: i32 = 0;
+const ANY: u32 = u32::MAX;
+
+fn queue(word: usize) -> On {
+    On::new(word, Class::Condvar)
+}
+
+fn lock(word: usize) -> On {
+    On::new(word + SECOND, Class::Mutex)
+}
+
+/// Waits; gives 0 or an error.
+fn wait(word: usize, expected: u32, limit: Option<Limit>, call: Call) -> i32 {
+    lock(word).step(OpKind::Lock, call);
+    if atomics::load_at::<u32>(word, RELAXED, call) != expected {
+        lock(word).step(OpKind::Unlock, call);
+        return libc::EAGAIN;
+    }
+    if ends_for_no_reason(word, call) {
+        lock(word).step(OpKind::Unlock, call);
+        return 0;
+    }
+    let woken = runtime::wait_once(
+        &queue(word).entry().handle,
+        &lock(word).entry().handle,
+        limit.is_some(),
+        call.place,
+    );
+    match limit {
+        Some(limit) if !woken => {
+            // Nobody woke it: it was the time.
+            limit.reach();
+            libc::ETIMEDOUT
+        }
+        _ => 0,
+    }
+}
+
+/// The word on which each thread's last wait ended for no reason, or 0.
+static mut FOR_NO_REASON: [usize; explore::MAX_THREADS] = [0; explore::MAX_THREADS];
+
+/// An execution begins.
+pub(crate) fn begin() {
+    // SAFETY: no thread of the program runs.
+    unsafe { (*(&raw mut FOR_NO_REASON)).fill(0) };
+}
+
+/// Whether a wait is one that ends for no reason. That is chosen before it begins, so that there is an execution in which it does not:
+/// who is never woken may wait for ever. It happens once in a row, as a loop around the wait would go on for ever otherwise.
+fn ends_for_no_reason(word: usize, call: Call) -> bool {
+    // SAFETY: one OS thread alone runs code of the program, and the borrow ends here.
+    let last = unsafe { std::mem::take(&mut (*(&raw mut FOR_NO_REASON))[runtime::current().index()]) };
+    if last == word || !runtime::has_spurious_wakeups() || runtime::choose(2, call.place) == 0 {
+        return false;
+    }
+    // SAFETY: as above.
+    unsafe { (*(&raw mut FOR_NO_REASON))[runtime::current().index()] = word };
+    true
+}
+
+/// When a wait ends.
+struct Limit {
+    clock: Option<libc::clockid_t>,
+    time: *const libc::timespec,
+}
+
+impl Limit {
+    fn reach(&self) {
+        match self.clock {
+            Some(clock) => time::reach(clock, self.time),
+            // SAFETY: the program handed in a time.
+            None => unsafe {
+                let t = &*self.time;
+                time::pass(
+                    (t.tv_sec.max(0) as u64)
+                        .saturating_mul(1_000_000_000)
+                        .saturating_add(t.tv_nsec.max(0) as u64),
+                );
+            },
+        }
+    }
+}
+
+/// Wakes so many; gives how many there were.
+fn wake(word: usize, most: u32, call: Call) -> Long {
+    lock(word).step(OpKind::Lock, call);
+    let mut woken = 0;
+    if most >= explore::MAX_THREADS as u32 {
+        let done = queue(word).step(OpKind::NotifyAll, call);
+        woken = if done.ok { done.value as Long } else { 0 };
+    } else {
+        while woken < most as Long && queue(word).step(OpKind::NotifyOne, call).ok {
+            woken += 1;
+        }
+    }
+    lock(word).step(OpKind::Unlock, call);
+    woken
+}
+
+/// The system call, in an execution.
+fn futex(word: usize, op: i32, value: u32, time: usize, mask: u32, call: Call) -> Long {
+    runtime::settle();
+    if crate::quiet::is_quiet(word) {
+        not_modelled("that a lock of std is held by a thread that another one interrupts", call);
+    }
+    // The kernel's own lock and queue order nothing: what is published is published by the word.
+    for hidden in [queue(word), lock(word)] {
+        runtime::hush(&hidden.entry().handle, hidden.class, call.place);
+    }
+    let clock =
+        if op & libc::FUTEX_CLOCK_REALTIME != 0 { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
+    let time = time as *const libc::timespec;
+    let limit = |clock| (!time.is_null()).then_some(Limit { clock, time });
+    let command = op & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
+    match command {
+        libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET
+            if time.is_null() && std_locks::waits_for_change(shim::return_address()) =>
+        {
+            std_locks::wait_for_change(word, value, call);
+            0
+        }
+        libc::FUTEX_WAIT => with_errno(wait(word, value, limit(None), call)) as Long,
+        libc::FUTEX_WAIT_BITSET if mask == ANY => {
+            with_errno(wait(word, value, limit(Some(clock)), call)) as Long
+        }
+        libc::FUTEX_WAKE => wake(word, value, call),
+        libc::FUTEX_WAKE_BITSET if mask == ANY => wake(word, value, call),
+        libc::FUTEX_WAIT_BITSET | libc::FUTEX_WAKE_BITSET => {
+            not_modelled("a futex that is waited for or woken with a bit set", call)
+        }
+        other => not_modelled(&format!("futex operation {other}"), call),
+    }
+}
+
+extern "C" fn system_call(n: Long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> Long {
+    if n == libc::SYS_getrandom && runtime::in_execution() {
+        crate::rust_tests::fill(a as *mut u8, b);
+        return b as Long;
+    }
+    if n != libc::SYS_futex || !runtime::in_execution() {
+        return system_call_inside(n, a, b, c, d, e, f);
+    }
+    let mut call = call();
+    // The local state is not known here: it is that of no other call.
+    static mut CALLS: u64 = 0;
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe {
+        CALLS += 1;
+        call.state = CALLS;
+    }
+    futex(a, b as i32, c as u32, d, f as u32, call)
+}
+
+extern "C" fn system_call_inside(
+    n: Long,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> Long {
+    crate::real::real!(syscall(n, a, b, c, d, e, f):
+        fn(Long, usize, usize, usize, usize, usize, usize) -> Long)
+}
+
+export_raw! {
+    syscall => system_call, system_call_inside;
+}

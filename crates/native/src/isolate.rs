@@ -1,0 +1,47 @@
+//! Executions in processes of their own, for programs whose state is not all in memory that is put back: files, the C library's
+//! own variables, other libraries.
+//!
+//! The process that was started never runs the program. For each execution it makes a copy of itself and waits. The memory of the
+//! search is shared (see `own_heap`), everything else goes with the copy.
+
+use runtime::Crashed;
+
+/// Runs `f` in a process of its own. Gives how that ended, if it did not come to the end of `f`.
+pub(crate) fn run(f: &mut dyn FnMut()) -> Result<(), Crashed> {
+    // SAFETY: the one other thread that could hold a lock, the watchdog, is not started where memory is shared; the donors park.
+    unsafe {
+        match libc::syscall(libc::SYS_fork) as libc::pid_t {
+            -1 => crate::start::die("no more processes can be made"),
+            0 => {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                crate::crash::arm();
+                f();
+                libc::syscall(libc::SYS_exit_group, 0);
+                unreachable!("the process has ended")
+            }
+            child => wait(child),
+        }
+    }
+}
+
+/// # Safety
+///
+/// `child` is a child of this process.
+unsafe fn wait(child: libc::pid_t) -> Result<(), Crashed> {
+    let mut status = 0;
+    // SAFETY: by the contract.
+    unsafe {
+        while libc::syscall(libc::SYS_wait4, child, &raw mut status, 0, 0) < 0 {
+            if *libc::__errno_location() != libc::EINTR {
+                return Err(Crashed("its process is gone".to_owned()));
+            }
+        }
+    }
+    if libc::WIFSIGNALED(status) {
+        return Err(Crashed(format!("its process was killed by signal {}", libc::WTERMSIG(status))));
+    }
+    match libc::WEXITSTATUS(status) {
+        0 => Ok(()),
+        code => Err(Crashed(format!("its process ended with code {code} behind raddle's back"))),
+    }
+}

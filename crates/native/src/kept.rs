@@ -1,0 +1,124 @@
+//! What a program does to its process that must not last: memory that it maps, and handlers of signals that are ours.
+
+use crate::crash;
+use crate::modules::{self, Owner};
+use crate::real::real;
+use crate::shim::{export, return_address};
+use std::ffi::{c_int, c_void};
+
+/// Memory that the running execution has mapped: address and size.
+static mut MAPPED: Vec<(usize, usize)> = Vec::new();
+
+fn mapped() -> &'static mut Vec<(usize, usize)> {
+    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a call into it.
+    unsafe { &mut *(&raw mut MAPPED) }
+}
+
+/// An execution begins: what the last one mapped goes, so that the next one gets it at the same addresses.
+#[inline]
+pub(crate) fn begin() {
+    while let Some((start, bytes)) = mapped().pop() {
+        // SAFETY: nobody who could use it is left.
+        unsafe { libc::syscall(libc::SYS_munmap, start, bytes) };
+    }
+}
+
+fn of_program() -> bool {
+    runtime::in_execution() && !matches!(modules::owner(return_address()), Some(Owner::Raddle | Owner::Libc))
+}
+
+extern "C" fn map(at: usize, bytes: usize, protection: c_int, flags: c_int, fd: c_int, offset: i64) -> usize {
+    let is_programs = of_program();
+    let start = real!(mmap(at, bytes, protection, flags, fd, offset):
+        fn(usize, usize, c_int, c_int, c_int, i64) -> usize);
+    if is_programs && start != usize::MAX {
+        mapped().push((start, bytes));
+    }
+    start
+}
+
+extern "C" fn unmap(start: usize, bytes: usize) -> c_int {
+    if of_program() {
+        mapped().retain(|m| *m != (start, bytes));
+    }
+    real!(munmap(start, bytes): fn(usize, usize) -> c_int)
+}
+
+/// A handler of the program for a signal that its own mistakes raise is not called: the failure is reported instead. What was set is
+/// given back when it is asked for.
+extern "C" fn set_action(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
+    if modules::owner(return_address()) == Some(Owner::Raddle) || !crash::is_ours(signal) {
+        return real!(sigaction(signal, new, old): fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int);
+    }
+    if !old.is_null() {
+        // SAFETY: the program hands in a place; zero is the default action.
+        unsafe { old.write_bytes(0, 1) };
+    }
+    0
+}
+
+extern "C" fn set_handler(signal: c_int, handler: usize) -> usize {
+    if modules::owner(return_address()) == Some(Owner::Raddle) || !crash::is_ours(signal) {
+        return real!(signal(signal, handler): fn(c_int, usize) -> usize);
+    }
+    libc::SIG_DFL
+}
+
+/// The stack on which our handlers run stays.
+extern "C" fn set_signal_stack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
+    if !of_program() {
+        return real!(sigaltstack(new, old): fn(*const libc::stack_t, *mut libc::stack_t) -> c_int);
+    }
+    if !old.is_null() {
+        // SAFETY: the program hands in a place.
+        unsafe {
+            old.write(libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 })
+        };
+    }
+    0
+}
+
+/// Signals that are ours are never blocked.
+extern "C" fn set_mask(how: c_int, set: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+    let mut allowed: libc::sigset_t;
+    let mut set = set;
+    if of_program() && !set.is_null() && how != libc::SIG_UNBLOCK {
+        // SAFETY: the program hands in a set, of which this is a copy.
+        unsafe {
+            allowed = *set;
+            crash::SIGNALS.iter().for_each(|s| {
+                libc::sigdelset(&mut allowed, *s);
+            });
+        }
+        set = &raw const allowed;
+    }
+    real!(sigprocmask(how, set, old): fn(c_int, *const libc::sigset_t, *mut libc::sigset_t) -> c_int)
+}
+
+extern "C" fn set_thread_mask(how: c_int, set: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+    if set_mask(how, set, old) == 0 { 0 } else { libc::EINVAL }
+}
+
+/// Memory that grows or moves is tracked as what it is afterwards.
+extern "C" fn remap(start: usize, old: usize, new: usize, flags: c_int, to: *mut c_void) -> usize {
+    let is_programs = of_program();
+    let moved =
+        real!(mremap(start, old, new, flags, to): fn(usize, usize, usize, c_int, *mut c_void) -> usize);
+    if is_programs && moved != usize::MAX {
+        mapped().retain(|m| m.0 != start);
+        mapped().push((moved, new));
+    }
+    moved
+}
+
+export! {
+    mmap => map;
+    mmap64 => map;
+    munmap => unmap;
+    mremap => remap;
+    sigaction => set_action;
+    signal => set_handler;
+    sigaltstack => set_signal_stack;
+    sigprocmask => set_mask;
+    pthread_sigmask => set_thread_mask;
+}

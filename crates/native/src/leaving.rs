@@ -1,0 +1,199 @@
+//! Threads that end before their function returns: `pthread_exit`.
+//!
+//! The stack is unwound by force, as the C library does it, so that destructors of C++ run, and handlers that were pushed with
+//! `pthread_cleanup_push`: in C++ these are destructors too, in C they are buffers to jump to, which are jumped to when the
+//! frame that they lie in is reached. At the end of the stack come `thread_local` objects and keys, and then the thread is gone.
+//! When it was the first one the process goes on until the last thread ends.
+//!
+//! To cancel another thread is not modelled, and says so; to ask or set whether oneself may be cancelled is harmless.
+
+use crate::real::real;
+use crate::shim::{call, export};
+use crate::sync::not_modelled;
+use crate::{locals, threads};
+use explore::FailureKind;
+use std::ffi::c_void;
+
+#[repr(C, align(16))]
+struct Exception([usize; 4]);
+
+type Stop = unsafe extern "C-unwind" fn(
+    libc::c_int,
+    libc::c_int,
+    u64,
+    *mut Exception,
+    *mut c_void,
+    *mut c_void,
+) -> libc::c_int;
+
+unsafe extern "C-unwind" {
+    fn _Unwind_ForcedUnwind(exception: *mut Exception, stop: Stop, argument: *mut c_void) -> libc::c_int;
+}
+
+unsafe extern "C" {
+    fn _Unwind_GetCFA(context: *mut c_void) -> usize;
+    fn longjmp(buffer: *mut c_void, value: libc::c_int) -> !;
+}
+
+const END_OF_STACK: libc::c_int = 16;
+const GO_ON: libc::c_int = 0;
+
+/// What is kept of each thread.
+struct Of {
+    exception: Exception,
+    /// The buffers of handlers, the latest last.
+    handlers: Vec<usize>,
+    cancel_state: libc::c_int,
+    cancel_type: libc::c_int,
+}
+
+static mut THREADS: [Of; explore::MAX_THREADS] =
+    [const { Of { exception: Exception([0; 4]), handlers: Vec::new(), cancel_state: 0, cancel_type: 0 } };
+        explore::MAX_THREADS];
+
+fn of() -> &'static mut Of {
+    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a step.
+    unsafe { &mut (*(&raw mut THREADS))[runtime::current().index()] }
+}
+
+/// An execution begins.
+pub(crate) fn begin() {
+    // SAFETY: as above; no thread runs.
+    for of in unsafe { &mut *(&raw mut THREADS) } {
+        of.handlers.clear();
+        (of.cancel_state, of.cancel_type) = (0, 0);
+    }
+}
+
+/// Somebody has caught the unwinding of an ending thread and not passed it on.
+extern "C" fn caught(_reason: libc::c_int, _exception: *mut Exception) {
+    let message =
+        "the unwinding of a thread that ends by pthread_exit was caught and not passed on".to_owned();
+    runtime::fail(FailureKind::Abort, message, runtime::Place::at(0));
+}
+
+unsafe extern "C-unwind" fn at_frame(
+    _version: libc::c_int,
+    actions: libc::c_int,
+    _class: u64,
+    _exception: *mut Exception,
+    context: *mut c_void,
+    _argument: *mut c_void,
+) -> libc::c_int {
+    let last = actions & END_OF_STACK != 0;
+    // SAFETY: the unwinder hands in the context of a frame.
+    let frame_end = if last { usize::MAX } else { unsafe { _Unwind_GetCFA(context) } };
+    if let Some(buffer) = of().handlers.last().copied()
+        && buffer < frame_end
+    {
+        of().handlers.pop();
+        // SAFETY: the program has set the buffer up, in a frame that is still there.
+        unsafe { longjmp(buffer as *mut c_void, 1) };
+    }
+    if last {
+        gone();
+    }
+    GO_ON
+}
+
+fn gone() -> ! {
+    runtime::settle();
+    locals::end();
+    runtime::leave_thread()
+}
+
+fn unwind() -> ! {
+    let exception = &raw mut of().exception;
+    // SAFETY: the exception belongs to this thread alone; `at_frame` does what it has to.
+    unsafe {
+        *exception = Exception([0, caught as extern "C" fn(libc::c_int, *mut Exception) as usize, 0, 0]);
+        _Unwind_ForcedUnwind(exception, at_frame, std::ptr::null_mut());
+    }
+    // The stack could not be unwound to its end.
+    gone()
+}
+
+extern "C-unwind" fn exit(result: *mut c_void) {
+    if !runtime::in_execution() {
+        // SAFETY: as the program called it.
+        return real!(pthread_exit(result): fn(*mut c_void) -> ());
+    }
+    let _ = call();
+    runtime::settle();
+    threads::set_result(result);
+    unwind()
+}
+
+extern "C-unwind" fn thrd_exit_here(result: libc::c_int) {
+    exit(result as isize as *mut c_void);
+}
+
+extern "C" fn register(buffer: usize) {
+    if runtime::in_execution() {
+        of().handlers.push(buffer);
+    }
+}
+
+extern "C" fn unregister(buffer: usize) {
+    if runtime::in_execution() {
+        // Those that were pushed later and never popped lay in frames that were jumped out of.
+        let handlers = &mut of().handlers;
+        if let Some(i) = handlers.iter().rposition(|b| *b == buffer) {
+            handlers.truncate(i);
+        }
+    }
+}
+
+extern "C-unwind" fn unwind_next(_buffer: usize) {
+    unwind()
+}
+
+extern "C" fn cancel(thread: libc::pthread_t) -> libc::c_int {
+    if !runtime::in_execution() {
+        return real!(pthread_cancel(thread): fn(libc::pthread_t) -> libc::c_int);
+    }
+    not_modelled("pthread_cancel", call())
+}
+
+extern "C" fn set_cancel_state(state: libc::c_int, old: *mut libc::c_int) -> libc::c_int {
+    if !runtime::in_execution() {
+        return real!(pthread_setcancelstate(state, old): fn(libc::c_int, *mut libc::c_int) -> libc::c_int);
+    }
+    swap(&mut of().cancel_state, state, old)
+}
+
+extern "C" fn set_cancel_type(kind: libc::c_int, old: *mut libc::c_int) -> libc::c_int {
+    if !runtime::in_execution() {
+        return real!(pthread_setcanceltype(kind, old): fn(libc::c_int, *mut libc::c_int) -> libc::c_int);
+    }
+    swap(&mut of().cancel_type, kind, old)
+}
+
+fn swap(kept: &mut libc::c_int, new: libc::c_int, old: *mut libc::c_int) -> libc::c_int {
+    if new != 0 && new != 1 {
+        return libc::EINVAL;
+    }
+    if !old.is_null() {
+        // SAFETY: the program hands in a place for it.
+        unsafe { old.write(*kept) };
+    }
+    *kept = new;
+    0
+}
+
+/// Nobody can be cancelled.
+extern "C" fn test_cancel() {}
+
+export! {
+    pthread_exit => exit;
+    thrd_exit => thrd_exit_here;
+    __pthread_register_cancel => register;
+    __pthread_unregister_cancel => unregister;
+    __pthread_register_cancel_defer => register;
+    __pthread_unregister_cancel_restore => unregister;
+    __pthread_unwind_next => unwind_next;
+    pthread_cancel => cancel;
+    pthread_setcancelstate => set_cancel_state;
+    pthread_setcanceltype => set_cancel_type;
+    pthread_testcancel => test_cancel;
+}

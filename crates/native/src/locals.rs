@@ -1,0 +1,210 @@
+//! What threads have of their own: values of keys, and `thread_local` objects of C++ that have destructors.
+//!
+//! Keys are kept here: real ones run out, as executions that are given up do not delete theirs. A key is numbered by who makes
+//! it and the how many-th it is there, so that numbers do not depend on the schedule. What constructors made before `main` is
+//! there again in each execution.
+//!
+//! When a thread ends, its `thread_local` objects come to their end in reverse order, and then values of keys, in up to four
+//! rounds, as POSIX has it.
+
+use crate::real::real;
+use crate::shim::{export, export_past};
+use crate::threads;
+use std::ffi::c_void;
+
+type Destructor = unsafe extern "C" fn(*mut c_void);
+type Key = libc::pthread_key_t;
+type Code = libc::c_int;
+
+const ROUNDS: usize = 4;
+/// Keys that one thread can make.
+const MOST: u32 = 1024;
+
+#[derive(Clone)]
+struct Made {
+    key: Key,
+    destructor: Option<Destructor>,
+}
+
+#[derive(Clone, Default)]
+struct Own {
+    values: Vec<(Key, usize)>,
+    /// How many keys it has made.
+    made: u32,
+    objects: Vec<(Destructor, usize)>,
+}
+
+#[derive(Clone, Default)]
+struct All {
+    keys: Vec<Made>,
+    threads: Vec<Own>,
+}
+
+static mut ALL: All = All { keys: Vec::new(), threads: Vec::new() };
+/// What there was before `main`.
+static mut BEFORE: Option<All> = None;
+
+fn all() -> &'static mut All {
+    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a call of it.
+    unsafe { &mut *(&raw mut ALL) }
+}
+
+fn index() -> usize {
+    if runtime::in_execution() { runtime::current().index() } else { 0 }
+}
+
+fn own() -> &'static mut Own {
+    let threads = &mut all().threads;
+    let i = index();
+    if threads.len() <= i {
+        threads.resize_with(i + 1, Own::default);
+    }
+    &mut threads[i]
+}
+
+/// An execution begins.
+pub(crate) fn begin() {
+    // SAFETY: as in `all`.
+    let before = unsafe { (*(&raw mut BEFORE)).get_or_insert_with(|| all().clone()) };
+    let now = all();
+    now.keys.clone_from(&before.keys);
+    for (i, own) in now.threads.iter_mut().enumerate() {
+        match before.threads.get(i) {
+            Some(before) => own.clone_from(before),
+            None => {
+                own.values.clear();
+                own.made = 0;
+                own.objects.clear();
+            }
+        }
+    }
+}
+
+/// Runs what is to be run when a thread ends its `thread_local` objects.
+pub(crate) fn end_objects() {
+    while let Some((destructor, object)) = own().objects.pop() {
+        // SAFETY: the program asked for this.
+        unsafe { threads::run_destructor(destructor as *const c_void, object) };
+    }
+}
+
+/// The same for all that a thread has.
+pub(crate) fn end() {
+    end_objects();
+    for _ in 0..ROUNDS {
+        let mut any = false;
+        let mut i = 0;
+        own().values.sort_unstable_by_key(|v| v.0);
+        while i < own().values.len() {
+            let (key, value) = own().values[i];
+            let destructor = all().keys.iter().find(|k| k.key == key).and_then(|k| k.destructor);
+            i += 1;
+            if let Some(destructor) = destructor
+                && value != 0
+            {
+                own().values[i - 1].1 = 0;
+                any = true;
+                // SAFETY: the program asked for this.
+                unsafe { threads::run_destructor(destructor as *const c_void, value) };
+            }
+        }
+        if !any {
+            break;
+        }
+    }
+}
+
+extern "C" fn key_create(out: *mut Key, destructor: Option<Destructor>) -> Code {
+    let who = index() as u32;
+    let made = own().made;
+    if made == MOST {
+        return libc::EAGAIN;
+    }
+    own().made += 1;
+    let key = who * MOST + made;
+    all().keys.push(Made { key, destructor });
+    // SAFETY: the program hands in a place for the key.
+    unsafe { out.write(key) };
+    0
+}
+
+extern "C" fn key_create_inside(out: *mut Key, destructor: Option<Destructor>) -> Code {
+    real!(pthread_key_create(out, destructor): fn(*mut Key, Option<Destructor>) -> Code)
+}
+
+extern "C" fn key_delete(key: Key) -> Code {
+    let keys = &mut all().keys;
+    match keys.iter().position(|k| k.key == key) {
+        Some(i) => {
+            keys.remove(i);
+            0
+        }
+        None => libc::EINVAL,
+    }
+}
+
+extern "C" fn key_delete_inside(key: Key) -> Code {
+    real!(pthread_key_delete(key): fn(Key) -> Code)
+}
+
+extern "C" fn set(key: Key, value: usize) -> Code {
+    if !all().keys.iter().any(|k| k.key == key) {
+        return libc::EINVAL;
+    }
+    match own().values.iter_mut().find(|v| v.0 == key) {
+        Some(v) => v.1 = value,
+        None => own().values.push((key, value)),
+    }
+    0
+}
+
+extern "C" fn set_inside(key: Key, value: usize) -> Code {
+    real!(pthread_setspecific(key, value): fn(Key, usize) -> Code)
+}
+
+extern "C" fn get(key: Key) -> usize {
+    if !all().keys.iter().any(|k| k.key == key) {
+        return 0;
+    }
+    own().values.iter().find(|v| v.0 == key).map_or(0, |v| v.1)
+}
+
+extern "C" fn get_inside(key: Key) -> usize {
+    real!(pthread_getspecific(key): fn(Key) -> usize)
+}
+
+extern "C" fn at_thread_exit(destructor: Destructor, object: usize, _library: *mut c_void) -> Code {
+    own().objects.push((destructor, object));
+    0
+}
+
+extern "C" fn at_thread_exit_inside(destructor: Destructor, object: usize, library: *mut c_void) -> Code {
+    real!(__cxa_thread_atexit_impl(destructor, object, library): fn(Destructor, usize, *mut c_void) -> Code)
+}
+
+extern "C" fn tss_create_here(out: *mut Key, destructor: Option<Destructor>) -> Code {
+    if key_create(out, destructor) == 0 { 0 } else { 2 }
+}
+
+extern "C" fn tss_delete_here(key: Key) {
+    key_delete(key);
+}
+
+extern "C" fn tss_set_here(key: Key, value: usize) -> Code {
+    if set(key, value) == 0 { 0 } else { 2 }
+}
+
+export_past! {
+    pthread_key_create => key_create, key_create_inside;
+    pthread_key_delete => key_delete, key_delete_inside;
+    pthread_setspecific => set, set_inside;
+    pthread_getspecific => get, get_inside;
+    __cxa_thread_atexit_impl => at_thread_exit, at_thread_exit_inside;
+}
+
+export! {
+    tss_create => tss_create_here;
+    tss_delete => tss_delete_here;
+    tss_set => tss_set_here;
+    tss_get => get;
+}

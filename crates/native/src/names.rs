@@ -1,0 +1,248 @@
+//! Addresses in words: places, variables, values. Only asked when something is reported, but for one thing: which line of the
+//! program a call comes from when it was made in a header of the standard library.
+
+use crate::heap::heap;
+use crate::modules::{self, Owner};
+use crate::shim;
+use explore::ThreadId;
+use image::arena::State;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
+use symbols::{Memory, StackFrame, Symbols, Variable};
+
+static mut SYMBOLS: Option<Symbols> = None;
+
+fn symbols() -> &'static Symbols {
+    // SAFETY: one OS thread alone runs code of the program; the value is set once and stays.
+    unsafe { (*(&raw mut SYMBOLS)).get_or_insert_with(Symbols::of_process) }
+}
+
+/// A place in words. An address is one behind the call.
+pub(crate) fn place(address: usize) -> String {
+    shim::undisturbed(|| place_in_words(address))
+}
+
+fn place_in_words(address: usize) -> String {
+    if address == 0 {
+        return "the program".to_owned();
+    }
+    let place = symbols().place(address);
+    let frame = place.frames().find(|f| f.user).unwrap_or_else(|| {
+        let symbols::Place { function, file, line, column, user, .. } = place.clone();
+        symbols::Frame { function, file, line, column, user }
+    });
+    match (&frame.file, frame.line, frame.column) {
+        (Some(file), Some(line), Some(column)) => format!("{file}:{line}:{column}"),
+        (Some(file), Some(line), None) => format!("{file}:{line}"),
+        _ => frame.function,
+    }
+}
+
+/// The memory of the process, read in a way that cannot fault.
+struct Mapped;
+
+impl Memory for Mapped {
+    fn read(&self, address: usize, length: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0u8; length];
+        let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: length };
+        let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: length };
+        // SAFETY: the local buffer is ours; the kernel checks the other one.
+        let n = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
+        (n == length as isize).then_some(bytes)
+    }
+
+    fn block(&self, address: usize) -> Option<Range<usize>> {
+        match heap().state_of(address) {
+            State::Live(block) | State::Freed { block, .. } => Some(block.start..block.end()),
+            _ => None,
+        }
+    }
+}
+
+/// How many frames of a thread are looked at.
+const MOST_FRAMES: usize = 64;
+
+/// The frames of a thread, innermost first, by the chain of frame pointers.
+fn frames(t: ThreadId) -> Vec<StackFrame> {
+    let (site, frame) = shim::last_call(t);
+    let mut found = Vec::new();
+    let (mut return_address, mut frame) = (site, frame);
+    while found.len() < MOST_FRAMES && return_address != 0 && frame != 0 {
+        found.push(StackFrame { return_address, cfa: frame + 16 });
+        let Some(words) = Mapped.read(frame, 16) else { break };
+        let word = |i: usize| usize::from_le_bytes(words[i..i + 8].try_into().unwrap_or_default());
+        let outer = word(0);
+        return_address = word(8);
+        if outer <= frame || outer - frame > 1 << 24 {
+            break;
+        }
+        frame = outer;
+    }
+    found
+}
+
+/// What was found in the running execution.
+static mut FOUND: Option<HashMap<usize, Option<Variable>>> = None;
+
+/// Another execution begins, in which addresses may mean something else.
+pub(crate) fn begin() {
+    // SAFETY: one OS thread alone runs code of the program, and nobody holds the borrow.
+    if let Some(found) = unsafe { &mut *(&raw mut FOUND) } {
+        found.clear();
+    }
+}
+
+/// The variable at an address, also on the heap and on stacks.
+pub(crate) fn variable(address: usize) -> Option<Variable> {
+    // SAFETY: as in `begin`.
+    let found = unsafe { (*(&raw mut FOUND)).get_or_insert_with(HashMap::new) };
+    if let Some(known) = found.get(&address) {
+        return known.clone();
+    }
+    let variable = shim::undisturbed(|| look_up(address));
+    found.insert(address, variable.clone());
+    variable
+}
+
+fn look_up(address: usize) -> Option<Variable> {
+    if let Some(found) = symbols().variable(address) {
+        return Some(found);
+    }
+    let threads: Vec<Vec<StackFrame>> =
+        (0..explore::MAX_THREADS as u16).map(|t| frames(ThreadId(t))).filter(|f| !f.is_empty()).collect();
+    for frames in &threads {
+        for frame in frames {
+            if let Some(found) = symbols().stack_variable(*frame, address) {
+                return Some(found);
+            }
+        }
+    }
+    if heap().state_of(address) == State::NotHeap {
+        return None;
+    }
+    let all: Vec<StackFrame> = threads.into_iter().flatten().collect();
+    symbols().path_to(address, &all, &Mapped, 6)
+}
+
+/// An address in words that are the same in every run: a variable, or at least where it lies.
+pub(crate) fn describe(address: usize) -> String {
+    if let Some(variable) = variable(address) {
+        return variable.text;
+    }
+    for t in (0..explore::MAX_THREADS as u16).map(ThreadId) {
+        if let Some((low, high)) = runtime::stack_of(t)
+            && (low..high).contains(&address)
+        {
+            return format!("a variable of {}, {} bytes down its stack", runtime::label(t), high - address);
+        }
+    }
+    match heap().state_of(address) {
+        State::Live(block) | State::Freed { block, .. } => {
+            let offset = address - block.start;
+            format!("byte {offset} of the block allocated at {}", place(block.site))
+        }
+        _ => format!("{address:#x}"),
+    }
+}
+
+/// A value of the variable at an address, in words.
+pub(crate) fn value(address: usize, word: u64) -> Option<String> {
+    let variable = variable(address)?;
+    if !(1..=8).contains(&variable.size) {
+        return None;
+    }
+    variable.ty?;
+    Some(shim::undisturbed(|| symbols().show(variable.ty, &word.to_le_bytes()[..variable.size])))
+}
+
+/// Whether a call comes from a header of the standard library, by its return address.
+static mut IN_LIBRARY: Option<HashMap<usize, bool, BuildHasherDefault<Mix>>> = None;
+
+/// Return addresses are few, and asked for at each call.
+#[derive(Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|b| self.write_usize(usize::from(*b)));
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        self.0 = (self.0 ^ n as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 ^= self.0 >> 32;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+fn in_library(site: usize) -> bool {
+    // SAFETY: one OS thread alone runs code of the program, and the borrow ends here.
+    let known = unsafe { (*(&raw mut IN_LIBRARY)).get_or_insert_with(HashMap::default) };
+    *known.entry(site).or_insert_with(|| {
+        modules::owner(site) != Some(Owner::Program)
+            || !shim::undisturbed(|| symbols().place(site).frames().any(|f| f.user))
+    })
+}
+
+/// The place in the program's own code that a call comes from: `site`, or, for calls out of the standard library and its headers,
+/// the frame of the program that led there.
+pub(crate) fn user_site(site: usize, frame: usize) -> usize {
+    if !in_library(site) {
+        return site;
+    }
+    let mut frame = frame;
+    for _ in 0..MOST_FRAMES {
+        if !runtime::on_own_stack(frame) || frame & 7 != 0 {
+            break;
+        }
+        // SAFETY: the address lies on the running stack, where everything up to the end of the frames can be read.
+        let (outer, return_address) = unsafe { (*(frame as *const usize), *((frame + 8) as *const usize)) };
+        if return_address != 0
+            && modules::owner(return_address) == Some(Owner::Program)
+            && !in_library(return_address)
+        {
+            return return_address;
+        }
+        if outer <= frame {
+            break;
+        }
+        frame = outer;
+    }
+    if crate::rust_tests::is_rust() {
+        // All of it has frame pointers: this is std's own code, as where threads begin and end.
+        return site;
+    }
+    by_unwinding().unwrap_or(site)
+}
+
+/// The place in the program from which the running code was called.
+pub(crate) fn place_here() -> runtime::Place {
+    runtime::Place::at(by_unwinding().unwrap_or_default())
+}
+
+/// The same from the tables that exceptions are unwound with: for libraries that use the frame pointer for something else.
+fn by_unwinding() -> Option<usize> {
+    type Trace = unsafe extern "C" fn(*mut libc::c_void, *mut libc::c_void) -> i32;
+    unsafe extern "C" {
+        fn _Unwind_Backtrace(trace: Trace, argument: *mut libc::c_void) -> i32;
+        fn _Unwind_GetIP(context: *mut libc::c_void) -> usize;
+    }
+    unsafe extern "C" fn visit(context: *mut libc::c_void, found: *mut libc::c_void) -> i32 {
+        // SAFETY: called by the unwinder with a frame, and our number.
+        unsafe {
+            let address = _Unwind_GetIP(context);
+            if modules::owner(address) == Some(Owner::Program) && !in_library(address) {
+                *found.cast::<usize>() = address;
+                return 4;
+            }
+        }
+        0
+    }
+    let mut found = 0usize;
+    // SAFETY: `visit` has the type that is asked for, and the number outlives the call.
+    unsafe { _Unwind_Backtrace(visit, (&raw mut found).cast()) };
+    (found != 0).then_some(found)
+}

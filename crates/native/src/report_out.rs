@@ -1,0 +1,367 @@
+//! How a search is set up and how its result leaves the process: settings from the variables `RADDLE_*`, the report as text or JSON,
+//! exit codes.
+//!
+//! The program under test may close or redirect standard output, so the report goes through a copy made before the first
+//! execution. `raddle check` must be able to tell the end of a search from a program that ended its process in a way we do not see:
+//! it names a file in `RADDLE_DONE`, and only an end of ours writes it.
+//!
+//! **Invariant:** `verified` is not said of a program with parts that were not instrumented.
+
+use crate::options::{Races, options};
+use crate::start;
+use explore::{Comparison, Plan, Report, Verdict};
+use raddle::Config;
+use std::ffi::{CStr, CString};
+use std::fs::File;
+use std::io::{IsTerminal, Read, Seek, SeekFrom, Write};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::sync::Arc;
+
+/// The variables that mean something here. Another one that starts with `RADDLE_` is a slip of the pen, and who made it should know.
+const VARIABLES: [&str; 41] = [
+    "RADDLE_ALGORITHM",
+    "RADDLE_BOUND",
+    "RADDLE_CACHE",
+    "RADDLE_CC",
+    "RADDLE_COMMAND",
+    "RADDLE_COMPARE",
+    "RADDLE_CXX",
+    "RADDLE_DONE",
+    "RADDLE_FRINGE_LIMIT",
+    "RADDLE_JSON",
+    "RADDLE_KEEP_GOING",
+    "RADDLE_KEEP_O",
+    "RADDLE_LEAKS",
+    "RADDLE_MAX_EXECUTIONS",
+    "RADDLE_MAX_SECONDS",
+    "RADDLE_MAX_STEPS",
+    "RADDLE_MAX_THREADS",
+    "RADDLE_OPTIMISATIONS",
+    "RADDLE_ORDER",
+    "RADDLE_QUIET",
+    "RADDLE_RACES",
+    "RADDLE_REPLAY",
+    "RADDLE_SEED",
+    "RADDLE_SHRINK",
+    "RADDLE_SPIN_LOOPS",
+    "RADDLE_SPURIOUS_FAILURES",
+    "RADDLE_SPURIOUS_WAKEUPS",
+    "RADDLE_STACK_SIZE",
+    "RADDLE_TRACE",
+    "RADDLE_WATCHDOG",
+    // Of this crate's own.
+    "RADDLE_EXECUTIONS",
+    "RADDLE_ENTRY",
+    "RADDLE_EXIT_CODES",
+    "RADDLE_ISOLATE",
+    "RADDLE_FIXED_ADDRESSES",
+    "RADDLE_COMPARE_OUT",
+    "RADDLE_LIBTEST",
+    "RADDLE_MEMORY",
+    "RADDLE_NONDET",
+    "RADDLE_STD_LOCKS",
+    "RADDLE_UNSEEN",
+];
+
+/// Says, to the same program started again, that addresses cannot be fixed any better.
+const FIXED: &CStr = c"RADDLE_FIXED_ADDRESSES";
+
+/// Starts the program again with addresses that are the same each time, unless they are. Otherwise a token of one process would name
+/// other places in the next.
+///
+/// # Safety
+///
+/// Called before anything of the program ran, with its arguments.
+pub(crate) unsafe fn fix_addresses(argv: *mut *mut libc::c_char) {
+    // SAFETY: `personality` reads or sets a number; the environment is only ours now; `argv` ends with a null pointer.
+    unsafe {
+        let now = libc::personality(0xffff_ffff);
+        if !libc::getenv(FIXED.as_ptr()).is_null() {
+            libc::unsetenv(FIXED.as_ptr());
+            return;
+        }
+        if now == -1
+            || now & libc::ADDR_NO_RANDOMIZE != 0
+            || libc::personality((now | libc::ADDR_NO_RANDOMIZE) as libc::c_ulong) == -1
+        {
+            return;
+        }
+        libc::setenv(FIXED.as_ptr(), c"1".as_ptr(), 1);
+        libc::execv(c"/proc/self/exe".as_ptr(), argv.cast_const().cast());
+        // It could not be started again: random addresses then.
+        libc::unsetenv(FIXED.as_ptr());
+    }
+}
+
+/// Where the report goes, and what is known of the program before it runs.
+pub(crate) struct Out {
+    file: File,
+    /// Standard error, which has the progress if it is a terminal.
+    errors: Option<Arc<File>>,
+    as_json: bool,
+    command: String,
+    unseen: Vec<String>,
+    done: Option<CString>,
+}
+
+/// Explores the program, says what was found, and ends the process.
+pub(crate) fn explore(mut out: Out, program: fn()) -> ! {
+    check_names();
+    let terminal = out.errors.clone().filter(|_| variable("RADDLE_QUIET").is_none());
+    let config = Config::new().stack_size(1 << 20).leaks(false).quiet(true).progress_on(terminal);
+    let config = config.try_environment().unwrap_or_else(|why| start::usage(&why));
+    if let Some(path) = variable("RADDLE_EXECUTIONS") {
+        out.leave(crate::listing::write(&config, program, &path));
+    }
+    if let Some(plans) = variable("RADDLE_COMPARE") {
+        let plans = Plan::list(&plans).unwrap_or_else(|e| start::usage(&format!("RADDLE_COMPARE: {e}")));
+        let table = compare(&config, &plans, program, out.errors.as_deref());
+        let mut json = report::compare::json(&table);
+        if let Some(path) = variable("RADDLE_COMPARE_OUT") {
+            let wrote = std::fs::write(&path, &json);
+            wrote.unwrap_or_else(|e| start::usage(&format!("cannot write {path}: {e}")));
+            json = String::new();
+        } else if !out.as_json {
+            json = report::compare::text(&table, &out.style());
+        }
+        out.write(&json);
+        out.leave(exit_code(&table));
+    }
+    let mut report = config.clone().run(program);
+    crate::verifier::qualify(&mut report);
+    amend(&mut report, &out.unseen);
+    for failure in &mut report.failures {
+        failure.output = output_of(&config, &failure.replay, program);
+    }
+    let text = match (out.as_json, variable("RADDLE_QUIET").is_some()) {
+        (true, _) => report::json::render(&report),
+        (false, true) => String::new(),
+        (false, false) => report::text::render(&report, &out.style()),
+    };
+    out.write(&text);
+    out.leave(report.exit_code())
+}
+
+/// The most of the output that is shown.
+const MOST_OUTPUT: usize = 16 << 10;
+
+/// What the program writes in the execution that a token names. Most executions are not shown, so it is run again.
+fn output_of(config: &Config, token: &str, program: fn()) -> Option<String> {
+    token.parse::<explore::Schedule>().ok()?;
+    config.clone().replay(token).shrink(false).run(program);
+    let mut text = start::take_output();
+    if text.len() > MOST_OUTPUT {
+        let end = (0..=MOST_OUTPUT).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
+        text.truncate(end);
+        text += "\n... and more";
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+/// Ends the process, which is no surprise to `raddle check`.
+pub(crate) fn leave(code: u8) -> ! {
+    done(variable("RADDLE_DONE").and_then(|d| CString::new(d).ok()).as_deref(), code)
+}
+
+fn done(path: Option<&CStr>, code: u8) -> ! {
+    // SAFETY: the path is a string that ends with a zero byte; `_exit` has no preconditions. Nothing is left to be done, and the
+    // destructors of the program are not to run here.
+    unsafe {
+        if let Some(path) = path {
+            let fd = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC, 0o600);
+            libc::write(fd, format!("{code}").as_ptr().cast(), 1);
+        }
+        libc::_exit(libc::c_int::from(code))
+    }
+}
+
+impl Out {
+    /// To be called while standard output and standard error are what the process was started with.
+    pub(crate) fn prepare(arguments: &[String]) -> Out {
+        let by_command = variable("RADDLE_COMMAND");
+        let as_json = variable("RADDLE_JSON").is_some();
+        // Of a program that was started by itself the report is not the output.
+        let to = if by_command.is_some() || as_json { libc::STDOUT_FILENO } else { libc::STDERR_FILENO };
+        let file = copy(to).unwrap_or_else(|e| {
+            start::usage(&format!("there is nowhere to write the report to: {e}"));
+        });
+        let errors = copy(libc::STDERR_FILENO).ok().map(Arc::new);
+        let command = by_command.unwrap_or_else(|| {
+            let words: Vec<String> = arguments.iter().map(|a| quoted(a)).collect();
+            format!("RADDLE_REPLAY={{token}} {}", words.join(" "))
+        });
+        let done = variable("RADDLE_DONE").and_then(|d| CString::new(d).ok());
+        let mut unseen = unseen().unwrap_or_default();
+        // What the command knows that made the program.
+        unseen.extend(variable("RADDLE_UNSEEN").iter().flat_map(|u| u.lines()).map(str::to_owned));
+        Out { file, errors, as_json, command, unseen, done }
+    }
+
+    fn style(&self) -> report::Style {
+        let terminal = self.file.is_terminal();
+        let colour = terminal && variable("NO_COLOR").is_none_or(|v| v.is_empty());
+        let width = if terminal { columns(&self.file) } else { None };
+        let full = variable("RADDLE_TRACE").is_some_and(|v| v == "full");
+        let usual = report::Style::default();
+        let rows = if full { usize::MAX } else { usual.rows };
+        let width = width.unwrap_or(usual.width).clamp(40, 160);
+        report::Style { colour, width, rows, command: Some(self.command.clone()), ..usual }
+    }
+
+    /// A reader that has gone away is no error.
+    fn write(&mut self, text: &str) {
+        if let Err(error) = self.file.write_all(text.as_bytes())
+            && error.kind() != std::io::ErrorKind::BrokenPipe
+        {
+            start::usage(&format!("cannot write the report: {error}"));
+        }
+    }
+
+    fn leave(&self, code: u8) -> ! {
+        done(self.done.as_deref(), code)
+    }
+}
+
+/// A copy of a descriptor, above what programs count on for files of their own.
+fn copy(fd: libc::c_int) -> std::io::Result<File> {
+    for least in [500, 3] {
+        // SAFETY: copying a descriptor has no preconditions.
+        let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, least) };
+        if copy >= 0 {
+            // SAFETY: the descriptor was made above and is nobody else's.
+            return Ok(unsafe { File::from_raw_fd(copy) });
+        }
+    }
+    Err(std::io::Error::last_os_error())
+}
+
+fn columns(file: &File) -> Option<usize> {
+    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: TIOCGWINSZ writes one `winsize` to the address given, which is that of a live local of this type.
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) };
+    (result == 0 && size.ws_col > 0).then_some(size.ws_col as usize)
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn check_names() {
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("RADDLE_") && !VARIABLES.contains(&&*name) {
+            start::usage(&format!("there is no variable {name}; `raddle --help` lists them"));
+        }
+    }
+    if let Some(model) = variable("RADDLE_MEMORY").filter(|m| m != "sc") {
+        start::usage(&format!("RADDLE_MEMORY={model}: memory models other than sc are not there yet"));
+    }
+}
+
+/// What the report must say besides for a program in machine code.
+fn amend(report: &mut Report, unseen: &[String]) {
+    // The advice of the library is about Rust tests.
+    for warning in &mut report.warnings {
+        if let Some(at) =
+            warning.find(": if they should have, see that the code under test uses raddle's types")
+        {
+            warning.truncate(at);
+        }
+    }
+    if options().races == Races::Ignore && report.verdict != Verdict::Failure {
+        report.guarantee += ", if there are no data races, which were not looked for";
+    }
+    let unseen: Vec<_> = unseen.iter().cloned().chain(crate::channels::called()).collect();
+    if unseen.is_empty() {
+        return;
+    }
+    match report.verdict {
+        Verdict::Verified => {
+            report.verdict = Verdict::NoFailureWithinBound;
+            let rest = report.guarantee.strip_prefix("verified: ").unwrap_or(&report.guarantee);
+            report.guarantee =
+                format!("no failure in {rest}; NOT verified, because not all of the program could be seen");
+        }
+        Verdict::NoFailureWithinBound => {
+            report.guarantee += "; but not all of the program could be seen";
+        }
+        Verdict::Failure | Verdict::Incomplete => {}
+    }
+    report.warnings.extend(unseen);
+}
+
+fn compare(config: &Config, plans: &[Plan], program: fn(), errors: Option<&File>) -> Comparison {
+    let mut all = Comparison::default();
+    let say = |text: &str| {
+        if let Some(mut terminal) = errors.filter(|e| e.is_terminal()) {
+            let _ = write!(terminal, "\r\x1b[2K{text}");
+        }
+    };
+    for (i, plan) in plans.iter().enumerate() {
+        say(&format!("raddle: {plan} ({} of {})", i + 1, plans.len()));
+        let one = config.compare(std::slice::from_ref(plan), program);
+        all.rows.extend(one.rows);
+        all.left_out.extend(one.left_out);
+    }
+    say("");
+    all
+}
+
+fn exit_code(table: &Comparison) -> u8 {
+    match () {
+        () if table.rows.iter().any(|r| r.verdict == Verdict::Failure) => 1,
+        () if table.rows.iter().all(|r| r.verdict == Verdict::Incomplete) => 3,
+        () => 0,
+    }
+}
+
+/// What the compiler driver noted of parts that cannot be seen: sentences in a section of the executable.
+fn unseen() -> Option<Vec<String>> {
+    let mut file = File::open("/proc/self/exe").ok()?;
+    let mut header = [0; 64];
+    file.read_exact(&mut header).ok()?;
+    let number = |bytes: &[u8], at: usize, size: usize| {
+        bytes[at..at + size].iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b))
+    };
+    let mut read = |at: u64, size: u64| {
+        let mut bytes = vec![0; usize::try_from(size).ok().filter(|s| *s < 1 << 30)?];
+        file.seek(SeekFrom::Start(at)).ok()?;
+        file.read_exact(&mut bytes).ok()?;
+        Some(bytes)
+    };
+    let (size, count) = (number(&header, 58, 2), number(&header, 60, 2));
+    let table = read(number(&header, 40, 8), size * count)?;
+    let sections: Vec<&[u8]> = table.chunks_exact(usize::try_from(size).ok().filter(|s| *s >= 64)?).collect();
+    let names = sections.get(number(&header, 62, 2) as usize)?;
+    let names = read(number(names, 24, 8), number(names, 32, 8))?;
+    let found = sections.iter().find(|s| {
+        let name = names.get(number(s, 0, 4) as usize..).unwrap_or_default();
+        name.starts_with(b"raddle_unseen\0")
+    })?;
+    let text = read(number(found, 24, 8), number(found, 32, 8))?;
+    let mut all: Vec<String> = Vec::new();
+    for line in text.split(|b| *b == 0).filter(|l| !l.is_empty()) {
+        let line = String::from_utf8_lossy(line).into_owned();
+        if !all.contains(&line) {
+            all.push(line);
+        }
+    }
+    Some(all)
+}
+
+/// A word that a shell reads as one word.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-:./=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// Where a debugger stops: called with what is wrong, in the thread and at the place where it was found.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn raddle_failure_found(what: *const libc::c_char) {
+    std::hint::black_box(what);
+}

@@ -1,0 +1,225 @@
+//! Reader-writer locks.
+//!
+//! The writer is kept in the memory of the lock; who reads is kept here, for one execution. A lock is given back as the thread
+//! holds it. Readers get in while a writer waits, as they do with the C library's default; where writers are preferred, that
+//! is one of the orders that are explored anyway. For timed locks see `mutex`.
+
+use crate::mutex::give_back;
+use crate::real::real;
+use crate::shim::{Call, call, export};
+use crate::sync::{On, at, is_modelled, put};
+use crate::{changes, time};
+use explore::{OpKind, ThreadId};
+use runtime::Class;
+
+type Lock = *mut libc::pthread_rwlock_t;
+type Code = libc::c_int;
+type Until = *const libc::timespec;
+
+/// Where the C library keeps the writer.
+const WRITER: usize = 24;
+const STATE: usize = 32;
+const DESTROYED: u32 = u32::MAX;
+
+struct Reading {
+    lock: usize,
+    thread: ThreadId,
+    times: u32,
+}
+
+static mut READING: Vec<Reading> = Vec::new();
+
+fn reading() -> &'static mut Vec<Reading> {
+    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a step.
+    unsafe { &mut *(&raw mut READING) }
+}
+
+/// An execution begins.
+pub(crate) fn begin() {
+    reading().clear();
+}
+
+fn me() -> i32 {
+    runtime::current().0 as i32 + 1
+}
+
+fn used(lock: Lock, call: Call) -> On {
+    let on = On::new(lock as usize, Class::RwLock);
+    on.used(call);
+    // SAFETY: the program hands in a lock.
+    if unsafe { at::<u32>(lock as usize, STATE) } == DESTROYED {
+        on.misuse("it is used after it was destroyed", call);
+    }
+    on
+}
+
+fn is_writer(lock: Lock) -> bool {
+    // SAFETY: as above.
+    unsafe { at::<i32>(lock as usize, WRITER) == me() }
+}
+
+fn read(lock: Lock, kind: OpKind, busy: Code) -> Code {
+    let call = call();
+    let on = used(lock, call);
+    if is_writer(lock) && kind == OpKind::ReadLock {
+        return libc::EDEADLK;
+    }
+    if !on.step(kind, call).ok {
+        return busy;
+    }
+    let (address, thread) = (lock as usize, runtime::current());
+    match reading().iter_mut().find(|r| r.lock == address && r.thread == thread) {
+        Some(r) => r.times += 1,
+        None => reading().push(Reading { lock: address, thread, times: 1 }),
+    }
+    changes::taken();
+    0
+}
+
+fn write(lock: Lock, kind: OpKind, busy: Code) -> Code {
+    let call = call();
+    let on = used(lock, call);
+    if is_writer(lock) && kind == OpKind::WriteLock {
+        return libc::EDEADLK;
+    }
+    if !on.step(kind, call).ok {
+        return busy;
+    }
+    // SAFETY: as above.
+    unsafe { put(lock as usize, WRITER, me()) };
+    changes::taken();
+    0
+}
+
+fn timed(code: Code, clock: libc::clockid_t, until: Until) -> Code {
+    if code == libc::ETIMEDOUT {
+        time::reach(clock, until);
+    }
+    code
+}
+
+extern "C" fn init(lock: Lock, attributes: *const libc::pthread_rwlockattr_t) -> Code {
+    let code =
+        real!(pthread_rwlock_init(lock, attributes): fn(Lock, *const libc::pthread_rwlockattr_t) -> Code);
+    if is_modelled(lock as usize) && code == 0 {
+        let call = call();
+        let on = On::new(lock as usize, Class::RwLock);
+        on.made(call);
+        on.put(0, call);
+    }
+    code
+}
+
+extern "C" fn destroy(lock: Lock) -> Code {
+    if !is_modelled(lock as usize) {
+        return real!(pthread_rwlock_destroy(lock): fn(Lock) -> Code);
+    }
+    let call = call();
+    let on = On::new(lock as usize, Class::RwLock);
+    on.destroyed(call);
+    // SAFETY: as above.
+    unsafe {
+        if at::<u32>(lock as usize, STATE) == DESTROYED {
+            on.misuse("it is destroyed twice", call);
+        }
+        if on.word() != 0 {
+            on.misuse("it is destroyed while it is locked", call);
+        }
+        put(lock as usize, STATE, DESTROYED);
+    }
+    0
+}
+
+extern "C" fn read_lock(lock: Lock) -> Code {
+    if !is_modelled(lock as usize) {
+        return real!(pthread_rwlock_rdlock(lock): fn(Lock) -> Code);
+    }
+    read(lock, OpKind::ReadLock, 0)
+}
+
+extern "C" fn try_read_lock(lock: Lock) -> Code {
+    if !is_modelled(lock as usize) {
+        return real!(pthread_rwlock_tryrdlock(lock): fn(Lock) -> Code);
+    }
+    read(lock, OpKind::TryReadLock, libc::EBUSY)
+}
+
+extern "C" fn timed_read_lock(lock: Lock, until: Until) -> Code {
+    if !is_modelled(lock as usize) {
+        return real!(pthread_rwlock_timedrdlock(lock, until): fn(Lock, Until) -> Code);
+    }
+    timed(read(lock, OpKind::TryReadLock, libc::ETIMEDOUT), libc::CLOCK_REALTIME, until)
+}
+
+extern "C" fn clock_read_lock(lock: Lock, clock: libc::clockid_t, until: Until) -> Code {
+    if !is_modelled(lock as usize) {
+        return real!(pthread_rwlock_clockrdlock(lock, clock, until): fn(Lock, libc::clockid_t, Until) -> Code);
+    }
+    timed(read(lock, OpKind::TryReadLock, libc::ETIMEDOUT), clock, until)
+}
+
+extern "C" fn write_lock(lock: Lock) -> Code {
+    if !is_modelled(lock as usize) {
+        return real!(pthread_rwlock_wrlock(lock): fn(Lock) -> Code);
+    }
+    write(lock, OpKind::WriteLock, 0)
+}
+
+extern "C" fn try_write_lock(lock: Lock) -> Code {
+    if !is_modelled(lock as usize) {
+        return real!(pthread_rwlock_trywrlock(lock): fn(Lock) -> Code);
+    }
+    write(lock, OpKind::TryWriteLock, libc::EBUSY)
+}
+
+extern "C" fn timed_write_lock(lock: Lock, until: Until) -> Code {
+    if !is_modelled(lock as usize) {
+        return real!(pthread_rwlock_timedwrlock(lock, until): fn(Lock, Until) -> Code);
+    }
+    timed(write(lock, OpKind::TryWriteLock, libc::ETIMEDOUT), libc::CLOCK_REALTIME, until)
+}
+
+extern "C" fn clock_write_lock(lock: Lock, clock: libc::clockid_t, until: Until) -> Code {
+    if !is_modelled(lock as usize) {
+        return real!(pthread_rwlock_clockwrlock(lock, clock, until): fn(Lock, libc::clockid_t, Until) -> Code);
+    }
+    timed(write(lock, OpKind::TryWriteLock, libc::ETIMEDOUT), clock, until)
+}
+
+extern "C" fn unlock(lock: Lock) -> Code {
+    if !is_modelled(lock as usize) {
+        return real!(pthread_rwlock_unlock(lock): fn(Lock) -> Code);
+    }
+    let call = call();
+    let on = used(lock, call);
+    if is_writer(lock) {
+        give_back(&on, OpKind::WriteUnlock, call);
+        // SAFETY: as above.
+        unsafe { put(lock as usize, WRITER, 0i32) };
+        return 0;
+    }
+    let (address, thread) = (lock as usize, runtime::current());
+    let Some(i) = reading().iter().position(|r| r.lock == address && r.thread == thread) else {
+        on.misuse("it is unlocked by a thread that holds it neither for reading nor for writing", call);
+    };
+    reading()[i].times -= 1;
+    if reading()[i].times == 0 {
+        reading().swap_remove(i);
+    }
+    give_back(&on, OpKind::ReadUnlock, call);
+    0
+}
+
+export! {
+    pthread_rwlock_init => init;
+    pthread_rwlock_destroy => destroy;
+    pthread_rwlock_rdlock => read_lock;
+    pthread_rwlock_tryrdlock => try_read_lock;
+    pthread_rwlock_timedrdlock => timed_read_lock;
+    pthread_rwlock_clockrdlock => clock_read_lock;
+    pthread_rwlock_wrlock => write_lock;
+    pthread_rwlock_trywrlock => try_write_lock;
+    pthread_rwlock_timedwrlock => timed_write_lock;
+    pthread_rwlock_clockwrlock => clock_write_lock;
+    pthread_rwlock_unlock => unlock;
+}

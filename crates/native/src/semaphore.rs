@@ -1,0 +1,257 @@
+//! Semaphores, those with a name among them: these live in this process, and begin anew in each execution.
+//!
+//! The first value is in the memory of the semaphore, where the C library puts it; from then on the runtime's word counts. For
+//! timed waits see `mutex`.
+
+use crate::real::real;
+use crate::shim::{Call, call, export};
+use crate::sync::{On, SECOND, at, not_modelled, put, with_errno};
+use crate::time;
+use explore::{MemoryOrder, OpKind};
+use runtime::Class;
+use std::ffi::{CStr, CString};
+
+type Sem = *mut libc::sem_t;
+type Code = libc::c_int;
+
+/// In the half of the first word where the C library counts who waits.
+const DESTROYED: u32 = u32::MAX;
+const WAITERS: usize = 4;
+/// Where it is counted how often a semaphore with a name was opened.
+const OPENED: usize = 16;
+
+fn on(sem: Sem) -> On {
+    // SAFETY: the program hands in a semaphore.
+    let initial = unsafe { at::<u32>(sem as usize, 0) } as u64;
+    On { initial, ..On::new(sem as usize, Class::Semaphore) }
+}
+
+fn used(sem: Sem, call: Call) -> On {
+    let on = on(sem);
+    on.used(call);
+    // SAFETY: as above.
+    if unsafe { at::<u32>(sem as usize, WAITERS) } == DESTROYED {
+        on.misuse("it is used after it was destroyed", call);
+    }
+    on
+}
+
+extern "C" fn init(sem: Sem, shared: Code, value: u32) -> Code {
+    let code = real!(sem_init(sem, shared, value): fn(Sem, Code, u32) -> Code);
+    if runtime::in_execution() && code == 0 {
+        let call = call();
+        let on = on(sem);
+        on.made(call);
+        on.put(value as u64, call);
+    }
+    code
+}
+
+extern "C" fn destroy(sem: Sem) -> Code {
+    if !runtime::in_execution() {
+        return real!(sem_destroy(sem): fn(Sem) -> Code);
+    }
+    let call = call();
+    let on = on(sem);
+    on.destroyed(call);
+    // SAFETY: as above.
+    unsafe {
+        if at::<u32>(sem as usize, WAITERS) == DESTROYED {
+            on.misuse("it is destroyed twice", call);
+        }
+        put(sem as usize, WAITERS, DESTROYED);
+    }
+    on.put(0, call);
+    0
+}
+
+extern "C" fn wait(sem: Sem) -> Code {
+    if !runtime::in_execution() {
+        return real!(sem_wait(sem): fn(Sem) -> Code);
+    }
+    let call = call();
+    used(sem, call).step(OpKind::SemWait, call);
+    0
+}
+
+fn attempt(sem: Sem, busy: Code) -> Code {
+    let call = call();
+    if used(sem, call).step(OpKind::SemTryWait, call).ok { 0 } else { with_errno(busy) }
+}
+
+extern "C" fn try_wait(sem: Sem) -> Code {
+    if !runtime::in_execution() {
+        return real!(sem_trywait(sem): fn(Sem) -> Code);
+    }
+    attempt(sem, libc::EAGAIN)
+}
+
+extern "C" fn timed_wait(sem: Sem, until: *const libc::timespec) -> Code {
+    if !runtime::in_execution() {
+        return real!(sem_timedwait(sem, until): fn(Sem, *const libc::timespec) -> Code);
+    }
+    let code = attempt(sem, libc::ETIMEDOUT);
+    if code != 0 {
+        time::reach(libc::CLOCK_REALTIME, until);
+    }
+    code
+}
+
+extern "C" fn clock_wait(sem: Sem, clock: libc::clockid_t, until: *const libc::timespec) -> Code {
+    if !runtime::in_execution() {
+        return real!(sem_clockwait(sem, clock, until): fn(Sem, libc::clockid_t, *const libc::timespec) -> Code);
+    }
+    let code = attempt(sem, libc::ETIMEDOUT);
+    if code != 0 {
+        time::reach(clock, until);
+    }
+    code
+}
+
+extern "C" fn post(sem: Sem) -> Code {
+    if !runtime::in_execution() {
+        return real!(sem_post(sem): fn(Sem) -> Code);
+    }
+    let call = call();
+    used(sem, call).step(OpKind::SemPost, call);
+    0
+}
+
+extern "C" fn get_value(sem: Sem, out: *mut Code) -> Code {
+    if !runtime::in_execution() {
+        return real!(sem_getvalue(sem, out): fn(Sem, *mut Code) -> Code);
+    }
+    let call = call();
+    // No order: to look at the value orders nothing.
+    let value = used(sem, call).step_with(OpKind::Load, 0, 0, MemoryOrder::Relaxed, call).value;
+    // SAFETY: the program hands in a place for the value.
+    unsafe { out.write(value as Code) };
+    0
+}
+
+/// So many semaphores can have a name.
+const NAMED: usize = 64;
+
+/// A semaphore with a name. It keeps its place over all executions.
+#[repr(C, align(32))]
+struct Named([u64; 4]);
+
+static mut PLACES: [Named; NAMED] = [const { Named([0; 4]) }; NAMED];
+/// Allocated, so that processes share it where executions have their own.
+static mut NAMES: *mut Vec<CString> = std::ptr::null_mut();
+
+/// Called before the first execution.
+pub(crate) fn prepare() {
+    // SAFETY: nothing else runs yet.
+    unsafe { NAMES = Box::leak(Box::default()) };
+}
+
+/// An execution begins: no name is taken.
+pub(crate) fn begin() {
+    // SAFETY: one OS thread alone runs code of the program, and none runs now.
+    unsafe {
+        for i in 0..(*NAMES).len() {
+            (*(&raw mut PLACES))[i] = Named([0; 4]);
+        }
+    }
+}
+
+/// The name of the semaphore at an address, if it is one of these.
+pub(crate) fn name_of(address: usize) -> Option<String> {
+    let i = address.checked_sub(&raw const PLACES as usize)? / size_of::<Named>();
+    // SAFETY: one OS thread alone runs code of the program; the borrow ends here.
+    let name = unsafe { &*NAMES }.get(i)?;
+    let what = if address.is_multiple_of(size_of::<Named>()) { "semaphore" } else { "name of semaphore" };
+    Some(format!("{what} {}", name.to_string_lossy()))
+}
+
+fn place_of(name: *const libc::c_char, call: Call) -> Sem {
+    // SAFETY: one OS thread alone runs code of the program; it hands in a string.
+    unsafe {
+        let (names, name) = (&mut *NAMES, CStr::from_ptr(name));
+        let i = names.iter().position(|n| n.as_c_str() == name).unwrap_or_else(|| {
+            names.push(name.to_owned());
+            names.len() - 1
+        });
+        if i >= NAMED {
+            not_modelled("more than 64 semaphores with names", call);
+        }
+        (&raw mut (*(&raw mut PLACES))[i]).cast()
+    }
+}
+
+/// Whether the name of a semaphore is taken: 1, or 0.
+fn taken(sem: Sem) -> On {
+    On::new(sem as usize + SECOND, Class::Once)
+}
+
+extern "C" fn open(name: *const libc::c_char, flags: Code, mode: libc::mode_t, value: u32) -> Sem {
+    if !runtime::in_execution() {
+        return real!(sem_open(name, flags, mode, value): fn(*const libc::c_char, Code, libc::mode_t, u32) -> Sem);
+    }
+    let call = call();
+    let sem = place_of(name, call);
+    let fail = |error| {
+        with_errno(error);
+        libc::SEM_FAILED
+    };
+    if flags & libc::O_CREAT == 0 {
+        let exists = taken(sem).step_with(OpKind::Load, 0, 0, MemoryOrder::Acquire, call).value == 1;
+        if !exists {
+            return fail(libc::ENOENT);
+        }
+        // SAFETY: the place is ours, and large enough.
+        unsafe { put(sem as usize, OPENED, at::<u64>(sem as usize, OPENED) + 1) };
+        return sem;
+    }
+    let created = taken(sem).step_with(OpKind::CompareExchange, 0, 1, MemoryOrder::AcqRel, call).ok;
+    if created {
+        // SAFETY: the place is ours, and large enough.
+        unsafe {
+            if at::<u64>(sem as usize, OPENED) > 0 {
+                not_modelled("a semaphore whose name was unlinked and taken again while it is open", call);
+            }
+            put(sem as usize, 0, value as u64);
+        }
+        on(sem).put(value as u64, call);
+    } else if flags & libc::O_EXCL != 0 {
+        return fail(libc::EEXIST);
+    }
+    // SAFETY: as above.
+    unsafe { put(sem as usize, OPENED, at::<u64>(sem as usize, OPENED) + 1) };
+    sem
+}
+
+extern "C" fn close(sem: Sem) -> Code {
+    if !runtime::in_execution() {
+        return real!(sem_close(sem): fn(Sem) -> Code);
+    }
+    // SAFETY: `sem_open` gave it.
+    unsafe { put(sem as usize, OPENED, at::<u64>(sem as usize, OPENED).saturating_sub(1)) };
+    0
+}
+
+/// The name is free again.
+extern "C" fn unlink(name: *const libc::c_char) -> Code {
+    if !runtime::in_execution() {
+        return real!(sem_unlink(name): fn(*const libc::c_char) -> Code);
+    }
+    let call = call();
+    let sem = place_of(name, call);
+    let freed = taken(sem).step_with(OpKind::CompareExchange, 1, 0, MemoryOrder::AcqRel, call).ok;
+    if freed { 0 } else { with_errno(libc::ENOENT) }
+}
+
+export! {
+    sem_init => init;
+    sem_destroy => destroy;
+    sem_wait => wait;
+    sem_trywait => try_wait;
+    sem_timedwait => timed_wait;
+    sem_clockwait => clock_wait;
+    sem_post => post;
+    sem_getvalue => get_value;
+    sem_open => open;
+    sem_close => close;
+    sem_unlink => unlink;
+}

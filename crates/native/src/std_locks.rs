@@ -1,0 +1,221 @@
+//! Rust's own locks where they are contended, and the pauses of loops that spin.
+//!
+//! std looks a hundred times at a lock before it waits for it, and each look could be the one that finds it free; parking_lot and
+//! crossbeam pause a few times, in growing steps. Such a loop ends by itself, so it is no loop that waits, and each turn of it would be
+//! explored. So these functions are replaced: the ones that take a contended lock by ones that wait at once, the pauses by a yield
+//! that has come to its last step already.
+//!
+//! Nothing is lost by that. A look changes nothing, and what is done after it is decided by what it found last: a thread that found
+//! the lock taken and waits, or found it free and takes it, does here what it does there. How often a thread pauses before it does
+//! something else is no promise to anybody. Two things are left out besides: the waiting threads of `Mutex` do not write down that
+//! somebody waits, and nobody sleeps in the kernel, as the search knows who can go on. That a writer waits for an `RwLock` is written
+//! down, because others can tell: new readers are held up then.
+//!
+//! The functions are found in the symbol table, and a jump is written over their first bytes. What has other names, or was inlined, is
+//! explored as it stands: that costs executions, and misses nothing. The command says (`RADDLE_STD_LOCKS=1`) whether this std is one
+//! whose locks are as here.
+
+use crate::shim::{Call, call, export};
+use crate::{atomics, functions, start};
+
+const ACQUIRE: i32 = 2;
+const RELAXED: i32 = 0;
+
+fn exchange(word: usize, old: u32, new: u32, mo: i32, call: Call) -> Result<(), u32> {
+    let (found, ok) = atomics::exchange_in(word, old, new, mo, false, call);
+    if ok { Ok(()) } else { Err(found) }
+}
+
+/// `Mutex` is one word: 0 when it is free, 1 when it is taken.
+extern "C" fn lock_mutex(word: usize) {
+    let call = call();
+    let mut found = 1;
+    loop {
+        atomics::wait_while_taken(word, found, true, call);
+        match exchange(word, 0, 1, ACQUIRE, call) {
+            Ok(()) => return,
+            Err(other) => found = other,
+        }
+    }
+}
+
+/// `RwLock` is a word with the number of readers, or this for a writer,
+const WRITER: u32 = (1 << 30) - 1;
+/// and with whether readers
+const READERS_WAIT: u32 = 1 << 30;
+/// or writers wait.
+const WRITERS_WAIT: u32 = 1 << 31;
+
+extern "C" fn lock_to_read(word: usize) {
+    let call = call();
+    let mut waited = false;
+    loop {
+        let state: u32 = atomics::load_at(word, RELAXED, call);
+        let readers = state & WRITER;
+        // A writer that waits comes first; but not before who has waited and finds others reading.
+        let in_turn = state & WRITERS_WAIT == 0 || waited && readers > 0;
+        if readers < WRITER - 1 && state & READERS_WAIT == 0 && in_turn {
+            if exchange(word, state, state + 1, ACQUIRE, call).is_ok() {
+                return;
+            }
+        } else if state & READERS_WAIT != 0 {
+            atomics::wait_while_taken(word, state, false, call);
+            waited = true;
+        } else {
+            let _ = exchange(word, state, state | READERS_WAIT, RELAXED, call);
+        }
+    }
+}
+
+extern "C" fn lock_to_write(word: usize) {
+    let call = call();
+    // Whoever was seen to wait may still do so when this one gets the lock.
+    let mut others = 0;
+    loop {
+        let state: u32 = atomics::load_at(word, RELAXED, call);
+        if state & WRITER == 0 {
+            if exchange(word, state, state | WRITER | others, ACQUIRE, call).is_ok() {
+                return;
+            }
+        } else if state & WRITERS_WAIT != 0 {
+            others = WRITERS_WAIT;
+            atomics::wait_while_taken(word, state, false, call);
+        } else if exchange(word, state, state | WRITERS_WAIT, RELAXED, call).is_ok() {
+            others = WRITERS_WAIT;
+        }
+    }
+}
+
+/// A pause of a loop, counted at `step` up to `last`.
+fn pause(step: usize, last: Option<u32>) {
+    let call = call();
+    if let Some(last) = last {
+        // SAFETY: the program hands in its counter, which is a local variable of the loop.
+        unsafe { (step as *mut u32).write(last) };
+    }
+    if runtime::in_execution() {
+        runtime::yield_in(call.place, call.state);
+    }
+}
+
+/// std's counter is only asked how long to pause.
+extern "C" fn std_pause(_step: usize) {
+    pause(0, None);
+}
+
+/// crossbeam's: beyond 6 it yields,
+extern "C" fn crossbeam_spin(step: usize) {
+    pause(step, Some(7));
+}
+
+/// and beyond 10 it says that it is better to sleep.
+extern "C" fn crossbeam_snooze(step: usize) {
+    pause(step, Some(11));
+}
+
+/// parking_lot's: it has spun enough.
+extern "C" fn parking_lot_spin(_step: usize) -> usize {
+    0
+}
+
+export! {
+    raddle_std_lock_mutex => lock_mutex;
+    raddle_std_lock_to_read => lock_to_read;
+    raddle_std_lock_to_write => lock_to_write;
+    raddle_std_pause => std_pause;
+    raddle_crossbeam_spin => crossbeam_spin;
+    raddle_crossbeam_snooze => crossbeam_snooze;
+    raddle_parking_lot_spin => parking_lot_spin;
+    raddle_parking_lot_pause => std_pause;
+}
+
+type Function = unsafe extern "C" fn();
+
+/// Parts of the names, as both ways of mangling write them, and what stands in.
+const REPLACED: [(&str, &str, Function); 9] = [
+    ("4sync5mutex5futex", "5Mutex14lock_contended", raddle_std_lock_mutex),
+    ("4sync6rwlock5futex", "6RwLock14read_contended", raddle_std_lock_to_read),
+    ("4sync6rwlock5futex", "6RwLock15write_contended", raddle_std_lock_to_write),
+    ("3std4sync4mpmc5utils", "7Backoff10spin_light", raddle_std_pause),
+    ("3std4sync4mpmc5utils", "7Backoff10spin_heavy", raddle_std_pause),
+    ("15crossbeam_utils7backoff", "7Backoff4spin", raddle_crossbeam_spin),
+    ("15crossbeam_utils7backoff", "7Backoff6snooze", raddle_crossbeam_snooze),
+    ("16parking_lot_core8spinwait", "8SpinWait4spin", raddle_parking_lot_spin),
+    ("16parking_lot_core8spinwait", "8SpinWait13spin_no_yield", raddle_parking_lot_pause),
+];
+
+/// Functions of std in which a thread that sleeps in the kernel goes on when a word has changed, and looks again if it was woken
+/// for another reason: `park`, whose word is the thread's own, and `Once`, which wakes all. They wait for the change, in one step. It is
+/// not so in `Condvar`: there it matters who is woken.
+const WAITS: [(&str, &str); 3] =
+    [("3std6thread", "4park"), ("4sync4once5futex", "4Once4call"), ("4sync4once5futex", "4Once4wait")];
+
+static mut WAITING: Vec<(usize, usize)> = Vec::new();
+
+/// Whether a call comes from one of these.
+pub(crate) fn waits_for_change(site: usize) -> bool {
+    // SAFETY: set before the first execution.
+    unsafe { &*(&raw const WAITING) }.iter().any(|(a, b)| (*a..*b).contains(&site))
+}
+
+/// In one step: until the word differs.
+pub(crate) fn wait_for_change(word: usize, value: u32, call: Call) {
+    atomics::wait_while_taken(word, value, false, call);
+}
+
+/// `mov rax, FUNCTION; jmp rax`.
+const JUMP: usize = 12;
+
+/// Whether a mangled name is that of a function of this module.
+fn is_named(name: &str, module: &str, function: &str) -> bool {
+    let mangled = name.starts_with("_R") || name.starts_with("_ZN");
+    let rest = name.find(module).and_then(|_| name.split_once(function)).map(|r| r.1);
+    // The name ends there, but for a hash or the crate that has this copy: what is inside the function is not meant.
+    mangled
+        && rest.is_some_and(|r| {
+            r.is_empty() || r.starts_with("17h") || r.starts_with("Cs") || r.starts_with('B')
+        })
+}
+
+/// Puts these functions in place, before the first execution.
+pub(crate) fn prepare() {
+    if std::env::var_os("RADDLE_STD_LOCKS").is_none_or(|v| v != "1") {
+        return;
+    }
+    let base = functions::base();
+    functions::each(|symbol| {
+        let Ok(name) = std::str::from_utf8(symbol.name) else { return };
+        if symbol.is_variable {
+            return;
+        }
+        let start = base + symbol.address;
+        if WAITS.iter().any(|(module, function)| is_named(name, module, function)) {
+            // SAFETY: nothing else runs yet.
+            unsafe { (*(&raw mut WAITING)).push((start, start + symbol.size)) };
+        }
+        let found = REPLACED.iter().find(|(module, function, _)| is_named(name, module, function));
+        if let Some((_, _, function)) = found.filter(|_| symbol.size >= JUMP) {
+            // SAFETY: it is a function of the program, long enough, and nothing of the program runs.
+            unsafe { replace(start, *function) };
+        }
+    });
+}
+
+/// # Safety
+///
+/// There is a function of at least [`JUMP`] bytes there, which nobody runs.
+unsafe fn replace(address: usize, by: Function) {
+    const PAGE: usize = 4096;
+    let mut code = [0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0];
+    code[2..10].copy_from_slice(&(by as usize).to_le_bytes());
+    let (first, last) = (address & !(PAGE - 1), (address + JUMP - 1) & !(PAGE - 1));
+    let pages = (first as *mut libc::c_void, last + PAGE - first);
+    // SAFETY: by the contract; these are pages of the program's code, and they are code again when this returns.
+    unsafe {
+        if libc::mprotect(pages.0, pages.1, libc::PROT_READ | libc::PROT_WRITE) != 0 {
+            start::die("the program's code cannot be changed");
+        }
+        code.as_ptr().copy_to_nonoverlapping(address as *mut u8, JUMP);
+        libc::mprotect(pages.0, pages.1, libc::PROT_READ | libc::PROT_EXEC);
+    }
+}

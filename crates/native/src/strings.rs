@@ -1,0 +1,247 @@
+//! Functions of the C library that read and write memory of the program: what they touch is touched by the program.
+//!
+//! They are reached by the linker's `--wrap`, from the program's own objects alone: inside this library the same names must mean
+//! the C library's functions. The list of names is in `wrapped.txt`, which the command hands to the linker.
+
+use crate::access::{self, range};
+use crate::options::{Races, options};
+use crate::shim::{Call, call, export};
+use std::ffi::{c_char, c_double, c_int, c_long, c_longlong, c_ulong, c_ulonglong, c_void};
+
+unsafe extern "C" {
+    fn mempcpy(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void;
+    fn memrchr(s: *const c_void, c: c_int, n: usize) -> *mut c_void;
+    fn strspn(s: *const c_char, of: *const c_char) -> usize;
+    fn strcspn(s: *const c_char, of: *const c_char) -> usize;
+    fn strpbrk(s: *const c_char, of: *const c_char) -> *mut c_char;
+    fn stpcpy(to: *mut c_char, from: *const c_char) -> *mut c_char;
+}
+
+/// The call, if it is one of a thread that is checked.
+#[inline]
+fn incoming() -> Option<Call> {
+    runtime::in_execution().then(call)
+}
+
+fn reads<T>(call: Option<Call>, at: *const T, bytes: usize) {
+    if let Some(call) = call
+        && bytes > 0
+    {
+        range(at as usize, bytes, false, call);
+    }
+}
+
+fn writes<T>(call: Option<Call>, at: *mut T, bytes: usize) {
+    if let Some(call) = call
+        && bytes > 0
+    {
+        range(at as usize, bytes, true, call);
+    }
+}
+
+/// Writes memory piece by piece, each when its turn has come, if accesses are steps; says whether it did. A piece is at the same
+/// offset of what `piece` reads.
+fn pieced(
+    call: Option<Call>,
+    to: *mut c_void,
+    n: usize,
+    backwards: bool,
+    piece: impl Fn(Call, usize, &mut [u8]),
+) -> bool {
+    let Some(call) = call.filter(|_| options().races == Races::Sync) else { return false };
+    let start = to as usize;
+    let end = start + n;
+    let mut done = 0;
+    while done < n {
+        let (at, len) = if backwards {
+            let stop = end - done;
+            let at = ((stop - 1) & !7).max(start);
+            (at, stop - at)
+        } else {
+            let at = start + done;
+            (at, ((at & !7) + 8).min(end) - at)
+        };
+        let mut held = [0u8; 8];
+        piece(call, at - start, &mut held[..len]);
+        // SAFETY: the program writes there.
+        access::write_now(at, len, call, || unsafe { (at as *mut u8).copy_from(held.as_ptr(), len) });
+        done += len;
+    }
+    true
+}
+
+/// Copies, in the order in which nothing is overwritten before it is read.
+fn copied(call: Option<Call>, to: *mut c_void, from: *const c_void, n: usize) -> bool {
+    pieced(call, to, n, from < to.cast_const(), |call, offset, held| {
+        let source = from as usize + offset;
+        range(source, held.len(), false, call);
+        // SAFETY: the program reads there.
+        unsafe { held.as_mut_ptr().copy_from(source as *const u8, held.len()) };
+    })
+}
+
+/// How many bytes of a string up to `most` are looked at, the zero byte included.
+fn extent(s: *const c_char, most: usize) -> usize {
+    // SAFETY: the program hands in a string, or an array of at least `most` bytes.
+    let n = unsafe { libc::strnlen(s, most) };
+    if n < most { n + 1 } else { n }
+}
+
+fn reads_string(call: Option<Call>, s: *const c_char) {
+    if call.is_some() {
+        reads(call, s, extent(s, usize::MAX));
+    }
+}
+
+/// How many bytes of two strings a comparison looks at.
+fn compared(a: *const c_char, b: *const c_char, most: usize, same: impl Fn(c_char, c_char) -> bool) -> usize {
+    let mut i = 0;
+    // SAFETY: the program hands in strings, or arrays of at least `most` bytes.
+    unsafe {
+        while i < most {
+            let (x, y) = (*a.add(i), *b.add(i));
+            i += 1;
+            if !same(x, y) || x == 0 {
+                break;
+            }
+        }
+    }
+    i
+}
+
+fn alike(x: c_char, y: c_char) -> bool {
+    (x as u8).eq_ignore_ascii_case(&(y as u8))
+}
+
+fn reads_both(call: Option<Call>, a: *const c_char, b: *const c_char, n: usize) {
+    reads(call, a, n);
+    reads(call, b, n);
+}
+
+macro_rules! wrap {
+    ($($name:ident as $wrapped:ident ($($arg:ident: $ty:ty),*) -> $ret:ty, $call:ident $before:block => $real:expr;)*) => {
+        $(extern "C" fn $name($($arg: $ty),*) -> $ret {
+            let $call = incoming();
+            $before
+            // SAFETY: the program calls the function with these arguments.
+            unsafe { $real($($arg),*) }
+        })*
+        export! { $($wrapped => $name;)* }
+    };
+}
+
+wrap! {
+    copy as __wrap_memcpy(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void,
+        call { if copied(call, to, from, n) { return to; } reads(call, from, n); writes(call, to, n); } => libc::memcpy;
+    move_ as __wrap_memmove(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void,
+        call { if copied(call, to, from, n) { return to; } reads(call, from, n); writes(call, to, n); } => libc::memmove;
+    copy_on as __wrap_mempcpy(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void,
+        call { reads(call, from, n); writes(call, to, n); } => mempcpy;
+    set as __wrap_memset(to: *mut c_void, c: c_int, n: usize) -> *mut c_void,
+        call {
+            if pieced(call, to, n, false, |_, _, held| held.fill(c as u8)) {
+                return to;
+            }
+            writes(call, to, n);
+        } => libc::memset;
+    compare as __wrap_memcmp(a: *const c_void, b: *const c_void, n: usize) -> c_int,
+        call { reads_both(call, a.cast(), b.cast(), n); } => libc::memcmp;
+    compare_bytes as __wrap_bcmp(a: *const c_void, b: *const c_void, n: usize) -> c_int,
+        call { reads_both(call, a.cast(), b.cast(), n); } => libc::memcmp;
+    find as __wrap_memchr(s: *const c_void, c: c_int, n: usize) -> *mut c_void,
+        call { reads(call, s, n); } => libc::memchr;
+    find_last as __wrap_memrchr(s: *const c_void, c: c_int, n: usize) -> *mut c_void,
+        call { reads(call, s, n); } => memrchr;
+    length as __wrap_strlen(s: *const c_char) -> usize,
+        call { reads_string(call, s); } => libc::strlen;
+    length_up_to as __wrap_strnlen(s: *const c_char, n: usize) -> usize,
+        call { reads(call, s, extent(s, n)); } => libc::strnlen;
+    copy_string as __wrap_strcpy(to: *mut c_char, from: *const c_char) -> *mut c_char,
+        call {
+            let n = extent(from, usize::MAX);
+            if copied(call, to.cast(), from.cast(), n) {
+                return to;
+            }
+            reads(call, from, n);
+            writes(call, to, n);
+        } => libc::strcpy;
+    copy_string_on as __wrap_stpcpy(to: *mut c_char, from: *const c_char) -> *mut c_char,
+        call { let n = extent(from, usize::MAX); reads(call, from, n); writes(call, to, n); } => stpcpy;
+    copy_string_up_to as __wrap_strncpy(to: *mut c_char, from: *const c_char, n: usize) -> *mut c_char,
+        call { reads(call, from, extent(from, n)); writes(call, to, n); } => libc::strncpy;
+    append as __wrap_strcat(to: *mut c_char, from: *const c_char) -> *mut c_char,
+        call { append_parts(call, to, from, usize::MAX); } => libc::strcat;
+    append_up_to as __wrap_strncat(to: *mut c_char, from: *const c_char, n: usize) -> *mut c_char,
+        call { append_parts(call, to, from, n); } => libc::strncat;
+    compare_strings as __wrap_strcmp(a: *const c_char, b: *const c_char) -> c_int,
+        call { if call.is_some() { reads_both(call, a, b, compared(a, b, usize::MAX, |x, y| x == y)); } } => libc::strcmp;
+    compare_strings_up_to as __wrap_strncmp(a: *const c_char, b: *const c_char, n: usize) -> c_int,
+        call { if call.is_some() { reads_both(call, a, b, compared(a, b, n, |x, y| x == y)); } } => libc::strncmp;
+    compare_alike as __wrap_strcasecmp(a: *const c_char, b: *const c_char) -> c_int,
+        call { if call.is_some() { reads_both(call, a, b, compared(a, b, usize::MAX, alike)); } } => libc::strcasecmp;
+    compare_alike_up_to as __wrap_strncasecmp(a: *const c_char, b: *const c_char, n: usize) -> c_int,
+        call { if call.is_some() { reads_both(call, a, b, compared(a, b, n, alike)); } } => libc::strncasecmp;
+    find_char as __wrap_strchr(s: *const c_char, c: c_int) -> *mut c_char,
+        call { reads_string(call, s); } => libc::strchr;
+    find_last_char as __wrap_strrchr(s: *const c_char, c: c_int) -> *mut c_char,
+        call { reads_string(call, s); } => libc::strrchr;
+    find_string as __wrap_strstr(s: *const c_char, t: *const c_char) -> *mut c_char,
+        call { reads_string(call, s); reads_string(call, t); } => libc::strstr;
+    span as __wrap_strspn(s: *const c_char, t: *const c_char) -> usize,
+        call { reads_string(call, s); reads_string(call, t); } => strspn;
+    span_without as __wrap_strcspn(s: *const c_char, t: *const c_char) -> usize,
+        call { reads_string(call, s); reads_string(call, t); } => strcspn;
+    find_any as __wrap_strpbrk(s: *const c_char, t: *const c_char) -> *mut c_char,
+        call { reads_string(call, s); reads_string(call, t); } => strpbrk;
+    to_long as __wrap_strtol(s: *const c_char, end: *mut *mut c_char, base: c_int) -> c_long,
+        call { reads_string(call, s); } => libc::strtol;
+    to_unsigned_long as __wrap_strtoul(s: *const c_char, end: *mut *mut c_char, base: c_int) -> c_ulong,
+        call { reads_string(call, s); } => libc::strtoul;
+    to_long_long as __wrap_strtoll(s: *const c_char, end: *mut *mut c_char, base: c_int) -> c_longlong,
+        call { reads_string(call, s); } => libc::strtoll;
+    to_unsigned_long_long as __wrap_strtoull(s: *const c_char, end: *mut *mut c_char, base: c_int) -> c_ulonglong,
+        call { reads_string(call, s); } => libc::strtoull;
+    to_double as __wrap_strtod(s: *const c_char, end: *mut *mut c_char) -> c_double,
+        call { reads_string(call, s); } => libc::strtod;
+    to_int as __wrap_atoi(s: *const c_char) -> c_int,
+        call { reads_string(call, s); } => libc::atoi;
+    to_long_plain as __wrap_atol(s: *const c_char) -> c_long,
+        call { reads_string(call, s); } => libc::atol;
+    to_long_long_plain as __wrap_atoll(s: *const c_char) -> c_longlong,
+        call { reads_string(call, s); } => libc::atoll;
+}
+
+/// What `strcat` touches: all of the first string, and behind it as much as the second one has.
+fn append_parts(call: Option<Call>, to: *mut c_char, from: *const c_char, most: usize) {
+    if call.is_none() {
+        return;
+    }
+    let old = extent(to, usize::MAX);
+    let n = extent(from, most);
+    reads(call, to.cast_const(), old);
+    reads(call, from, n);
+    // SAFETY: the end of the string lies in it.
+    writes(call, unsafe { to.add(old - 1) }, n);
+}
+
+extern "C" fn zero(to: *mut c_void, n: usize) {
+    writes(incoming(), to, n);
+    // SAFETY: the program calls the function with these arguments.
+    unsafe { libc::memset(to, 0, n) };
+}
+
+extern "C" fn copy_backwards(from: *const c_void, to: *mut c_void, n: usize) {
+    let call = incoming();
+    reads(call, from, n);
+    writes(call, to, n);
+    // SAFETY: as above.
+    unsafe { libc::memmove(to, from, n) };
+}
+
+export! {
+    __wrap_bzero => zero;
+    __wrap_bcopy => copy_backwards;
+    __tsan_memcpy => copy;
+    __tsan_memmove => move_;
+    __tsan_memset => set;
+}

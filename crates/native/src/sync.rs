@@ -1,0 +1,263 @@
+//! What all things that programs synchronise with have in common: steps on them, and a life that begins and ends.
+//!
+//! # Lives
+//!
+//! `pthread_*_destroy` is no step: whoever still uses the thing has to be ordered with it anyway, and if that is not so, it is
+//! found in whatever order the two come, as a data race is: to destroy is a write of its life, to use it is a read. That is
+//! looked at for things that the program is known to destroy; when that is learned, the search starts again.
+
+use crate::front::Program;
+use crate::options::{Races, options};
+use crate::shim::Call;
+use crate::table::{self, Entry};
+use explore::{FailureKind, MemoryOrder, OpKind};
+use runtime::{Class, Done, Front, Request, Touching};
+
+/// Called before the first execution.
+pub(crate) fn prepare() {
+    crate::semaphore::prepare();
+    crate::verifier::prepare();
+}
+
+/// An execution begins.
+pub(crate) fn begin() {
+    // SAFETY: no thread of the program runs.
+    if unsafe { LIBRARIES.2 } == 0 {
+        find_libraries();
+    }
+    crate::changes::begin();
+    crate::futex::begin();
+    crate::leaving::begin();
+    crate::locals::begin();
+    crate::rwlock::begin();
+    crate::semaphore::begin();
+    crate::time::begin();
+    crate::verifier::begin();
+}
+
+/// Whether a thing is the program's, and it is used by a thread of the program. What lies in the data of a library (the
+/// unwinder has locks, too) is not put back between executions, and what libraries do runs at once between two steps: that
+/// is left to the C library.
+#[inline]
+pub(crate) fn is_modelled(address: usize) -> bool {
+    runtime::in_execution() && !in_library(address)
+}
+
+/// The writable data of all libraries that are no part of the program, but this one, and where the first begins and the last ends.
+static mut LIBRARIES: (Vec<(usize, usize)>, usize, usize) = (Vec::new(), 0, 0);
+
+#[inline]
+fn in_library(address: usize) -> bool {
+    // SAFETY: one OS thread alone runs code of the program; the list is made before its first step.
+    let (all, start, end) = unsafe { &*(&raw const LIBRARIES) };
+    address >= *start && address < *end && all.iter().any(|(a, b)| (*a..*b).contains(&address))
+}
+
+fn find_libraries() {
+    unsafe extern "C" fn visit(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        data: *mut std::ffi::c_void,
+    ) -> libc::c_int {
+        // SAFETY: `dl_iterate_phdr` hands in a valid `info`; `data` is our list.
+        unsafe {
+            let found = &mut *data.cast::<Vec<(usize, usize)>>();
+            let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum as usize);
+            let at = |h: &libc::Elf64_Phdr| ((*info).dlpi_addr + h.p_vaddr) as usize;
+            let segments =
+                headers.iter().filter(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_W != 0);
+            let segments: Vec<_> = segments.map(|h| (at(h), at(h) + h.p_memsz as usize)).collect();
+            found.extend(segments);
+        }
+        0
+    }
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    // SAFETY: the callback keeps its contract; nothing else runs.
+    unsafe {
+        libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast());
+        let objects = image::segments::user_objects();
+        let mut modelled: Vec<usize> =
+            objects.iter().flat_map(|o| o.writable.iter().map(|r| r.start)).collect();
+        modelled.push(&raw const LIBRARIES as usize);
+        found.retain(|(a, b)| !modelled.iter().any(|m| (*a..*b).contains(m)));
+        let start = found.iter().map(|s| s.0).min().unwrap_or(0);
+        let end = found.iter().map(|s| s.1).max().unwrap_or(0);
+        LIBRARIES = (found, start, end);
+    }
+}
+
+/// How far from its address the life of a thing is entered.
+const LIFE: usize = 1;
+/// How far from its address a second object of a thing is entered.
+pub(crate) const SECOND: usize = 2;
+
+/// What a step is on: the thing at an address.
+#[derive(Clone, Copy)]
+pub(crate) struct On {
+    pub(crate) address: usize,
+    pub(crate) class: Class,
+    /// Its word, if this execution has not met it.
+    pub(crate) initial: u64,
+}
+
+impl On {
+    pub(crate) fn new(address: usize, class: Class) -> On {
+        On { address, class, initial: 0 }
+    }
+
+    pub(crate) fn entry(&self) -> &'static mut Entry {
+        table::sync(self.address)
+    }
+
+    /// A step.
+    pub(crate) fn step(&self, kind: OpKind, call: Call) -> Done {
+        self.step_with(kind, 0, 0, MemoryOrder::None, call)
+    }
+
+    pub(crate) fn step_with(&self, kind: OpKind, a: u64, b: u64, order: MemoryOrder, call: Call) -> Done {
+        let On { class, initial, .. } = *self;
+        let object = &self.entry().handle;
+        runtime::step_in(
+            &Request { kind, object, class, initial, a, b, order, place: call.place },
+            call.state,
+        )
+    }
+
+    /// Its word now; for what the running thread knows already.
+    pub(crate) fn word(&self) -> u64 {
+        runtime::peek(&self.entry().handle).unwrap_or(self.initial)
+    }
+
+    /// Whether this execution has met it.
+    pub(crate) fn is_met(&self) -> bool {
+        runtime::peek(&self.entry().handle).is_some()
+    }
+
+    /// It begins anew.
+    pub(crate) fn put(&self, word: u64, call: Call) {
+        runtime::settle();
+        runtime::put_word(&self.entry().handle, self.class, word, call.place);
+    }
+
+    /// What to call it.
+    pub(crate) fn name(&self) -> String {
+        let kind = match self.class {
+            Class::Mutex => "mutex",
+            Class::RwLock => "reader-writer lock",
+            Class::Condvar => "condition variable",
+            Class::Barrier => "barrier",
+            Class::Semaphore => "semaphore",
+            _ => "object",
+        };
+        let name = Program.object(Program.name_of(&self.entry().handle), self.class);
+        match name {
+            Some(name) if name.starts_with(kind) => name,
+            Some(name) => format!("{kind} {name}"),
+            None => format!("{kind} at {:#x}", self.address),
+        }
+    }
+
+    /// A rule is broken.
+    pub(crate) fn misuse(&self, what: &str, call: Call) -> ! {
+        runtime::settle();
+        runtime::fail(FailureKind::LockMisuse, format!("{}: {what}", self.name()), call.place)
+    }
+
+    /// It is used.
+    pub(crate) fn used(&self, call: Call) {
+        crate::heap::check(self.address, 1, false, call);
+        let entry = self.entry();
+        entry.atomic = true;
+        if entry.plain {
+            self.live(false, "it is made or destroyed", FailureKind::LockMisuse, call);
+        }
+    }
+
+    /// It is made.
+    pub(crate) fn made(&self, call: Call) {
+        if self.entry().plain {
+            self.live(true, "it is made", FailureKind::LockMisuse, call);
+        }
+    }
+
+    /// It is destroyed.
+    pub(crate) fn destroyed(&self, call: Call) {
+        crate::heap::check(self.address, 1, false, call);
+        self.ended("it is destroyed", FailureKind::LockMisuse, call);
+    }
+
+    fn ended(&self, what: &str, kind: FailureKind, call: Call) {
+        if options().races == Races::Ignore {
+            return;
+        }
+        let entry = self.entry();
+        if !entry.plain {
+            entry.plain = true;
+            if entry.atomic {
+                runtime::restart_soon();
+            }
+        }
+        self.live(true, what, kind, call);
+    }
+
+    fn live(&self, write: bool, what: &str, kind: FailureKind, call: Call) {
+        runtime::settle();
+        let life = table::sync(self.address + LIFE);
+        let how = Touching { write, atomic: false, elsewhere: false };
+        if let Some(race) = runtime::touch(&life.handle, how, call.place) {
+            let both = race.split_once(": ").map_or(race.as_str(), |r| r.1);
+            let message = format!(
+                "{}: {what} (a write, below) while another thread may use it (a read): {both}",
+                self.name()
+            );
+            runtime::fail(kind, message, call.place);
+        }
+    }
+}
+
+/// A block of the heap is freed: that is the end of whatever lies in it.
+pub(crate) fn freed(start: usize, size: usize, call: Call) {
+    table::known_sync(start, size, |entry| {
+        if entry.atomic {
+            let on = On::new(entry.address, Class::Variable);
+            on.ended("the memory it lies in is freed", FailureKind::UseAfterFree, call);
+        }
+    });
+}
+
+/// What the program asks for is not modelled: nothing may be said about it.
+pub(crate) fn not_modelled(what: &str, call: Call) -> ! {
+    runtime::settle();
+    let message = format!("{what} is not modelled, so this program cannot be checked");
+    runtime::fail(FailureKind::Limit, message, call.place)
+}
+
+/// A number at an address of the program.
+///
+/// # Safety
+///
+/// A `T` can be read there.
+pub(crate) unsafe fn at<T: Copy>(address: usize, offset: usize) -> T {
+    // SAFETY: by the contract.
+    unsafe { ((address + offset) as *const T).read_unaligned() }
+}
+
+/// Puts a number there.
+///
+/// # Safety
+///
+/// A `T` can be written there.
+pub(crate) unsafe fn put<T: Copy>(address: usize, offset: usize, value: T) {
+    // SAFETY: by the contract.
+    unsafe { ((address + offset) as *mut T).write_unaligned(value) }
+}
+
+/// Sets `errno` and gives -1, unless there is no error.
+pub(crate) fn with_errno(error: libc::c_int) -> libc::c_int {
+    if error == 0 {
+        return 0;
+    }
+    // SAFETY: `errno` can always be written.
+    unsafe { *libc::__errno_location() = error };
+    -1
+}

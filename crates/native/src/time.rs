@@ -1,0 +1,256 @@
+//! Time: virtual, and each thread has its own.
+//!
+//! What a thread reads from a clock must be a function of what it did itself and of what happens before it: if the clock of one
+//! thread moved with the steps of another, their order would matter in a way that the search knows nothing of. So each
+//! thread has a clock. It starts with that of the thread that made it, moves on by a millisecond whenever it is read and by the
+//! time that is slept, and is set to the later of the two when a thread is joined, and to the limit when a wait times out.
+//! Clocks of threads that are not ordered cannot be compared, and a program that does so may see time run backwards.
+//!
+//! A sleep is a yield: how long it takes says nothing about what others do meanwhile.
+
+use crate::real::real;
+use crate::shim::{call, export, export_past};
+use crate::sync::with_errno;
+use explore::ThreadId;
+
+/// What each reading moves a clock on by, in nanoseconds.
+const TICK: u64 = 1_000_000;
+const SECOND: u64 = 1_000_000_000;
+/// When executions begin, on the clock of the world.
+const EPOCH: u64 = 1_700_000_000 * SECOND;
+/// And on clocks that count from the start of the machine.
+const BOOT: u64 = 1_000 * SECOND;
+
+static mut CLOCKS: [u64; explore::MAX_THREADS] = [0; explore::MAX_THREADS];
+
+fn clock_of(t: ThreadId) -> &'static mut u64 {
+    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a step.
+    unsafe { &mut (*(&raw mut CLOCKS))[t.index()] }
+}
+
+/// An execution begins.
+pub(crate) fn begin() {
+    // SAFETY: as above.
+    unsafe { (&mut (*(&raw mut CLOCKS)))[..crate::threads::met()].fill(0) };
+}
+
+/// The running thread makes another one.
+pub(crate) fn spawned(child: ThreadId) {
+    *clock_of(child) = *clock_of(runtime::current());
+}
+
+/// It has joined another one.
+pub(crate) fn joined(other: ThreadId) {
+    let theirs = *clock_of(other);
+    let mine = clock_of(runtime::current());
+    *mine = theirs.max(*mine);
+}
+
+fn base(clock: libc::clockid_t) -> u64 {
+    match clock {
+        libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => EPOCH,
+        libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID => 0,
+        _ => BOOT,
+    }
+}
+
+/// Reads a clock.
+fn read(clock: libc::clockid_t) -> u64 {
+    // A loop that looks at the clock ends by it.
+    runtime::end_looking();
+    let now = clock_of(runtime::current());
+    *now += TICK;
+    base(clock) + *now
+}
+
+fn nanoseconds(t: &libc::timespec) -> Option<u64> {
+    let valid = t.tv_sec >= 0 && (0..SECOND as i64).contains(&t.tv_nsec);
+    valid.then(|| (t.tv_sec as u64).saturating_mul(SECOND).saturating_add(t.tv_nsec as u64))
+}
+
+fn timespec(n: u64) -> libc::timespec {
+    libc::timespec { tv_sec: (n / SECOND) as i64, tv_nsec: (n % SECOND) as i64 }
+}
+
+/// The time limit of the running thread is over.
+pub(crate) fn reach(clock: libc::clockid_t, until: *const libc::timespec) {
+    // SAFETY: the program hands in a time or nothing.
+    let Some(until) = (unsafe { until.as_ref() }).and_then(nanoseconds) else { return };
+    let now = clock_of(runtime::current());
+    *now = (*now).max(until.saturating_sub(base(clock)));
+}
+
+/// The running thread lets time pass.
+pub(crate) fn pass(nanoseconds: u64) {
+    let now = clock_of(runtime::current());
+    *now = now.saturating_add(nanoseconds);
+}
+
+fn sleep_for(nanoseconds: u64) {
+    let call = call();
+    runtime::settle();
+    pass(nanoseconds);
+    runtime::yield_in(call.place, call.state);
+}
+
+extern "C" fn sleep_here(seconds: libc::c_uint) -> libc::c_uint {
+    if !runtime::in_execution() {
+        return real!(sleep(seconds): fn(libc::c_uint) -> libc::c_uint);
+    }
+    sleep_for(seconds as u64 * SECOND);
+    0
+}
+
+extern "C" fn usleep_here(micros: libc::c_uint) -> libc::c_int {
+    if !runtime::in_execution() {
+        return real!(usleep(micros): fn(libc::c_uint) -> libc::c_int);
+    }
+    sleep_for(micros as u64 * 1000);
+    0
+}
+
+extern "C" fn nanosleep_here(time: *const libc::timespec, left: *mut libc::timespec) -> libc::c_int {
+    if !runtime::in_execution() {
+        return nanosleep_inside(time, left);
+    }
+    // SAFETY: the program hands in a time.
+    match unsafe { time.as_ref() }.and_then(nanoseconds) {
+        Some(n) => {
+            sleep_for(n);
+            0
+        }
+        None => with_errno(libc::EINVAL),
+    }
+}
+
+extern "C" fn nanosleep_inside(time: *const libc::timespec, left: *mut libc::timespec) -> libc::c_int {
+    real!(nanosleep(time, left): fn(*const libc::timespec, *mut libc::timespec) -> libc::c_int)
+}
+
+extern "C" fn clock_nanosleep_here(
+    clock: libc::clockid_t,
+    flags: libc::c_int,
+    time: *const libc::timespec,
+    left: *mut libc::timespec,
+) -> libc::c_int {
+    if !runtime::in_execution() {
+        return clock_nanosleep_inside(clock, flags, time, left);
+    }
+    // SAFETY: the program hands in a time.
+    let Some(n) = unsafe { time.as_ref() }.and_then(nanoseconds) else { return libc::EINVAL };
+    if flags & libc::TIMER_ABSTIME != 0 {
+        reach(clock, time);
+        sleep_for(0);
+    } else {
+        sleep_for(n);
+    }
+    0
+}
+
+extern "C" fn clock_nanosleep_inside(
+    clock: libc::clockid_t,
+    flags: libc::c_int,
+    time: *const libc::timespec,
+    left: *mut libc::timespec,
+) -> libc::c_int {
+    real!(clock_nanosleep(clock, flags, time, left):
+        fn(libc::clockid_t, libc::c_int, *const libc::timespec, *mut libc::timespec) -> libc::c_int)
+}
+
+extern "C" fn clock_gettime_here(clock: libc::clockid_t, out: *mut libc::timespec) -> libc::c_int {
+    if !runtime::in_execution() {
+        return clock_gettime_inside(clock, out);
+    }
+    // SAFETY: the program hands in a place for the time.
+    unsafe { out.write(timespec(read(clock))) };
+    0
+}
+
+extern "C" fn clock_gettime_inside(clock: libc::clockid_t, out: *mut libc::timespec) -> libc::c_int {
+    real!(clock_gettime(clock, out): fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int)
+}
+
+extern "C" fn gettimeofday_here(out: *mut libc::timeval, zone: *mut libc::c_void) -> libc::c_int {
+    if !runtime::in_execution() {
+        return real!(gettimeofday(out, zone): fn(*mut libc::timeval, *mut libc::c_void) -> libc::c_int);
+    }
+    let now = read(libc::CLOCK_REALTIME);
+    if !out.is_null() {
+        let time = libc::timeval { tv_sec: (now / SECOND) as i64, tv_usec: (now % SECOND / 1000) as i64 };
+        // SAFETY: the program hands in a place for the time.
+        unsafe { out.write(time) };
+    }
+    0
+}
+
+extern "C" fn time_here(out: *mut libc::time_t) -> libc::time_t {
+    if !runtime::in_execution() {
+        return real!(time(out): fn(*mut libc::time_t) -> libc::time_t);
+    }
+    let now = (read(libc::CLOCK_REALTIME) / SECOND) as libc::time_t;
+    if !out.is_null() {
+        // SAFETY: the program hands in a place for the time.
+        unsafe { out.write(now) };
+    }
+    now
+}
+
+extern "C" fn timespec_get_here(out: *mut libc::timespec, base: libc::c_int) -> libc::c_int {
+    if !runtime::in_execution() {
+        return real!(timespec_get(out, base): fn(*mut libc::timespec, libc::c_int) -> libc::c_int);
+    }
+    if base != 1 {
+        return 0;
+    }
+    // SAFETY: the program hands in a place for the time.
+    unsafe { out.write(timespec(read(libc::CLOCK_REALTIME))) };
+    base
+}
+
+extern "C" fn clock_here() -> libc::clock_t {
+    if !runtime::in_execution() {
+        return real!(clock(): fn() -> libc::clock_t);
+    }
+    (read(libc::CLOCK_PROCESS_CPUTIME_ID) / 1000) as libc::clock_t
+}
+
+extern "C" fn give_way() -> libc::c_int {
+    if !runtime::in_execution() {
+        return give_way_inside();
+    }
+    let call = call();
+    runtime::yield_in(call.place, call.state);
+    0
+}
+
+extern "C" fn give_way_inside() -> libc::c_int {
+    real!(sched_yield(): fn() -> libc::c_int)
+}
+
+/// `thrd_sleep` of C11: 0, or a negative number for an error.
+extern "C" fn thrd_sleep_here(time: *const libc::timespec, left: *mut libc::timespec) -> libc::c_int {
+    if nanosleep_here(time, left) == 0 { 0 } else { -2 }
+}
+
+extern "C" fn thrd_yield_here() {
+    give_way();
+}
+
+export_past! {
+    nanosleep => nanosleep_here, nanosleep_inside;
+    clock_nanosleep => clock_nanosleep_here, clock_nanosleep_inside;
+    clock_gettime => clock_gettime_here, clock_gettime_inside;
+    sched_yield => give_way, give_way_inside;
+}
+
+export! {
+    sleep => sleep_here;
+    usleep => usleep_here;
+    gettimeofday => gettimeofday_here;
+    time => time_here;
+    timespec_get => timespec_get_here;
+    clock => clock_here;
+    pthread_yield => give_way;
+    thrd_sleep => thrd_sleep_here;
+    thrd_yield => thrd_yield_here;
+}

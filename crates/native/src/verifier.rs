@@ -1,0 +1,262 @@
+//! The intrinsics of the Software Verification Competition.
+//!
+//! # Inputs
+//!
+//! `__VERIFIER_nondet_bool` gives both values. Other types have too many: they give the whole numbers of a range, -1 to 1 unless
+//! `RADDLE_NONDET=lo..hi` says otherwise (both ends belong to it), as far as the type has them; a pointer is null. What was
+//! covered is said with the result, which then never is *verified*.
+//!
+//! # Atomic blocks
+//!
+//! What is between `__VERIFIER_atomic_begin` and `__VERIFIER_atomic_end`, or in a function whose name begins with
+//! `__VERIFIER_atomic_`, is not interrupted by steps on memory of other threads. How, and why that misses nothing, is said at the
+//! runtime's `Blocks`. That a program has such blocks is learned when it enters the first one; then the search starts again.
+
+use crate::shim::{Call, call, export, return_address};
+use crate::start;
+use explore::FailureKind;
+use raddle::{Report, Verdict};
+use runtime::Handle;
+use std::sync::OnceLock;
+
+/// The values of inputs.
+#[derive(Clone, Copy)]
+struct Range {
+    low: i64,
+    high: i64,
+}
+
+static RANGE: OnceLock<Range> = OnceLock::new();
+
+/// What is learned of the program. It is allocated, so that processes share it where executions have their own.
+#[derive(Default)]
+struct Learned {
+    /// It has asked for an input that was not covered whole.
+    partly: bool,
+    /// It has atomic blocks.
+    blocks: bool,
+    /// Functions that are atomic blocks, by their addresses.
+    functions: Vec<(usize, usize)>,
+}
+
+static mut LEARNED: *mut Learned = std::ptr::null_mut();
+
+/// Called before the first execution.
+pub(crate) fn prepare() {
+    let functions = crate::functions::named("__VERIFIER_atomic_");
+    let learned = Learned { partly: false, blocks: !functions.is_empty(), functions };
+    // SAFETY: nothing else runs yet.
+    unsafe { LEARNED = Box::leak(Box::new(learned)) };
+}
+
+fn learned() -> &'static mut Learned {
+    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a call of this; `prepare` was called
+    // before the first execution.
+    unsafe { &mut *LEARNED }
+}
+
+fn range() -> Range {
+    *RANGE.get_or_init(|| {
+        let Ok(text) = std::env::var("RADDLE_NONDET") else { return Range { low: -1, high: 1 } };
+        let parsed = text.split_once("..").and_then(|(low, high)| {
+            let high = high.strip_prefix('=').unwrap_or(high);
+            Some(Range { low: low.trim().parse().ok()?, high: high.trim().parse().ok()? })
+        });
+        match parsed {
+            Some(r) if r.low <= r.high && r.high.abs_diff(r.low) < 1 << 20 => r,
+            _ => start::usage(&format!(
+                "RADDLE_NONDET is set to {text:?}; it is a range `lo..hi` of at most a million whole numbers, such as `0..3`"
+            )),
+        }
+    })
+}
+
+/// An input of a type that has the numbers from `least` to `most`.
+fn input(least: i64, most: i64) -> i64 {
+    let Range { low, high } = range();
+    let (low, high) = (low.max(least), high.min(most));
+    if low > high {
+        return least;
+    }
+    if (low, high) != (least, most) && runtime::in_execution() {
+        learned().partly = true;
+    }
+    if !runtime::in_execution() {
+        return low;
+    }
+    let call = call();
+    runtime::settle();
+    low + runtime::choose((high - low) as u32 + 1, call.place) as i64
+}
+
+/// Says with the result which inputs it is about.
+pub(crate) fn qualify(report: &mut Report) {
+    if !learned().partly {
+        return;
+    }
+    let Range { low, high } = range();
+    let inputs = format!("inputs from {low} to {high}");
+    if report.verdict == Verdict::Verified {
+        report.verdict = Verdict::NoFailureWithinBound;
+        let rest = report.guarantee.strip_prefix("verified: ").unwrap_or(&report.guarantee);
+        report.guarantee = format!("no failure in {rest}, with {inputs}");
+    }
+    report.bound = Some(match report.bound.take() {
+        Some(bound) => format!("{bound}, {inputs}"),
+        None => inputs,
+    });
+    report.warnings.push(format!(
+        "__VERIFIER_nondet_* gave the numbers from {low} to {high}, as far as the type has them: nothing is said about other \
+         inputs; RADDLE_NONDET=lo..hi sets the range"
+    ));
+}
+
+macro_rules! inputs {
+    ($($name:ident: $ty:ty, $least:expr, $most:expr;)*) => {$(
+        extern "C" fn $name() -> $ty {
+            input($least as i64, $most as i64) as $ty
+        }
+    )*};
+}
+
+inputs! {
+    bool_: u32, 0, 1;
+    char_: i8, i8::MIN, i8::MAX;
+    uchar: u8, 0, u8::MAX;
+    short: i16, i16::MIN, i16::MAX;
+    ushort: u16, 0, u16::MAX;
+    int: i32, i32::MIN, i32::MAX;
+    uint: u32, 0, u32::MAX;
+    long: i64, i64::MIN, i64::MAX;
+    ulong: u64, 0, i64::MAX;
+    float: f32, i64::MIN, i64::MAX;
+    double: f64, i64::MIN, i64::MAX;
+}
+
+extern "C" fn pointer() -> usize {
+    if runtime::in_execution() {
+        learned().partly = true;
+    }
+    0
+}
+
+extern "C" fn assume(condition: i32) {
+    if runtime::in_execution() {
+        let call = call();
+        runtime::settle();
+        runtime::assume(condition != 0, call.place);
+    }
+}
+
+/// What stands for the lock of atomic blocks.
+static LOCK_AT: u64 = 0;
+
+/// By thread: how deep in blocks it is.
+static mut DEPTH: [u32; explore::MAX_THREADS] = [0; explore::MAX_THREADS];
+
+fn lock() -> &'static Handle {
+    &crate::table::sync(&raw const LOCK_AT as usize).handle
+}
+
+/// An execution begins.
+pub(crate) fn begin() {
+    // SAFETY: one OS thread alone runs code of the program, and none runs now.
+    unsafe { (&mut (*(&raw mut DEPTH)))[..crate::threads::met()].fill(0) };
+    if learned().blocks {
+        runtime::have_blocks(lock(), runtime::Place::at(0));
+    }
+}
+
+fn depth() -> &'static mut u32 {
+    // SAFETY: as above; the borrow is not held over a step.
+    unsafe { &mut (*(&raw mut DEPTH))[runtime::current().index()] }
+}
+
+fn enter(call: Call) {
+    if !learned().blocks {
+        learned().blocks = true;
+        runtime::restart_soon();
+    }
+    if *depth() == 0 {
+        runtime::enter_block(call.place);
+    }
+    *depth() += 1;
+}
+
+fn leave(call: Call) {
+    let depth_now = depth();
+    if *depth_now == 0 {
+        runtime::settle();
+        let what = "__VERIFIER_atomic_end without __VERIFIER_atomic_begin".to_owned();
+        runtime::fail(FailureKind::LockMisuse, what, call.place);
+    }
+    *depth_now -= 1;
+    if *depth_now == 0 {
+        runtime::leave_block(call.place);
+    }
+}
+
+extern "C" fn atomic_begin() {
+    if runtime::in_execution() {
+        enter(call());
+    }
+}
+
+extern "C" fn atomic_end() {
+    if runtime::in_execution() {
+        leave(call());
+    }
+}
+
+#[inline]
+fn in_atomic_function() -> bool {
+    if !runtime::in_execution() {
+        return false;
+    }
+    let functions = &learned().functions;
+    !functions.is_empty() && {
+        let at = return_address();
+        functions.iter().any(|(start, end)| (*start..*end).contains(&at))
+    }
+}
+
+/// A function of the program is entered.
+pub(crate) extern "C" fn entered(_from: usize) {
+    if in_atomic_function() {
+        enter(call());
+    }
+}
+
+/// It is left.
+pub(crate) extern "C" fn left() {
+    if in_atomic_function() {
+        leave(call());
+    }
+}
+
+export! {
+    __VERIFIER_assume => assume;
+    __VERIFIER_atomic_begin => atomic_begin;
+    __VERIFIER_atomic_end => atomic_end;
+    __VERIFIER_nondet_bool => bool_;
+    __VERIFIER_nondet__Bool => bool_;
+    __VERIFIER_nondet_char => char_;
+    __VERIFIER_nondet_uchar => uchar;
+    __VERIFIER_nondet_u8 => uchar;
+    __VERIFIER_nondet_short => short;
+    __VERIFIER_nondet_ushort => ushort;
+    __VERIFIER_nondet_u16 => ushort;
+    __VERIFIER_nondet_int => int;
+    __VERIFIER_nondet_uint => uint;
+    __VERIFIER_nondet_u32 => uint;
+    __VERIFIER_nondet_unsigned => uint;
+    __VERIFIER_nondet_long => long;
+    __VERIFIER_nondet_longlong => long;
+    __VERIFIER_nondet_loff_t => long;
+    __VERIFIER_nondet_ulong => ulong;
+    __VERIFIER_nondet_ulonglong => ulong;
+    __VERIFIER_nondet_size_t => ulong;
+    __VERIFIER_nondet_float => float;
+    __VERIFIER_nondet_double => double;
+    __VERIFIER_nondet_pointer => pointer;
+}

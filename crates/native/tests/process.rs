@@ -1,0 +1,118 @@
+//! What a process is: its memory, its heap, its output, its end, and what goes wrong in it.
+
+mod common;
+
+use common::{run, run_with};
+
+#[test]
+fn each_execution_finds_the_memory_of_a_new_process() {
+    run("memory.c", &[]).is_verified_in(6);
+    run("memory.c", &["-DLARGE"]).is_verified_in(6);
+    run("memory.c", &["RADDLE_ISOLATE=1"]).is_verified_in(6);
+}
+
+#[test]
+fn an_assignment_of_a_structure_is_a_race_like_any_other() {
+    run("structures.c", &[]).fails_with("data-race", "pair");
+    run("structures.c", &["RADDLE_RACES=sync"]).is_verified_in(2);
+}
+
+#[test]
+fn memory_functions_read_and_write_for_the_program() {
+    run("strings.c", &[]).fails_with("data-race", "text");
+    run("strings.c", &["RADDLE_RACES=sync"]).fails_with("assertion", "torn");
+    run("strings.c", &["-DLOCKED"]).is_verified_in(2);
+}
+
+#[test]
+fn parts_of_one_word_are_objects_of_their_own_unless_they_are_accessed_together() {
+    run("widths.c", &["RADDLE_RACES=sync"]).is_verified_in(1);
+    run("widths.c", &["-DTOGETHER", "RADDLE_RACES=sync"]).fails_with("assertion", "both");
+    run("widths.c", &["-DWIDE"]).is_verified_in(2);
+}
+
+#[test]
+fn a_variable_on_the_stack_of_another_thread_is_shared() {
+    run("stack.c", &[]).fails_with("data-race", "local");
+    run("stack.c", &["RADDLE_RACES=sync"]).fails_with("assertion", "local == 2");
+}
+
+#[test]
+fn the_heap_knows_what_was_freed_and_how_large_it_was() {
+    run("heap.c", &["-DCASE=1"]).fails_with("use-after-free", "freed by");
+    run("heap.c", &["-DCASE=2"]).fails_with("double-free", "freed before");
+    run("heap.c", &["-DCASE=3"]).fails_with("invalid-free", "never allocated");
+    run("heap.c", &["-DCASE=4"]).fails_with("out-of-bounds", "behind the end of a block of 16 bytes");
+    run("heap.c", &["-DCASE=5", "RADDLE_LEAKS=1"]).fails_with("leak", "never freed");
+    run("heap.c", &["-DCASE=5"]).is_verified_in(2);
+    run("heap.c", &["-DCASE=6"]).is_verified_in(2);
+}
+
+#[test]
+fn signals_are_failures_and_the_search_goes_on() {
+    let ran = run("signals.c", &["RADDLE_KEEP_GOING=1"]);
+    ran.fails_with("signal", "");
+    let all: Vec<&str> = ran.report["failures"]
+        .as_array()
+        .map_or(Vec::new(), |f| f.iter().filter_map(|f| f["message"].as_str()).collect());
+    assert!(all.iter().any(|m| m.contains("null pointer")), "{all:?}");
+    assert!(all.iter().any(|m| m.contains("divided by zero")), "{all:?}");
+    assert_eq!(ran.executions(), 6);
+}
+
+#[test]
+fn a_loop_that_never_comes_by_is_stopped() {
+    run("forever.c", &["RADDLE_WATCHDOG=1"]).fails_with("livelock", "without any operation");
+}
+
+#[test]
+fn the_output_of_the_failing_execution_alone_is_kept() {
+    let ran = run("output.c", &[]);
+    ran.fails_with("assertion", "order");
+    assert_eq!(ran.report["failures"][0]["output"], "second\nfirst\nto standard error\n");
+}
+
+#[test]
+fn arguments_and_standard_input_are_the_same_in_each_execution() {
+    run_with("input.c", &[], &["one", "two"], Some("a line\n")).is_verified_in(2);
+}
+
+#[test]
+fn waiting_for_the_outside_is_refused() {
+    run("outside.c", &[]).fails_with("limit", "would wait for the outside");
+    run("outside.c", &["-DFORK"]).fails_with("limit", "`fork`");
+    run("outside.c", &["-DCLONE"]).fails_with("limit", "`clone`");
+    run("outside.c", &["-DDLOPEN"]).fails_with("limit", "`dlopen`");
+}
+
+#[test]
+fn an_exit_code_is_a_failure_if_asked() {
+    run("code.c", &[]).is_verified_in(2);
+    run("code.c", &["RADDLE_EXIT_CODES=1"]).fails_with("exit-code", "exit code 3");
+}
+
+#[test]
+fn loops_on_volatile_and_plain_variables_end() {
+    run("flag.c", &["-DKIND=volatile", "RADDLE_RACES=ignore"]).is_verified_in(4);
+    run("flag.c", &["-DKIND=", "RADDLE_RACES=sync"]).is_verified_in(4);
+    run("flag.c", &["-DKIND="]).fails_with("data-race", "flag");
+}
+
+#[test]
+fn annotations_order_what_nothing_else_does() {
+    run("annotations.c", &[]).fails_with("data-race", "data");
+    run("annotations.c", &["-DANNOTATED"]).is_verified_in(2);
+}
+
+#[test]
+fn relaxed_atomics_do_not_order_plain_accesses_and_others_do() {
+    run("orders.c", &["-DORDER=memory_order_relaxed"]).fails_with("data-race", "data");
+    run("orders.c", &["-DORDER=memory_order_seq_cst"]).is_verified_in(2);
+    run("orders.c", &["-DORDER=memory_order_seq_cst", "-DPLAIN"]).fails_with("data-race", "ready");
+}
+
+#[test]
+fn mapped_memory_and_handlers_of_signals_do_not_outlast_an_execution() {
+    run("mapping.c", &[]).is_verified_in(2);
+    run("mapping.c", &["-DFAULTS"]).fails_with("signal", "null pointer");
+}

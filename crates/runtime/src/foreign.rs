@@ -1,0 +1,264 @@
+//! What only programs in machine code ask for: words that are looked at or set without a step, waits on words of memory,
+//! names that threads take later, and blocks that nobody may interrupt.
+
+use crate::execution::{Execution, Phase};
+use crate::memory::settle;
+use crate::objects::Handle;
+use crate::sync::{self, given_up, site, turn};
+use crate::threads::wake_bits;
+use crate::{Class, Place, context};
+use explore::{ObjectId, Op, OpKind, ThreadId, ThreadSet};
+
+/// The word of an object, if this execution has met it. Not a step: to be used only for what the running thread itself, or
+/// what happens before it, has decided ("is this lock mine?").
+pub fn peek(object: &Handle) -> Option<u64> {
+    let ex = context::current();
+    if ex.is_null() {
+        return None;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe { (*ex).known(object).map(|id| (*ex).word(id)) }
+}
+
+/// Sets the word of an object, without a step: it begins its life anew, and whoever uses it is ordered with that.
+pub fn put_word(object: &Handle, class: Class, word: u64, place: Place) {
+    let ex = context::required("an object", place);
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        let id = (*ex).resolve(object, class, word, place);
+        let entry = &mut (&mut (*ex).objects)[id.index()];
+        entry.word = word;
+        entry.class = class;
+    }
+}
+
+/// Whether the last wait of the running thread, which nobody ended, may have ended for no reason: not where nothing else could
+/// happen than that its time ran out.
+pub fn may_be_spurious() -> bool {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    !ex.is_null()
+        && unsafe {
+            let thread = &(&(*ex).threads)[(*ex).current.index()];
+            (*ex).settings.spurious_wakeups && !thread.seldom().time_passed
+        }
+}
+
+/// Gives a thread a name, for reports.
+pub fn name_thread(thread: ThreadId, name: String) {
+    let ex = context::current();
+    if ex.is_null() {
+        return;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        let threads = &mut (*ex).threads;
+        if let Some(thread) = threads.get_mut(thread.index()) {
+            thread.seldom_mut().name = Some(name);
+        }
+    }
+}
+
+/// The stack of a thread that runs: its lowest address that may be used, and where its frames begin.
+pub fn stack_of(thread: ThreadId) -> Option<(usize, usize)> {
+    let ex = context::current();
+    if ex.is_null() {
+        return None;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        let threads = &(*ex).threads;
+        let thread = threads.get(thread.index())?;
+        (thread.frames_end != 0).then_some((thread.stack_floor, thread.frames_end))
+    }
+}
+
+/// Whether waits may end for no reason.
+pub fn has_spurious_wakeups() -> bool {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    !ex.is_null() && unsafe { (*ex).settings.spurious_wakeups }
+}
+
+/// Gives the lock back and waits, in one step, as [`crate::wait`] does, but does not take the lock again, and does not end for no
+/// reason. Says whether it was woken by a notification.
+pub fn wait_once(queue: &Handle, lock: &Handle, timed: bool, place: Place) -> bool {
+    settle();
+    let ex = context::required("a wait", place);
+    // SAFETY: a current execution is valid, and no reference into it is held over a suspension.
+    unsafe {
+        if (*ex).phase != Phase::Running {
+            given_up(ex);
+            return true;
+        }
+        let queue = (*ex).resolve(queue, Class::Condvar, 0, place);
+        let lock = (*ex).resolve(lock, Class::Mutex, 0, place);
+        let t = (*ex).current;
+        let wait = Op { other: lock, ..Op::new(OpKind::Wait, queue) };
+        if !turn(ex, wait, site(place)) {
+            return true;
+        }
+        (*ex).finish(wait, 0);
+        (&mut (*ex).threads)[t.index()].seldom_mut().timed = timed;
+        let bits = wake_bits(timed, false);
+        if !turn(ex, Op::new(OpKind::Wake, queue).with(bits, 0), site(place)) {
+            return true;
+        }
+        // Who notified it was written into the announced operation.
+        let wake = (&(*ex).pending)[t.index()].op;
+        (*ex).finish(wake, 0).ok
+    }
+}
+
+/// Says that an object is only ours: steps on it order nothing in the program, for the sake of races.
+pub fn hush(object: &Handle, class: Class, place: Place) {
+    let ex = context::required("an object", place);
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        let id = (*ex).resolve(object, class, 0, place);
+        let silent = &mut (*ex).races.silent;
+        if !silent.contains(&id) {
+            silent.push(id);
+        }
+    }
+}
+
+/// The running thread has learned something that is in none of its looks, such as the time: it is in no loop that only looks.
+pub fn end_looking() {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        if !ex.is_null() && (*ex).looking {
+            crate::spin::changed(&mut *ex);
+        }
+    }
+}
+
+/// Waits, in one step, until the word of an object in memory differs from `word`. The object is a lock for which that means that it
+/// is taken: a thread that waits for ever does not spin, it is blocked. `by_last` says that whoever takes it is the last to
+/// change it.
+pub fn wait_while(object: &Handle, word: u64, by_last: bool, place: Place) {
+    settle();
+    let ex = context::required("a lock", place);
+    // SAFETY: a current execution is valid, and no reference into it is held over a suspension.
+    unsafe {
+        if (*ex).phase != Phase::Running {
+            return given_up(ex);
+        }
+        let object = (*ex).resolve(object, Class::Atomic, 0, place);
+        let how = if by_last { 1 } else { 2 };
+        if !(*ex).announce_await(&[(object, word)], how, site(place)) && !sync::suspend(ex) {
+            return given_up(ex);
+        }
+        let op = (&(*ex).pending)[(*ex).current.index()].op;
+        (*ex).finish(op, 0);
+    }
+}
+
+/// Blocks that nobody may interrupt: a reader-writer lock that such a block holds for writing, and that every other step on
+/// memory holds for reading. Readers do not conflict with each other, so programs without such blocks lose nothing by it, and a
+/// block is ordered with every step of the others: more orders than can be told apart, none too few. What is no memory
+/// (locks, queues) is not held up by a block.
+#[derive(Default)]
+pub(crate) struct Blocks {
+    /// The lock, once the program is known to have such blocks.
+    lock: Option<ObjectId>,
+    /// Whose block runs.
+    inside: Option<ThreadId>,
+    /// Threads that have yet to give the lock back, at their next operation: the program accesses its memory only after the step.
+    /// Others may run between the two.
+    owed: ThreadSet,
+}
+
+/// Says, at the start of an execution, that the program has blocks that nobody may interrupt; `lock` is theirs.
+pub fn have_blocks(lock: &Handle, place: Place) {
+    let ex = context::required("a block", place);
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        let id = (*ex).resolve(lock, Class::RwLock, 0, place);
+        (*ex).blocks.lock = Some(id);
+        (*ex).races.blocks = Some(id);
+    }
+}
+
+/// Enters such a block. Says `false`, and does nothing, if the thread is in one already.
+pub fn enter_block(place: Place) -> bool {
+    settle();
+    let ex = context::required("a block", place);
+    // SAFETY: a current execution is valid, and no reference into it is held over the step.
+    unsafe {
+        let Some(lock) = (*ex).blocks.lock else { return false };
+        if (*ex).blocks.inside == Some((*ex).current) {
+            return false;
+        }
+        sync::step_on(ex, Op::new(OpKind::WriteLock, lock), place);
+        (*ex).blocks.inside = Some((*ex).current);
+        true
+    }
+}
+
+/// Leaves it. Says `false`, and does nothing, if the thread is in none.
+pub fn leave_block(place: Place) -> bool {
+    settle();
+    let ex = context::required("a block", place);
+    // SAFETY: as above.
+    unsafe {
+        let Some(lock) = (*ex).blocks.lock.filter(|_| (*ex).blocks.inside == Some((*ex).current)) else {
+            return false;
+        };
+        (*ex).blocks.inside = None;
+        sync::step_on(ex, Op::new(OpKind::WriteUnlock, lock), place);
+        true
+    }
+}
+
+impl Blocks {
+    pub(crate) fn reset(&mut self) {
+        *self = Blocks::default();
+    }
+
+    /// Whether there are such blocks in the program.
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        self.lock.is_some()
+    }
+}
+
+/// A step on memory is about to be taken outside a block.
+///
+/// # Safety
+///
+/// `ex` is the current execution, and no reference into it is alive.
+#[cold]
+pub(crate) unsafe fn before_memory(ex: *mut Execution, place: Place) {
+    // SAFETY: by the contract.
+    unsafe {
+        if let Some(lock) = (*ex).blocks.lock
+            && (*ex).blocks.inside != Some((*ex).current)
+            && (*ex).phase == Phase::Running
+        {
+            sync::step_on(ex, Op::new(OpKind::ReadLock, lock), place);
+            (*ex).blocks.owed.insert((*ex).current);
+        }
+    }
+}
+
+/// If the running thread has accessed memory, that has been done.
+///
+/// # Safety
+///
+/// As for [`before_memory`].
+#[cold]
+pub(crate) unsafe fn after_memory(ex: *mut Execution) {
+    // SAFETY: by the contract.
+    unsafe {
+        if let Some(lock) = (*ex).blocks.lock
+            && (*ex).blocks.owed.remove((*ex).current)
+            && (*ex).phase == Phase::Running
+        {
+            let site = (&(*ex).pending)[(*ex).current.index()].site;
+            let place = crate::record::place_of(site).unwrap_or(Place(0));
+            sync::step_on(ex, Op::new(OpKind::ReadUnlock, lock), place);
+        }
+    }
+}

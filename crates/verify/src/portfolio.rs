@@ -1,0 +1,59 @@
+//! Several engines, one after the other, and the one way in which answers leave this crate for users: checked.
+
+use crate::budget::{Budget, Meter};
+use crate::checker::check;
+use crate::engines::{Engine, engine};
+use crate::outcome::{Options, Outcome, Unknown, Verdict};
+use model::Program;
+
+/// How many states are looked at one by one before formulas are tried.
+const FEW: u64 = 20_000;
+
+/// The engine: `explicit` while there are few states, then `impact`, then `explicit` with what is left.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Portfolio;
+
+impl Engine for Portfolio {
+    fn name(&self) -> &'static str {
+        "portfolio"
+    }
+
+    fn verify(&self, program: &Program, options: &Options) -> Outcome {
+        let meter = Meter::new(options.budget);
+        let work = options.budget.work;
+        let few = Some(work.map_or(FEW, |w| w.min(FEW)));
+        let mut last = None;
+        for (name, share, work) in [("explicit", 0.2, few), ("impact", 0.8, work), ("explicit", 1.0, work)] {
+            let Ok(listed) = engine(name) else { continue };
+            let budget = Budget { seconds: meter.left().map(|s| s * share), work };
+            let out = (listed.make)().verify(program, &Options { budget, ..options.clone() });
+            let decided = !matches!(out.verdict, Verdict::Unknown(_));
+            // That a bound was too low says more than that time is over.
+            let better = !matches!(&last, Some(Outcome { verdict: Verdict::Unknown(Unknown::Bound(_)), .. }));
+            if decided || better {
+                last = Some(out);
+            }
+            if decided {
+                break;
+            }
+        }
+        let unknown = || Outcome {
+            engine: "portfolio",
+            verdict: Verdict::Unknown(Unknown::Cannot("there is no engine".to_owned())),
+            counts: Vec::new(),
+            seconds: 0.0,
+        };
+        Outcome { seconds: meter.seconds(), ..last.unwrap_or_else(unknown) }
+    }
+}
+
+/// Runs an engine and checks what it says: a proof that does not hold is none.
+pub fn verify_checked(engine: &dyn Engine, program: &Program, options: &Options) -> Outcome {
+    let mut out = engine.verify(program, options);
+    if let Verdict::Safe(certificate) = &out.verdict
+        && let Err(why) = check(program, options, certificate)
+    {
+        out.verdict = Verdict::Unknown(Unknown::Mistake(why.to_string()));
+    }
+    out
+}

@@ -1,0 +1,69 @@
+// Dekker's lock for two threads.
+// From: Dijkstra's account of it, 1965; SV-COMP's pthread-atomic/dekker is of the same kind. Written from the description.
+// Holds: mutual exclusion under sequential consistency. With -DBUG one looks at the other's wish before it shows its own; with
+// -DSTUBBORN nobody gives way, and both may spin for ever.
+#include <assert.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef THREADS
+#define THREADS 2
+#endif
+#ifndef ROUNDS
+#define ROUNDS 1
+#endif
+
+static int inside;
+static atomic_int wants[2];
+static atomic_int turn;
+
+static void lock(int me) {
+    int other = 1 - me;
+#ifdef BUG
+    while (wants[other])
+        sched_yield();
+    wants[me] = 1;
+#else
+    wants[me] = 1;
+    while (wants[other]) {
+#ifndef STUBBORN
+        if (turn != me) {
+            wants[me] = 0;
+            while (turn != me)
+                sched_yield();
+            wants[me] = 1;
+        }
+#endif
+        sched_yield();
+    }
+#endif
+}
+
+static void unlock(int me) {
+    turn = 1 - me;
+    wants[me] = 0;
+}
+
+static void *enter_and_leave(void *arg) {
+    int me = (int)(intptr_t)arg;
+    for (int k = 0; k < ROUNDS; k++) {
+        lock(me);
+        // Two threads in here at once are a data race; with `--races sync` they lose an update.
+        inside++;
+        unlock(me);
+    }
+    return NULL;
+}
+
+int main(void) {
+    pthread_t t[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&t[i], NULL, enter_and_leave, (void *)(intptr_t)i);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(t[i], NULL);
+    assert(inside == THREADS * ROUNDS);
+    return 0;
+}
