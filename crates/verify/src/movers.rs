@@ -113,7 +113,7 @@ impl Movers {
         let thread = p.thread(t);
         // Before the step that counts, and after it.
         let mut seen = BTreeSet::from([(from, false)]);
-        let mut open: Vec<(LocationId, bool, Vec<(TransitionId, Mover)>)> = vec![(from, false, Vec::new())];
+        let mut open = vec![(from, false, Vec::<(TransitionId, Mover)>::new())];
         while let Some((l, after, way)) = open.pop() {
             for (id, e) in thread.from(l) {
                 let mover = self.step(t, id);

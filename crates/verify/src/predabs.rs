@@ -75,6 +75,9 @@ impl Engine for Predabs {
 /// Where threads are, and which predicates hold.
 type Abstract = (Box<[LocationId]>, u128);
 
+/// The abstract state before one, and the step between.
+type Before = (Rc<Abstract>, ThreadId, TransitionId);
+
 enum Found {
     Verdict(Verdict),
     Predicates,
@@ -106,7 +109,7 @@ struct Work<'p> {
     /// For a transition and the relevant predicates before it: the changed ones after it.
     known: HashMap<(ThreadId, TransitionId, u128), Rc<Vec<u128>>>,
     /// Each abstract state with how it was reached first.
-    seen: HashMap<Rc<Abstract>, Option<(Rc<Abstract>, ThreadId, TransitionId)>>,
+    seen: HashMap<Rc<Abstract>, Option<Before>>,
     /// A run beyond the bound under which the program was read.
     beyond: Option<Vec<Step>>,
     meter: Meter,

@@ -9,8 +9,8 @@
 //! [`races`] searches the states: a race is a state in which two threads can go on with two such accesses at once. It has no false
 //! alarms, each race comes with a run to it, and for programs with few states it is complete: then every race is also a warning.
 //!
-//! An automaton does not say whether a variable was declared atomic in C, so reads and writes of atomics count as accesses here;
-//! accesses that are one step by themselves (updates, exchanges, atomic blocks) do not race with each other.
+//! Accesses that are one step by themselves (to variables that are declared atomic, updates, exchanges, atomic blocks) do not race
+//! with each other.
 
 use crate::budget::{Budget, Meter};
 use crate::outcome::Unknown;
@@ -107,7 +107,8 @@ pub fn locksets(p: &Program) -> Locksets {
             let both = |(m, mode): (&SyncId, &Mode)| {
                 b.held.get(m).is_some_and(|other| *mode == Mode::Write || *other == Mode::Write)
             };
-            if !a.held.iter().any(both) && !(is_one_step(p, a) && is_one_step(p, b)) {
+            let fine = a.held.iter().any(both) || is_one_step(p, a) && is_one_step(p, b);
+            if !fine {
                 out.warnings.push((a.clone(), b.clone()));
             }
         }
@@ -133,7 +134,13 @@ fn data(p: &Program, t: ThreadId, e: TransitionId) -> Vec<(Place, bool)> {
 
 fn is_one_step(p: &Program, a: &Access) -> bool {
     let action = p.thread(a.thread).transition(a.transition).action;
-    matches!(action, Action::Update | Action::CompareExchange { .. } | Action::Atomic)
+    is_atomic(p, action, a.place)
+}
+
+/// Whether an access is one step by itself: to a variable that was declared atomic, or an update, an exchange, an atomic block.
+fn is_atomic(p: &Program, action: Action, place: Place) -> bool {
+    p.var(place.var).atomic
+        || matches!(action, Action::Update | Action::CompareExchange { .. } | Action::Atomic)
 }
 
 fn may_be_same(p: &Program, a: Place, b: Place) -> bool {
@@ -313,10 +320,9 @@ pub fn races(p: &Program, budget: Budget) -> Result<Vec<Race>, Unknown> {
         for t in p.thread_ids() {
             for e in run.enabled(&s, t) {
                 let action = p.thread(t).transition(e).action;
-                let one = matches!(action, Action::Update | Action::CompareExchange { .. } | Action::Atomic);
                 for (place, write) in data(p, t, e) {
                     if let Some(c) = run.place_cell(&s, place) {
-                        next.push((t, e, c, write, one));
+                        next.push((t, e, c, write, is_atomic(p, action, place)));
                     }
                 }
             }
@@ -387,6 +393,18 @@ mod tests {
         let p = testing::read(&text("", "x = 2;"));
         assert_eq!(locksets(&p).warnings.len(), 1);
         assert_eq!(racy(&p).len(), 1);
+    }
+
+    #[test]
+    fn accesses_to_what_is_declared_atomic_do_not_race() {
+        for (ty, races) in [("int", true), ("_Atomic int", false)] {
+            let p = testing::read(&format!(
+                "{ty} x; void *f(void *p) {{ x = 1; return 0; }}
+                 int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); x = 2; return 0; }}"
+            ));
+            assert_eq!(!locksets(&p).warnings.is_empty(), races, "{ty}");
+            assert_eq!(!racy(&p).is_empty(), races, "{ty}");
+        }
     }
 
     #[test]

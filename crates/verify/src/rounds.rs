@@ -60,6 +60,7 @@ pub fn sequentialise(program: &Program, rounds: u8) -> Result<Sequential, String
         scope: Scope::Local(one),
         init,
         internal: false,
+        atomic: false,
         span: Default::default(),
     };
     let copied = copied(program);
