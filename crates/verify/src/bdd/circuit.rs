@@ -273,7 +273,7 @@ mod tests {
             })
             .collect();
         let every: Vec<(VarNo, bool)> =
-            (0..2 * layout.len() as VarNo).map(|v| (v, args.iter().any(|a| *a == (v, true)))).collect();
+            (0..2 * layout.len() as VarNo).map(|v| (v, args.contains(&(v, true)))).collect();
         bits.iter().enumerate().map(|(i, b)| (b.eval(every.iter().copied()) as u64) << i).sum()
     }
 
