@@ -421,7 +421,8 @@ impl Solver for BitSolver {
                         self.core.push(*a);
                     }
                 }
-                Answer::Unsat
+                // Definitions alone can always hold: without an assumption to blame the answer is not to be trusted.
+                if self.core.is_empty() { Answer::Unknown } else { Answer::Unsat }
             }
         }
     }

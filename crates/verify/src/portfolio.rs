@@ -6,8 +6,8 @@ use crate::engines::{Engine, engine};
 use crate::outcome::{Options, Outcome, Unknown, Verdict};
 use model::Program;
 
-/// How many states are looked at one by one before formulas are tried.
-const FEW: u64 = 20_000;
+/// How many values of variables are looked at, state by state, before formulas are tried.
+const FEW: u64 = 2_000_000;
 
 /// The engine: `explicit` while there are few states, then `impact`, then `explicit` with what is left.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,7 +21,9 @@ impl Engine for Portfolio {
     fn verify(&self, program: &Program, options: &Options) -> Outcome {
         let meter = Meter::new(options.budget);
         let work = options.budget.work;
-        let few = Some(work.map_or(FEW, |w| w.min(FEW)));
+        let cells: usize = program.vars.iter().map(|v| v.cells()).sum();
+        let few = (FEW / (cells as u64 + 1)).clamp(500, 20_000);
+        let few = Some(work.map_or(few, |w| w.min(few)));
         let mut last = None;
         for (name, share, work) in [("explicit", 0.2, few), ("impact", 0.8, work), ("explicit", 1.0, work)] {
             let Ok(listed) = engine(name) else { continue };

@@ -123,6 +123,7 @@ fn peterson_in_endless_loops_is_proved_and_without_flags_refuted() {
     };
     assert_eq!(run("explicit", &text(1), &within(50_000)).verdict.name(), "safe");
     assert_eq!(run("explicit", &text(0), &within(50_000)).verdict.name(), "unsafe");
+    assert_eq!(run("impact", &text(1), &within(5000)).verdict.name(), "safe");
     assert_eq!(run("impact", &text(0), &within(5000)).verdict.name(), "unsafe");
 }
 
