@@ -45,6 +45,20 @@ static TABLE: &[Listed] = table! {
         "explicit while there are few states, then impact, then explicit again", crate::portfolio::Portfolio;
     "explicit", "programs with few states", "Qadeer, lectures",
         "every state that can be reached, breadth-first: shortest traces", crate::explicit::Explicit;
+    "bdd", "programs whose sets of states have small decision diagrams", "Qadeer, lectures; Bryant 1986",
+        "sets of states as decision diagrams, forwards from the first state: shortest traces",
+        crate::bdd::Symbolic(crate::bdd::Direction::Forward);
+    "bdd-backward", "programs whose sets of states have small decision diagrams", "Qadeer, lectures; Bryant 1986",
+        "the same backwards from the states that are wrong", crate::bdd::Symbolic(crate::bdd::Direction::Backward);
+    "contexts", "programs with few states", "Qadeer and Rehof 2005",
+        "runs with at most c contexts a thread, for c = 1, 2, ... until there are no other states",
+        crate::contexts::Contexts::default();
+    "predabs", "programs with an invariant over a few predicates", "Graf and Saidi 1997; Ball and Rajamani 2001",
+        "combinations of predicates instead of values; predicates from runs that cannot be taken",
+        crate::predabs::Predabs;
+    "lal-reps", "none", "Lal and Reps 2008",
+        "up to three rounds of all threads as a program of one thread, which `bdd` searches",
+        crate::rounds::LalReps::default();
     "bmc", "programs whose runs all end", "Biere et al., TACAS 1999",
         "all runs of k steps at once, for k after k: shortest traces", crate::bmc::Bmc;
     "impact", "programs whose proof needs no relation between variables that the program does not test", "Wachter, Kroening, Ouaknine, FMCAD 2013",

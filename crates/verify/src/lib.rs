@@ -8,20 +8,31 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+mod agreement;
+mod bdd;
 mod bits;
 mod bmc;
 mod budget;
 mod certificate;
 mod checker;
+mod contexts;
 mod engines;
 mod explicit;
 mod futures;
 mod impact;
+mod movers;
 mod outcome;
 mod portfolio;
+mod predabs;
+mod races;
+mod ranges;
+mod rounds;
 mod sat;
 mod solver;
 mod symbolic;
+#[cfg(test)]
+mod testing;
 mod unrolling;
 
 pub use bits::BitSolver;
@@ -29,6 +40,9 @@ pub use budget::{Budget, Meter, Spent};
 pub use certificate::{Certificate, Invariant, StateSet, Tree, TreeEdge, TreeNode};
 pub use checker::{Refuted, check};
 pub use engines::{Engine, Listed, UnknownEngine, engine, engines};
+pub use movers::{Mover, Movers, NotAtomic};
 pub use outcome::{Options, Outcome, Schedule, ScheduleNode, Trace, Unknown, Verdict};
 pub use portfolio::verify_checked;
+pub use races::{Access, Locksets, Mode, Race, locksets, races};
+pub use rounds::{Sequential, sequentialise};
 pub use solver::{Answer, Solver};
