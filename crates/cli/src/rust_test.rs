@@ -375,10 +375,10 @@ mod on_linux {
             let path = entry.path();
             if path.is_dir() && entry.file_name() != "target" {
                 look(&path, visit);
-            } else if path.extension().is_some_and(|e| e == "rs") {
-                if let Ok(text) = std::fs::read(&path) {
-                    visit(&String::from_utf8_lossy(&text));
-                }
+            } else if path.extension().is_some_and(|e| e == "rs")
+                && let Ok(text) = std::fs::read(&path)
+            {
+                visit(&String::from_utf8_lossy(&text));
             }
         }
     }

@@ -163,11 +163,11 @@ fn c_block(block: &[Stmt], out: &mut String) {
             Stmt::Choose(_, r) => line(format!("r{r} = __VERIFIER_nondet_bool();")),
             Stmt::Yield => line("sched_yield();".into()),
             Stmt::Acquire(m) => line(format!("pthread_mutex_lock(&m[{m}]);")),
-            Stmt::Wait(..) => line(format!("r6 = wait();")),
-            Stmt::WaitTimed(..) => line(format!("r6 = wait_timed();")),
+            Stmt::Wait(..) => line("r6 = wait();".to_owned()),
+            Stmt::WaitTimed(..) => line("r6 = wait_timed();".to_owned()),
             Stmt::NotifyOne(_) => line("pthread_cond_signal(&c);".into()),
             Stmt::NotifyAll(_) => line("pthread_cond_broadcast(&c);".into()),
-            Stmt::Arrive(..) => line(format!("r5 = arrive();")),
+            Stmt::Arrive(..) => line("r5 = arrive();".to_owned()),
             Stmt::Spawn(u) => line(format!("pthread_create(&threads[{u}], 0, NAME({u}), 0);")),
             Stmt::Join(u) => line(format!("pthread_join(threads[{u}], 0);")),
             Stmt::Critical(m, b) => around(
@@ -224,7 +224,8 @@ fn c_program(p: &Program, k: usize, how: How, out: &mut String) {
     }
     let _ = writeln!(out, "static void main_{k}(void) {{\n    uint64_t s = 0;");
     let all = || 0..p.threads.len() as u8;
-    let (handle, result): (fn(u8) -> String, fn(u8) -> String) = match how {
+    type Name = fn(u8) -> String;
+    let (handle, result): (Name, Name) = match how {
         How::Atomic => (|t| format!("threads[{t}]"), |t| format!("left[{t}]")),
         How::Plain => (|t| format!("t{t}"), |t| format!("(uint64_t)got{t}")),
     };
