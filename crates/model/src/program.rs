@@ -176,6 +176,8 @@ pub enum ErrorKind {
     Shift,
     /// A lock is used against its rules.
     LockMisuse,
+    /// The result of signed arithmetic, or of a conversion to a signed type, is no number of its type.
+    Overflow,
     /// A loop or a recursion went on beyond the bound under which the program was read.
     Bound,
 }
@@ -190,6 +192,7 @@ impl ErrorKind {
             ErrorKind::Division => "division",
             ErrorKind::Shift => "shift",
             ErrorKind::LockMisuse => "lock-misuse",
+            ErrorKind::Overflow => "overflow",
             ErrorKind::Bound => "bound",
         }
     }

@@ -229,6 +229,11 @@ impl Terms {
         self.nodes.is_empty()
     }
 
+    /// Every term, after those that it is made of.
+    pub fn iter(&self) -> impl Iterator<Item = Term> + use<> {
+        (0..self.nodes.len() as u32).map(Term)
+    }
+
     /// What a term is made of.
     pub fn node(&self, t: Term) -> Node {
         self.nodes[t.index()]

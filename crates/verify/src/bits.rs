@@ -5,15 +5,18 @@
 //! piled up of which a query needs few, the solver starts afresh.
 
 use crate::sat::{Lit, Sat};
-use crate::solver::{Answer, Solver};
+use crate::smt::SmtSolver;
+use crate::solver::{Answer, Solver, chosen};
 use model::{Binary, Node, Term, Terms, Type, Unary, VarId};
 use std::collections::HashMap;
 use std::rc::Rc;
 
 type Bits = Rc<[Lit]>;
 
-/// Bit-vectors on a SAT solver.
+/// Bit-vectors on a SAT solver; or handed to another solver, where [`with_solver`](crate::with_solver) says so.
 pub struct BitSolver {
+    /// Who answers in its place.
+    outside: Option<SmtSolver>,
     sat: Sat,
     bits: HashMap<Term, Bits>,
     /// Gates that are there already: an and, an exclusive or.
@@ -38,6 +41,7 @@ impl BitSolver {
     /// One that knows nothing yet.
     pub fn new() -> BitSolver {
         BitSolver {
+            outside: chosen().map(|c| SmtSolver::new(&c)),
             sat: Sat::new(),
             bits: HashMap::new(),
             ands: HashMap::new(),
@@ -398,6 +402,9 @@ fn positive(l: Lit) -> Lit {
 
 impl Solver for BitSolver {
     fn declare_array(&mut self, var: VarId, len: u32) {
+        if let Some(other) = &mut self.outside {
+            other.declare_array(var, len);
+        }
         self.arrays.insert(var, len);
     }
 
@@ -408,6 +415,11 @@ impl Solver for BitSolver {
             return Answer::Unsat;
         }
         self.queries += 1;
+        if let Some(other) = &mut self.outside {
+            let answer = other.check(terms, assumptions);
+            self.core.extend_from_slice(other.core());
+            return answer;
+        }
         if self.sat.vars() > self.most {
             self.start_afresh();
         }
@@ -435,6 +447,9 @@ impl Solver for BitSolver {
         if let Some(v) = terms.as_const(t) {
             return v;
         }
+        if let Some(other) = &self.outside {
+            return other.value(terms, t);
+        }
         match self.bits.get(&t) {
             Some(bits) => bits.iter().enumerate().fold(0, |v, (i, l)| v | (self.sat.value(*l) as u64) << i),
             // What the query does not speak of can have any value: nothing depends on it.
@@ -443,6 +458,9 @@ impl Solver for BitSolver {
     }
 
     fn limit(&mut self, seconds: Option<f64>) {
+        if let Some(other) = &mut self.outside {
+            other.limit(seconds);
+        }
         self.seconds = seconds;
     }
 }

@@ -29,6 +29,8 @@ mod races;
 mod ranges;
 mod rounds;
 mod sat;
+mod saved;
+mod smt;
 mod solver;
 mod symbolic;
 #[cfg(test)]
@@ -45,4 +47,6 @@ pub use outcome::{Options, Outcome, Schedule, ScheduleNode, Trace, Unknown, Verd
 pub use portfolio::verify_checked;
 pub use races::{Access, Locksets, Mode, Race, locksets, races};
 pub use rounds::{Sequential, sequentialise};
-pub use solver::{Answer, Solver};
+pub use saved::{BadFile, fingerprint, load, save};
+pub use smt::{NoSolver, SmtCommand, SmtSolver};
+pub use solver::{Answer, Solver, with_solver};

@@ -4,6 +4,7 @@ use crate::budget::{Budget, Meter};
 use crate::checker::check;
 use crate::engines::{Engine, engine};
 use crate::outcome::{Options, Outcome, Unknown, Verdict};
+use crate::solver::embedded;
 use model::Program;
 
 /// How many values of variables are looked at, state by state, before formulas are tried.
@@ -53,7 +54,7 @@ impl Engine for Portfolio {
 pub fn verify_checked(engine: &dyn Engine, program: &Program, options: &Options) -> Outcome {
     let mut out = engine.verify(program, options);
     if let Verdict::Safe(certificate) = &out.verdict
-        && let Err(why) = check(program, options, certificate)
+        && let Err(why) = embedded(|| check(program, options, certificate))
     {
         out.verdict = Verdict::Unknown(Unknown::Mistake(why.to_string()));
     }

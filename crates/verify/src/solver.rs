@@ -1,6 +1,40 @@
 //! What engines ask of a solver.
 
+use crate::smt::SmtCommand;
 use model::{Term, Terms, VarId};
+use std::cell::RefCell;
+
+thread_local! {
+    static CHOSEN: RefCell<Option<SmtCommand>> = const { RefCell::new(None) };
+}
+
+/// Runs `f` with another solver than the embedded one, for all queries that engines make on this thread.
+/// [`verify_checked`](crate::verify_checked) checks certificates with the embedded one nevertheless: so neither is believed alone.
+pub fn with_solver<R>(solver: &SmtCommand, f: impl FnOnce() -> R) -> R {
+    under(Some(solver.clone()), f)
+}
+
+/// Runs `f` with the embedded solver, whatever was chosen outside.
+pub(crate) fn embedded<R>(f: impl FnOnce() -> R) -> R {
+    under(None, f)
+}
+
+fn under<R>(solver: Option<SmtCommand>, f: impl FnOnce() -> R) -> R {
+    struct Back(Option<SmtCommand>);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            let before = self.0.take();
+            CHOSEN.with(|c| *c.borrow_mut() = before);
+        }
+    }
+    let _back = Back(CHOSEN.with(|c| std::mem::replace(&mut *c.borrow_mut(), solver)));
+    f()
+}
+
+/// The solver that was chosen for this thread, if it is not the embedded one.
+pub(crate) fn chosen() -> Option<SmtCommand> {
+    CHOSEN.with(|c| c.borrow().clone())
+}
 
 /// The answer to a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

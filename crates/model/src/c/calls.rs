@@ -581,6 +581,9 @@ impl<'a> Lowering<'a> {
                 self.update(&lv, false, span, &mut |_, _| Ok(v))?
             }
             Atomic::Fetch(op, new) => {
+                if matches!(op, Operation::Add | Operation::Sub) {
+                    self.no_signed_atomic(&plain, span)?;
+                }
                 let v = operand(self, 1)?;
                 self.at(span);
                 let scale = match &plain {

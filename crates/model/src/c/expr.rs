@@ -115,7 +115,10 @@ impl<'a> Lowering<'a> {
                 let v = p.bits_of(ty.value(bits));
                 match u.node.operator.node {
                     UnaryOperator::Plus => Some((v, p)),
-                    UnaryOperator::Minus => Some((crate::apply_unary(Unary::Neg, v, p), p)),
+                    UnaryOperator::Minus => {
+                        self.constant_fits(-p.value(v), p, e)?;
+                        Some((crate::apply_unary(Unary::Neg, v, p), p))
+                    }
                     UnaryOperator::Complement => Some((crate::apply_unary(Unary::Not, v, p), p)),
                     UnaryOperator::Negate => Some(((bits == 0) as u64, Type::INT)),
                     _ => None,
@@ -143,6 +146,16 @@ impl<'a> Lowering<'a> {
                         if matches!(op, Binary::Div | Binary::Rem) && v == 0 {
                             return Ok(None);
                         }
+                        let (m, n) = (t.value(u), t.value(v));
+                        let exact = match op {
+                            Binary::Add => Some(m + n),
+                            Binary::Sub => Some(m - n),
+                            Binary::Mul => m.checked_mul(n),
+                            Binary::Shl if m >= 0 && n < 64 => m.checked_mul(1 << n),
+                            Binary::Shl => None,
+                            _ => Some(0),
+                        };
+                        self.constant_fits(exact.unwrap_or(i128::MAX), t, e)?;
                         let result = if op.is_comparison() { Type::INT } else { t };
                         Some((crate::apply_binary(op, u, v, t), result))
                     }
@@ -156,6 +169,7 @@ impl<'a> Lowering<'a> {
             Expression::Cast(c) => {
                 let Some(to) = self.type_name(&c.node.type_name)?.scalar() else { return Ok(None) };
                 let Some((v, from)) = self.fold_bits(&c.node.expression)? else { return Ok(None) };
+                self.constant_fits(from.value(v), to, e)?;
                 Some(if to == Type::BOOL { ((v != 0) as u64, to) } else { (crate::convert(v, from, to), to) })
             }
             Expression::SizeOfTy(t) => {
@@ -164,6 +178,14 @@ impl<'a> Lowering<'a> {
             }
             _ => None,
         })
+    }
+
+    /// Where overflows are looked for: a constant that does not fit its type is refused.
+    fn constant_fits(&self, v: i128, ty: Type, e: &Node<Expression>) -> Res<()> {
+        if self.options.overflow && ty.signed && !(ty.min()..=ty.max()).contains(&v) {
+            return Err(self.refuse(e.span, "a constant that does not fit its type, where overflows are errors"));
+        }
+        Ok(())
     }
 
     fn literal(&mut self, c: &Node<Constant>) -> Res<(i128, CType)> {
@@ -286,6 +308,9 @@ impl<'a> Lowering<'a> {
         if ty == Type::BOOL && from != Type::BOOL {
             return Ok(self.b.terms().truth(v.term));
         }
+        if !matches!(v.ctype.plain(), CType::Pointer(_)) {
+            self.fits(v.term, ty);
+        }
         Ok(self.b.terms().cast(ty, v.term))
     }
 
@@ -350,6 +375,7 @@ impl<'a> Lowering<'a> {
             Expression::UnaryOperator(u) => {
                 use UnaryOperator::*;
                 matches!(u.node.operator.node, Plus | Minus | Complement | Negate)
+                    && !(self.options.overflow && u.node.operator.node == Minus)
                     && self.is_pure(&u.node.operand)
             }
             Expression::BinaryOperator(b) => {
@@ -372,14 +398,15 @@ impl<'a> Lowering<'a> {
                         | LogicalAnd
                         | LogicalOr
                 );
-                fine && self.is_pure(&b.node.lhs) && self.is_pure(&b.node.rhs)
+                let checked = self.options.overflow && matches!(op, Multiply | Plus | Minus);
+                fine && !checked && self.is_pure(&b.node.lhs) && self.is_pure(&b.node.rhs)
             }
             Expression::Conditional(c) => {
                 self.is_pure(&c.node.condition)
                     && self.is_pure(&c.node.then_expression)
                     && self.is_pure(&c.node.else_expression)
             }
-            Expression::Cast(c) => self.is_pure(&c.node.expression),
+            Expression::Cast(c) => !self.options.overflow && self.is_pure(&c.node.expression),
             _ => false,
         }
     }
@@ -550,6 +577,11 @@ impl<'a> Lowering<'a> {
                 };
                 let ty = promoted(*t);
                 let term = self.b.terms().cast(ty, v.term);
+                if u.node.operator.node == UnaryOperator::Minus && ty.signed && self.options.overflow {
+                    let least = self.b.terms().number(ty.min(), ty);
+                    let ok = self.b.terms().ne(term, least);
+                    self.check(ok, ErrorKind::Overflow, OVERFLOW);
+                }
                 let term = match u.node.operator.node {
                     UnaryOperator::Minus => self.b.terms().unary(Unary::Neg, term),
                     UnaryOperator::Complement => self.b.terms().unary(Unary::Not, term),
@@ -610,9 +642,20 @@ impl<'a> Lowering<'a> {
             other => Err(me.refuse(span, format!("arithmetic on {other}"))),
         };
         if ctype.is_atomic() {
+            self.no_signed_atomic(&ctype, span)?;
             return self.update(lv, new, span, &mut plus);
         }
         let old = self.load(lv, span)?;
+        if let CType::Int(t) = ctype.plain()
+            && *t != Type::BOOL
+            && (t.signed || promoted(*t).signed)
+        {
+            let wide = promoted(*t);
+            let (a, one) = (self.b.terms().cast(wide, old.term), self.b.terms().number(by, wide));
+            self.no_overflow(Binary::Add, a, one);
+            let sum = self.b.terms().add(a, one);
+            self.fits(sum, *t);
+        }
         let sum = plus(self, old.term)?;
         if new {
             self.store(lv, sum, span)?;
@@ -729,6 +772,7 @@ impl<'a> Lowering<'a> {
             ) {
                 return Err(self.refuse(span, "this operation on an atomic variable"));
             }
+            self.no_signed_atomic(&ctype, span)?;
             let mut change = |me: &mut Self, old: Term| {
                 let x = Value { term: old, ctype: plain.clone() };
                 let new = me.operate(&op, x, right.clone(), span)?;
@@ -742,6 +786,78 @@ impl<'a> Lowering<'a> {
         self.store(&lv, term, span)?;
         let term = self.fixed(term, &lv);
         Ok(Value { term, ctype: plain })
+    }
+
+    /// Where overflows are looked for: the result of an operation is a number of its type.
+    fn no_overflow(&mut self, kind: Binary, a: Term, b: Term) {
+        let ty = self.b.terms().ty(a);
+        if !self.options.overflow || !ty.signed {
+            return;
+        }
+        let t = self.b.terms();
+        let zero = t.constant(0, ty);
+        let r = t.binary(kind, a, b);
+        let ok = match kind {
+            // The sign of the result is that of an operand, unless they differ (for a sum) or agree (for a difference).
+            Binary::Add | Binary::Sub => {
+                let (x, y) = if kind == Binary::Add { (a, b) } else { (a, r) };
+                let (p, q) = if kind == Binary::Add { (r, r) } else { (b, a) };
+                let (x, y) = (t.binary(Binary::Xor, x, p), t.binary(Binary::Xor, y, q));
+                let both = t.and(x, y);
+                t.le(zero, both)
+            }
+            Binary::Mul if ty.bits <= 32 => {
+                let wide = Type::signed(64);
+                let (x, y, r) = (t.cast(wide, a), t.cast(wide, b), t.cast(wide, r));
+                let exact = t.binary(Binary::Mul, x, y);
+                t.eq(exact, r)
+            }
+            Binary::Mul => {
+                // The result divided by one factor is the other one, and -1 times the lowest number is none.
+                let (least, minus) = (t.number(ty.min(), ty), t.number(-1, ty));
+                let (none, back) = (t.eq(a, zero), t.binary(Binary::Div, r, a));
+                let same = t.eq(back, b);
+                let (p, q) = (t.ne(a, minus), t.ne(b, least));
+                let fits = t.or(p, q);
+                let exact = t.and(same, fits);
+                t.or(none, exact)
+            }
+            Binary::Shl => {
+                let (back, positive) = (t.binary(Binary::Shr, r, b), t.le(zero, a));
+                let same = t.eq(back, a);
+                t.and(positive, same)
+            }
+            _ => return,
+        };
+        self.check(ok, ErrorKind::Overflow, OVERFLOW);
+    }
+
+    /// Where overflows are looked for: a number is one of another type, if that is signed.
+    fn fits(&mut self, v: Term, to: Type) {
+        let from = self.b.terms().ty(v);
+        let always = from.bits < to.bits || from.bits == to.bits && from.signed;
+        if !self.options.overflow || !to.signed || always {
+            return;
+        }
+        let t = self.b.terms();
+        let most = t.number(to.max(), from);
+        let mut ok = t.le(v, most);
+        if from.signed {
+            let least = t.number(to.min(), from);
+            let above = t.le(least, v);
+            ok = t.and(ok, above);
+        }
+        self.check(ok, ErrorKind::Overflow, OVERFLOW);
+    }
+
+    /// Where overflows are looked for: arithmetic on a signed atomic variable wraps by definition, and is none that can be checked.
+    pub(crate) fn no_signed_atomic(&self, ctype: &CType, span: Span) -> Res<()> {
+        match ctype.plain() {
+            CType::Int(t) if self.options.overflow && *t != Type::BOOL && promoted(*t).signed => {
+                Err(self.refuse(span, "arithmetic on a signed atomic variable, which wraps around, where overflows are errors"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// An operation on two values.
@@ -788,6 +904,7 @@ impl<'a> Lowering<'a> {
             }
             self.check(ok, ErrorKind::Division, "a division by zero, or one whose result does not fit");
         }
+        self.no_overflow(kind, a, b);
         let mut term = self.b.terms().binary(kind, a, b);
         if kind.is_comparison() {
             if negate {
@@ -1482,6 +1599,8 @@ fn syncs_in(shape: &Shape, base: u64, index: u64, ctype: &CType, out: &mut Vec<(
 }
 
 /// The operation of C as one on terms.
+const OVERFLOW: &str = "signed arithmetic, or a conversion, whose result does not fit";
+
 fn arithmetic(op: &BinaryOperator) -> Option<Binary> {
     Some(match op {
         BinaryOperator::Multiply => Binary::Mul,

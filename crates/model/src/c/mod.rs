@@ -65,6 +65,11 @@ pub struct Options {
     pub spurious: bool,
     /// Whether a lock that is given back by who does not hold it is an error.
     pub lock_misuse: bool,
+    /// Whether signed arithmetic whose result does not fit its type, and a conversion to a signed type that changes the number, are
+    /// errors of kind `Overflow`. Where none can be reached, integers of the program are mathematical ones: signed values are
+    /// never cut (unsigned ones wrap around, as C says). Arithmetic on signed atomic variables is refused then: it wraps by
+    /// definition, and no check can come between its read and its write.
+    pub overflow: bool,
     /// Whether local steps become part of the steps next to them. Without, every assignment is a step.
     pub compress: bool,
     /// Whether places that have a label keep their location.
@@ -80,6 +85,7 @@ impl Default for Options {
             unroll: 1000,
             spurious: false,
             lock_misuse: true,
+            overflow: false,
             compress: true,
             keep_labels: false,
             preprocessor: Vec::new(),
