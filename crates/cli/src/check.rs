@@ -112,6 +112,10 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     no_spurious_failures: bool,
 
+    /// What __VERIFIER_nondet_* gives: a range such as 0..3, or a list such as 0,7,1000
+    #[arg(long, value_name = "NUMBERS", allow_hyphen_values = true)]
+    inputs: Option<String>,
+
     /// Print the report as one JSON object instead of text
     #[arg(long)]
     json: bool,
@@ -291,6 +295,12 @@ fn cut_short(what: String, failed: bool) -> explore::Report {
 }
 
 impl ProgramArgs {
+    /// A program of files alone, with these flags for the compiler.
+    #[cfg(c_programs)]
+    pub(crate) fn with_flags(words: Vec<String>) -> ProgramArgs {
+        ProgramArgs { cflags: Vec::new(), words, project: None, target: None, args: Vec::new() }
+    }
+
     /// Whether nothing was said.
     pub(crate) fn is_default(&self) -> bool {
         self.cflags.is_empty() && self.words.is_empty() && self.project.is_none() && self.args.is_empty()
@@ -353,6 +363,7 @@ impl CheckArgs {
         set("RADDLE_ORDER", self.order.as_ref().map(Order::to_string));
         set("RADDLE_SEED", self.seed.map(|n| n.to_string()));
         set("RADDLE_RACES", self.races.clone());
+        set("RADDLE_NONDET", self.inputs.clone());
         set("RADDLE_MAX_EXECUTIONS", self.max_executions.map(|n| n.to_string()));
         set("RADDLE_MAX_SECONDS", self.max_seconds.map(|n| n.to_string()));
         set("RADDLE_MAX_STEPS", self.max_steps.map(|n| n.to_string()));
@@ -378,6 +389,7 @@ impl CheckArgs {
             words.extend(value.map(|v| [format!("--{name}"), v]).into_iter().flatten());
         };
         option("races", self.races.clone());
+        option("inputs", self.inputs.clone());
         option("max-steps", self.max_steps.map(|n| n.to_string()));
         option("stack-size", self.stack_size.map(|n| n.to_string()));
         for (on, flag) in [

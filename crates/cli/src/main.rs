@@ -30,6 +30,10 @@ mod terminal;
 #[cfg(c_programs)]
 mod toolchain;
 mod verify;
+mod verify_certificate;
+mod verify_replay;
+mod verify_svcomp;
+mod witness;
 
 use clap::{Args, Parser, Subcommand, builder::PossibleValuesParser};
 use explore::Schedule;

@@ -1,7 +1,11 @@
 //! `raddle verify`: whether a C program can go wrong, for all inputs and all schedules.
 
+use crate::verify_certificate::{self, CertificateArgs};
+use crate::verify_replay::{self, Replayed};
+use crate::verify_svcomp::{self, Answer, Integers, Property, SvcompArgs};
+use crate::witness;
 use ::model::{Interpreter, Program, Wrong};
-use ::verify::{Budget, Options, Outcome, Verdict};
+use ::verify::{Budget, Engine, Options, Outcome, SmtCommand, Trace, Unknown, Verdict};
 use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
@@ -12,14 +16,15 @@ pub(crate) const ABOUT: &str =
     "Reads a C program with pthreads and answers whether it can go wrong, for all inputs and all schedules.
 
 The program is not run: it is read as automata (`raddle model` shows them). Threads may loop for ever. `safe` comes with a proof
-that was checked by code of its own, `unsafe` with a run that was replayed. Integers are bit-vectors, as in C; signed arithmetic
-wraps around.
+that was checked by code of its own, `unsafe` with a run that was replayed, and followed by the compiled program too where that is
+possible: then there is a token for `raddle check --replay`. Integers are bit-vectors, as in C; signed arithmetic wraps around, unless
+`--int math` asks for mathematical ones. Threads may wake up from condition variables for no reason, as POSIX allows.
 
 Exit codes:
-  0  safe
-  1  unsafe, or safe under some schedules only
-  2  the program cannot be read, or the command line is wrong
-  3  unknown, with the reason";
+  0  safe (TRUE); a certificate holds
+  1  unsafe, or safe under some schedules only (FALSE); a certificate is refused
+  2  the program cannot be read, or the command line is wrong; a certificate cannot be read
+  3  unknown, with the reason (UNKNOWN)";
 
 #[derive(Args)]
 pub(crate) struct VerifyArgs {
@@ -39,6 +44,26 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "N", default_value_t = 60.0)]
     seconds: f64,
 
+    #[command(flatten)]
+    certificate: CertificateArgs,
+
+    #[command(flatten)]
+    svcomp: SvcompArgs,
+
+    /// Ask this SMT-LIB 2 solver on the path instead of the one inside: z3, cvc5, or a command that reads from standard input. Proofs
+    /// are checked with the one inside nevertheless
+    #[arg(long, value_name = "NAME")]
+    solver: Option<String>,
+
+    /// Waits on condition variables never end for no reason, and weak compare-exchanges never fail for none: this is not what
+    /// the standards promise, and is said with the result
+    #[arg(long)]
+    no_spurious_wakeups: bool,
+
+    /// Do not follow a run that goes wrong with the compiled program
+    #[arg(long)]
+    no_replay: bool,
+
     /// Define a macro for the preprocessor
     #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     define: Vec<String>,
@@ -53,28 +78,142 @@ fn names() -> clap::builder::PossibleValuesParser {
 }
 
 pub(crate) fn run(args: &VerifyArgs) -> ExitCode {
+    match verify(args) {
+        Ok(code) => code,
+        Err(why) => {
+            eprintln!("error: {why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The automata; in mathematical integers also why they cannot be had, where the program itself can be read.
+fn read(args: &VerifyArgs) -> Result<Result<Program, Unknown>, String> {
+    let math = args.svcomp.int == Integers::Math;
     let read = ::model::Options {
         preprocessor: args.define.iter().map(|d| format!("-D{d}")).collect(),
+        // A proof must hold for all that the standards allow.
+        spurious: !args.no_spurious_wakeups,
+        overflow: math,
         ..::model::Options::default()
     };
-    let program = match ::model::read_file(&args.file, &read) {
-        Ok(program) => program,
-        Err(why) => {
-            eprintln!("error: {why}");
-            return ExitCode::from(2);
-        }
-    };
-    let engine = match ::verify::engine(&args.engine) {
-        Ok(listed) => (listed.make)(),
-        Err(why) => {
-            eprintln!("error: {why}");
-            return ExitCode::from(2);
-        }
-    };
+    match ::model::read_file(&args.file, &read) {
+        Ok(program) => Ok(Ok(program)),
+        Err(why) if math => match ::model::read_file(&args.file, &::model::Options { overflow: false, ..read }) {
+            Ok(_) => Ok(Err(Unknown::Cannot(why.to_string()))),
+            Err(why) => Err(why.to_string()),
+        },
+        Err(why) => Err(why.to_string()),
+    }
+}
+
+fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
+    let read = read(args)?;
+    let integers = args.svcomp.int.says();
+    let engine = (::verify::engine(&args.engine).map_err(|e| e.to_string())?.make)();
+    let solver = args.solver.as_deref().map(SmtCommand::find).transpose().map_err(|e| e.to_string())?;
     let budget = Budget { seconds: Some(args.seconds), work: None };
     let options = Options { deadlocks: args.deadlocks, budget };
-    let out = ::verify::verify_checked(&*engine, &program, &options);
-    let text = if args.json { json(&program, &out) } else { text(&program, &out) };
+    let program = match read {
+        Ok(program) => program,
+        Err(why) => {
+            let (engine, verdict) = (engine.name(), Verdict::Unknown(why));
+            let out = Outcome { engine, verdict, counts: Vec::new(), seconds: 0.0 };
+            return Ok(finish(args, &Program::default(), out, None));
+        }
+    };
+    if let Some(from) = &args.certificate.check_certificate {
+        return Ok(verify_certificate::check(&program, &options, integers, from, args.json));
+    }
+    let mut out = decide(&*engine, &program, &options, solver.as_ref());
+    let mut overflow = None;
+    if args.svcomp.int == Integers::Math {
+        (out.verdict, overflow) = verify_svcomp::mathematical(out.verdict);
+    }
+    if let (Some(to), Verdict::Safe(certificate)) = (&args.certificate.certificate, &out.verdict) {
+        verify_certificate::write(&program, certificate, to)?;
+    }
+    if args.svcomp.svcomp {
+        return svcomp(args, &program, &out, budget);
+    }
+    if let Some(to) = &args.svcomp.witness {
+        let task = witness::Task { program: &program, file: &args.file, property: Property::UnreachCall };
+        let text = match &out.verdict {
+            Verdict::Safe(certificate) => Some(witness::correctness(&task, certificate)?),
+            other => other.trace().map(|t| witness::violation(&task, t)).transpose()?,
+        };
+        write_witness(to, text)?;
+    }
+    Ok(finish(args, &program, out, overflow))
+}
+
+/// With the solver that was asked for.
+fn decide(engine: &dyn Engine, program: &Program, options: &Options, solver: Option<&SmtCommand>) -> Outcome {
+    let mut out = match solver {
+        None => return ::verify::verify_checked(engine, program, options),
+        Some(command) => ::verify::with_solver(command, || ::verify::verify_checked(engine, program, options)),
+    };
+    // A solver that is not heard of is one that may have been ended, or does not know what it was asked.
+    if let (Verdict::Unknown(Unknown::Cannot(why) | Unknown::Within(why)), Some(command)) = (&mut out.verdict, solver) {
+        *why += &format!(" (asked: {})", command.name());
+    }
+    out
+}
+
+fn write_witness(to: &std::path::Path, text: Option<String>) -> Result<(), String> {
+    match text {
+        Some(text) => std::fs::write(to, text).map_err(|e| format!("the witness cannot be written to {}: {e}", to.display())),
+        None => {
+            eprintln!("no witness was written: there is no verdict to witness");
+            Ok(())
+        }
+    }
+}
+
+/// One property, in the words of the competition.
+fn svcomp(args: &VerifyArgs, program: &Program, out: &Outcome, budget: Budget) -> Result<ExitCode, String> {
+    let property = args.svcomp.property;
+    let answer = match property {
+        Property::UnreachCall => verify_svcomp::unreach_call(program, &out.verdict),
+        Property::NoDataRace => verify_svcomp::no_data_race(program, &out.verdict, budget),
+    };
+    let Answer { word, reason, trace, race } = &answer;
+    if let Some(to) = &args.svcomp.witness {
+        let task = witness::Task { program, file: &args.file, property };
+        let text = match (&out.verdict, trace, race) {
+            (_, Some(t), _) => Some(witness::violation(&task, t)?),
+            (_, _, Some(r)) => Some(witness::race(&task, r)?),
+            (Verdict::Safe(certificate), ..) if *word == "TRUE" => Some(witness::correctness(&task, certificate)?),
+            _ => None,
+        };
+        write_witness(to, text)?;
+    }
+    let integers = args.svcomp.int.says();
+    let text = if args.json {
+        let all = serde_json::json!({
+            "verdict": word, "property": property.name(), "integers": integers, "engine": out.engine,
+            "spurious_wakeups": !args.no_spurious_wakeups, "reason": reason, "seconds": out.seconds,
+        });
+        format!("{all}\n")
+    } else {
+        let reason = reason.as_ref().map_or_else(String::new, |r| format!("{r}\n"));
+        let spurious = if args.no_spurious_wakeups { "spurious wake-ups: left out\n" } else { "" };
+        format!("{word} ({})\n{reason}{}\nintegers: {integers}\n{spurious}", property.name(), counts(out))
+    };
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(ExitCode::from(answer.exit_code()))
+}
+
+/// Says what was found.
+fn finish(args: &VerifyArgs, program: &Program, out: Outcome, overflow: Option<Trace>) -> ExitCode {
+    let flags: Vec<String> = args.define.iter().map(|d| format!("-D{d}")).collect();
+    let setting = verify_replay::Setting { file: &args.file, flags: &flags, spurious: !args.no_spurious_wakeups };
+    let replayed = match out.verdict.trace() {
+        Some(trace) if !args.no_replay => Some(verify_replay::replay(program, trace, &setting)),
+        _ => None,
+    };
+    let said = Said { args, program, out: &out, overflow: overflow.as_ref(), replayed: replayed.as_ref() };
+    let text = if args.json { said.json() } else { said.text() };
     // Whoever reads it may have seen enough.
     let _ = std::io::stdout().write_all(text.as_bytes());
     ExitCode::from(match out.verdict {
@@ -82,6 +221,16 @@ pub(crate) fn run(args: &VerifyArgs) -> ExitCode {
         Verdict::Unsafe(_) | Verdict::PartiallySafe { .. } => 1,
         Verdict::Unknown(_) => 3,
     })
+}
+
+/// All that is said of a result.
+struct Said<'a> {
+    args: &'a VerifyArgs,
+    program: &'a Program,
+    out: &'a Outcome,
+    /// In mathematical integers: a run that overflows.
+    overflow: Option<&'a Trace>,
+    replayed: Option<&'a Replayed>,
 }
 
 fn what(program: &Program, wrong: &Wrong) -> String {
@@ -103,33 +252,69 @@ fn counts(out: &Outcome) -> String {
     format!("{} ({}, {:.2} s)", out.engine, counts.join(", "), out.seconds)
 }
 
-fn text(program: &Program, out: &Outcome) -> String {
-    let mut text = format!("{}: {}\n", out.verdict.name(), counts(out));
-    match &out.verdict {
-        Verdict::Safe(_) => text += "the proof was checked\n",
-        Verdict::Unknown(why) => text += &format!("{why}\n"),
-        Verdict::Unsafe(trace) | Verdict::PartiallySafe { trace, .. } => {
-            text += &format!("{}\n", what(program, &trace.wrong));
-            text += &Interpreter::new(program).show_run(&trace.steps).unwrap_or_default();
-        }
+impl Said<'_> {
+    fn run(&self, trace: &Trace) -> String {
+        Interpreter::new(self.program).show_run(&trace.steps).unwrap_or_default()
     }
-    text
-}
 
-fn json(program: &Program, out: &Outcome) -> String {
-    let counts: serde_json::Map<String, serde_json::Value> =
-        out.counts.iter().map(|(name, n)| ((*name).to_owned(), (*n).into())).collect();
-    let mut all = serde_json::json!({
-        "verdict": out.verdict.name(), "engine": out.engine, "integers": "bit-vectors",
-        "counts": counts, "seconds": out.seconds,
-    });
-    if let Verdict::Unknown(why) = &out.verdict {
-        all["reason"] = why.to_string().into();
+    fn text(&self) -> String {
+        let Said { program, out, .. } = self;
+        let mut text = format!("{}: {}\n", out.verdict.name(), counts(out));
+        match &out.verdict {
+            Verdict::Safe(certificate) => {
+                text += "the proof was checked\n";
+                if let Some(to) = &self.args.certificate.certificate {
+                    text += &format!("certificate: {} ({})\n", to.display(), verify_certificate::kind(certificate));
+                }
+            }
+            Verdict::Unknown(why) => text += &format!("{why}\n"),
+            Verdict::Unsafe(trace) | Verdict::PartiallySafe { trace, .. } => {
+                text += &format!("{}\n", what(program, &trace.wrong));
+                text += &self.run(trace);
+            }
+        }
+        if let Some(trace) = self.overflow {
+            text += &format!("{}\n{}", what(program, &trace.wrong), self.run(trace));
+        }
+        match self.replayed {
+            Some(Replayed::Confirmed { command, failure, .. }) => {
+                text += &format!("the compiled program fails in the same way: {failure}\nreplay  {command}\n");
+            }
+            Some(Replayed::Not(why)) => text += &format!("not confirmed on the compiled program: {why}\n"),
+            None => {}
+        }
+        text += &format!("integers: {}\n", self.args.svcomp.int.says());
+        if self.args.no_spurious_wakeups {
+            text += "spurious wake-ups: left out\n";
+        }
+        text
     }
-    if let Some(trace) = out.verdict.trace() {
-        let run = Interpreter::new(program).show_run(&trace.steps).unwrap_or_default();
-        all["wrong"] = what(program, &trace.wrong).into();
-        all["trace"] = run.lines().map(str::trim).collect::<Vec<_>>().into();
+
+    fn json(&self) -> String {
+        let Said { program, out, .. } = self;
+        let counts: serde_json::Map<String, serde_json::Value> =
+            out.counts.iter().map(|(name, n)| ((*name).to_owned(), (*n).into())).collect();
+        let mut all = serde_json::json!({
+            "verdict": out.verdict.name(), "engine": out.engine, "integers": self.args.svcomp.int.says(),
+            "spurious_wakeups": !self.args.no_spurious_wakeups, "counts": counts, "seconds": out.seconds,
+        });
+        if let Verdict::Unknown(why) = &out.verdict {
+            all["reason"] = why.to_string().into();
+        }
+        if let Verdict::Safe(certificate) = &out.verdict {
+            all["certificate"] = verify_certificate::kind(certificate).into();
+        }
+        if let Some(trace) = out.verdict.trace().or(self.overflow) {
+            all["wrong"] = what(program, &trace.wrong).into();
+            all["trace"] = self.run(trace).lines().map(str::trim).collect::<Vec<_>>().into();
+        }
+        match self.replayed {
+            Some(Replayed::Confirmed { token, command, failure }) => {
+                all["replay"] = serde_json::json!({ "token": token, "command": command, "failure": failure });
+            }
+            Some(Replayed::Not(why)) => all["not_replayed"] = why.as_str().into(),
+            None => {}
+        }
+        format!("{all}\n")
     }
-    format!("{all}\n")
 }

@@ -18,7 +18,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::Arc;
 
 /// The variables that mean something here. Another one that starts with `RADDLE_` is a slip of the pen, and who made it should know.
-const VARIABLES: [&str; 41] = [
+const VARIABLES: [&str; 42] = [
     "RADDLE_ALGORITHM",
     "RADDLE_BOUND",
     "RADDLE_CACHE",
@@ -27,6 +27,7 @@ const VARIABLES: [&str; 41] = [
     "RADDLE_COMPARE",
     "RADDLE_CXX",
     "RADDLE_DONE",
+    "RADDLE_FOLLOW",
     "RADDLE_FRINGE_LIMIT",
     "RADDLE_JSON",
     "RADDLE_KEEP_GOING",

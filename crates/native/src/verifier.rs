@@ -3,8 +3,9 @@
 //! # Inputs
 //!
 //! `__VERIFIER_nondet_bool` gives both values. Other types have too many: they give the whole numbers of a range, -1 to 1 unless
-//! `RADDLE_NONDET=lo..hi` says otherwise (both ends belong to it), as far as the type has them; a pointer is null. What was
-//! covered is said with the result, which then never is *verified*.
+//! `RADDLE_NONDET=lo..hi` says otherwise (both ends belong to it), as far as the type has them; a pointer is null. A list, such as
+//! `RADDLE_NONDET=0,7,1000000`, gives these numbers (and both truth values). What was covered is said with the result, which then
+//! never is *verified*.
 //!
 //! # Atomic blocks
 //!
@@ -20,10 +21,55 @@ use runtime::Handle;
 use std::sync::OnceLock;
 
 /// The values of inputs.
-#[derive(Clone, Copy)]
-struct Range {
-    low: i64,
-    high: i64,
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Range {
+    Between { low: i128, high: i128 },
+    /// In order, each once.
+    List(Vec<i128>),
+}
+
+impl Range {
+    /// `lo..hi` or `a,b,c`.
+    fn read(text: &str) -> Option<Range> {
+        let Some((low, high)) = text.split_once("..") else {
+            let mut list = text.split(',').map(|v| v.trim().parse().ok()).collect::<Option<Vec<i128>>>()?;
+            list.sort_unstable();
+            list.dedup();
+            return Some(Range::List(list));
+        };
+        let high = high.strip_prefix('=').unwrap_or(high);
+        let (low, high): (i128, i128) = (low.trim().parse().ok()?, high.trim().parse().ok()?);
+        (low <= high && high.abs_diff(low) < 1 << 20).then_some(Range::Between { low, high })
+    }
+
+    /// How many of them a type has, and the n-th.
+    fn of_type(&self, least: i128, most: i128) -> (u32, impl Fn(u32) -> i128) {
+        let some: Vec<i128> = match self {
+            Range::List(_) if (least, most) == (0, 1) => vec![0, 1],
+            Range::List(list) => list.iter().copied().filter(|v| (least..=most).contains(v)).collect(),
+            Range::Between { .. } => Vec::new(),
+        };
+        let (low, count) = match self {
+            Range::Between { low, high } => {
+                let (low, high) = (*low.max(&least), *high.min(&most));
+                (low, (high - low + 1).max(0) as u32)
+            }
+            Range::List(_) => (0, some.len() as u32),
+        };
+        (count, move |n| some.get(n as usize).copied().unwrap_or(low + i128::from(n)))
+    }
+}
+
+impl std::fmt::Display for Range {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Range::Between { low, high } => write!(f, "from {low} to {high}"),
+            Range::List(list) => {
+                let list: Vec<String> = list.iter().map(i128::to_string).collect();
+                f.write_str(&list.join(", "))
+            }
+        }
+    }
 }
 
 static RANGE: OnceLock<Range> = OnceLock::new();
@@ -55,38 +101,33 @@ fn learned() -> &'static mut Learned {
     unsafe { &mut *LEARNED }
 }
 
-fn range() -> Range {
-    *RANGE.get_or_init(|| {
-        let Ok(text) = std::env::var("RADDLE_NONDET") else { return Range { low: -1, high: 1 } };
-        let parsed = text.split_once("..").and_then(|(low, high)| {
-            let high = high.strip_prefix('=').unwrap_or(high);
-            Some(Range { low: low.trim().parse().ok()?, high: high.trim().parse().ok()? })
-        });
-        match parsed {
-            Some(r) if r.low <= r.high && r.high.abs_diff(r.low) < 1 << 20 => r,
-            _ => start::usage(&format!(
-                "RADDLE_NONDET is set to {text:?}; it is a range `lo..hi` of at most a million whole numbers, such as `0..3`"
-            )),
-        }
+fn range() -> &'static Range {
+    RANGE.get_or_init(|| {
+        let Ok(text) = std::env::var("RADDLE_NONDET") else { return Range::Between { low: -1, high: 1 } };
+        Range::read(&text).unwrap_or_else(|| {
+            start::usage(&format!(
+                "RADDLE_NONDET is set to {text:?}; it is a range `lo..hi` of at most a million whole numbers, such as `0..3`, or a \
+                 list, such as `0,7,1000`"
+            ))
+        })
     })
 }
 
 /// An input of a type that has the numbers from `least` to `most`.
-fn input(least: i64, most: i64) -> i64 {
-    let Range { low, high } = range();
-    let (low, high) = (low.max(least), high.min(most));
-    if low > high {
+fn input(least: i128, most: i128) -> i128 {
+    let (count, nth) = range().of_type(least, most);
+    if count == 0 {
         return least;
     }
-    if (low, high) != (least, most) && runtime::in_execution() {
+    if i128::from(count) != most - least + 1 && runtime::in_execution() {
         learned().partly = true;
     }
     if !runtime::in_execution() {
-        return low;
+        return nth(0);
     }
     let call = call();
     runtime::settle();
-    low + runtime::choose((high - low) as u32 + 1, call.place) as i64
+    nth(runtime::choose(count, call.place))
 }
 
 /// Says with the result which inputs it is about.
@@ -94,8 +135,8 @@ pub(crate) fn qualify(report: &mut Report) {
     if !learned().partly {
         return;
     }
-    let Range { low, high } = range();
-    let inputs = format!("inputs from {low} to {high}");
+    let range = range();
+    let inputs = format!("inputs {range}");
     if report.verdict == Verdict::Verified {
         report.verdict = Verdict::NoFailureWithinBound;
         let rest = report.guarantee.strip_prefix("verified: ").unwrap_or(&report.guarantee);
@@ -106,7 +147,7 @@ pub(crate) fn qualify(report: &mut Report) {
         None => inputs,
     });
     report.warnings.push(format!(
-        "__VERIFIER_nondet_* gave the numbers from {low} to {high}, as far as the type has them: nothing is said about other \
+        "__VERIFIER_nondet_* gave the numbers {range}, as far as the type has them: nothing is said about other \
          inputs; RADDLE_NONDET=lo..hi sets the range"
     ));
 }
@@ -114,7 +155,7 @@ pub(crate) fn qualify(report: &mut Report) {
 macro_rules! inputs {
     ($($name:ident: $ty:ty, $least:expr, $most:expr;)*) => {$(
         extern "C" fn $name() -> $ty {
-            input($least as i64, $most as i64) as $ty
+            input($least as i128, $most as i128) as $ty
         }
     )*};
 }
@@ -128,7 +169,7 @@ inputs! {
     int: i32, i32::MIN, i32::MAX;
     uint: u32, 0, u32::MAX;
     long: i64, i64::MIN, i64::MAX;
-    ulong: u64, 0, i64::MAX;
+    ulong: u64, 0, u64::MAX;
     float: f32, i64::MIN, i64::MAX;
     double: f64, i64::MIN, i64::MAX;
 }
@@ -259,4 +300,28 @@ export! {
     __VERIFIER_nondet_float => float;
     __VERIFIER_nondet_double => double;
     __VERIFIER_nondet_pointer => pointer;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(text: &str, least: i128, most: i128) -> Vec<i128> {
+        let range = Range::read(text).expect(text);
+        let (count, nth) = range.of_type(least, most);
+        (0..count).map(nth).collect()
+    }
+
+    #[test]
+    fn inputs_are_a_range_or_a_list_as_far_as_the_type_has_them() {
+        assert_eq!(all("-1..1", -128, 127), [-1, 0, 1]);
+        assert_eq!(all("-1..=1", 0, 255), [0, 1]);
+        assert_eq!(all("5..7", 0, 1), Vec::<i128>::new());
+        assert_eq!(all("7, 1000000000,-3,7", i32::MIN.into(), i32::MAX.into()), [-3, 7, 1_000_000_000]);
+        assert_eq!(all("7,300", 0, 255), [7]);
+        assert_eq!(all("7,300", 0, 1), [0, 1]);
+        for bad in ["", "a", "3..1", "0..2000000", "1,,2"] {
+            assert_eq!(Range::read(bad), None, "{bad}");
+        }
+    }
 }

@@ -67,6 +67,7 @@ pub struct Config {
     pub(crate) budget: Budget,
     pub(crate) settings: Settings,
     replay: Option<Schedule>,
+    follow: Option<explore::Guide>,
     quiet: bool,
     progress: Option<Arc<File>>,
 }
@@ -85,6 +86,7 @@ impl Config {
             budget: Budget::default(),
             settings: Settings::default(),
             replay: None,
+            follow: None,
             quiet: false,
             progress: None,
         }
@@ -354,7 +356,12 @@ impl Config {
         let (stats, finished, spent, estimate, name);
         let mut promise = Promise::Everything;
         let mut rounds = Vec::new();
-        if let Some(schedule) = &self.replay {
+        if let Some(guide) = &self.follow {
+            failures = runtime::follow(&self.settings, guide, test);
+            stats = Stats { executions: 1, ..Stats::default() };
+            (finished, spent, estimate) = (false, Some(String::from("one execution, along a guide")), None);
+            name = String::from("follow");
+        } else if let Some(schedule) = &self.replay {
             let mut settings = self.settings.clone();
             (settings.shrink, settings.keep_going) = (false, false);
             failures = runtime::replay(&settings, schedule, test);
@@ -446,6 +453,10 @@ impl Config {
         set(&mut self.plan.fringe_limit, "RADDLE_FRINGE_LIMIT")?;
         if let Some(token) = variable::<String>("RADDLE_REPLAY")? {
             self.replay = Some(token.parse().map_err(|e| bad("RADDLE_REPLAY", &token, &e))?);
+        }
+        if let Some(path) = variable::<String>("RADDLE_FOLLOW")? {
+            let text = std::fs::read_to_string(&path).map_err(|e| bad("RADDLE_FOLLOW", &path, &e))?;
+            self.follow = Some(text.parse().map_err(|e: String| bad("RADDLE_FOLLOW", &path, &e))?);
         }
         self.budget.executions = variable("RADDLE_MAX_EXECUTIONS")?.or(self.budget.executions);
         self.budget.seconds = variable("RADDLE_MAX_SECONDS")?.or(self.budget.seconds);

@@ -4,7 +4,7 @@ use crate::labels::Labels;
 use crate::polling::{Modes, Restart};
 use crate::record;
 use crate::session::{Once, Session};
-use explore::{Divergence, Failure, FailureKind, Progress, Replay, Schedule, simpler};
+use explore::{Divergence, Failure, Follow, Guide, FailureKind, Progress, Replay, Schedule, simpler};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -111,6 +111,23 @@ pub fn replay(settings: &Settings, schedule: &Schedule, test: &dyn Fn()) -> Vec<
         (_, Some(divergence)) => vec![nondeterminism(&divergence, schedule)],
         (_, None) => Vec::new(),
     }
+}
+
+/// Runs `test` once along a run that was found elsewhere, and gives what failed, with its full trace and a token of its own.
+pub fn follow(settings: &Settings, guide: &Guide, test: &dyn Fn()) -> Vec<Failure> {
+    let labels = Arc::new(Labels::default());
+    let watched = Settings { labels: Some(labels.clone()), ..settings.clone() };
+    let mut follow = Follow::new(guide.clone(), labels);
+    let mut session = Session::new(&watched);
+    // What is learned of the program changes its steps, a few times at most.
+    for _ in 0..8 {
+        let once = session.run_once(&mut follow, test, false);
+        if !once.restart {
+            let failure = once.failure.map(|f| full(settings, session.modes(), test, *f, &once.schedule));
+            return failure.into_iter().collect();
+        }
+    }
+    Vec::new()
 }
 
 /// Whether two failures are one to the user.

@@ -25,14 +25,19 @@ impl Engine for Portfolio {
         let cells: usize = program.vars.iter().map(|v| v.cells()).sum();
         let few = (FEW / (cells as u64 + 1)).clamp(500, 20_000);
         let few = Some(work.map_or(few, |w| w.min(few)));
-        let mut last = None;
+        let (mut last, mut cannot) = (None, false);
         for (name, share, work) in [("explicit", 0.2, few), ("impact", 0.8, work), ("explicit", 1.0, work)] {
             let Ok(listed) = engine(name) else { continue };
+            // What it cannot do, an input of too many values for example, it cannot do with more time either.
+            if name == "explicit" && cannot {
+                continue;
+            }
             let budget = Budget { seconds: meter.left().map(|s| s * share), work };
             let out = (listed.make)().verify(program, &Options { budget, ..options.clone() });
             let decided = !matches!(out.verdict, Verdict::Unknown(_));
             // That a bound was too low says more than that time is over.
             let better = !matches!(&last, Some(Outcome { verdict: Verdict::Unknown(Unknown::Bound(_)), .. }));
+            cannot |= name == "explicit" && matches!(out.verdict, Verdict::Unknown(Unknown::Cannot(_)));
             if decided || better {
                 last = Some(out);
             }

@@ -188,6 +188,17 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
+    /// The same for the first value of a variable.
+    pub(crate) fn initial_fits(&mut self, e: &Node<Expression>, to: &CType) -> Res<()> {
+        if !self.options.overflow {
+            return Ok(());
+        }
+        match (self.fold(e)?, to.scalar()) {
+            (Some(v), Some(ty)) => self.constant_fits(v, ty, e),
+            _ => Ok(()),
+        }
+    }
+
     fn literal(&mut self, c: &Node<Constant>) -> Res<(i128, CType)> {
         match &c.node {
             Constant::Integer(i) => {

@@ -434,6 +434,7 @@ impl<'a> Lowering<'a> {
             let dead = std::mem::replace(&mut self.dead, true);
             let value = self.rvalue(e);
             self.dead = dead;
+            self.initial_fits(e, &ctype)?;
             let value = self.convert(value?, &ctype, e.span)?;
             let Some(bits) = self.b.terms().as_const(value) else {
                 return Err(self.refuse(e.span, "an initial value that is not constant"));
