@@ -44,7 +44,7 @@ fn main() {
         }
         let program = read(&text);
         let deadlocks = name.contains("4.10") || name.contains("4.15");
-        let options = Options { deadlocks, budget: Budget { seconds: Some(600.0), work: None } };
+        let options = Options { deadlocks, budget: Budget { seconds: Some(std::env::var("SECONDS_LIMIT").ok().and_then(|s| s.parse().ok()).unwrap_or(600.0)), work: None } };
         let start = cpu();
         let mut first = None;
         let found = schedules(&program, &options, 1, &mut |event| {

@@ -40,6 +40,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::ops::ControlFlow;
 
+/// So often is a cover of one node forced.
+const FORCED: u32 = 12;
+
 /// The engine: one schedule is enough for it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Imc;
@@ -154,6 +157,8 @@ struct Fact {
     settled: bool,
     /// A run goes wrong here, or nobody can tell. It is never followed.
     wrong: bool,
+    /// How often a cover was to be forced.
+    forced: u32,
     /// Whose steps were followed.
     followed: Vec<ThreadId>,
 }
@@ -319,7 +324,12 @@ impl<'p> Search<'p, '_> {
             Ok(()) | Err(Stop::Unknown(Unknown::Cannot(_))) => {}
             Err(e) => return Err(e),
         }
-        if !self.run.is_live(v) || self.run.close(v)? || self.run.force_cover(v)? {
+        if !self.run.is_live(v) || self.run.close(v)? {
+            return Ok(());
+        }
+        // Two covers that are forced again and again, each to take the other back, would unwind a loop in their labels.
+        self.facts[v].forced += 1;
+        if self.facts[v].forced <= FORCED && self.run.force_cover(v)? {
             return Ok(());
         }
         if self.facts[v].followed.is_empty() {
@@ -356,7 +366,7 @@ impl<'p> Search<'p, '_> {
         self.moves(v).iter().all(|t| self.facts[v].followed.contains(t))
     }
 
-    /// Follows a thread from a node, in all its branches.
+    /// Follows a thread from a node, in all its branches. Those where something may be wrong are looked at at once.
     fn follow(&mut self, v: NodeId, thread: ThreadId) -> Result<(), Stop> {
         if self.facts[v].followed.contains(&thread) {
             return Ok(());
@@ -367,12 +377,11 @@ impl<'p> Search<'p, '_> {
         self.run.nodes[v].expanded = self.is_followed(v);
         self.facts.resize_with(self.run.nodes.len(), Fact::default);
         let p = self.run.program;
-        let is_error = |l: LocationId| matches!(p.thread(thread).location(l).kind, LocationKind::Error { .. });
-        let (errors, plain): (Vec<_>, Vec<_>) =
-            children.into_iter().partition(|c| is_error(self.node_location(*c, thread)));
-        for c in errors.into_iter().chain(plain) {
+        for c in children {
             self.open.push(Reverse((self.run.nodes[c].depth, c)));
-            self.settle(c)?;
+            if matches!(p.thread(thread).location(self.node_location(c, thread)).kind, LocationKind::Error { .. }) {
+                self.settle(c)?;
+            }
         }
         Ok(())
     }

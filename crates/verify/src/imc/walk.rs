@@ -10,7 +10,7 @@ use super::memory::{Memory, jumps_back, only_exits};
 use crate::impact::{NodeId, Stop};
 use crate::outcome::{Schedule, ScheduleNode};
 use model::{ThreadId, TransitionId};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// A schedule with more nodes than this is not made.
 const LARGEST: usize = 4000;
@@ -96,7 +96,8 @@ impl Search<'_, '_> {
         let mut stack = self.children(v, thread);
         stack.reverse();
         while let Some(c) = stack.pop() {
-            let new = self.facts[c].settled && !self.facts[c].wrong && self.facts[c].followed.is_empty();
+            self.settle(c)?;
+            let new = !self.facts[c].wrong && self.facts[c].followed.is_empty();
             if !new || !self.run.is_live(c) || self.is_end(c) {
                 continue;
             }
@@ -124,58 +125,61 @@ impl Search<'_, '_> {
     }
 
     /// Everything a scheduler does. What it needs is unwound on the way; then [`Search::grew`] is set, and the graph is not to be
-    /// trusted.
+    /// trusted. Depth first: what is wrong along one way is known before another is begun; what comes after a cover comes last, as what
+    /// is wrong before the cover may take it back.
     fn walk(&mut self, scheduler: &Scheduler) -> Result<Option<Graph>, Stop> {
         let mut graph = Graph { keys: Vec::new(), next: Vec::new() };
         let mut index = HashMap::new();
-        self.settle(0)?;
         let mut first = Memory::FIRST;
         first.goes_on = matches!(scheduler, Scheduler::Rounds);
-        index.insert((0, first), 0);
-        graph.keys.push((0, first));
-        let mut i = 0;
-        while i < graph.keys.len() {
-            if i > LARGEST {
+        // A node, what is remembered there, and the step that leads to it.
+        let mut stack = vec![(0, first, None)];
+        let mut later = VecDeque::new();
+        while let Some((c, memory, step)) = stack.pop().or_else(|| later.pop_front()) {
+            if graph.keys.len() > LARGEST {
                 return Ok(None);
             }
-            let (v, memory) = graph.keys[i];
-            graph.next.push(Vec::new());
-            i += 1;
-            if self.facts[v].wrong || !self.run.is_live(v) {
+            self.settle(c)?;
+            let v = self.stands_for(c);
+            if self.run.is_false(c) || self.facts[v].wrong || !self.run.is_live(v) {
                 self.grew = true;
                 continue;
             }
+            if v != c {
+                later.push_back((v, memory, step));
+                continue;
+            }
+            let new = graph.keys.len();
+            let number = *index.entry((v, memory)).or_insert(new);
+            if let Some((from, thread, e)) = step {
+                let next: &mut Vec<(ThreadId, TransitionId, usize)> = &mut graph.next[from];
+                next.push((thread, e, number));
+            }
+            if number < new {
+                continue;
+            }
+            graph.keys.push((v, memory));
+            graph.next.push(Vec::new());
             if self.is_end(v) {
                 continue;
             }
+            let mut after = Vec::new();
             for (thread, memory) in self.choose(scheduler, v, memory)? {
                 self.follow(v, thread)?;
-                if !self.run.is_live(v) {
-                    self.grew = true;
-                    break;
-                }
                 for c in self.children(v, thread) {
-                    self.settle(c)?;
-                    let to = self.stands_for(c);
-                    if self.run.is_false(c) || !self.run.is_live(to) {
-                        self.grew = true;
-                        continue;
-                    }
                     let Some((_, e)) = self.run.incoming(c) else { continue };
                     let t = self.run.transition(thread, e);
+                    let back = || jumps_back(self.run.program, thread, t.from, t.to);
+                    // Where one thread alone is followed that is nobody's turn, unless it goes on with its own.
+                    let forced = self.run.nodes[v].only.is_some() && thread != memory.last;
                     let memory = match scheduler {
-                        Scheduler::Rounds => {
-                            memory.after(thread, jumps_back(self.run.program, thread, t.from, t.to))
-                        }
-                        Scheduler::Ranked(_) => memory,
+                        Scheduler::Rounds if !forced => memory.after(thread, back()),
+                        _ => memory,
                     };
-                    let next = *index.entry((to, memory)).or_insert_with(|| {
-                        graph.keys.push((to, memory));
-                        graph.keys.len() - 1
-                    });
-                    graph.next[i - 1].push((thread, e, next));
+                    after.push((c, memory, Some((number, thread, e))));
                 }
             }
+            stack.extend(after.into_iter().rev());
         }
         Ok(Some(graph))
     }
