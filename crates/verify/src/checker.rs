@@ -17,7 +17,7 @@ use thiserror::Error;
 #[error("the certificate does not hold: {0}")]
 pub struct Refuted(pub String);
 
-fn refuted<T>(why: impl Into<String>) -> Result<T, Refuted> {
+pub(crate) fn refuted<T>(why: impl Into<String>) -> Result<T, Refuted> {
     Err(Refuted(why.into()))
 }
 
@@ -231,19 +231,19 @@ fn touch(p: &Program, writer: &Transition, other: &Transition) -> bool {
 }
 
 /// Formulas about one program.
-struct Formulas<'p> {
+pub(crate) struct Formulas<'p> {
     program: &'p Program,
-    terms: Terms,
+    pub(crate) terms: Terms,
     solver: BitSolver,
 }
 
 impl<'p> Formulas<'p> {
-    fn new(program: &'p Program, terms: &Terms) -> Formulas<'p> {
+    pub(crate) fn new(program: &'p Program, terms: &Terms) -> Formulas<'p> {
         Formulas { program, terms: terms.clone(), solver: BitSolver::for_program(program) }
     }
 
     /// Whether the certificate's terms continue those of the program.
-    fn continues(&self) -> Result<(), Refuted> {
+    pub(crate) fn continues(&self) -> Result<(), Refuted> {
         let (mut seen, mut stack) = (HashSet::new(), Vec::new());
         for t in self.program.threads.iter().flat_map(|t| &t.transitions) {
             stack.push(t.guard);
@@ -269,7 +269,7 @@ impl<'p> Formulas<'p> {
     }
 
     /// Whether a formula is one about this program.
-    fn well_formed(&self, locations: &[LocationId], t: Term) -> Result<(), Refuted> {
+    pub(crate) fn well_formed(&self, locations: &[LocationId], t: Term) -> Result<(), Refuted> {
         let threads = &self.program.threads;
         let places = locations.len() == threads.len()
             && locations.iter().zip(threads).all(|(l, t)| l.index() < t.locations.len());
@@ -285,12 +285,12 @@ impl<'p> Formulas<'p> {
     }
 
     /// Whether a formula holds in the first state.
-    fn holds_first(&self, t: Term) -> bool {
+    pub(crate) fn holds_first(&self, t: Term) -> bool {
         let first = |v: VarId, i: u64| self.program.var(v).init.get(i as usize).copied().unwrap_or(0);
         self.terms.eval(t, &mut |v, i| first(v, i)) != 0
     }
 
-    fn can_hold(&mut self, all: &[Term]) -> Result<bool, Refuted> {
+    pub(crate) fn can_hold(&mut self, all: &[Term]) -> Result<bool, Refuted> {
         match self.solver.check(&self.terms, all) {
             Answer::Sat => Ok(true),
             Answer::Unsat => Ok(false),
@@ -298,7 +298,7 @@ impl<'p> Formulas<'p> {
         }
     }
 
-    fn implies(&mut self, a: Term, b: Term) -> Result<bool, Refuted> {
+    pub(crate) fn implies(&mut self, a: Term, b: Term) -> Result<bool, Refuted> {
         let not = self.terms.not(b);
         Ok(!self.can_hold(&[a, not])?)
     }
@@ -386,7 +386,7 @@ impl<'p> Formulas<'p> {
     }
 
     /// Whether every state in which the label holds is led by a transition, with any inputs, to one in which `then` holds.
-    fn leads_to(&mut self, label: Term, t: &Transition, then: Term) -> Result<bool, Refuted> {
+    pub(crate) fn leads_to(&mut self, label: Term, t: &Transition, then: Term) -> Result<bool, Refuted> {
         let after = self.after(t, then, &mut HashMap::new());
         let not = self.terms.not(after);
         Ok(!self.can_hold(&[label, t.guard, not])?)

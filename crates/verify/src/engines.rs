@@ -63,6 +63,8 @@ static TABLE: &[Listed] = table! {
         "all runs of k steps at once, for k after k: shortest traces", crate::bmc::Bmc;
     "impact", "programs whose proof needs no relation between variables that the program does not test", "Wachter, Kroening, Ouaknine, FMCAD 2013",
         "an unwinding with labels from weakest preconditions, late cores and forced covers", crate::impact::Impact;
+    "imc", "what impact can", "Metzler 2020, after the same",
+        "impact one scheduler after the other: schedules that are safe, also of programs that are not", crate::imc::Imc;
 };
 
 /// Every engine.

@@ -76,7 +76,7 @@ impl Engine for Impact {
 }
 
 /// Why the unwinding ends before the proof is there.
-enum Stop {
+pub(crate) enum Stop {
     Wrong(Vec<Step>),
     Unknown(Unknown),
 }
@@ -85,27 +85,30 @@ fn cannot<T>(why: &str) -> Result<T, Stop> {
     Err(Stop::Unknown(Unknown::Cannot(why.to_owned())))
 }
 
-type NodeId = usize;
+pub(crate) type NodeId = usize;
 
 /// Where the threads are, and what synchronisation variables are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct At {
-    locations: Box<[LocationId]>,
-    known: Box<[u64]>,
+pub(crate) struct At {
+    pub(crate) locations: Box<[LocationId]>,
+    pub(crate) known: Box<[u64]>,
 }
 
-struct Node {
-    at: At,
+pub(crate) struct Node {
+    pub(crate) at: At,
     /// The parts of the label.
-    label: Vec<Term>,
-    parent: Option<(NodeId, ThreadId, TransitionId)>,
-    depth: usize,
-    children: Vec<NodeId>,
-    expanded: bool,
-    /// The only thread that was expanded.
-    only: Option<ThreadId>,
-    covered_by: Option<NodeId>,
-    covers: Vec<NodeId>,
+    pub(crate) label: Vec<Term>,
+    pub(crate) parent: Option<(NodeId, ThreadId, TransitionId)>,
+    pub(crate) depth: usize,
+    pub(crate) children: Vec<NodeId>,
+    /// All threads that need be were followed.
+    pub(crate) expanded: bool,
+    /// The only thread that need be followed.
+    pub(crate) only: Option<ThreadId>,
+    pub(crate) covered_by: Option<NodeId>,
+    pub(crate) covers: Vec<NodeId>,
+    /// It must not cover others: what is known to be lost from here need not be lost from there.
+    pub(crate) barren: bool,
 }
 
 /// A condition on a path: the guard of a step, or part of it.
@@ -118,22 +121,23 @@ struct Condition {
     start: Term,
 }
 
-struct Run<'p> {
-    program: &'p Program,
+/// An unwinding that grows. `imc` grows the same in another order.
+pub(crate) struct Run<'p> {
+    pub(crate) program: &'p Program,
     options: Options,
     interpreter: Interpreter<'p>,
-    symbols: Symbols<'p>,
+    pub(crate) symbols: Symbols<'p>,
     solver: BitSolver,
-    meter: Meter,
+    pub(crate) meter: Meter,
     /// The variables whose value is known at each node.
-    known: Vec<VarId>,
+    pub(crate) known: Vec<VarId>,
     futures: Futures,
-    nodes: Vec<Node>,
+    pub(crate) nodes: Vec<Node>,
     by_place: HashMap<At, Vec<NodeId>>,
-    work: Vec<NodeId>,
+    pub(crate) work: Vec<NodeId>,
     implied: HashMap<(Vec<Term>, Term), bool>,
-    bound: Option<Trace>,
-    refinements: u64,
+    pub(crate) bound: Option<Trace>,
+    pub(crate) refinements: u64,
 }
 
 /// Variables of synchronisation that only ever get constants.
@@ -154,7 +158,7 @@ fn known_variables(p: &Program) -> Vec<VarId> {
 }
 
 impl<'p> Run<'p> {
-    fn new(program: &'p Program, options: &Options) -> Run<'p> {
+    pub(crate) fn new(program: &'p Program, options: &Options) -> Run<'p> {
         Run {
             program,
             options: options.clone(),
@@ -173,12 +177,12 @@ impl<'p> Run<'p> {
         }
     }
 
-    fn transition(&self, thread: ThreadId, t: TransitionId) -> &'p Transition {
+    pub(crate) fn transition(&self, thread: ThreadId, t: TransitionId) -> &'p Transition {
         self.program.thread(thread).transition(t)
     }
 
     /// Whether all of these can hold. The time that is left limits the solver.
-    fn can_hold(&mut self, all: &[Term]) -> Result<bool, Stop> {
+    pub(crate) fn can_hold(&mut self, all: &[Term]) -> Result<bool, Stop> {
         let spent = |s| Stop::Unknown(Unknown::Spent(s));
         self.meter.look().map_err(spent)?;
         self.solver.limit(self.meter.left());
@@ -193,7 +197,7 @@ impl<'p> Run<'p> {
     }
 
     /// Whether a label implies a formula.
-    fn implies(&mut self, label: &[Term], what: Term) -> Result<bool, Stop> {
+    pub(crate) fn implies(&mut self, label: &[Term], what: Term) -> Result<bool, Stop> {
         if label.contains(&what) || self.symbols.terms.as_const(what) == Some(1) {
             return Ok(true);
         }
@@ -208,12 +212,17 @@ impl<'p> Run<'p> {
         Ok(yes)
     }
 
-    fn is_false(&self, n: NodeId) -> bool {
+    /// How often the solver was asked.
+    pub(crate) fn queries(&self) -> u64 {
+        self.solver.queries()
+    }
+
+    pub(crate) fn is_false(&self, n: NodeId) -> bool {
         self.nodes[n].label.iter().any(|c| self.symbols.terms.as_const(*c) == Some(0))
     }
 
     /// Whether neither a node nor one above it is covered, or impossible.
-    fn is_live(&self, mut n: NodeId) -> bool {
+    pub(crate) fn is_live(&self, mut n: NodeId) -> bool {
         loop {
             if self.nodes[n].covered_by.is_some() || self.is_false(n) {
                 return false;
@@ -223,6 +232,10 @@ impl<'p> Run<'p> {
                 None => return true,
             }
         }
+    }
+
+    fn may_cover(&self, w: NodeId) -> bool {
+        !self.nodes[w].barren && self.is_live(w)
     }
 
     fn add_node(&mut self, at: At, parent: Option<(NodeId, ThreadId, TransitionId)>) -> NodeId {
@@ -239,6 +252,7 @@ impl<'p> Run<'p> {
             only: None,
             covered_by: None,
             covers: Vec::new(),
+            barren: false,
         });
         if let Some((p, ..)) = parent {
             self.nodes[p].children.push(id);
@@ -246,13 +260,19 @@ impl<'p> Run<'p> {
         id
     }
 
-    fn unwind(&mut self) -> Result<(), Stop> {
+    /// The root. It is in the work.
+    pub(crate) fn plant(&mut self) -> NodeId {
         let first = At {
             locations: self.program.threads.iter().map(|t| t.entry).collect(),
             known: self.known.iter().map(|v| self.program.var(*v).init[0]).collect(),
         };
         let root = self.add_node(first, None);
         self.work.push(root);
+        root
+    }
+
+    fn unwind(&mut self) -> Result<(), Stop> {
+        self.plant();
         while let Some(v) = self.work.pop() {
             if self.nodes[v].expanded || !self.is_live(v) {
                 continue;
@@ -276,7 +296,7 @@ impl<'p> Run<'p> {
     }
 
     /// What is wrong at a node, as a formula.
-    fn wrong(&mut self, v: NodeId) -> Term {
+    pub(crate) fn wrong(&mut self, v: NodeId) -> Term {
         let locations = self.nodes[v].at.locations.clone();
         let at_error = self
             .program
@@ -294,7 +314,7 @@ impl<'p> Run<'p> {
         env.eval(&mut self.symbols, stuck)
     }
 
-    fn is_beyond_bound(&self, v: NodeId) -> bool {
+    pub(crate) fn is_beyond_bound(&self, v: NodeId) -> bool {
         let locations = &self.nodes[v].at.locations;
         self.program.thread_ids().zip(locations).any(|(t, l)| {
             matches!(
@@ -305,7 +325,7 @@ impl<'p> Run<'p> {
     }
 
     /// A run to here means that there will be no proof; what else can go wrong is still worth finding.
-    fn look_beyond_bound(&mut self, v: NodeId) -> Result<(), Stop> {
+    pub(crate) fn look_beyond_bound(&mut self, v: NodeId) -> Result<(), Stop> {
         let yes = self.symbols.terms.boolean(true);
         let no = self.symbols.terms.boolean(false);
         match self.run_to(v, yes)? {
@@ -321,7 +341,7 @@ impl<'p> Run<'p> {
     }
 
     /// Variables stand for themselves, but for those whose value is known here.
-    fn env_at(&mut self, v: NodeId) -> Env {
+    pub(crate) fn env_at(&mut self, v: NodeId) -> Env {
         let mut env = Env::new(Start::Anywhere);
         for (var, value) in self.known.clone().into_iter().zip(self.nodes[v].at.known.clone()) {
             let value = self.symbols.terms.constant(value, self.program.var(var).ty);
@@ -344,12 +364,12 @@ impl<'p> Run<'p> {
     }
 
     /// The step into a node.
-    fn incoming(&self, v: NodeId) -> Option<(ThreadId, TransitionId)> {
+    pub(crate) fn incoming(&self, v: NodeId) -> Option<(ThreadId, TransitionId)> {
         self.nodes[v].parent.map(|(_, t, e)| (t, e))
     }
 
     /// A run from the first state along the path to a node, at whose end something holds.
-    fn run_to(&mut self, v: NodeId, what: Term) -> Result<Option<Vec<Step>>, Stop> {
+    pub(crate) fn run_to(&mut self, v: NodeId, what: Term) -> Result<Option<Vec<Step>>, Stop> {
         let mut env = Env::new(Start::First);
         let mut conditions = Vec::new();
         let mut steps: Vec<(Step, Vec<Term>)> = Vec::new();
@@ -376,7 +396,7 @@ impl<'p> Run<'p> {
     }
 
     /// If something may be wrong at a node: a run that shows it, or labels by which it is not.
-    fn refine_wrong(&mut self, v: NodeId) -> Result<(), Stop> {
+    pub(crate) fn refine_wrong(&mut self, v: NodeId) -> Result<(), Stop> {
         let wrong = self.wrong(v);
         if self.symbols.terms.as_const(wrong) == Some(0) {
             return Ok(());
@@ -398,7 +418,7 @@ impl<'p> Run<'p> {
     }
 
     /// If the step into a node waits for data that it changes itself, it is checked at once.
-    fn prune_blocked(&mut self, v: NodeId) -> Result<(), Stop> {
+    pub(crate) fn prune_blocked(&mut self, v: NodeId) -> Result<(), Stop> {
         let Some((thread, transition)) = self.incoming(v) else { return Ok(()) };
         let t = self.transition(thread, transition);
         let mut reads = false;
@@ -417,7 +437,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    fn refine_from_root(&mut self, v: NodeId, post: Term) -> Result<(), Stop> {
+    pub(crate) fn refine_from_root(&mut self, v: NodeId, post: Term) -> Result<(), Stop> {
         self.refinements += 1;
         let path = self.path(0, v);
         let Some(labels) = self.labels(&path, None, post)? else {
@@ -429,7 +449,8 @@ impl<'p> Run<'p> {
             if !self.is_live(w) {
                 break;
             }
-            if self.nodes[w].expanded && self.close(w)? {
+            let followed = self.nodes[w].expanded || !self.nodes[w].children.is_empty();
+            if followed && self.close(w)? {
                 break;
             }
         }
@@ -622,27 +643,26 @@ impl<'p> Run<'p> {
     }
 
     /// Takes a cover back. The caller has removed the node from the list of the one that covered it.
-    fn uncover(&mut self, z: NodeId) {
+    pub(crate) fn uncover(&mut self, z: NodeId) {
         self.nodes[z].covered_by = None;
         let mut below = vec![z];
         while let Some(n) = below.pop() {
             if self.nodes[n].covered_by.is_some() {
                 continue;
             }
-            if self.nodes[n].expanded {
-                below.extend(&self.nodes[n].children);
-            } else {
+            if !self.nodes[n].expanded {
                 self.work.push(n);
             }
+            below.extend(&self.nodes[n].children);
         }
     }
 
     /// Covers a node by an older one if the labels say so already.
-    fn close(&mut self, v: NodeId) -> Result<bool, Stop> {
+    pub(crate) fn close(&mut self, v: NodeId) -> Result<bool, Stop> {
         let candidates = self.by_place[&self.nodes[v].at].clone();
         let label = self.nodes[v].label.clone();
         for w in candidates.into_iter().take_while(|w| *w < v) {
-            if !self.is_live(w) {
+            if !self.may_cover(w) {
                 continue;
             }
             let mut all = true;
@@ -678,10 +698,10 @@ impl<'p> Run<'p> {
     }
 
     /// Covers a node by an older one if the path from their common ancestor leads into its label.
-    fn force_cover(&mut self, v: NodeId) -> Result<bool, Stop> {
+    pub(crate) fn force_cover(&mut self, v: NodeId) -> Result<bool, Stop> {
         let candidates = self.by_place[&self.nodes[v].at].clone();
         let older: Vec<NodeId> = candidates.into_iter().filter(|w| *w < v).collect();
-        for w in older.into_iter().rev().filter(|w| self.is_live(*w)).take(CANDIDATES).collect::<Vec<_>>() {
+        for w in older.into_iter().rev().filter(|w| self.may_cover(*w)).take(CANDIDATES).collect::<Vec<_>>() {
             let x = self.common_ancestor(v, w);
             let path = self.path(x, v);
             let pre = self.nodes[x].label.clone();
@@ -707,7 +727,7 @@ impl<'p> Run<'p> {
                 self.strengthen(&path, labels)?;
             }
             // To strengthen the path may have taken something of what was to cover.
-            if self.is_live(v) && self.is_live(w) && self.close_with(v, w)? {
+            if self.is_live(v) && self.may_cover(w) && self.close_with(v, w)? {
                 return Ok(true);
             }
         }
@@ -738,7 +758,7 @@ impl<'p> Run<'p> {
     }
 
     /// A thread that may go before all others without anything being lost.
-    fn first_of_all(&mut self, v: NodeId) -> Result<Option<ThreadId>, Stop> {
+    pub(crate) fn first_of_all(&mut self, v: NodeId) -> Result<Option<ThreadId>, Stop> {
         let at = self.nodes[v].at.clone();
         for thread in self.program.thread_ids() {
             let here = at.locations[thread.index()];
@@ -773,24 +793,11 @@ impl<'p> Run<'p> {
         let only = self.first_of_all(v)?;
         self.nodes[v].expanded = true;
         self.nodes[v].only = only;
-        let at = self.nodes[v].at.clone();
         let (mut plain, mut wrong) = (Vec::new(), Vec::new());
         for thread in self.program.thread_ids().filter(|t| only.is_none_or(|o| o == *t)) {
-            let from = at.locations[thread.index()];
-            for (id, t) in self.program.thread(thread).from(from) {
-                let read = |var: VarId| self.known.iter().position(|k| *k == var).map(|i| at.known[i]);
-                if self.program.terms.eval_partly(t.guard, &mut |var, _| read(var)) == Some(0) {
-                    continue;
-                }
-                let mut next = at.clone();
-                next.locations[thread.index()] = t.to;
-                for a in &t.assigns {
-                    if let Some(i) = self.known.iter().position(|k| *k == a.place.var) {
-                        next.known[i] = self.program.terms.as_const(a.value).unwrap_or_default();
-                    }
-                }
-                let child = self.add_node(next, Some((v, thread, id)));
-                match self.program.thread(thread).location(t.to).kind {
+            for child in self.follow(v, thread) {
+                let to = self.nodes[child].at.locations[thread.index()];
+                match self.program.thread(thread).location(to).kind {
                     LocationKind::Error { .. } => wrong.push(child),
                     _ => plain.push(child),
                 }
@@ -802,8 +809,41 @@ impl<'p> Run<'p> {
         Ok(())
     }
 
+    /// One child for each transition of a thread that what is known does not rule out.
+    pub(crate) fn follow(&mut self, v: NodeId, thread: ThreadId) -> Vec<NodeId> {
+        let at = self.nodes[v].at.clone();
+        let mut children = Vec::new();
+        for (id, t) in self.program.thread(thread).from(at.locations[thread.index()]) {
+            let read = |var: VarId| self.known.iter().position(|k| *k == var).map(|i| at.known[i]);
+            if self.program.terms.eval_partly(t.guard, &mut |var, _| read(var)) == Some(0) {
+                continue;
+            }
+            let mut next = at.clone();
+            next.locations[thread.index()] = t.to;
+            for a in &t.assigns {
+                if let Some(i) = self.known.iter().position(|k| *k == a.place.var) {
+                    next.known[i] = self.program.terms.as_const(a.value).unwrap_or_default();
+                }
+            }
+            children.push(self.add_node(next, Some((v, thread, id))));
+        }
+        children
+    }
+
+    /// All that holds at a node, what is known included.
+    pub(crate) fn full_label(&mut self, n: NodeId) -> Term {
+        let mut all = Vec::new();
+        for (var, value) in self.known.clone().into_iter().zip(self.nodes[n].at.known.clone()) {
+            let ty: Type = self.program.var(var).ty;
+            let (now, value) = (self.symbols.terms.var(var, ty), self.symbols.terms.constant(value, ty));
+            all.push(self.symbols.terms.eq(now, value));
+        }
+        all.extend(self.nodes[n].label.iter().copied());
+        self.symbols.terms.all(all)
+    }
+
     /// The proof: the nodes that are not below a covered one, with what is known as part of their labels.
-    fn tree(&mut self) -> Tree {
+    pub(crate) fn tree(&mut self) -> Tree {
         let mut number = HashMap::new();
         let mut order = vec![0];
         let mut i = 0;
@@ -817,14 +857,7 @@ impl<'p> Run<'p> {
         }
         let mut nodes = Vec::new();
         for n in order {
-            let mut all = Vec::new();
-            for (var, value) in self.known.clone().into_iter().zip(self.nodes[n].at.known.clone()) {
-                let ty: Type = self.program.var(var).ty;
-                let (now, value) = (self.symbols.terms.var(var, ty), self.symbols.terms.constant(value, ty));
-                all.push(self.symbols.terms.eq(now, value));
-            }
-            all.extend(self.nodes[n].label.iter().copied());
-            let label = self.symbols.terms.all(all);
+            let label = self.full_label(n);
             let edges = self.nodes[n].children.iter().filter_map(|c| {
                 let (_, thread, transition) = self.nodes[*c].parent?;
                 Some(TreeEdge { thread, transition, to: *number.get(c)? })

@@ -2,7 +2,7 @@
 
 use crate::budget::{Budget, Spent};
 use crate::certificate::Certificate;
-use model::{ErrorKind, Interpreter, Program, Step, ThreadId, Wrong};
+use model::{ErrorKind, Interpreter, LocationId, Program, Step, Term, Terms, ThreadId, Wrong};
 use std::fmt;
 
 /// What is asked of an engine.
@@ -23,18 +23,25 @@ pub struct Trace {
     pub wrong: Wrong,
 }
 
-/// A scheduler that keeps the program safe for all inputs: an automaton that says which threads may go next.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+/// A scheduler that keeps the program safe for all inputs: an automaton that says which threads may go next. It carries what is needed
+/// to check that ([`crate::check_schedule`]).
+#[derive(Clone, Debug, Default)]
 pub struct Schedule {
+    /// The labels, and the program's terms before them.
+    pub terms: Terms,
     /// Its states; the first one is where it starts.
     pub nodes: Vec<ScheduleNode>,
 }
 
 /// A state of a [`Schedule`].
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleNode {
+    /// Where each thread is.
+    pub locations: Box<[LocationId]>,
+    /// What holds of all states in which the program is here.
+    pub label: Term,
     /// What may be done next: a thread with one of its transitions, and the state after it. All transitions of a thread that may go
-    /// are here: inputs are never constrained.
+    /// are here, but those that it cannot take by the label: inputs are never constrained. Where nothing is here the program is over.
     pub next: Vec<(ThreadId, model::TransitionId, usize)>,
 }
 

@@ -3,6 +3,7 @@
 use crate::budget::{Budget, Meter};
 use crate::checker::check;
 use crate::engines::{Engine, engine};
+use crate::scheduled::check_schedule;
 use crate::outcome::{Options, Outcome, Unknown, Verdict};
 use crate::solver::embedded;
 use model::Program;
@@ -58,6 +59,11 @@ impl Engine for Portfolio {
 /// Runs an engine and checks what it says: a proof that does not hold is none.
 pub fn verify_checked(engine: &dyn Engine, program: &Program, options: &Options) -> Outcome {
     let mut out = engine.verify(program, options);
+    if let Verdict::PartiallySafe { schedules, .. } = &out.verdict
+        && let Some(why) = schedules.iter().find_map(|s| check_schedule(program, s).err())
+    {
+        out.verdict = Verdict::Unknown(Unknown::Mistake(why.to_string()));
+    }
     if let Verdict::Safe(certificate) = &out.verdict
         && let Err(why) = embedded(|| check(program, options, certificate))
     {

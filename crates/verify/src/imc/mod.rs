@@ -1,0 +1,562 @@
+//! Iterative Impact: schedules that keep a program safe, while it is still being verified.
+//!
+//! The unwinding is that of [`crate::impact`]: same labels, same refinement, same covers. What differs is who is followed. An iteration
+//! follows *one* thread from each node, as one deterministic scheduler would, with all its branches and inputs. When that scheduler
+//! has been followed everywhere, what it does is a *schedule*: an automaton that says who may go next. It is proved safe, free of
+//! deadlocks and fair for every input, although the rest of the program may not have been looked at yet, or be wrong. Further
+//! iterations follow what was left out, breadth-first, and yield more permissive schedules and counterexamples. When nothing is left out
+//! the verdict is *safe* with the unwinding as its proof, *partially safe* (something goes wrong, but not under the schedules), or
+//! *unsafe* (no schedule was found that avoids it). Metzler, "Verification and Enforcement of Safe Schedules for Concurrent Programs",
+//! 2020, chapter 4, algorithm 3.
+//!
+//! Where this differs from the printed algorithm:
+//! - There a cover that closes an unfair cycle is refused, so a complete proof has to unwind until every thread has had its turn, in every
+//!   order. Here covers are as in Impact, and the *schedule* remembers who has had a turn ([`memory::Memory`]): its nodes are pairs of
+//!   a node of the unwinding and that memory. Fairness is decided on the schedule, component by component.
+//! - A thread that surely cannot go all around a cycle (it waits for one that never ends) is not treated unfairly there.
+//! - That a step can be taken is proved at the node *before* it, by strengthening the whole path; where it cannot be proved the thread
+//!   is not used there ([`Search::is_sure`]). No label becomes false for that.
+//! - What is lost ([`Search::find_lost`]) is the greatest fixpoint of the game of the scheduler against inputs and branches. A node that
+//!   is lost covers nothing any more: what it covered may be better off, and is looked at by itself.
+//! - Following one thread alone where its steps commute with all others ([`Run::first_of_all`]) is sound for proofs and depends on
+//!   the place alone, so that covers need no set of threads to be followed later. Where a node is lost because of it, it is dropped.
+//!
+//! **Invariant:** every schedule that leaves this module has passed [`crate::check_schedule`], every trace was replayed.
+
+mod art;
+mod fair;
+mod memory;
+mod walk;
+
+pub use art::{Art, ArtNode, Kind};
+
+use crate::certificate::Certificate;
+use crate::engines::Engine;
+use crate::impact::{NodeId, Run, Stop};
+use crate::outcome::{Options, Outcome, Schedule, Trace, Unknown, Verdict};
+use crate::scheduled::check_schedule;
+use model::{LocationId, LocationKind, Program, Term, Thread, ThreadId};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::ops::ControlFlow;
+
+/// So often is a cover of one node forced.
+const FORCED: u32 = 12;
+
+/// The engine: one schedule is enough for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Imc;
+
+impl Engine for Imc {
+    fn name(&self) -> &'static str {
+        "imc"
+    }
+
+    fn verify(&self, program: &Program, options: &Options) -> Outcome {
+        schedules(program, options, 1, &mut |_| ControlFlow::Continue(())).outcome
+    }
+}
+
+/// What comes out while the program is being verified.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A schedule that is fair, free of deadlocks and safe. Its check has passed.
+    Schedule {
+        /// The schedule.
+        schedule: &'a Schedule,
+        /// Seconds since the start.
+        seconds: f64,
+    },
+    /// A run that goes wrong. The first one for each place where one can.
+    Counterexample {
+        /// The run.
+        trace: &'a Trace,
+        /// Seconds since the start.
+        seconds: f64,
+    },
+}
+
+/// All that came out.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The verdict. *Partially safe* has all schedules.
+    pub outcome: Outcome,
+    /// How many schedules there were.
+    pub schedules: usize,
+    /// One run for each place where something goes wrong.
+    pub counterexamples: Vec<Trace>,
+    /// The unwinding at the end.
+    pub art: Art,
+}
+
+/// Verifies a program and hands out schedules as soon as they are there, at most so many. Once it is known that the program is
+/// safe under some schedules only, it goes on for as long as there may be another schedule. `see` ends it with `Break`.
+///
+/// ```
+/// let text = "int x; void *f(void *p) { while (1) { x = 1; x = 0; } return 0; }
+///     typedef unsigned long pthread_t; void reach_error(void);
+///     void *g(void *p) { while (1) { if (x) reach_error(); } return 0; }
+///     int main(void) { pthread_t a, b; pthread_create(&a, 0, f, 0); pthread_create(&b, 0, g, 0);
+///       pthread_join(a, 0); pthread_join(b, 0); return 0; }";
+/// let program = model::read_text("race.c", text, &model::Options::default()).unwrap();
+/// let mut seen = 0;
+/// let found = verify::schedules(&program, &verify::Options::default(), 1, &mut |event| {
+///     seen += matches!(event, verify::Event::Schedule { .. }) as usize;
+///     std::ops::ControlFlow::Continue(())
+/// });
+/// assert_eq!(found.outcome.verdict.name(), "partially-safe");
+/// assert_eq!(seen, 1);
+/// ```
+pub fn schedules(
+    program: &Program,
+    options: &Options,
+    most: usize,
+    see: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+) -> Found {
+    let mut search = Search {
+        run: Run::new(program, options),
+        facts: Vec::new(),
+        blocked: HashSet::new(),
+        sure: HashSet::new(),
+        may: HashMap::new(),
+        open: BinaryHeap::new(),
+        lost: Vec::new(),
+        grew: false,
+        counterexamples: Vec::new(),
+        undecided: None,
+        schedules: Vec::new(),
+        extra: Vec::new(),
+        most,
+        see,
+        over: false,
+    };
+    let end = search.search();
+    let schedules = search.schedules.len();
+    let counterexamples = search.counterexamples.clone();
+    let verdict = search.verdict(end);
+    let outcome = Outcome {
+        engine: "imc",
+        verdict,
+        counts: vec![
+            ("schedules", schedules as u64),
+            ("counterexamples", counterexamples.len() as u64),
+            ("nodes", search.run.nodes.len() as u64),
+            ("refinements", search.run.refinements),
+            ("covers", search.run.nodes.iter().filter(|n| n.covered_by.is_some()).count() as u64),
+            ("queries", search.run.queries()),
+        ],
+        seconds: search.run.meter.seconds(),
+    };
+    Found { outcome, schedules, counterexamples, art: search.art() }
+}
+
+/// What is known of a node besides its label.
+#[derive(Clone, Debug, Default)]
+struct Fact {
+    /// It was looked at: whether it is wrong, possible, covered.
+    settled: bool,
+    /// A run goes wrong here, or nobody can tell. It is never followed.
+    wrong: bool,
+    /// How often a cover was to be forced.
+    forced: u32,
+    /// Whose steps were followed.
+    followed: Vec<ThreadId>,
+}
+
+struct Search<'p, 's> {
+    run: Run<'p>,
+    facts: Vec<Fact>,
+    /// Threads that may have to wait at a node.
+    blocked: HashSet<(NodeId, ThreadId)>,
+    /// Threads that can go at a node, by its label.
+    sure: HashSet<(NodeId, ThreadId)>,
+    /// Whether a thread can ever go at a node with a label of so many parts.
+    may: HashMap<(NodeId, ThreadId, usize), bool>,
+    /// Nodes from which something may be left to follow, the highest first.
+    open: BinaryHeap<Reverse<(usize, NodeId)>>,
+    /// By node, as of the last time: the scheduler has lost.
+    lost: Vec<bool>,
+    /// The unwinding, or what is known of it, has changed.
+    grew: bool,
+    counterexamples: Vec<Trace>,
+    /// Why something could not be decided.
+    undecided: Option<Unknown>,
+    schedules: Vec<Schedule>,
+    /// What later schedules allow besides what the first one does.
+    extra: Vec<(NodeId, ThreadId)>,
+    most: usize,
+    see: &'s mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+    /// Whoever listens has heard enough.
+    over: bool,
+}
+
+impl<'p> Search<'p, '_> {
+    fn verdict(&mut self, end: Result<bool, Stop>) -> Verdict {
+        if let Err(Stop::Unknown(u @ Unknown::Mistake(_))) = end {
+            return Verdict::Unknown(u);
+        }
+        if let Some(trace) = self.counterexamples.first().cloned() {
+            if !self.schedules.is_empty() {
+                return Verdict::PartiallySafe { schedules: std::mem::take(&mut self.schedules), trace };
+            }
+            // What goes wrong does so, whether or not all schedules were looked at.
+            return Verdict::Unsafe(trace);
+        }
+        match end {
+            Err(Stop::Unknown(u)) => Verdict::Unknown(u),
+            Err(Stop::Wrong(_)) => Verdict::Unknown(Unknown::Mistake("a run is left over".to_owned())),
+            Ok(false) => Verdict::Unknown(Unknown::Cannot("it was told to stop".to_owned())),
+            Ok(true) => match (self.undecided.take(), self.run.bound.take()) {
+                (Some(u), _) => Verdict::Unknown(u),
+                (None, Some(t)) => Verdict::Unknown(Unknown::Bound(t)),
+                (None, None) => Verdict::Safe(Certificate::Tree(self.run.tree())),
+            },
+        }
+    }
+
+    /// Whether it came to its end; `false` if it was told to stop.
+    fn search(&mut self) -> Result<bool, Stop> {
+        self.run.plant();
+        self.drain_work();
+        let first = self.find_schedule()?;
+        let some = first.is_some();
+        if let Some(s) = first {
+            self.hand_out(s)?;
+        }
+        while !self.over {
+            if !self.counterexamples.is_empty() && (!some || self.schedules.len() >= self.most) {
+                return Ok(true);
+            }
+            let Some((v, thread)) = self.next_start()? else { return Ok(true) };
+            self.iterate(v, thread)?;
+            if !some && !self.counterexamples.is_empty() {
+                // What is wrong elsewhere does not matter: there was no schedule before.
+                return Ok(true);
+            }
+            if some && self.schedules.len() < self.most {
+                self.extra.push((v, thread));
+                match self.find_more()? {
+                    Some(s) => self.hand_out(s)?,
+                    None => {
+                        self.extra.pop();
+                    }
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn hand_out(&mut self, schedule: Schedule) -> Result<(), Stop> {
+        if let Err(why) = check_schedule(self.run.program, &schedule) {
+            return Err(Stop::Unknown(Unknown::Mistake(why.to_string())));
+        }
+        let seconds = self.run.meter.seconds();
+        self.over |= (self.see)(Event::Schedule { schedule: &schedule, seconds }).is_break();
+        self.schedules.push(schedule);
+        Ok(())
+    }
+
+    fn wrong_run(&mut self, steps: Vec<model::Step>) -> Result<(), Stop> {
+        match Verdict::of_trace(self.run.program, steps) {
+            Verdict::Unsafe(trace) => {
+                if self.counterexamples.iter().all(|t| t.wrong != trace.wrong) {
+                    let seconds = self.run.meter.seconds();
+                    self.over |= (self.see)(Event::Counterexample { trace: &trace, seconds }).is_break();
+                    self.counterexamples.push(trace);
+                }
+                Ok(())
+            }
+            Verdict::Unknown(u) => Err(Stop::Unknown(u)),
+            _ => Err(Stop::Unknown(Unknown::Mistake("a run is no trace".to_owned()))),
+        }
+    }
+
+    /// Nodes that lost their cover have to be looked at again.
+    fn drain_work(&mut self) {
+        self.facts.resize_with(self.run.nodes.len(), Fact::default);
+        for n in std::mem::take(&mut self.run.work) {
+            self.facts[n].settled = false;
+            self.open.push(Reverse((self.run.nodes[n].depth, n)));
+            self.grew = true;
+        }
+    }
+
+    fn node_location(&self, v: NodeId, thread: ThreadId) -> LocationId {
+        self.run.nodes[v].at.locations[thread.index()]
+    }
+
+    /// Looks at a node: after this it is wrong, impossible, covered, or to be followed.
+    fn settle(&mut self, v: NodeId) -> Result<(), Stop> {
+        if self.facts[v].settled || self.facts[v].wrong || !self.run.is_live(v) {
+            return Ok(());
+        }
+        self.facts[v].settled = true;
+        self.grew = true;
+        let done = self.look_at(v);
+        self.drain_work();
+        done
+    }
+
+    fn look_at(&mut self, v: NodeId) -> Result<(), Stop> {
+        self.run.meter.step().map_err(|s| Stop::Unknown(Unknown::Spent(s)))?;
+        if self.run.is_beyond_bound(v) {
+            self.run.look_beyond_bound(v)?;
+            self.give_up(v);
+            return Ok(());
+        }
+        match self.run.refine_wrong(v) {
+            Ok(()) => {}
+            Err(Stop::Wrong(steps)) => {
+                self.give_up(v);
+                return self.wrong_run(steps);
+            }
+            Err(Stop::Unknown(u @ Unknown::Cannot(_))) => {
+                self.undecided.get_or_insert(u);
+                self.give_up(v);
+                return Ok(());
+            }
+            Err(e) => return Err(e),
+        }
+        if !self.run.is_live(v) {
+            return Ok(());
+        }
+        match self.run.prune_blocked(v) {
+            Ok(()) | Err(Stop::Unknown(Unknown::Cannot(_))) => {}
+            Err(e) => return Err(e),
+        }
+        if !self.run.is_live(v) || self.run.close(v)? {
+            return Ok(());
+        }
+        // Two covers that are forced again and again, each to take the other back, would unwind a loop in their labels.
+        self.facts[v].forced += 1;
+        if self.facts[v].forced <= FORCED && self.run.force_cover(v)? {
+            return Ok(());
+        }
+        if self.facts[v].followed.is_empty() {
+            self.run.nodes[v].only = self.run.first_of_all(v)?;
+        }
+        self.run.nodes[v].expanded = self.is_followed(v);
+        if !self.run.nodes[v].expanded {
+            self.open.push(Reverse((self.run.nodes[v].depth, v)));
+        }
+        Ok(())
+    }
+
+    /// Marks a node at which something is wrong.
+    fn give_up(&mut self, v: NodeId) {
+        if self.run.is_live(v) {
+            self.facts[v].wrong = true;
+            self.run.nodes[v].barren = true;
+        }
+    }
+
+    /// Who can be followed from a node.
+    fn moves(&self, v: NodeId) -> Vec<ThreadId> {
+        match self.run.nodes[v].only {
+            Some(only) => vec![only],
+            None => {
+                let p = self.run.program;
+                let has = |t: &ThreadId| !p.thread(*t).out[self.node_location(v, *t).index()].is_empty();
+                p.thread_ids().filter(has).collect()
+            }
+        }
+    }
+
+    fn is_followed(&self, v: NodeId) -> bool {
+        self.moves(v).iter().all(|t| self.facts[v].followed.contains(t))
+    }
+
+    /// Follows a thread from a node, in all its branches. Those where something may be wrong are looked at at once.
+    fn follow(&mut self, v: NodeId, thread: ThreadId) -> Result<(), Stop> {
+        if self.facts[v].followed.contains(&thread) {
+            return Ok(());
+        }
+        self.grew = true;
+        self.facts[v].followed.push(thread);
+        let children = self.run.follow(v, thread);
+        self.run.nodes[v].expanded = self.is_followed(v);
+        self.facts.resize_with(self.run.nodes.len(), Fact::default);
+        let p = self.run.program;
+        for c in children {
+            self.open.push(Reverse((self.run.nodes[c].depth, c)));
+            if matches!(p.thread(thread).location(self.node_location(c, thread)).kind, LocationKind::Error { .. }) {
+                self.settle(c)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The children by steps of a thread that are possible.
+    fn children(&self, v: NodeId, thread: ThreadId) -> Vec<NodeId> {
+        let by = |c: &NodeId| self.run.incoming(*c).is_some_and(|(t, _)| t == thread);
+        let all = self.run.nodes[v].children.iter().copied().filter(by);
+        all.filter(|c| !self.run.is_false(*c)).collect()
+    }
+
+    /// The node that stands for a node.
+    fn stands_for(&self, v: NodeId) -> NodeId {
+        self.run.nodes[v].covered_by.unwrap_or(v)
+    }
+
+    /// Whether the program is over at a node, or nobody is left.
+    fn is_end(&self, v: NodeId) -> bool {
+        let p = self.run.program;
+        let at = &self.run.nodes[v].at;
+        let kind = |t: ThreadId| &p.thread(t).location(at.locations[t.index()]).kind;
+        let unborn = |t: ThreadId| {
+            let i = p.thread(t).life.and_then(|life| self.run.known.iter().position(|k| *k == life));
+            i.is_some_and(|i| at.known[i] == Thread::UNBORN)
+        };
+        let over = |t| matches!(kind(t), LocationKind::Exit | LocationKind::Halt);
+        p.thread_ids().any(over)
+            || p.thread_ids().all(|t| !matches!(kind(t), LocationKind::Normal) || unborn(t))
+    }
+
+    /// That a thread can go at a node, as a formula. That it might wake up for no reason does not count.
+    fn can_go(&mut self, v: NodeId, thread: ThreadId) -> Term {
+        let at = self.node_location(v, thread);
+        let p = self.run.program;
+        let mut env = self.run.env_at(v);
+        let mut guards = Vec::new();
+        for (_, t) in p.thread(thread).from(at).filter(|(_, t)| !t.action.is_spurious()) {
+            guards.push(env.eval(&mut self.run.symbols, t.guard));
+        }
+        self.run.symbols.terms.any(guards)
+    }
+
+    /// Whether a thread can go in some state of a node.
+    fn may_go(&mut self, v: NodeId, thread: ThreadId) -> Result<bool, Stop> {
+        let can = self.can_go(v, thread);
+        if let Some(value) = self.run.symbols.terms.as_const(can) {
+            return Ok(value != 0);
+        }
+        let key = (v, thread, self.run.nodes[v].label.len());
+        if let Some(known) = self.may.get(&key) {
+            return Ok(*known);
+        }
+        let mut all = self.run.nodes[v].label.clone();
+        all.push(can);
+        let may = self.run.can_hold(&all)?;
+        self.may.insert(key, may);
+        Ok(may)
+    }
+
+    /// Whether a thread can go in every state of a node: labels are strengthened until they say so, if that is how it is.
+    fn is_sure(&mut self, v: NodeId, thread: ThreadId) -> Result<bool, Stop> {
+        if self.sure.contains(&(v, thread)) {
+            return Ok(true);
+        }
+        if self.blocked.contains(&(v, thread)) {
+            return Ok(false);
+        }
+        let can = self.can_go(v, thread);
+        let label = self.run.nodes[v].label.clone();
+        let mut sure = match self.run.symbols.terms.as_const(can) {
+            Some(value) => value != 0,
+            None => self.run.implies(&label, can)?,
+        };
+        if !sure && self.run.symbols.terms.as_const(can) != Some(0) {
+            let cannot = self.run.symbols.terms.not(can);
+            if self.run.run_to(v, cannot)?.is_none() {
+                sure = match self.run.refine_from_root(v, can) {
+                    Ok(()) => true,
+                    Err(Stop::Unknown(Unknown::Cannot(_))) => false,
+                    Err(e) => return Err(e),
+                };
+                self.grew = true;
+                self.drain_work();
+            }
+        }
+        if sure {
+            self.sure.insert((v, thread));
+        } else {
+            self.blocked.insert((v, thread));
+            self.grew = true;
+        }
+        Ok(sure)
+    }
+
+    /// Whether a step of a thread is not known to lose. What was not followed yet is taken to be fine.
+    fn is_good(&self, v: NodeId, thread: ThreadId) -> bool {
+        if self.blocked.contains(&(v, thread)) {
+            return false;
+        }
+        if !self.facts[v].followed.contains(&thread) {
+            return true;
+        }
+        let lost = |n: NodeId| self.lost.get(n).copied().unwrap_or(false);
+        // Where no step was there to follow nobody goes; where all turn out to be impossible, nobody comes here.
+        let followed = |c: &NodeId| self.run.incoming(*c).is_some_and(|(t, _)| t == thread);
+        self.run.nodes[v].children.iter().any(followed)
+            && !self.children(v, thread).into_iter().any(|c| lost(self.stands_for(c)))
+    }
+
+    /// Finds the nodes from which the scheduler loses whatever it does: the greatest fixpoint over what is fine.
+    fn find_lost(&mut self) {
+        loop {
+            let n = self.run.nodes.len();
+            let mut live = vec![false; n];
+            for v in 0..n {
+                let above = self.run.nodes[v].parent.is_none_or(|(p, ..)| live[p]);
+                live[v] = above && self.run.nodes[v].covered_by.is_none() && !self.run.is_false(v);
+            }
+            self.lost = (0..n).map(|v| live[v] && self.facts[v].wrong).collect();
+            if !self.lost.contains(&true) && self.blocked.is_empty() {
+                return;
+            }
+            loop {
+                let mut changed = false;
+                for v in (0..n).rev() {
+                    if !live[v] || self.lost[v] || !self.facts[v].settled || self.is_end(v) {
+                        continue;
+                    }
+                    if !self.moves(v).into_iter().any(|t| self.is_good(v, t)) {
+                        self.lost[v] = true;
+                        changed = true;
+                    }
+                }
+                if !changed {
+                    break;
+                }
+            }
+            let mut again = false;
+            for v in (0..n).filter(|v| self.lost[*v]).collect::<Vec<_>>() {
+                if !self.facts[v].wrong && self.run.nodes[v].only.take().is_some() {
+                    self.run.nodes[v].expanded = self.is_followed(v);
+                    self.open.push(Reverse((self.run.nodes[v].depth, v)));
+                    again |= !self.run.nodes[v].expanded;
+                    continue;
+                }
+                self.run.nodes[v].barren = true;
+                for z in std::mem::take(&mut self.run.nodes[v].covers) {
+                    self.run.uncover(z);
+                    again = true;
+                }
+            }
+            self.drain_work();
+            if !again {
+                return;
+            }
+        }
+    }
+
+    /// The first node, breadth-first, from which a thread is left to follow, with that thread.
+    fn next_start(&mut self) -> Result<Option<(NodeId, ThreadId)>, Stop> {
+        while let Some(Reverse((depth, v))) = self.open.pop() {
+            if self.facts[v].wrong || !self.run.is_live(v) {
+                continue;
+            }
+            self.settle(v)?;
+            if self.facts[v].wrong || !self.run.is_live(v) {
+                continue;
+            }
+            let left = self.moves(v).into_iter().find(|t| !self.facts[v].followed.contains(t));
+            if let Some(thread) = left {
+                self.open.push(Reverse((depth, v)));
+                return Ok(Some((v, thread)));
+            }
+            self.run.nodes[v].expanded = true;
+        }
+        Ok(None)
+    }
+}

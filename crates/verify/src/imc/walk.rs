@@ -1,0 +1,379 @@
+//! Following one scheduler: where it goes, what has to be unwound for it, and the schedule that comes of it.
+//!
+//! Two schedulers are tried. The first lets threads go on to the end of their loops' bodies, in rounds ([`super::memory`]). Where that
+//! leaves somebody out, the second lets whoever is due go as soon as it can be brought about, by ranks: the distance to a node at
+//! which it can go, whatever branches are taken on the way.
+
+use super::Search;
+use super::fair::components;
+use super::memory::{Memory, jumps_back, only_exits};
+use crate::impact::{NodeId, Stop};
+use crate::outcome::{Schedule, ScheduleNode};
+use model::{ThreadId, TransitionId};
+use std::collections::{HashMap, VecDeque};
+
+/// A schedule with more nodes than this is not made.
+const LARGEST: usize = 4000;
+/// So often is a more permissive schedule tried again after labels have changed.
+const TRIES: usize = 50;
+
+/// Nodes of the unwinding together with what the scheduler remembers there; the first one is where it starts.
+pub(crate) struct Graph {
+    pub(crate) keys: Vec<(NodeId, Memory)>,
+    pub(crate) next: Vec<Vec<(ThreadId, TransitionId, usize)>>,
+}
+
+enum Scheduler {
+    Rounds,
+    Ranked(Ranks),
+}
+
+/// How far it is, by thread and node, until the thread has gone or is excused.
+struct Ranks {
+    rank: Vec<Vec<usize>>,
+    excused: Vec<Vec<bool>>,
+}
+
+const NEVER: usize = usize::MAX;
+
+impl Search<'_, '_> {
+    /// A schedule, if there is one. Unwinds what it needs.
+    pub(crate) fn find_schedule(&mut self) -> Result<Option<Schedule>, Stop> {
+        loop {
+            self.find_lost();
+            if self.lost.first() == Some(&true) {
+                return Ok(None);
+            }
+            self.grew = false;
+            let graph = self.walk(&Scheduler::Rounds)?;
+            if self.grew {
+                continue;
+            }
+            if let Some(graph) = graph
+                && self.left_out(&graph)?.is_none()
+            {
+                return Ok(Some(self.schedule(&graph)));
+            }
+            let Some(ranks) = self.ranks()? else { return Ok(None) };
+            let graph = self.walk(&Scheduler::Ranked(ranks))?;
+            if self.grew {
+                continue;
+            }
+            return Ok(match graph {
+                Some(graph) if self.left_out(&graph)?.is_none() => Some(self.schedule(&graph)),
+                _ => None,
+            });
+        }
+    }
+
+    /// A schedule that allows the last of the extras, if there is one.
+    pub(crate) fn find_more(&mut self) -> Result<Option<Schedule>, Stop> {
+        let Some((v, thread)) = self.extra.last().copied() else { return Ok(None) };
+        for _ in 0..TRIES {
+            self.find_lost();
+            if self.lost.first() == Some(&true) || !self.run.is_live(v) || !self.is_good(v, thread) {
+                return Ok(None);
+            }
+            self.grew = false;
+            let Some(graph) = self.walk(&Scheduler::Rounds)? else { return Ok(None) };
+            if self.grew {
+                continue;
+            }
+            let uses = |(key, next): (&(NodeId, Memory), &Vec<(ThreadId, TransitionId, usize)>)| {
+                key.0 == v && next.iter().any(|e| e.0 == thread)
+            };
+            if !graph.keys.iter().zip(&graph.next).any(uses) || self.left_out(&graph)?.is_some() {
+                return Ok(None);
+            }
+            return Ok(Some(self.schedule(&graph)));
+        }
+        Ok(None)
+    }
+
+    /// Follows a thread from a node where others were followed already, and then one thread from each new node.
+    pub(crate) fn iterate(&mut self, v: NodeId, thread: ThreadId) -> Result<(), Stop> {
+        self.follow(v, thread)?;
+        let mut stack = self.children(v, thread);
+        stack.reverse();
+        while let Some(c) = stack.pop() {
+            self.settle(c)?;
+            let new = !self.facts[c].wrong && self.facts[c].followed.is_empty();
+            if !new || !self.run.is_live(c) || self.is_end(c) {
+                continue;
+            }
+            let Some((last, e)) = self.run.incoming(c) else { continue };
+            let t = self.run.transition(last, e);
+            let back = jumps_back(self.run.program, last, t.from, t.to);
+            let threads = self.run.program.threads.len();
+            let order = (0..threads).map(|k| (last.index() + usize::from(back) + k) % threads);
+            let moves = self.moves(c);
+            let mut next = None;
+            for t in order.map(|t| ThreadId(t as u16)).filter(|t| moves.contains(t)) {
+                let can = self.can_go(c, t);
+                if self.run.symbols.terms.as_const(can) != Some(0) {
+                    next = Some(t);
+                    break;
+                }
+            }
+            if let Some(t) = next {
+                self.follow(c, t)?;
+                let children = self.children(c, t);
+                stack.extend(children.into_iter().rev());
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything a scheduler does. What it needs is unwound on the way; then [`Search::grew`] is set, and the graph is not to be
+    /// trusted. Depth first: what is wrong along one way is known before another is begun; what comes after a cover comes last, as what
+    /// is wrong before the cover may take it back.
+    fn walk(&mut self, scheduler: &Scheduler) -> Result<Option<Graph>, Stop> {
+        let mut graph = Graph { keys: Vec::new(), next: Vec::new() };
+        let mut index = HashMap::new();
+        let mut first = Memory::FIRST;
+        first.goes_on = matches!(scheduler, Scheduler::Rounds);
+        // A node, what is remembered there, and the step that leads to it.
+        let mut stack = vec![(0, first, None)];
+        let mut later = VecDeque::new();
+        while let Some((c, memory, step)) = stack.pop().or_else(|| later.pop_front()) {
+            if graph.keys.len() > LARGEST {
+                return Ok(None);
+            }
+            self.settle(c)?;
+            let v = self.stands_for(c);
+            if self.run.is_false(c) || self.facts[v].wrong || !self.run.is_live(v) {
+                self.grew = true;
+                continue;
+            }
+            if v != c {
+                later.push_back((v, memory, step));
+                continue;
+            }
+            let new = graph.keys.len();
+            let number = *index.entry((v, memory)).or_insert(new);
+            if let Some((from, thread, e)) = step {
+                let next: &mut Vec<(ThreadId, TransitionId, usize)> = &mut graph.next[from];
+                next.push((thread, e, number));
+            }
+            if number < new {
+                continue;
+            }
+            graph.keys.push((v, memory));
+            graph.next.push(Vec::new());
+            if self.is_end(v) {
+                continue;
+            }
+            let mut after = Vec::new();
+            for (thread, memory) in self.choose(scheduler, v, memory)? {
+                self.follow(v, thread)?;
+                for c in self.children(v, thread) {
+                    let Some((_, e)) = self.run.incoming(c) else { continue };
+                    let t = self.run.transition(thread, e);
+                    let back = || jumps_back(self.run.program, thread, t.from, t.to);
+                    // Where one thread alone is followed that is nobody's turn, unless it goes on with its own.
+                    let forced = self.run.nodes[v].only.is_some() && thread != memory.last;
+                    let memory = match scheduler {
+                        Scheduler::Rounds if !forced => memory.after(thread, back()),
+                        _ => memory,
+                    };
+                    after.push((c, memory, Some((number, thread, e))));
+                }
+            }
+            stack.extend(after.into_iter().rev());
+        }
+        Ok(Some(graph))
+    }
+
+    /// Who may go at a node, each with what is remembered then.
+    fn choose(
+        &mut self,
+        scheduler: &Scheduler,
+        v: NodeId,
+        memory: Memory,
+    ) -> Result<Vec<(ThreadId, Memory)>, Stop> {
+        match scheduler {
+            Scheduler::Rounds => self.choose_in_rounds(v, memory),
+            Scheduler::Ranked(ranks) => self.choose_by_rank(ranks, v, memory),
+        }
+    }
+
+    fn choose_in_rounds(&mut self, v: NodeId, memory: Memory) -> Result<Vec<(ThreadId, Memory)>, Stop> {
+        let p = self.run.program;
+        let moves = self.moves(v);
+        let mut left = Vec::new();
+        for t in p.thread_ids().filter(|t| !memory.is_served(*t)) {
+            let can = self.can_go(v, t);
+            if self.run.symbols.terms.as_const(can) != Some(0) {
+                left.push(t);
+            }
+        }
+        let memory = memory.refreshed(!left.is_empty());
+        let mut order = Vec::new();
+        if memory.goes_on {
+            order.push(memory.last);
+        }
+        // Who would end the program lets the others go first.
+        let exits = |t: &ThreadId| only_exits(p, *t, self.run.nodes[v].at.locations[t.index()]);
+        let unserved = || p.thread_ids().filter(|t| !memory.is_served(*t));
+        order.extend(unserved().filter(|t| !exits(t)));
+        order.extend(unserved().filter(exits));
+        let n = p.threads.len();
+        order.extend((1..=n).map(|k| ThreadId(((memory.last.index() + k) % n) as u16)));
+        let mut out = Vec::new();
+        for t in order {
+            if moves.contains(&t) && self.is_good(v, t) && self.is_sure(v, t)? {
+                out.push((t, memory));
+                break;
+            }
+        }
+        for (_, t) in self.extra.clone().into_iter().filter(|e| e.0 == v) {
+            let new = !memory.is_served(t) && out.iter().all(|c| c.0 != t);
+            let follows = moves.contains(&t) && self.facts[v].followed.contains(&t);
+            if new && follows && self.is_good(v, t) && self.is_sure(v, t)? {
+                out.push((t, memory));
+            }
+        }
+        Ok(out)
+    }
+
+    fn choose_by_rank(
+        &mut self,
+        ranks: &Ranks,
+        v: NodeId,
+        mut memory: Memory,
+    ) -> Result<Vec<(ThreadId, Memory)>, Stop> {
+        let n = self.run.program.threads.len();
+        let moves: Vec<ThreadId> = self.moves(v).into_iter().filter(|t| self.is_good(v, *t)).collect();
+        // What was unwound since the ranks were made will have some next time.
+        if ranks.rank.iter().any(|r| v >= r.len()) {
+            self.grew = true;
+            return Ok(Vec::new());
+        }
+        let mut due = memory.served as usize % n;
+        for _ in 0..n {
+            if ranks.excused[due][v] {
+                due = (due + 1) % n;
+            }
+        }
+        let thread = ThreadId(due as u16);
+        memory.served = due as u128;
+        let stays = |s: &Self, t: ThreadId| {
+            let after = s.children(v, t).into_iter().map(|c| s.stands_for(c));
+            after.map(|w| ranks.rank[due].get(w).copied().unwrap_or(NEVER)).max().unwrap_or(0)
+        };
+        if moves.contains(&thread) && stays(self, thread) != NEVER && self.is_sure(v, thread)? {
+            memory.served = ((due + 1) % n) as u128;
+            return Ok(vec![(thread, memory)]);
+        }
+        let mut best: Vec<(usize, ThreadId)> = moves.into_iter().map(|t| (stays(self, t), t)).collect();
+        best.sort();
+        for (rank, t) in best {
+            if rank != NEVER && self.is_sure(v, t)? {
+                return Ok(vec![(t, memory)]);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// Ranks by which nobody is left out, if there are. What was not followed yet is taken to be fine.
+    fn ranks(&mut self) -> Result<Option<Ranks>, Stop> {
+        let (n, threads) = (self.run.nodes.len(), self.run.program.threads.len());
+        let mut inside: Vec<bool> = (0..n)
+            .map(|v| self.run.is_live(v) && !self.facts[v].wrong && !self.lost.get(v).copied().unwrap_or(false))
+            .collect();
+        // For each node and each thread that may go: where that leads, if it is known.
+        type Moves = Vec<(ThreadId, Option<Vec<NodeId>>)>;
+        let mut moves: Vec<Moves> = vec![Vec::new(); n];
+        let mut may = vec![vec![false; n]; threads];
+        let mut ends = vec![false; n];
+        for v in (0..n).filter(|v| inside[*v]).collect::<Vec<_>>() {
+            ends[v] = self.is_end(v) || !self.facts[v].settled;
+            for t in self.run.program.thread_ids() {
+                may[t.index()][v] = !ends[v] && self.may_go(v, t)?;
+            }
+            for t in self.moves(v).into_iter().filter(|t| self.is_good(v, *t)) {
+                let follows = self.facts[v].followed.contains(&t);
+                let after = || self.children(v, t).into_iter().map(|c| self.stands_for(c)).collect();
+                moves[v].push((t, follows.then(after)));
+            }
+        }
+        loop {
+            let usable = |v: NodeId| {
+                let fine = |m: &&(ThreadId, Option<Vec<NodeId>>)| {
+                    m.1.as_ref().is_none_or(|after| after.iter().all(|w| inside[*w]))
+                };
+                moves[v].iter().filter(fine).collect::<Vec<_>>()
+            };
+            let next: Vec<Vec<usize>> = (0..n)
+                .map(|v| match inside[v] {
+                    true => usable(v).iter().flat_map(|m| m.1.clone().unwrap_or_default()).collect(),
+                    false => Vec::new(),
+                })
+                .collect();
+            let (component, _) = components(&next);
+            let (mut rank, mut excused) = (vec![vec![NEVER; n]; threads], vec![vec![false; n]; threads]);
+            for t in 0..threads {
+                let mut goes = vec![false; n];
+                (0..n).filter(|v| inside[*v] && may[t][*v]).for_each(|v| goes[component[v]] = true);
+                for v in (0..n).filter(|v| inside[*v]) {
+                    excused[t][v] = !goes[component[v]];
+                    let goes_now = || usable(v).iter().any(|m| m.0.index() == t);
+                    if ends[v] || excused[t][v] || goes_now() {
+                        rank[t][v] = 0;
+                    }
+                }
+                for distance in 1.. {
+                    let near = |m: &&(ThreadId, Option<Vec<NodeId>>)| {
+                        m.1.as_ref().is_none_or(|after| after.iter().all(|w| rank[t][*w] < distance))
+                    };
+                    let closer: Vec<NodeId> = (0..n)
+                        .filter(|v| inside[*v] && rank[t][*v] == NEVER && usable(*v).iter().any(near))
+                        .collect();
+                    if closer.is_empty() {
+                        break;
+                    }
+                    closer.into_iter().for_each(|v| rank[t][v] = distance);
+                }
+            }
+            let out: Vec<NodeId> =
+                (0..n).filter(|v| inside[*v] && rank.iter().any(|r| r[*v] == NEVER)).collect();
+            if out.is_empty() {
+                return Ok(inside[0].then_some(Ranks { rank, excused }));
+            }
+            out.into_iter().for_each(|v| inside[v] = false);
+        }
+    }
+
+    /// The schedule of a graph: nodes that allow the same for ever are one.
+    fn schedule(&mut self, graph: &Graph) -> Schedule {
+        let n = graph.keys.len();
+        let mut class = vec![0; n];
+        let mut classes = 0;
+        loop {
+            let mut numbers = HashMap::new();
+            let new: Vec<usize> = (0..n)
+                .map(|i| {
+                    let next: Vec<_> = graph.next[i].iter().map(|e| (e.0, e.1, class[e.2])).collect();
+                    let number = numbers.len();
+                    *numbers.entry((graph.keys[i].0, next)).or_insert(number)
+                })
+                .collect();
+            class = new;
+            if numbers.len() == classes {
+                break;
+            }
+            classes = numbers.len();
+        }
+        let mut nodes: Vec<Option<ScheduleNode>> = vec![None; classes];
+        for i in 0..n {
+            if nodes[class[i]].is_none() {
+                let v = graph.keys[i].0;
+                let label = self.run.full_label(v);
+                let locations = self.run.nodes[v].at.locations.clone();
+                let next = graph.next[i].iter().map(|e| (e.0, e.1, class[e.2])).collect();
+                nodes[class[i]] = Some(ScheduleNode { locations, label, next });
+            }
+        }
+        Schedule { terms: self.run.symbols.terms.clone(), nodes: nodes.into_iter().flatten().collect() }
+    }
+}
