@@ -229,6 +229,7 @@ impl Builder {
             span,
             may_block: false,
             loop_head: false,
+            notes: Vec::new(),
         });
         LocationId(thread.locations.len() as u32 - 1)
     }
@@ -247,6 +248,21 @@ impl Builder {
     pub fn label(&mut self, t: ThreadId, name: &str) {
         let at = self.here(t);
         self.program.threads[t.index()].locations[at.index()].label = Some(name.to_owned());
+    }
+
+    /// An annotation stands where the thread goes on.
+    pub(crate) fn note(&mut self, t: ThreadId, note: u32) {
+        let at = self.here(t);
+        self.program.threads[t.index()].locations[at.index()].notes.push(note);
+    }
+
+    /// The annotations that stand where the thread goes on stand elsewhere from now on.
+    pub(crate) fn move_notes(&mut self, t: ThreadId, to: LocationId) {
+        let at = self.here(t);
+        if at != to && self.program.thread(t).location(at).label.is_none() {
+            let notes = std::mem::take(&mut self.program.threads[t.index()].locations[at.index()].notes);
+            self.program.threads[t.index()].locations[to.index()].notes.extend(notes);
+        }
     }
 
     /// The value of a variable.

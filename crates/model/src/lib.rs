@@ -23,6 +23,7 @@ mod builder;
 mod c;
 mod flatten;
 mod flow;
+pub mod notes;
 mod passes;
 mod program;
 mod reach;
@@ -33,7 +34,8 @@ mod text;
 mod values;
 
 pub use builder::Builder;
-pub use c::{Options, Refusal, read_file, read_text};
+pub use c::{Annotated, Defined, Options, Refusal, read_file, read_text};
+pub use notes::{Annotation, Clause, Named, Names, Note, Noted, Start};
 pub use program::{
     Accesses, Action, ErrorKind, FileId, Location, LocationId, LocationKind, Program, Scope, Span, Sync,
     SyncId, SyncKind, Thread, ThreadId, Transition, TransitionId, Var,

@@ -65,6 +65,44 @@ pub(crate) fn finish(
     Ok(p)
 }
 
+/// The same for a program with annotations, which may speak of every variable: each step stays an edge of its own, and no value goes.
+/// `whole` says that it is all of a program, so that nothing else assigns its variables.
+pub(crate) fn finish_annotated(
+    builder: Builder,
+    interior: &[BTreeSet<LocationId>],
+    whole: bool,
+) -> Result<Program, Refusal> {
+    let mut p = builder.unfinished();
+    let mut inside: Vec<Vec<bool>> = Vec::new();
+    for t in p.thread_ids() {
+        let mut here = vec![false; p.thread(t).locations.len()];
+        for l in interior.get(t.index()).into_iter().flatten() {
+            here[l.index()] = p.thread(t).location(*l).kind == LocationKind::Normal;
+        }
+        drop_unreachable(&mut p, t, &mut here);
+        inside.push(here);
+    }
+    while whole && values::prune(&mut p) {
+        for t in p.thread_ids() {
+            drop_unreachable(&mut p, t, &mut inside[t.index()]);
+        }
+    }
+    refuse_repeated_creation(&p)?;
+    for t in p.thread_ids() {
+        let here = &mut inside[t.index()];
+        contract(&mut p, t, here)?;
+        drop_unreachable(&mut p, t, here);
+    }
+    p.settle();
+    match p.check() {
+        Ok(()) => Ok(p),
+        Err(why) => {
+            let file = p.files.first().cloned().unwrap_or_default();
+            Err(Refusal { file, line: 0, reason: format!("the automata are not well-formed: {why}") })
+        }
+    }
+}
+
 fn refusal(p: &Program, t: &Transition, reason: &str) -> Refusal {
     let file = p.files.get(t.span.file.0 as usize).cloned().unwrap_or_default();
     Refusal { file, line: t.span.line, reason: reason.to_owned() }
@@ -274,6 +312,26 @@ fn classify(p: &Program, e: &mut Transition) {
             (true, false) => Action::Write,
             (false, false) => Action::Update,
         };
+    }
+}
+
+impl Program {
+    /// One transition in place of two, one after the other, with nothing of another thread in between. `None` if no transition says
+    /// it: the second reads an input of the first.
+    pub fn in_one(&mut self, a: &Transition, b: &Transition) -> Option<Transition> {
+        let mut e = compose(self, a, b, true)?;
+        classify(self, &mut e);
+        Some(e)
+    }
+
+    /// The program with other transitions for one thread, between the same locations. `blocks` says where the thread may wait.
+    pub fn with_transitions(&mut self, t: ThreadId, transitions: Vec<Transition>, blocks: &[LocationId]) {
+        let thread = &mut self.threads[t.index()];
+        thread.transitions = transitions;
+        for l in blocks {
+            thread.locations[l.index()].may_block = true;
+        }
+        self.settle();
     }
 }
 

@@ -232,6 +232,8 @@ pub struct Location {
     pub may_block: bool,
     /// Whether it is the head of a loop: every cycle of the automaton goes through such a location.
     pub loop_head: bool,
+    /// The annotations that stand here: indices into [`crate::Noted::notes`].
+    pub notes: Vec<u32>,
 }
 
 /// What a transition is, besides what it does to variables.

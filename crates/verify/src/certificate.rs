@@ -17,6 +17,13 @@ pub enum Certificate {
     Tree(Tree),
     /// No run has more than this many steps, and none of these goes wrong.
     Depth(usize),
+    /// At these locations no thread needs to be interrupted ([`crate::Merged`]), and the program without them is safe.
+    Merged {
+        /// The locations, in the order in which they may go.
+        gone: Vec<(ThreadId, LocationId)>,
+        /// Why the program without them is safe.
+        inner: Box<Certificate>,
+    },
 }
 
 /// A set of states.

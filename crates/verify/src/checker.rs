@@ -3,6 +3,7 @@
 
 use crate::bits::BitSolver;
 use crate::certificate::{Certificate, Invariant, StateSet, Tree};
+use crate::merging::Merged;
 use crate::outcome::Options;
 use crate::solver::{Answer, Solver};
 use model::{
@@ -28,6 +29,11 @@ pub fn check(program: &Program, options: &Options, certificate: &Certificate) ->
         Certificate::Invariant(i) => invariant(program, options, i),
         Certificate::Tree(t) => tree(program, options, t),
         Certificate::Depth(most) => depth(program, options, *most),
+        // Which steps move, and the rules by which locations may go, are looked at again; of how they were chosen nothing is used.
+        Certificate::Merged { gone, inner } => match Merged::again(program, options.deadlocks, gone) {
+            Ok(merged) => check(&merged.program, options, inner),
+            Err(why) => refuted(why),
+        },
     }
 }
 

@@ -102,6 +102,12 @@ impl Movers {
         Movers { of }
     }
 
+    /// Of which nothing is known but that local steps move.
+    pub(crate) fn none(p: &Program) -> Movers {
+        let one = |e: &Transition| if e.action == Action::Local { Mover::Both } else { Mover::Atomic };
+        Movers { of: p.threads.iter().map(|t| t.transitions.iter().map(one).collect()).collect() }
+    }
+
     /// How a step moves.
     pub fn step(&self, t: ThreadId, e: TransitionId) -> Mover {
         self.of[t.index()][e.index()]

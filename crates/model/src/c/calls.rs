@@ -156,6 +156,9 @@ impl<'a> Lowering<'a> {
 
     /// A call that has a meaning of its own; `None` for others.
     fn known_call(&mut self, name: &str, args: &'a [Node<Expression>], span: Span) -> Res<Option<Value>> {
+        if self.noted(name, args, span)? {
+            return Ok(Some(self.void()));
+        }
         if let Some(v) = self.verifier_call(name, args, span)? {
             return Ok(Some(v));
         }

@@ -1006,8 +1006,14 @@ impl<'a> Lowering<'a> {
         let nth = self.b.terms().add(i, from);
         // A pointer into the middle may be gone back from.
         let (checked, end) = if len.is_some() { (i, within) } else { (nth, c.count) };
-        if self.range(checked).1 >= end as i128 {
-            let end = self.b.terms().constant(end, ADDRESS);
+        // What a parameter points to is as long as a variable says.
+        let length = self.noting.lengths.get(&c.var).copied();
+        if length.is_some() || self.range(checked).1 >= end as i128 {
+            let end = match length {
+                Some(v) => self.b.value(v),
+                None => self.b.terms().constant(end, ADDRESS),
+            };
+            let checked = if length.is_some() { nth } else { checked };
             let ok = self.b.terms().lt(checked, end);
             self.check(ok, ErrorKind::OutOfBounds, "an index past the end of an array");
         }
@@ -1240,7 +1246,30 @@ impl<'a> Lowering<'a> {
         let Some(ty) = ctype.scalar() else {
             return Err(self.refuse(span, format!("access to {ctype} through a pointer")));
         };
-        let all = self.cells_of(ty);
+        let mut all = self.cells_of(ty);
+        if all.iter().any(|c| self.noting.lengths.contains_key(&c.var)) && !self.dead {
+            // Of what a parameter points to nobody knows how many cells there are: no cases over them.
+            let at = self.b.terms().as_const(address);
+            let into = |c: &Cells| {
+                self.noting.lengths.contains_key(&c.var)
+                    && at.is_some_and(|a| (c.base..c.base + c.count * c.stride).contains(&a))
+            };
+            let hit = all.iter().any(into);
+            let zero = self.b.terms().constant(0, ADDRESS);
+            match (at, hit) {
+                (None, _) => {
+                    return Err(self.refuse(span, "arithmetic on a pointer that is a parameter; write `a[i]`"));
+                }
+                (Some(_), true) => {
+                    if let Some(lv) = self.indexed(address, zero, &ctype, None) {
+                        return self.touch(&lv, span, f);
+                    }
+                    return Err(self.refuse(span, "this access to what a parameter points to"));
+                }
+                (Some(_), false) => {}
+            }
+        }
+        all.retain(|c| !self.noting.lengths.contains_key(&c.var));
         let message = "a pointer is followed that points to nothing of its type";
         if let Some(a) = self.b.terms().as_const(address) {
             let hit = all.iter().find_map(|c| {

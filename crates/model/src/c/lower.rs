@@ -1,5 +1,6 @@
 //! Statements to edges.
 
+use super::annotated::Noting;
 use super::ctype::{CType, Object, Structure};
 use super::decl::Parameter;
 use super::scan::{self, Found};
@@ -86,11 +87,11 @@ pub(crate) struct Deferred {
 pub(crate) struct Lowering<'a> {
     pub(crate) b: Builder,
     pub(crate) options: &'a Options,
-    lines: &'a Lines,
-    unit: &'a TranslationUnit,
-    functions: HashMap<String, Rc<Function<'a>>>,
+    pub(super) lines: &'a Lines,
+    pub(super) unit: &'a TranslationUnit,
+    pub(super) functions: HashMap<String, Rc<Function<'a>>>,
     found: HashMap<String, Found>,
-    scopes: Vec<HashMap<String, Entity>>,
+    pub(super) scopes: Vec<HashMap<String, Entity>>,
     tags: Vec<HashMap<String, usize>>,
     pub(crate) structs: Vec<Structure>,
     pub(crate) objects: Vec<Object>,
@@ -100,10 +101,10 @@ pub(crate) struct Lowering<'a> {
     main_only: BTreeSet<String>,
     /// The objects whose address is taken, by the place of their declaration: as far as was known before, and what came to it.
     taken_before: &'a BTreeSet<usize>,
-    taken: BTreeSet<usize>,
+    pub(super) taken: BTreeSet<usize>,
     /// By object: the place of its declaration, and by variable: its name in the program.
     pub(crate) declared_at: Vec<usize>,
-    roots: HashMap<VarId, String>,
+    pub(super) roots: HashMap<VarId, String>,
     /// Variables that nothing assigns: they keep their initial values.
     pub(crate) constants: BTreeSet<VarId>,
     function_numbers: Vec<String>,
@@ -125,6 +126,7 @@ pub(crate) struct Lowering<'a> {
     pub(crate) deferred: Vec<Deferred>,
     /// By thread: where its result is kept, if it has one.
     pub(crate) results: Vec<Option<VarId>>,
+    pub(crate) noting: Noting,
 }
 
 impl<'a> Lowering<'a> {
@@ -165,6 +167,7 @@ impl<'a> Lowering<'a> {
             held: Vec::new(),
             deferred: Vec::new(),
             results: Vec::new(),
+            noting: Noting::default(),
         }
     }
 
@@ -259,14 +262,14 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    fn new_thread(&mut self, t: ThreadId) {
+    pub(super) fn new_thread(&mut self, t: ThreadId) {
         debug_assert_eq!(t.index(), self.interior.len());
         self.interior.push(BTreeSet::new());
         self.temporaries.push(Vec::new());
         self.results.push(None);
     }
 
-    fn start(&mut self, t: ThreadId) {
+    pub(super) fn start(&mut self, t: ThreadId) {
         self.t = t;
         self.dead = false;
         self.env = self.env.drain().filter(|_| t == ThreadId(0)).collect();
@@ -274,7 +277,7 @@ impl<'a> Lowering<'a> {
         self.held.clear();
     }
 
-    fn body(&mut self, f: &Rc<Function<'a>>, argument: Option<usize>, main: bool) -> Res<()> {
+    pub(super) fn body(&mut self, f: &Rc<Function<'a>>, argument: Option<usize>, main: bool) -> Res<()> {
         let exit = self.join();
         let result = if main || f.result == CType::Void {
             None
@@ -296,6 +299,7 @@ impl<'a> Lowering<'a> {
             };
             self.declare(name.clone(), Entity::Object(object));
         }
+        self.note_start(f);
         self.statement(f.body)?;
         self.close();
         let mut frame = self.frames.pop().expect("it was pushed");
@@ -307,7 +311,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    fn collect_functions(&mut self) -> Res<()> {
+    pub(super) fn collect_functions(&mut self) -> Res<()> {
         let unit = self.unit;
         for item in &unit.0 {
             if let ExternalDeclaration::FunctionDefinition(d) = &item.node {
@@ -361,7 +365,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Variables that only `main` and what it calls use are no more shared than its locals.
-    fn find_main_only(&mut self) {
+    pub(super) fn find_main_only(&mut self) {
         let Some(main) = self.found.get("main") else { return };
         let main = main.clone().closed(&self.found);
         let mut elsewhere = BTreeSet::new();
@@ -381,7 +385,7 @@ impl<'a> Lowering<'a> {
         self.main_only = main.names.into_iter().filter(|n| !elsewhere.contains(n)).collect();
     }
 
-    fn collect_globals(&mut self) -> Res<()> {
+    pub(super) fn collect_globals(&mut self) -> Res<()> {
         let unit = self.unit;
         let mut inits = Vec::new();
         for item in &unit.0 {
@@ -580,7 +584,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn note_interior(&mut self) {
+    pub(super) fn note_interior(&mut self) {
         if let Some((_, from)) = self.atomic_start.take() {
             let all = self.b.program().thread(self.t).locations.len();
             self.interior[self.t.index()].extend((from..all).map(|l| LocationId(l as u32)));
@@ -733,17 +737,17 @@ impl<'a> Lowering<'a> {
         out
     }
 
-    fn open(&mut self) {
+    pub(super) fn open(&mut self) {
         self.scopes.push(HashMap::new());
         self.tags.push(HashMap::new());
     }
 
-    fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         self.scopes.pop();
         self.tags.pop();
     }
 
-    fn push_frame(&mut self, name: &str, exit: Join, result: Option<(VarId, CType)>) {
+    pub(super) fn push_frame(&mut self, name: &str, exit: Join, result: Option<(VarId, CType)>) {
         self.frames.push(Frame {
             name: name.to_owned(),
             exit,
@@ -993,8 +997,10 @@ impl<'a> Lowering<'a> {
     }
 
     pub(crate) fn statement(&mut self, s: &'a Node<Statement>) -> Res<()> {
+        self.expect_loop(s)?;
         if self.dead && !matches!(s.node, Statement::Compound(_) | Statement::Labeled(_)) {
             if !scan::statement(s).labels {
+                self.noting.pending.clear();
                 return Ok(());
             }
             // Something may jump into the middle: all of it is lowered, and what nothing leads to is dropped in the end.
@@ -1074,6 +1080,9 @@ impl<'a> Lowering<'a> {
             }
             Label::Identifier(name) => {
                 let mut j = self.label(&name.node.name);
+                if !self.dead {
+                    self.b.move_notes(self.t, j.at);
+                }
                 self.jump(&mut j, l.span)?;
                 // Jumps from below are not known yet, so nothing is known here.
                 let at = Join { env: Some(Env::new()), ..j.clone() };
@@ -1187,8 +1196,8 @@ impl<'a> Lowering<'a> {
 
     /// Forgets what a loop may change.
     fn forget(&mut self, found: &Found) {
-        let roots = &self.roots;
-        self.env.retain(|(v, _), _| roots.get(v).is_some_and(|n| !found.assigned.contains(n)));
+        let (roots, fixed) = (&self.roots, &self.noting.fixed);
+        self.env.retain(|(v, _), _| fixed.contains(v) || roots.get(v).is_some_and(|n| !found.assigned.contains(n)));
     }
 
     /// What a loop does, in itself and in what it calls.
@@ -1238,6 +1247,7 @@ impl<'a> Lowering<'a> {
         self.jump(&mut head, s.span)?;
         let again = head.clone();
         self.land(head);
+        self.note_loop();
         let mut enter = self.join();
         let mut exit = after;
         match condition {
@@ -1279,6 +1289,9 @@ impl<'a> Lowering<'a> {
                 s.span,
                 "labels in a loop that makes or joins threads, or is part of an atomic block",
             ));
+        }
+        if !self.noting.pending.is_empty() {
+            return Err(self.refuse(s.span, "an invariant of a loop that is unrolled"));
         }
         let mut after = self.join();
         for round in 0.. {
@@ -1342,6 +1355,7 @@ impl<'a> Lowering<'a> {
         self.jump(&mut head, s.span)?;
         let mut again = head.clone();
         self.land(head);
+        self.note_loop();
         let next = self.join();
         let frame = self.frame();
         frame.breaks.push(after);

@@ -21,6 +21,7 @@
 //! a meaning here: signed arithmetic wraps around; operands are evaluated from left to right, the right side of an assignment before
 //! the left; the value of a variable that was never set is any value.
 
+mod annotated;
 mod calls;
 mod ctype;
 mod decl;
@@ -28,6 +29,8 @@ mod expr;
 mod lower;
 mod scan;
 mod source;
+
+pub use annotated::{Annotated, Defined};
 
 use crate::passes;
 use crate::program::Program;

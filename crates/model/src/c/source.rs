@@ -1,6 +1,7 @@
 //! From a file to a syntax tree: the preprocessor, and which line of which file an offset is.
 
 use super::Refusal;
+use crate::notes::{self, Annotation};
 use lang_c::ast::TranslationUnit;
 use lang_c::driver::{Config, Flavor, parse_preprocessed};
 use std::path::{Path, PathBuf};
@@ -69,6 +70,34 @@ pub(crate) fn read(path: &Path, arguments: &[String]) -> Result<Source, Refusal>
         return parse(&path.display().to_string(), text);
     }
     let headers = Headers::write().map_err(|e| whole(format!("cannot write headers: {e}")))?;
+    let text = preprocess(&headers, path, path, arguments)?;
+    parse(&path.display().to_string(), text)
+}
+
+/// Reads a file with its annotations: those at statements are calls in what comes back.
+pub(crate) fn read_annotated(path: &Path, arguments: &[String]) -> Result<(Source, Vec<Annotation>), Refusal> {
+    let name = path.display().to_string();
+    let whole = |reason: String| Refusal { file: name.clone(), line: 0, reason };
+    let text = std::fs::read_to_string(path).map_err(|e| whole(format!("cannot be read: {e}")))?;
+    let (annotations, text) = notes::scan(&name, &text)?;
+    if path.extension().is_some_and(|e| e == "i") {
+        return Ok((parse(&name, text)?, annotations));
+    }
+    let headers = Headers::write().map_err(|e| whole(format!("cannot write headers: {e}")))?;
+    let copy = headers.0.join("annotated.c");
+    let escaped = name.replace('\\', "\\\\").replace('"', "\\\"");
+    std::fs::write(&copy, format!("#line 1 \"{escaped}\"\n{text}")).map_err(|e| whole(format!("cannot write a copy: {e}")))?;
+    // What it includes by a name in quotes is next to the file itself.
+    let mut words = arguments.to_vec();
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    words.extend(["-iquote".to_owned(), folder.display().to_string()]);
+    let text = preprocess(&headers, path, &copy, &words)?;
+    Ok((parse(&name, text)?, annotations))
+}
+
+/// What the preprocessor makes of a file; messages call it `path`.
+fn preprocess(headers: &Headers, path: &Path, file: &Path, arguments: &[String]) -> Result<String, Refusal> {
+    let whole = |reason: String| Refusal { file: path.display().to_string(), line: 0, reason };
     let compiler = std::env::var("CC").unwrap_or_else(|_| "gcc".to_owned());
     let mut words = compiler.split_whitespace();
     let output = Command::new(words.next().unwrap_or("gcc"))
@@ -76,15 +105,14 @@ pub(crate) fn read(path: &Path, arguments: &[String]) -> Result<Source, Refusal>
         .args(["-E", "-std=gnu11", "-I"])
         .arg(&headers.0)
         .args(arguments)
-        .arg(path)
+        .arg(file)
         .output()
         .map_err(|e| whole(format!("the preprocessor `{compiler}` does not start: {e}")))?;
     if !output.status.success() {
         let says = String::from_utf8_lossy(&output.stderr);
         return Err(whole(format!("the preprocessor refuses it: {}", says.trim())));
     }
-    let text = String::from_utf8(output.stdout).map_err(|_| whole("is no UTF-8 text".to_owned()))?;
-    parse(&path.display().to_string(), text)
+    String::from_utf8(output.stdout).map_err(|_| whole("is no UTF-8 text".to_owned()))
 }
 
 /// Parses text that has gone through the preprocessor.

@@ -1,0 +1,338 @@
+//! Lowering with annotations: what stands where, and what the names there stand for.
+//!
+//! A program with annotations is lowered as any other, but every step stays an edge of its own, and no value is dropped: formulas may
+//! speak of all of them. A function can be lowered alone, for all that may be where it is called: its parameters and all global
+//! variables have any value, and a parameter that is a pointer points to an array of its own, as long as a variable says.
+
+use super::ctype::{ADDRESS, CType, Shape, ShapeKind};
+use super::lower::{Entity, Function, Lowering, Res};
+use super::source::{self, Source};
+use super::{Options, Refusal};
+use crate::notes::{self, Annotation, INVARIANT, NOTE, Named, Names, Note, Noted, Start};
+use crate::passes;
+use crate::program::{LocationKind, Scope};
+use crate::term::{Assign, Place, VarId};
+use lang_c::ast::*;
+use lang_c::span::{Node, Span};
+use lang_c::visit::{self, Visit};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::rc::Rc;
+
+/// What was noted on the way.
+#[derive(Default)]
+pub(crate) struct Noting {
+    notes: Vec<Note>,
+    /// Invariants that wait for their loop.
+    pub(crate) pending: Vec<usize>,
+    starts: BTreeMap<usize, Start>,
+    /// For what a parameter points to: the variable that has its length.
+    pub(crate) lengths: HashMap<VarId, VarId>,
+    /// For a parameter that is a pointer: what it points to.
+    pointed: HashMap<VarId, VarId>,
+    /// Those of them that always point there.
+    pub(crate) fixed: BTreeSet<VarId>,
+}
+
+/// A function of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Defined {
+    /// Its name.
+    pub name: String,
+    /// The line on which it begins.
+    pub line: u32,
+}
+
+/// A C file with its annotations.
+pub struct Annotated {
+    source: Source,
+    options: Options,
+    file: String,
+    /// The annotations, in the order of the text.
+    pub annotations: Vec<Annotation>,
+}
+
+impl Annotated {
+    /// Reads a C file; one that ends in `.i` is taken to be preprocessed.
+    pub fn read_file(path: &Path, options: &Options) -> Result<Annotated, Refusal> {
+        let (source, annotations) = source::read_annotated(path, &options.preprocessor)?;
+        Ok(Annotated { source, options: options.clone(), file: path.display().to_string(), annotations })
+    }
+
+    /// Reads C text that needs no preprocessor. `name` is what messages call it.
+    pub fn read_text(name: &str, text: &str, options: &Options) -> Result<Annotated, Refusal> {
+        let (annotations, text) = notes::scan(name, text)?;
+        let source = source::parse(name, text)?;
+        Ok(Annotated { source, options: options.clone(), file: name.to_owned(), annotations })
+    }
+
+    /// What messages call the file.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The functions that the file itself defines, in the order of the text.
+    pub fn functions(&self) -> Vec<Defined> {
+        let taken = BTreeSet::new();
+        let mut out = Vec::new();
+        let mut lowering = Lowering::new(&self.source, &self.options, &taken);
+        if lowering.collect_functions().is_ok() {
+            for f in lowering.functions.values() {
+                let (file, line) = self.source.lines.at(f.span.start);
+                if file == self.file {
+                    out.push(Defined { name: f.name.clone(), line });
+                }
+            }
+        }
+        out.sort_by(|a, b| (a.line, &a.name).cmp(&(b.line, &b.name)));
+        out
+    }
+
+    /// The whole program, if there is a `main`.
+    pub fn program(&self) -> Result<Option<Noted>, Refusal> {
+        if !self.functions().iter().any(|f| f.name == "main") {
+            // Says what is wrong with a file of which nothing can be read.
+            Lowering::new(&self.source, &self.options, &BTreeSet::new()).collect_functions()?;
+            return Ok(None);
+        }
+        self.lower(None).map(Some)
+    }
+
+    /// One function, as if called by anybody.
+    pub fn function(&self, name: &str) -> Result<Noted, Refusal> {
+        self.lower(Some(name))
+    }
+
+    fn lower(&self, function: Option<&str>) -> Result<Noted, Refusal> {
+        let mut taken = BTreeSet::new();
+        loop {
+            let mut lowering = Lowering::new(&self.source, &self.options, &taken);
+            let done = match function {
+                None => lowering.run(),
+                Some(name) => lowering.run_function(name),
+            };
+            let more = lowering.taken();
+            if more.iter().all(|t| taken.contains(t)) {
+                done?;
+                let noting = std::mem::take(&mut lowering.noting);
+                let (builder, interior) = lowering.into_parts();
+                let program = passes::finish_annotated(builder, &interior, function.is_none())?;
+                let starts = noting.starts.into_values().collect();
+                return Ok(Noted { program, notes: noting.notes, starts });
+            }
+            taken.extend(more);
+        }
+    }
+}
+
+/// Whether a variable itself is assigned, and not what it points to.
+struct Moves<'n> {
+    name: &'n str,
+    found: bool,
+}
+
+impl Moves<'_> {
+    fn is(&self, e: &Expression) -> bool {
+        matches!(e, Expression::Identifier(i) if i.node.name == self.name)
+    }
+}
+
+impl<'v> Visit<'v> for Moves<'_> {
+    fn visit_binary_operator_expression(&mut self, e: &'v BinaryOperatorExpression, s: &'v Span) {
+        use BinaryOperator::*;
+        self.found |= matches!(e.operator.node, Assign | AssignPlus | AssignMinus) && self.is(&e.lhs.node);
+        visit::visit_binary_operator_expression(self, e, s);
+    }
+
+    fn visit_unary_operator_expression(&mut self, e: &'v UnaryOperatorExpression, s: &'v Span) {
+        use UnaryOperator::*;
+        let writes = matches!(e.operator.node, PostIncrement | PostDecrement | PreIncrement | PreDecrement | Address);
+        self.found |= writes && self.is(&e.operand.node);
+        visit::visit_unary_operator_expression(self, e, s);
+    }
+}
+
+impl<'a> Lowering<'a> {
+    /// Lowers one function alone.
+    fn run_function(&mut self, name: &str) -> Res<()> {
+        self.collect_functions()?;
+        let t = self.b.thread(name);
+        self.new_thread(t);
+        self.collect_globals()?;
+        let Some(f) = self.function(name) else {
+            let (file, _) = self.lines.at(0);
+            return Err(Refusal { file: file.to_owned(), line: 0, reason: format!("there is no `{name}`") });
+        };
+        self.start(t);
+        // Whoever calls it may have done anything before.
+        self.env.clear();
+        self.at(f.span);
+        let result = match f.result.plain() {
+            CType::Void => None,
+            ctype => match ctype.scalar() {
+                Some(ty) => Some((self.b.local(t, "%result", ty, 0), f.result.clone())),
+                None => return Err(self.refuse(f.span, format!("{ctype} as the result of a function"))),
+            },
+        };
+        self.results[t.index()] = result.as_ref().map(|r| r.0);
+        let exit = self.join();
+        self.push_frame(&f.name, exit, result);
+        self.open();
+        for (n, p) in f.parameters.iter().enumerate() {
+            let Some(name) = &p.name else { continue };
+            let object = self.declare_object(name, &p.ctype, p.span, true)?;
+            self.declare(name.clone(), Entity::Object(object));
+            if let CType::Pointer(element) = p.ctype.plain() {
+                let ShapeKind::Scalar(pointer) = self.objects[object].shape.kind else { continue };
+                if let CType::Sync(_) | CType::Void | CType::Function(_) | CType::Opaque(_) = element.plain() {
+                    continue;
+                }
+                if element.scalar().is_none() || !self.is_tracked(pointer) {
+                    return Err(self.refuse(p.span, format!("a parameter of type {}", p.ctype)));
+                }
+                self.point_to_array(n, name, pointer, element, p.span)?;
+                let mut moves = Moves { name, found: false };
+                moves.visit_statement(&f.body.node, &f.body.span);
+                if !moves.found {
+                    self.noting.fixed.insert(pointer);
+                }
+            }
+        }
+        self.note_start(&f);
+        self.statement(f.body)?;
+        self.close();
+        let mut frame = self.frames.pop().expect("it was pushed");
+        self.jump(&mut frame.exit, f.span)?;
+        self.note_interior();
+        self.b.set_kind(t, frame.exit.at, LocationKind::End);
+        Ok(())
+    }
+
+    /// A parameter points to an array of its own.
+    fn point_to_array(&mut self, n: usize, name: &str, pointer: VarId, element: &Rc<CType>, span: Span) -> Res<()> {
+        // Two cells make an array of it; how many there are says a variable.
+        let array = CType::Array(element.clone(), 2);
+        let full = format!("{}.{name}[]", self.b.program().thread(self.t).name);
+        let object = self.object(&full, &array, Scope::Shared, span)?;
+        self.declared_at.resize(object + 1, usize::MAX);
+        self.declared_at[object] = usize::MAX - 1 - n;
+        self.take_address(object);
+        let mut cells = None;
+        Self::leaves(&self.objects[object].shape.clone(), 0, &mut |v, _, _| cells = Some(v));
+        let Some(cells) = cells else { return Err(self.refuse(span, "a parameter of this type")) };
+        let length = self.b.local(self.t, &format!("{name}.length"), ADDRESS, 0);
+        self.noting.lengths.insert(cells, length);
+        self.noting.pointed.insert(pointer, cells);
+        let base = self.objects[object].base;
+        let value = self.b.terms().constant(base, ADDRESS);
+        let yes = self.b.terms().boolean(true);
+        self.step(yes, vec![Assign { place: Place::scalar(pointer), value }]);
+        self.env.insert((pointer, 0), base);
+        Ok(())
+    }
+
+    /// The names that are known here.
+    fn names(&self) -> Names {
+        let mut out = Names::new();
+        for scope in &self.scopes {
+            for (name, entity) in scope {
+                let named = match entity {
+                    Entity::Object(o) => self.named(&self.objects[*o].shape),
+                    Entity::Constant(v, _) => Named::Number(*v),
+                    Entity::Function | Entity::Typedef(_) => continue,
+                };
+                out.insert(name.clone(), named);
+            }
+        }
+        out
+    }
+
+    fn named(&self, shape: &Shape) -> Named {
+        match &shape.kind {
+            ShapeKind::Scalar(v) => match self.noting.pointed.get(v) {
+                Some(cells) => Named::Pointed { cells: *cells, length: self.noting.lengths[cells] },
+                None if matches!(shape.ctype.plain(), CType::Pointer(_)) => Named::Other,
+                None => Named::Var(*v),
+            },
+            ShapeKind::Array { len, element, .. } => match element.kind {
+                ShapeKind::Scalar(v) if matches!(element.ctype.plain(), CType::Int(_)) => Named::Array(v, *len),
+                _ => Named::Other,
+            },
+            ShapeKind::Struct(fields) => {
+                Named::Struct(fields.iter().map(|(n, f)| (n.clone(), self.named(f))).collect())
+            }
+            ShapeKind::Sync(list) => match list[..] {
+                [one] => Named::Sync(one),
+                _ => Named::Other,
+            },
+            ShapeKind::Opaque => Named::Other,
+        }
+    }
+
+    /// A function starts a thread, or stands alone.
+    pub(super) fn note_start(&mut self, f: &Rc<Function<'a>>) {
+        let start = Start {
+            function: f.name.clone(),
+            names: self.names(),
+            parameters: f.parameters.iter().filter_map(|p| p.name.clone()).collect(),
+            result: self.results[self.t.index()],
+        };
+        self.noting.starts.insert(self.t.index(), start);
+    }
+
+    /// Whether a call stands for an annotation: then it is noted.
+    pub(super) fn noted(&mut self, name: &str, args: &'a [Node<Expression>], span: Span) -> Res<bool> {
+        if name != NOTE && name != INVARIANT {
+            return Ok(false);
+        }
+        let n = match args.first() {
+            Some(e) => self.constant(e, "the number of an annotation")? as usize,
+            None => return Err(self.refuse(span, "an annotation without a number")),
+        };
+        if self.atomic > 0 {
+            return Err(self.refuse(span, "an annotation in an atomic block, where no other thread looks"));
+        }
+        if name == INVARIANT {
+            self.noting.pending.push(n);
+        } else {
+            self.note(n);
+        }
+        Ok(true)
+    }
+
+    fn note(&mut self, annotation: usize) {
+        if !self.dead {
+            let names = self.names();
+            self.b.note(self.t, self.noting.notes.len() as u32);
+            self.noting.notes.push(Note { annotation, names });
+        }
+    }
+
+    /// The head of a loop: what waits for it stands here.
+    pub(super) fn note_loop(&mut self) {
+        for n in std::mem::take(&mut self.noting.pending) {
+            self.note(n);
+        }
+    }
+
+    /// An invariant stands before a loop.
+    pub(super) fn expect_loop(&mut self, s: &Node<Statement>) -> Res<()> {
+        if self.noting.pending.is_empty() {
+            return Ok(());
+        }
+        let annotation = match &s.node {
+            Statement::Expression(Some(e)) => match &e.node {
+                Expression::Call(c) => {
+                    matches!(&c.node.callee.node, Expression::Identifier(i) if i.node.name == INVARIANT)
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        match s.node {
+            Statement::While(_) | Statement::DoWhile(_) | Statement::For(_) => Ok(()),
+            _ if annotation => Ok(()),
+            _ => Err(self.refuse(s.span, "expected a loop after `loop invariant`")),
+        }
+    }
+}

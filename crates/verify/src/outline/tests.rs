@@ -1,0 +1,351 @@
+//! The goldens of the lectures, and what must fail when an outline or its program is changed.
+
+use super::*;
+use ConditionKind::*;
+
+/// The types of pthreads, on the first line.
+const PRELUDE: &str = "typedef unsigned long pthread_t; typedef struct { int dummy; } pthread_mutex_t; ";
+
+fn outline(text: &str) -> Outline {
+    match try_outline(text) {
+        Ok(o) => o,
+        Err(e) => panic!("{e}"),
+    }
+}
+
+fn try_outline(text: &str) -> Result<Outline, Refusal> {
+    let file = Annotated::read_text("o.c", &format!("{PRELUDE}{text}"), &model::Options::default())?;
+    check_outline(&file, 20.0)
+}
+
+fn pattern(o: &Outline, kind: ConditionKind) -> String {
+    let one = |c: &Condition| match c.status {
+        Status::Holds => 'v',
+        Status::Fails(_) => 'I',
+        Status::Unknown(_) => '?',
+    };
+    o.conditions.iter().filter(|c| c.kind == kind).map(one).collect()
+}
+
+const FIND: &str = "\n/*@ requires len >= 0 && \\valid(a + (0 .. len - 1));
+    ensures \\result >= 0 ==> a[\\result] == n;
+    ensures \\result < 0 ==> \\forall integer j; 0 <= j < len ==> a[j] != n; */
+int find(int a[], int len, int n) {
+  int i = 0;
+  BOUNDS
+  ABSENT
+  while (i < len) {
+    if (a[i] == n) return i;
+    i++;
+  }
+  return -1;
+}";
+const BOUNDS: &str = "//@ loop invariant 0 <= i <= len;";
+const ABSENT: &str = "//@ loop invariant \\forall integer j; 0 <= j < i ==> a[j] != n;";
+
+fn find(bounds: bool, absent: bool) -> Outline {
+    let text = FIND.replace("BOUNDS", if bounds { BOUNDS } else { "" });
+    let none = if bounds { "" } else { "//@ loop invariant \\true;" };
+    outline(&text.replace("ABSENT", if absent { ABSENT } else { none }))
+}
+
+#[test]
+fn find_has_four_triples_and_each_invariant_is_needed_for_one_of_them() {
+    // The start, the round, `return i`, `return -1`; and the index is within the array.
+    let both = find(true, true);
+    assert_eq!(both.count(Triple), 4);
+    assert_eq!(pattern(&both, Triple), "vvvv", "{both:?}");
+    assert_eq!(pattern(&both, Check), "v");
+    let unbounded = find(false, true);
+    assert_eq!(pattern(&unbounded, Triple).matches('I').count(), 1, "{unbounded:?}");
+    let failing = unbounded.failing().find(|c| c.kind == Triple).unwrap();
+    assert!(failing.steps.contains(&9), "the return of i: {failing:?}");
+    assert_eq!(pattern(&unbounded, Check), "I", "nothing keeps the index from being negative");
+    let unseen = find(true, false);
+    assert_eq!(pattern(&unseen, Triple).matches('I').count(), 1, "{unseen:?}");
+    let failing = unseen.failing().next().unwrap();
+    assert_eq!(failing.to.line, 4, "the second of the `ensures`: {failing:?}");
+    let Status::Fails(example) = &failing.status else { panic!("it fails") };
+    assert!(example.before.iter().any(|(name, _)| name.starts_with("a[")), "{example:?}");
+}
+
+const INCREMENT: &str = "int x; pthread_mutex_t l;
+void *A(void *p) {
+  int t;
+  L0: //@ assert (B@M0 ==> x == 0) && (B@M5 ==> x == 1);
+    pthread_mutex_lock(&l);
+  L1: //@ assert (B@M0 ==> x == 0) && (B@M5 ==> x == 1) && held(l);
+    t = x;
+  L2: //@ assert (B@M0 ==> x == 0) && (B@M5 ==> x == 1) && held(l) && t == x;
+    t = t + 1;
+  L3: //@ assert (B@M0 ==> x == 0) && (B@M5 ==> x == 1) && held(l) && t == x + 1;
+    x = t;
+  L4: //@ assert (B@M0 ==> x == 1) && (B@M5 ==> x == 2) && held(l);
+    pthread_mutex_unlock(&l);
+  L5: //@ assert (B@M0 ==> x == 1) && (B@M5 ==> x == 2);
+    return 0;
+}
+void *B(void *p) {
+  int t;
+  M0: //@ assert (A@L0 ==> x == 0) && (A@L5 ==> x == 1);
+    pthread_mutex_lock(&l);
+  M1: //@ assert (A@L0 ==> x == 0) && (A@L5 ==> x == 1) && held(l, B);
+    t = x;
+  M2: //@ assert (A@L0 ==> x == 0) && (A@L5 ==> x == 1) && held(l, B) && t == x;
+    t = t + 1;
+  M3: //@ assert (A@L0 ==> x == 0) && (A@L5 ==> x == 1) && held(l, B) && t == x + 1;
+    x = t;
+  M4: //@ assert (A@L0 ==> x == 1) && (A@L5 ==> x == 2) && held(l, B);
+    pthread_mutex_unlock(&l);
+  M5: //@ assert (A@L0 ==> x == 1) && (A@L5 ==> x == 2);
+    return 0;
+}
+//@ ensures x == 2;
+int main(void) {
+  pthread_t a, b;
+  pthread_create(&a, 0, A, 0); pthread_create(&b, 0, B, 0);
+  pthread_join(a, 0); pthread_join(b, 0);
+  return 0;
+}";
+
+fn counts(o: &Outline) -> (usize, usize, usize) {
+    (o.count(Sequential), o.count(Interference), o.count(Initial) + o.count(Final))
+}
+
+#[test]
+fn the_outline_of_the_lectures_has_72_conditions_and_all_hold() {
+    let o = outline(INCREMENT);
+    assert_eq!(counts(&o), (10, 60, 2));
+    assert_eq!(o.failing().count() + o.undecided().count(), 0, "{:?}", o.failing().next());
+    assert_eq!(o.count(Check), 2, "each thread gives back a lock that it has");
+    assert!(o.remarks.is_empty(), "{:?}", o.remarks);
+}
+
+#[test]
+fn an_outline_that_says_too_little_or_something_wrong_fails() {
+    let line = |n: usize| INCREMENT.lines().nth(n - 1).unwrap();
+    for (what, text) in [
+        ("without a lock at L2", INCREMENT.replace(line(8), &line(8).replace(" && held(l)", ""))),
+        ("x = 0 at L4", INCREMENT.replace(line(12), &line(12).replace("B@M0 ==> x == 1", "B@M0 ==> x == 0"))),
+        (
+            "without lock operations",
+            INCREMENT.replace("pthread_mutex_lock(&l);", ";").replace("pthread_mutex_unlock(&l);", ";"),
+        ),
+        ("another end", INCREMENT.replace("ensures x == 2", "ensures x == 3")),
+        ("another start", INCREMENT.replace("int x;", "int x = 1;")),
+    ] {
+        let o = outline(&text);
+        assert_eq!(o.conditions.len(), outline(INCREMENT).conditions.len() - if what.contains("operations") { 2 } else { 0 }, "{what}");
+        let failing: Vec<&Condition> = o.failing().collect();
+        assert!(!failing.is_empty(), "{what}");
+        assert!(failing.iter().all(|c| c.from.line > 0 && c.to.line > 0), "two places: {failing:?}");
+    }
+}
+
+#[test]
+fn what_fails_is_shown_with_both_places_and_values() {
+    let text = INCREMENT.replace("held(l) && t == x;", "t == x;");
+    let o = outline(&text);
+    // Nothing keeps B from writing x while A is at L2.
+    let c = o.failing().find(|c| c.kind == Interference && c.to.line == 8).unwrap();
+    assert_eq!((c.of.as_str(), c.from.line), ("B", 25), "{c:?}");
+    assert_eq!(c.steps, [26]);
+    let Status::Fails(e) = &c.status else { panic!("it fails") };
+    assert!(e.before.contains(&("A at".to_owned(), "L2".to_owned())), "{e:?}");
+    assert!(e.before.contains(&("B at".to_owned(), "M3".to_owned())), "{e:?}");
+    assert!(e.before.contains(&("l".to_owned(), "held by B".to_owned())), "{e:?}");
+    assert!(e.after.iter().any(|(name, _)| name == "x"), "{e:?}");
+}
+
+#[test]
+fn blocks_that_are_atomic_need_annotations_at_their_ends_alone() {
+    // What stands inside of the locks goes: 2 + 4 + 2 conditions instead of 72.
+    let inside = |l: &str| ["L1:", "L2:", "L3:", "L4:", "M1:", "M2:", "M3:", "M4:"].iter().any(|n| l.contains(n));
+    let text: Vec<&str> = INCREMENT.lines().map(|l| if inside(l) { "" } else { l }).collect();
+    let o = outline(&text.join("\n"));
+    assert_eq!(counts(&o), (2, 4, 2), "{:?}", o.remarks);
+    assert_eq!(o.failing().count() + o.undecided().count(), 0);
+    // Without the lock the places inside stay, and nothing is known there.
+    let open = text.join("\n").replace("pthread_mutex_lock(&l);", "").replace("pthread_mutex_unlock(&l);", "");
+    let o = outline(&open);
+    assert!(counts(&o).0 > 2 && o.failing().count() > 0);
+    assert!(o.remarks.iter().any(|r| r.contains("taken as \\true")), "{:?}", o.remarks);
+}
+
+#[test]
+fn what_a_function_returns_and_what_was_before_can_be_spoken_of() {
+    let text = |ensures: &str| {
+        format!(
+            "int g;
+            /*@ requires 0 <= n <= 1000;
+                ensures {ensures}; */
+            int add(int n) {{ int m = n; g = g + n; n = 0; return m + 1; }}"
+        )
+    };
+    for (ensures, holds) in [
+        ("\\result == n + 1", true),
+        ("\\result == 1", false),
+        ("g == \\old(g) + n || \\old(g) > 2000000000", true),
+        ("g == \\old(g)", false),
+    ] {
+        let o = outline(&text(ensures));
+        assert_eq!(o.failing().count() == 0, holds, "{ensures}");
+        assert_eq!(o.undecided().count(), 0, "{ensures}");
+    }
+}
+
+#[test]
+fn writes_to_arrays_are_followed() {
+    let text = |invariant: &str| {
+        format!(
+            "/*@ requires n >= 0 && \\valid(a + (0 .. n - 1));
+                 ensures \\forall integer j; 0 <= j < n ==> a[j] == 7; */
+            void fill(int *a, int n) {{
+              int i;
+              /*@ loop invariant 0 <= i <= n;
+                  loop invariant \\forall integer j; {invariant}; */
+              for (i = 0; i < n; i++) a[i] = 7;
+            }}"
+        )
+    };
+    let o = outline(&text("0 <= j < i ==> a[j] == 7"));
+    assert_eq!(o.failing().count() + o.undecided().count(), 0, "{o:?}");
+    let o = outline(&text("0 <= j < i - 1 ==> a[j] == 7"));
+    assert!(o.failing().count() > 0, "the last cell is not spoken of");
+}
+
+#[test]
+fn an_index_past_the_end_and_a_division_by_zero_are_checks() {
+    let o = outline(
+        "/*@ requires n > 0 && \\valid(a + (0 .. n - 1)); */
+        int last(int *a, int n, int d) { return a[n] / d; }",
+    );
+    assert_eq!(o.count(Check), 2);
+    assert_eq!(o.failing().filter(|c| c.kind == Check).count(), 2, "{o:?}");
+    let o = outline(
+        "/*@ requires n > 0 && \\valid(a + (0 .. n - 1)) && d > 0; */
+        int last(int *a, int n, int d) { return a[n - 1] / d; }",
+    );
+    assert_eq!(o.failing().count() + o.undecided().count(), 0, "{o:?}");
+}
+
+#[test]
+fn memory_that_may_be_the_same_must_be_said_to_be_apart() {
+    let text = |apart: &str| {
+        format!(
+            "/*@ requires \\valid(a) && \\valid(b){apart};
+                 ensures b[0] == \\old(b[0]); */
+            void set(int *a, int *b) {{ a[0] = b[0] + 1; }}"
+        )
+    };
+    let e = try_outline(&text("")).unwrap_err();
+    assert!(e.reason.contains("\\separated(a, b)"), "{e}");
+    let o = outline(&text(" && \\separated(a, b)"));
+    assert_eq!(o.failing().count() + o.undecided().count(), 0, "{o:?}");
+}
+
+#[test]
+fn an_assertion_on_the_way_is_checked_and_then_known() {
+    let o = outline("/*@ ensures \\result > 0; */ int f(int n) { if (n < 1) n = 1;\n //@ assert n >= 1;\n return n; }");
+    assert_eq!(o.count(Assertion), 2, "one for each way");
+    assert_eq!(o.failing().count(), 0);
+    let o = outline("int f(int n) { n = n / 2;\n //@ assert n >= 0;\n return n; }");
+    assert_eq!(o.failing().count(), 1);
+}
+
+#[test]
+fn a_loop_without_an_invariant_and_names_that_are_not_known_are_refused_with_their_lines() {
+    for (text, line, part) in [
+        ("\n//@ ensures \\result == n;\nint f(int n) { int i = 0;\nwhile (i < n) i++;\nreturn i; }", 4, "`loop invariant`"),
+        ("\n//@ requires m > 0;\nint f(int n) { return n; }", 2, "`m` is not known here"),
+        ("\n//@ requires \\result > 0;\nint f(int n) { return n; }", 2, "\\result"),
+        ("\nint x; void *A(void *p) {\n//@ assert B@L;\nx = 1; return 0; }\nint main(void) { pthread_t a; pthread_create(&a, 0, A, 0); return 0; }",
+            3, "no thread `B`"),
+        ("\nint x; void *A(void *p) {\n//@ assert x >= 0;\nx = 1; return 0; }\nint main(void) { pthread_t a; pthread_create(&a, 0, A, 0); x = 2;\npthread_join(a, 0); return 0; }",
+            5, "while they run"),
+        ("\n//@ ensures \\result == 0;", 2, "expected a function after this"),
+    ] {
+        let e = try_outline(text).unwrap_err();
+        assert_eq!(e.line, line, "{text}: {e}");
+        assert!(e.reason.contains(part), "{text}: {e}");
+    }
+}
+
+#[test]
+fn a_ticket_that_only_one_thread_has_keeps_the_other_out() {
+    // A turn instead of a lock: annotations speak of shared variables and of where the other thread is.
+    let text = |phi: &str| {
+        format!(
+            "int turn, x;
+            void *A(void *p) {{
+              //@ assert turn == 0 || turn == 1;
+              while (turn != 0) {{ }}
+              C: //@ assert {phi};
+                x = 1;
+              //@ assert turn == 0;
+              turn = 1;
+              D: //@ assert \\true;
+              return 0;
+            }}
+            void *B(void *p) {{
+              //@ assert turn == 0 || turn == 1;
+              while (turn != 1) {{ }}
+              E: //@ assert turn == 1;
+                x = 2;
+              F: //@ assert turn == 1 && x == 2;
+              return 0;
+            }}
+            //@ ensures x == 2;
+            int main(void) {{ pthread_t a, b; pthread_create(&a, 0, A, 0); pthread_create(&b, 0, B, 0);
+              pthread_join(a, 0); pthread_join(b, 0); return 0; }}"
+        )
+    };
+    let o = outline(&text("turn == 0"));
+    assert_eq!(o.failing().count() + o.undecided().count(), 0, "{:#?}\n{:?}", o.failing().next(), o.remarks);
+    assert!(outline(&text("turn == 0 || turn == 1")).failing().count() > 0);
+}
+
+/// Random formulas over small numbers: what holds must hold for all of them, and what fails must fail for some.
+#[test]
+fn answers_about_quantified_formulas_agree_with_trying_all_values() {
+    let mut g = crate::testing::Rng(7);
+    let (mut held, mut failed) = (0, 0);
+    for _ in 0..120 {
+        let (c, k, d) = (g.below(3), g.below(3), g.below(3));
+        let rel = |n: u64| ["<", "<=", "==", "!="][n as usize];
+        let (r, s, q) = (rel(g.below(4)), rel(g.below(4)), ["forall", "exists"][g.below(2) as usize]);
+        let (glue, other) = if q == "forall" { ("==>", "==>") } else { ("&&", "&&") };
+        let text = format!(
+            "enum {{ N = 3 }}; signed char a[3];
+            /*@ requires 0 <= i <= N && \\forall integer j; 0 <= j < N ==> 0 <= a[j] <= 2;
+                requires \\{q} integer j; 0 <= j < i {glue} a[j] {r} {c};
+                ensures \\{q} integer j; {k} <= j < i {other} a[j] {s} {d}; */
+            void f(int i) {{ a[0] = a[0]; }}"
+        );
+        let o = outline(&text);
+        assert_eq!(o.undecided().count(), 0, "{text}");
+        let compare = |r: &str, x: i64, y: i64| match r {
+            "<" => x < y,
+            "<=" => x <= y,
+            "==" => x == y,
+            _ => x != y,
+        };
+        let all = |from: i64, to: i64, a: [i64; 3], r: &str, c: i64| {
+            let mut range = (from..to).map(|j| compare(r, a[j as usize], c));
+            if q == "forall" { range.all(|b| b) } else { range.any(|b| b) }
+        };
+        let mut expected = true;
+        for i in 0..=3i64 {
+            for n in 0..27 {
+                let a = [n % 3, n / 3 % 3, n / 9];
+                if all(0, i, a, r, c as i64) && !all(k as i64, i, a, s, d as i64) {
+                    expected = false;
+                }
+            }
+        }
+        assert_eq!(o.failing().count() == 0, expected, "{text}");
+        held += usize::from(expected);
+        failed += usize::from(!expected);
+    }
+    assert!(held > 15 && failed > 15, "{held} hold, {failed} fail");
+}
