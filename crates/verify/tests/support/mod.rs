@@ -1,6 +1,8 @@
 //! What the tests share: C programs, and what is asked of every outcome.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
+pub mod corpus;
+
 use model::{Interpreter, Program};
 use verify::{Budget, Options, Outcome, Verdict, check, engine};
 

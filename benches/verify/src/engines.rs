@@ -1,0 +1,107 @@
+//! Every engine on every program: verdict and time.
+
+use crate::corpus::{self, Case};
+use crate::usage::{cpu_seconds, wait};
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use verify::{Budget, Options, Unknown, Verdict};
+
+/// One engine on one program; a line for the process that asked.
+pub(crate) fn one(line: usize, engine: &str, seconds: f64) {
+    let case = corpus::cases().into_iter().find(|c| c.line == line).expect("a line of the manifest");
+    let start = cpu_seconds();
+    let word = match case.read() {
+        Err(why) => format!("refused: {why}"),
+        Ok(p) => {
+            let budget = Budget { seconds: Some(seconds), work: None };
+            let options = Options { deadlocks: case.deadlocks, budget };
+            let engine = (verify::engine(engine).expect("an engine").make)();
+            let out = verify::verify_checked(&*engine, &p, &options);
+            match &out.verdict {
+                Verdict::Unknown(Unknown::Spent(_)) => "time".to_owned(),
+                Verdict::Unknown(Unknown::Within(_)) => "within".to_owned(),
+                Verdict::Unknown(Unknown::Bound(_)) => "bound".to_owned(),
+                Verdict::Unknown(Unknown::Cannot(_)) => "cannot".to_owned(),
+                Verdict::Unknown(Unknown::Mistake(why)) => format!("mistake: {why}"),
+                other => other.name().to_owned(),
+            }
+        }
+    };
+    println!("{}\t{word}", cpu_seconds() - start);
+}
+
+/// Starts a process for one engine on one program: its verdict, or why there is none, and its seconds.
+pub(crate) fn run(case: &Case, engine: &str, seconds: f64) -> (String, f64) {
+    let me = std::env::current_exe().expect("this program");
+    let mut child = Command::new(me)
+        .args(["one", &case.line.to_string(), engine, &seconds.to_string()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("another process");
+    // The clock of the engine is read between its steps, and a step may be long. Others may use the machine, too.
+    let ended = wait(&mut child, Duration::from_secs_f64(2.0 * seconds + 10.0)).expect("it can be waited for");
+    let mut text = String::new();
+    if let Some(mut out) = child.stdout.take() {
+        out.read_to_string(&mut text).expect("text");
+    }
+    match text.trim_end().split_once('\t') {
+        Some((time, word)) => (word.to_owned(), time.parse().unwrap_or(f64::NAN)),
+        None if ended => ("crash".to_owned(), f64::NAN),
+        None => ("time".to_owned(), f64::NAN),
+    }
+}
+
+fn number(seconds: f64) -> String {
+    if seconds < 0.995 { format!("{seconds:.2}") } else { format!("{seconds:.1}") }
+}
+
+/// The table.
+pub(crate) fn table(seconds: f64, only: &str, engines: &[String], mutations: bool) {
+    let all: Vec<&str> = verify::engines().iter().map(|e| e.name).collect();
+    let names: Vec<&str> =
+        all.into_iter().filter(|n| engines.is_empty() || engines.iter().any(|e| e == n)).collect();
+    println!("| program | expected | {} |", names.join(" | "));
+    println!("|---|---|{}", "---|".repeat(names.len()));
+    let mut sums = vec![(0, 0, 0, 0.0); names.len()];
+    let mut rows = 0;
+    for case in corpus::cases().iter().filter(|c| c.name().contains(only) && (mutations || !c.is_mutation())) {
+        let mut row = format!("| {} | {} |", case.name(), case.expect);
+        rows += 1;
+        for (n, engine) in names.iter().enumerate() {
+            let (word, time) = run(case, engine, seconds);
+            let (right, unknown, wrong, sum) = &mut sums[n];
+            if !time.is_nan() {
+                *sum += time;
+            }
+            row += &match word.as_str() {
+                "safe" | "unsafe" if word == case.expect => {
+                    *right += 1;
+                    format!(" {} |", number(time))
+                }
+                "safe" | "unsafe" | "partially-safe" => {
+                    *wrong += 1;
+                    format!(" **{word}** {} |", number(time))
+                }
+                "time" => {
+                    *unknown += 1;
+                    " – |".to_owned()
+                }
+                other => {
+                    *unknown += 1;
+                    format!(" {other} |")
+                }
+            };
+        }
+        println!("{row}");
+    }
+    let total = |name: &str, of: &dyn Fn(&(i32, i32, i32, f64)) -> String| {
+        let cells: Vec<String> = sums.iter().map(of).collect();
+        println!("| **{name}** | {rows} | {} |", cells.join(" | "));
+    };
+    total("decided", &|s| s.0.to_string());
+    total("unknown", &|s| s.1.to_string());
+    total("wrong", &|s| s.2.to_string());
+    total("seconds", &|s| format!("{:.1}", s.3));
+}

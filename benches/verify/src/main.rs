@@ -1,0 +1,61 @@
+//! Every engine on every program of `programs/verify`, the programs of the paper on Impact for threads next to its times, and
+//! eager search on automata next to the tables of Metzler's thesis. Tables are Markdown, on the standard output.
+//!
+//! Each engine runs in a process of its own: it can be ended when its time is over, and what it takes is counted for it alone.
+
+#[path = "../../../crates/verify/tests/support/corpus.rs"]
+mod corpus;
+mod engines;
+mod fmcad;
+mod traces;
+mod usage;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about = "Which engine decides which program, and in how much time")]
+struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Every engine on every program
+    Engines {
+        /// Seconds for each
+        #[arg(long, default_value_t = 10.0)]
+        seconds: f64,
+        /// Only programs whose name has this in it
+        #[arg(long, default_value = "")]
+        only: String,
+        /// Only these engines
+        #[arg(long, value_delimiter = ',')]
+        engine: Vec<String>,
+        /// Mutations, too
+        #[arg(long)]
+        mutations: bool,
+    },
+    /// The programs of the FMCAD 2013 paper with `impact` and the portfolio
+    Fmcad,
+    /// Eager search and source sets on automata
+    Traces {
+        /// Sizes that take minutes, too
+        #[arg(long)]
+        large: bool,
+    },
+    /// One engine on one program: what the other processes do
+    #[command(hide = true)]
+    One { line: usize, engine: String, seconds: f64 },
+}
+
+fn main() {
+    match Arguments::parse().what {
+        What::Engines { seconds, only, engine, mutations } => {
+            engines::table(seconds, &only, &engine, mutations);
+        }
+        What::Fmcad => fmcad::table(),
+        What::Traces { large } => traces::table(large),
+        What::One { line, engine, seconds } => engines::one(line, &engine, seconds),
+    }
+}
