@@ -8,12 +8,13 @@ use serde::Serialize;
 use std::time::Duration;
 
 /// The searches, and whether they are random: those are run with several seeds.
-const PLANS: [(&str, bool); 11] = [
+const PLANS: [(&str, bool); 12] = [
     ("optimal", false),
     ("dpor", false),
     ("best-first=preemptions", false),
     ("best-first=random", true),
     ("@preemptions=0..", false),
+    ("bpor@preemptions=0..", false),
     ("random", true),
     ("pct=3", true),
     ("pos", true),

@@ -41,7 +41,8 @@ pub(crate) fn run(case: &Case, engine: &str, seconds: f64) -> (String, f64) {
         .spawn()
         .expect("another process");
     // The clock of the engine is read between its steps, and a step may be long. Others may use the machine, too.
-    let ended = wait(&mut child, Duration::from_secs_f64(2.0 * seconds + 10.0)).expect("it can be waited for");
+    let ended =
+        wait(&mut child, Duration::from_secs_f64(2.0 * seconds + 10.0)).expect("it can be waited for");
     let mut text = String::new();
     if let Some(mut out) = child.stdout.take() {
         out.read_to_string(&mut text).expect("text");
@@ -66,7 +67,8 @@ pub(crate) fn table(seconds: f64, only: &str, engines: &[String], mutations: boo
     println!("|---|---|{}", "---|".repeat(names.len()));
     let mut sums = vec![(0, 0, 0, 0.0); names.len()];
     let mut rows = 0;
-    for case in corpus::cases().iter().filter(|c| c.name().contains(only) && (mutations || !c.is_mutation())) {
+    for case in corpus::cases().iter().filter(|c| c.name().contains(only) && (mutations || !c.is_mutation()))
+    {
         let mut row = format!("| {} | {} |", case.name(), case.expect);
         rows += 1;
         for (n, engine) in names.iter().enumerate() {

@@ -50,9 +50,8 @@ impl Algorithm {
         let bounded = !plan.bounds.is_empty();
         let usual = match plan.bounds[..] {
             [] => Self::DEFAULT,
-            [limit] if limit.kind == BoundKind::Preemptions && !limit.is_iterative() => Self::DEFAULT,
-            // Whoever asks for one limit after the other wants the low ones soon. `optimal` goes further over a low limit than
-            // `bpor` does before it cuts an execution.
+            // One limit or one after the other: each class is run once, whatever the limits.
+            [limit] if limit.kind == BoundKind::Preemptions => Self::DEFAULT,
             _ => "bpor",
         };
         let name = plan.order.suits(bounded).unwrap_or(usual);

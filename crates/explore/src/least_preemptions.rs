@@ -50,7 +50,10 @@ impl LeastPreemptions {
     /// Forgets all events from `len` on. What is left of the order is in the class of what is left of the trace, and has no
     /// more preemptions.
     pub(crate) fn truncate(&mut self, len: usize) {
-        if self.order.len() > len {
+        if len == 0 {
+            self.order.clear();
+            self.cost = 0;
+        } else if self.order.len() > len {
             self.order.retain(|e| (*e as usize) < len);
         }
     }
@@ -154,6 +157,22 @@ impl PreemptionBound {
     fn cut(&mut self, core: &mut Core) {
         core.over_bound = true;
         core.prune = true;
+    }
+
+    /// How many preemptions the execution needs, which is over and over the bound.
+    pub(crate) fn needed(&mut self, core: &Core, view: &View<'_>, end: End) -> u32 {
+        let view = (end != End::Cut).then_some(view);
+        (self.limit + 1..).find(|k| self.least.at_most(&core.trace, *k, view)).unwrap_or(u32::MAX)
+    }
+
+    /// The limit.
+    pub(crate) fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    /// Sets another limit.
+    pub(crate) fn raise(&mut self, limit: u32) {
+        self.limit = limit;
     }
 
     /// Whether the bound is below so many.

@@ -1,7 +1,8 @@
 //! Running a recorded schedule again.
 
 use crate::explorer::{Decision, Divergence, End, Executed, Explorer, Options, View};
-use crate::ids::ThreadId;
+use crate::ids::{ThreadId, ThreadSet};
+use crate::op::{Op, OpKind};
 use crate::schedule::Schedule;
 use crate::search::Core;
 
@@ -48,7 +49,14 @@ impl Explorer for Replay {
                 return Decision::Stop;
             }
         }
-        Core::default_thread(view, view.enabled).map_or(Decision::Stop, Decision::Run)
+        // A schedule is simpler if nobody wakes for no reason.
+        let chance = |t: &ThreadId| {
+            let op = &view.pending[t.index()].op;
+            op.kind == OpKind::Wake && op.b == 0 && op.a == Op::MAY_WAKE_SPURIOUSLY
+        };
+        let others: ThreadSet = view.enabled.iter().filter(|t| self.strict || !chance(t)).collect();
+        let among = if others.is_empty() { view.enabled } else { others };
+        Core::default_thread(view, among).map_or(Decision::Stop, Decision::Run)
     }
 
     fn next_option(&mut self, options: Options<'_>) -> u32 {

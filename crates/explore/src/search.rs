@@ -25,6 +25,8 @@ pub(crate) struct Sleeper {
     pub(crate) option: u32,
     /// Of how many.
     pub(crate) options: u32,
+    /// All below it was seen before what sleeps because of it was begun; nothing was put off.
+    pub(crate) settled: bool,
 }
 
 /// A state of the execution at hand: what can be done from it and what was.
@@ -105,6 +107,12 @@ pub(crate) struct Core {
     pub(crate) over_bound: bool,
     /// Some step was refused because it is over the bound: what was seen is not everything.
     pub(crate) refused: bool,
+    /// How many sleepers at the end of the top node's list cover sequences there, and do not sleep below.
+    begun_later: usize,
+    /// Something below the branch that was finished last was put off.
+    pub(crate) put_off: bool,
+    /// A step that was to be taken again is not there.
+    pub(crate) strayed: Option<Divergence>,
 }
 
 thread_local! {
@@ -115,12 +123,16 @@ thread_local! {
 impl Core {
     /// An empty one, with the memory of the last.
     fn new() -> Core {
-        let Some(mut core) = LAST.take() else { return Core::default() };
-        core.trace.clear();
-        core.nodes.clear();
-        core.sleepers.clear();
-        core.options.clear();
-        let Core { trace, nodes, sleepers, options, .. } = core;
+        LAST.take().map_or_else(Core::default, Core::emptied)
+    }
+
+    /// The same with nothing but the memory.
+    fn emptied(mut self) -> Core {
+        self.trace.clear();
+        self.nodes.clear();
+        self.sleepers.clear();
+        self.options.clear();
+        let Core { trace, nodes, sleepers, options, .. } = self;
         Core { trace, nodes, sleepers, options, ..Core::default() }
     }
 
@@ -137,13 +149,38 @@ impl Core {
             prune: false,
             over_bound: false,
             refused: false,
+            begun_later: 0,
+            put_off: false,
+            strayed: None,
         }
+    }
+
+    /// Branches were taken from the top node before: those begun before the one that is taken now sleep below it; those begun
+    /// later only cover sequences at the node.
+    pub(crate) fn sleep_as_before(
+        &mut self,
+        earlier: impl Iterator<Item = Sleeper>,
+        later: impl Iterator<Item = Sleeper>,
+    ) {
+        self.sleepers.extend(earlier);
+        let begun_later = self.sleepers.len();
+        self.sleepers.extend(later);
+        self.begun_later = self.sleepers.len() - begun_later;
+        let Some(n) = self.nodes.last_mut() else { return };
+        n.sleep_end = self.sleepers.len() as u32;
+        n.asleep = fully_asleep(&self.sleepers[n.sleep as usize..]);
     }
 
     /// The sleep set of a node.
     pub(crate) fn sleep(&self, node: usize) -> &[Sleeper] {
         let n = &self.nodes[node];
         &self.sleepers[n.sleep as usize..n.sleep_end as usize]
+    }
+
+    /// Those in it that did not come from the node before.
+    pub(crate) fn own_sleep_mut(&mut self, node: usize) -> &mut [Sleeper] {
+        let n = &self.nodes[node];
+        &mut self.sleepers[(n.sleep + n.sleep_inherited) as usize..n.sleep_end as usize]
     }
 
     /// Whether one outcome of a thread's step sleeps.
@@ -173,7 +210,8 @@ impl Core {
         if use_sleep && let Some(parent) = self.nodes.last() {
             let last = self.trace.len() - 1;
             let thread = self.trace.event(last).thread;
-            for i in parent.sleep as usize..parent.sleep_end as usize {
+            let end = parent.sleep_end as usize - std::mem::take(&mut self.begun_later);
+            for i in parent.sleep as usize..end {
                 let s = &self.sleepers[i];
                 if s.step.thread != thread && !s.step.woken_by(&self.trace, last) {
                     self.sleepers.extend_from_within(i..i + 1);
@@ -234,7 +272,9 @@ impl Core {
     fn put_to_sleep(&mut self) {
         let i = self.nodes.len() - 1;
         let e = self.trace.event(i);
-        let s = Sleeper { step: Footprint::of(&self.trace, i), option: e.option, options: e.options };
+        let settled = !std::mem::take(&mut self.put_off);
+        let s =
+            Sleeper { step: Footprint::of(&self.trace, i), option: e.option, options: e.options, settled };
         let n = &mut self.nodes[i];
         debug_assert_eq!(n.sleep_end as usize, self.sleepers.len());
         self.sleepers.push(s);
@@ -422,9 +462,18 @@ impl<R: Reduction> Search<R> {
     /// The search is finished; begins another one, and keeps the numbers.
     pub(crate) fn go_on(&mut self, change: impl FnOnce(&mut R)) {
         let stats = self.core.stats;
-        self.core = Core { stats, ..Core::new() };
+        let core = std::mem::replace(&mut self.core, Core::default());
+        self.core = Core { stats, ..core.emptied() };
         self.finished = false;
         change(&mut self.reduction);
+    }
+
+    /// Executions that were over the bound are within it now.
+    pub(crate) fn now_within(&mut self, executions: u64, assumed: u64) {
+        let s = &mut self.core.stats;
+        s.executions += executions;
+        s.assumed += assumed;
+        s.over_bound -= executions + assumed;
     }
 
     #[cold]
@@ -534,7 +583,12 @@ impl<R: Reduction> Explorer for Search<R> {
                 n.done.insert(t);
                 Decision::Run(t)
             }
-            None => Decision::Stop,
+            None => {
+                if core.strayed.is_some() {
+                    self.divergence = core.strayed.take();
+                }
+                Decision::Stop
+            }
         }
     }
 

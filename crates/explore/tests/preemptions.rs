@@ -250,3 +250,32 @@ fn a_plan_says_which_bounds_go_with_which_algorithm() {
     assert_eq!(bounded.algorithm().name, "optimal");
     assert!(algorithms().iter().any(|a| a.name == "naive-bpor" && a.guarantee.starts_with("nothing")));
 }
+
+#[test]
+fn a_race_that_another_step_answers_may_be_within_the_bound_only_where_it_comes_first() {
+    // Whether the channel is found empty or without senders is decided between the two; once something is sent it is neither, and
+    // to come back from the thread that sends costs a preemption. With any initial as the answer the second class is lost.
+    let at_the_start = Program {
+        threads: vec![
+            vec![Await(1, 2), Send(0, 1), TrySend(0, 1)],
+            vec![TryRecv(0, 1, 0)],
+            vec![DropSender(0)],
+        ],
+        count: 4,
+        ..Program::default()
+    };
+    let within_a_block = Program {
+        threads: vec![
+            vec![Write(2, 1), TryRecv(0, 1, 0)],
+            vec![Await(1, 2), Send(0, 1)],
+            vec![Read(2, 0), DropSender(0)],
+        ],
+        count: 4,
+        ..Program::default()
+    };
+    for p in [within_a_block, at_the_start] {
+        for algorithm in CLASSES.into_iter().chain(EXECUTIONS) {
+            assert_eq!(wrong(&p, algorithm, 10_000), None, "{algorithm}");
+        }
+    }
+}

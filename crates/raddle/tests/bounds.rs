@@ -1,7 +1,7 @@
 //! Searches within bounds, from the outside.
 
 use raddle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use raddle::sync::{Arc, Mutex};
+use raddle::sync::{Arc, Condvar, Mutex};
 use raddle::{Config, Verdict, hint, thread};
 
 /// Two increments, each a load and a store.
@@ -69,7 +69,8 @@ fn a_bound_that_refuses_nothing_verifies() {
 #[test]
 fn without_an_algorithm_a_bound_is_searched_with_reduction() {
     assert_eq!(Config::new().bound("preemptions=0").run(locked).algorithm, "optimal");
-    assert_eq!(Config::new().bound("preemptions=0..").run(locked).algorithm, "bpor");
+    assert_eq!(Config::new().bound("preemptions=0..").run(locked).algorithm, "optimal");
+    assert_eq!(Config::new().bound("contexts=0..").run(locked).algorithm, "bpor");
     assert_eq!(Config::new().bound("delta=0").run(locked).algorithm, "bpor");
 }
 
@@ -91,7 +92,7 @@ fn one_limit_after_the_other_says_what_each_covers() {
     assert!(report.rounds.len() > 2 && report.rounds.iter().all(|r| r.complete), "{:?}", report.rounds);
     let last = report.rounds[report.rounds.len() - 1];
     let new: u64 = report.rounds.iter().map(|r| r.new).sum();
-    assert_eq!((last.over_bound, new), (0, last.executions), "each class is new once: {:?}", report.rounds);
+    assert_eq!((last.over_bound, new), (0, last.covered), "each class is new once: {:?}", report.rounds);
     assert!(raddle::to_json(&report).contains("\"rounds\""));
 }
 
@@ -108,4 +109,88 @@ fn a_thread_that_spins_with_others_is_searched_within_a_fair_bound() {
         t.join().unwrap();
     });
     assert!(report.passed(), "{}", report.guarantee);
+}
+
+#[test]
+fn a_failure_past_the_bound_is_reported_as_that() {
+    let text = |bound: &str, algorithm: &str| {
+        let report = Config::new().quiet(true).algorithm(algorithm).bound(bound).run(lost_update);
+        assert_eq!(report.verdict, Verdict::Failure, "{algorithm} within {bound}: {}", report.guarantee);
+        report::text::render(&report, &report::Style { width: 200, ..report::Style::default() })
+    };
+    // It takes one preemption, and `optimal` and `lazy-bpor` run executions that need one more than they were allowed.
+    for algorithm in ["optimal", "lazy-bpor"] {
+        let past = text("preemptions=0", algorithm);
+        assert!(past.contains("shortest schedule found: 1 preemption, more than 0:"), "{past}");
+        let within = text("preemptions=1", algorithm);
+        assert!(within.contains("shortest schedule found: 1 preemption\n"), "{within}");
+    }
+    let rounds = text("preemptions=0..", "optimal");
+    assert!(rounds.contains("0 preemptions: 1 execution, 1 over it; it stopped at the failure"), "{rounds}");
+    let rounds = text("preemptions=0..", "bpor");
+    assert!(!rounds.contains("more than"), "{rounds}");
+    assert!(rounds.contains("; it stopped at the failure") && !rounds.contains(": 0 executions"), "{rounds}");
+}
+
+#[test]
+fn a_range_of_preemptions_is_searched_by_classes() {
+    let within = |algorithm: Option<&str>| {
+        let config = Config::new().quiet(true).bound("preemptions=0..");
+        algorithm.map_or(config.clone(), |a| config.algorithm(a)).run(|| {
+            let (x, y) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+            let threads: Vec<_> = (0..3)
+                .map(|_| {
+                    let (x, y) = (x.clone(), y.clone());
+                    thread::spawn(move || {
+                        x.fetch_add(1, SeqCst);
+                        y.fetch_add(1, SeqCst);
+                    })
+                })
+                .collect();
+            threads.into_iter().for_each(|t| t.join().unwrap());
+        })
+    };
+    let usual = within(None);
+    assert_eq!((usual.verdict, usual.algorithm.as_str()), (Verdict::Verified, "optimal"));
+    let covered: Vec<u64> = usual.rounds.iter().map(|r| r.covered).collect();
+    assert_eq!(covered, [6, 24, 36]);
+    // Each class is run once, and no round begins anew.
+    assert_eq!(usual.stats.executions, 36);
+    assert_eq!(within(Some("bpor")).verdict, Verdict::Verified);
+}
+
+/// One waits for the other, who counts without a lock.
+fn waits_and_counts() {
+    let shared = Arc::new((Mutex::new(false), Condvar::new(), AtomicUsize::new(0)));
+    let other = thread::spawn({
+        let shared = shared.clone();
+        move || {
+            let (ready, changed, n) = &*shared;
+            n.store(n.load(SeqCst) + 1, SeqCst);
+            *ready.lock().unwrap() = true;
+            changed.notify_one();
+        }
+    });
+    let (ready, changed, n) = &*shared;
+    n.store(n.load(SeqCst) + 1, SeqCst);
+    let mut there = ready.lock().unwrap();
+    while !*there {
+        there = changed.wait(there).unwrap();
+    }
+    drop(there);
+    other.join().unwrap();
+    assert_eq!(n.load(SeqCst), 2, "an update was lost");
+}
+
+#[test]
+fn a_shrunk_failure_has_no_wake_up_for_no_reason_that_it_does_not_need() {
+    let by_nobody = |shrink: bool, seed: u64| {
+        let config =
+            Config::new().quiet(true).order("random").seed(seed).shrink(shrink).max_executions(10_000);
+        let report = config.run(waits_and_counts);
+        let trace = &report.failures[0].trace;
+        trace.iter().filter(|s| s.detail.as_deref() == Some("woken by nobody")).count()
+    };
+    assert!((1..40).any(|seed| by_nobody(false, seed) > 0), "no schedule had one to begin with");
+    (1..40).for_each(|seed| assert_eq!(by_nobody(true, seed), 0, "seed {seed}"));
 }

@@ -4,7 +4,7 @@ use crate::Style;
 use crate::numbers::{count, duration, plural};
 use crate::paint::{Ink, Paint, clean, columns, elide, one_line, pad, wrap};
 use crate::trace::{self, Names, hold_of, place, wait_of};
-use explore::{Failure, FailureKind, Limit, Report, ThreadId, Verdict};
+use explore::{BoundKind, Failure, FailureKind, Limit, Report, ThreadId, Verdict};
 use std::fmt::Write;
 
 /// The report as text, with a line end after each line.
@@ -17,7 +17,7 @@ pub fn render(report: &Report, style: &Style) -> String {
             page.blank();
         }
         let number = (report.failures.len() > 1).then(|| format!(" {} of {}", i + 1, report.failures.len()));
-        page.failure(failure, &number.unwrap_or_default());
+        page.failure(failure, &number.unwrap_or_default(), most_preemptions(report));
     }
     if report.failures.is_empty() {
         page.covered(report);
@@ -106,20 +106,27 @@ impl Page<'_> {
             .find_map(|b| b.parse::<Limit>().ok().filter(Limit::is_iterative).map(|limit| limit.kind));
         let Some(kind) = kind else { return };
         for round in &report.rounds {
-            let new = if round.new < round.executions {
-                format!(", {} new", count(round.new))
+            // A round that goes on from the one before runs only what is new.
+            let (more, new) = if round.covered > round.executions {
+                (" more", format!(", {} in all", count(round.covered)))
+            } else if round.new < round.executions {
+                ("", format!(", {} new", count(round.new)))
             } else {
-                String::new()
+                ("", String::new())
             };
             let cut = match round.over_bound {
                 0 => String::new(),
                 n => format!(", {} over it", count(n)),
             };
-            let left = if round.complete { "" } else { "; not all of them" };
+            let left = match (round.complete, report.failures.is_empty()) {
+                (true, _) => "",
+                (false, true) => "; not all of them",
+                (false, false) => "; it stopped at the failure",
+            };
             let text = format!(
                 "{}: {}{new}{cut}{left}",
                 kind.say(round.limit),
-                plural(round.executions, "execution")
+                plural(round.executions, "execution").replace(' ', &format!("{more} "))
             );
             self.labelled("within", Ink::Faint, &text);
         }
@@ -135,7 +142,7 @@ impl Page<'_> {
         self.labelled("search", Ink::Faint, &format!("{}{left}", searched(report)));
     }
 
-    fn failure(&mut self, failure: &Failure, number: &str) {
+    fn failure(&mut self, failure: &Failure, number: &str, most: Option<u32>) {
         let names = Names::of(failure);
         let mut headline = format!("raddle: failure{number}: {}", words(failure.kind));
         if let Some(thread) = failure.thread.filter(|_| failure.kind != FailureKind::Deadlock) {
@@ -168,7 +175,13 @@ impl Page<'_> {
         self.blank();
         if !failure.trace.is_empty() {
             let preemptions = plural(failure.preemptions as u64, "preemption");
-            self.labelled("trace", Ink::Faint, &format!("shortest schedule found: {preemptions}"));
+            let over = match most.filter(|most| failure.preemptions as u64 > *most as u64) {
+                Some(most) => format!(
+                    ", more than {most}: what is run past the bound is checked too, and no schedule within it was found"
+                ),
+                None => String::new(),
+            };
+            self.labelled("trace", Ink::Faint, &format!("shortest schedule found: {preemptions}{over}"));
         }
         if let Some(output) = &failure.output {
             self.labelled("output", Ink::Plain, "of this execution:");
@@ -248,6 +261,18 @@ impl Page<'_> {
             }
         }
     }
+}
+
+/// How many preemptions the search was to allow, or allowed last where it went from one limit to the next.
+fn most_preemptions(report: &Report) -> Option<u32> {
+    let bounds = report.bound.iter().flat_map(|b| b.split(','));
+    let limits: Vec<Limit> = bounds.filter_map(|b| b.parse().ok()).collect();
+    // With a fair bound, to leave a thread that yields is no preemption: those are not the ones of a trace.
+    if limits.iter().any(|l| l.kind == BoundKind::Fair) {
+        return None;
+    }
+    let limit = limits.iter().find(|l| l.kind == BoundKind::Preemptions)?;
+    if limit.is_iterative() { report.rounds.last().map(|r| r.limit) } else { Some(limit.first) }
 }
 
 /// The algorithm and what it ran.

@@ -4,7 +4,7 @@ use crate::labels::Labels;
 use crate::polling::{Modes, Restart};
 use crate::record;
 use crate::session::{Once, Session};
-use explore::{Divergence, Failure, Follow, Guide, FailureKind, Progress, Replay, Schedule, simpler};
+use explore::{Divergence, Failure, FailureKind, Follow, Guide, OpKind, Progress, Replay, Schedule, simpler};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -141,7 +141,7 @@ fn full(settings: &Settings, modes: Modes, test: &dyn Fn(), found: Failure, sche
         (Some(again), _) if same(&again, &found) => again,
         (again, divergence) => return differs(found, again, divergence),
     };
-    if settings.shrink && best.preemptions > 0 {
+    if settings.shrink && cost(&best) > (0, 0) {
         shrink(settings, modes, test, &mut best, schedule);
     }
     best
@@ -164,17 +164,32 @@ fn recorded(
     (failure.map(|f| *f), explore::Explorer::divergence(&replay).cloned())
 }
 
-/// How many schedules are tried to find a failure with fewer preemptions.
+/// How many schedules are tried to find a simpler failure.
 const MOST_TRIES: usize = 300;
 
-/// Looks for a schedule with fewer preemptions that fails alike. What is found is the start of the next round.
+/// What makes a failure hard to read: preemptions, and then waits that end for no reason.
+fn cost(failure: &Failure) -> (usize, usize) {
+    (failure.preemptions, chance_wakes(failure).count())
+}
+
+/// The steps at which a wait for a notification ends for no reason, by their place in the schedule.
+fn chance_wakes(failure: &Failure) -> impl Iterator<Item = usize> + '_ {
+    let steps = failure.trace.iter().filter(|s| s.step > 0 && s.detail.as_deref() == Some(record::BY_NOBODY));
+    steps.map(|s| s.step - 1)
+}
+
+/// Looks for a schedule with fewer preemptions that fails alike, or with as many and fewer waits that end for no reason. What is
+/// found is the start of the next round.
 fn shrink(settings: &Settings, modes: Modes, test: &dyn Fn(), best: &mut Failure, schedule: &Schedule) {
     let mut schedule = schedule.clone();
     let mut tries = 0;
-    'rounds: while best.preemptions > 0 {
+    'rounds: while cost(best) > (0, 0) {
         let preempted = best.trace.iter().filter(|s| s.preempts.is_some()).map(|s| s.step - 1);
-        let candidates: Vec<Schedule> =
-            preempted.filter_map(|i| without_preemption(&schedule, i)).chain(simpler(&schedule)).collect();
+        let candidates: Vec<Schedule> = preempted
+            .filter_map(|i| without_preemption(&schedule, i))
+            .chain(chance_wakes(best).flat_map(|i| without_wake(&schedule, best, i)))
+            .chain(simpler(&schedule).take_while(|_| best.preemptions > 0))
+            .collect();
         for candidate in candidates {
             tries += 1;
             if tries > MOST_TRIES {
@@ -183,7 +198,7 @@ fn shrink(settings: &Settings, modes: Modes, test: &dyn Fn(), best: &mut Failure
             // Steps that cannot be taken any more are passed over.
             let mut replay = Replay::loose(candidate);
             let once = Session::like(settings, modes).run_once(&mut replay, test, true);
-            if let Some(again) = once.failure.filter(|f| same(f, best) && f.preemptions < best.preemptions) {
+            if let Some(again) = once.failure.filter(|f| same(f, best) && cost(f) < cost(best)) {
                 schedule = once.schedule;
                 *best = *again;
                 continue 'rounds;
@@ -204,6 +219,20 @@ fn without_preemption(schedule: &Schedule, i: usize) -> Option<Schedule> {
     out.extend_from_slice(&threads[i..start]);
     out.extend_from_slice(&threads[end..]);
     Some(Schedule::new(out, schedule.options().to_vec()))
+}
+
+/// Schedules in which the thread does not wake at step `i`, for no reason, to find that it must wait again: without the steps up to
+/// its next wait, and without all of its steps from there on. What can go on then does.
+fn without_wake(schedule: &Schedule, failure: &Failure, i: usize) -> Vec<Schedule> {
+    let threads = schedule.threads();
+    let Some(thread) = threads.get(i).copied() else { return Vec::new() };
+    let waits = failure.trace.iter().filter(|s| s.step > i + 1 && s.thread == thread);
+    let next = waits.filter(|s| s.operation == record::operation(OpKind::Wait)).map(|s| s.step - 1).next();
+    let without = |until: usize| {
+        let kept = threads.iter().enumerate().filter(|(k, t)| **t != thread || *k < i || *k > until);
+        Schedule::new(kept.map(|(_, t)| *t).collect(), schedule.options().to_vec())
+    };
+    next.into_iter().chain([threads.len()]).map(without).collect()
 }
 
 /// The schedule of a failure led to something else.

@@ -916,9 +916,11 @@ impl Execution {
         }
     }
 
-    /// Whether `t` goes on while it could have let the thread before it go on.
+    /// Whether `t` goes on while it could have let the thread before it go on. To a reader, one that waits and could go on only for
+    /// no reason is not preempted.
     pub(crate) fn preempted_by(&self, t: ThreadId) -> Option<ThreadId> {
-        self.last.filter(|l| *l != t && self.enabled.contains(*l) && !self.yielded.contains(*l))
+        let could = |l: &ThreadId| self.enabled.contains(*l) && !self.is_woken_by_nothing(*l);
+        self.last.filter(|l| *l != t && could(l) && !self.yielded.contains(*l))
     }
 }
 

@@ -99,6 +99,9 @@ pub(crate) fn class_word(class: Class) -> Option<&'static str> {
     })
 }
 
+/// How a trace says that a wait for a notification ended for no reason.
+pub(crate) const BY_NOBODY: &str = "woken by nobody";
+
 /// The name of an operation.
 pub(crate) fn operation(kind: OpKind) -> &'static str {
     use OpKind::*;
@@ -281,7 +284,7 @@ impl Execution {
                 format!("woken by {}", self.thread_label(by))
             }
             Wake if r.op.a & Op::MAY_TIME_OUT != 0 => "timed out".to_string(),
-            Wake => "woken by nobody".to_string(),
+            Wake => BY_NOBODY.to_string(),
             NotifyOne if ok => format!("wakes {}", self.thread_label(ThreadId(r.option as u16))),
             NotifyAll if ok => format!("wakes {value}"),
             NotifyOne | NotifyAll => "nobody waits".to_string(),

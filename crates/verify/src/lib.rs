@@ -33,8 +33,8 @@ mod ranges;
 mod rounds;
 mod sat;
 mod saved;
-mod smt;
 mod scheduled;
+mod smt;
 mod solver;
 mod symbolic;
 #[cfg(test)]
@@ -55,6 +55,6 @@ pub use portfolio::verify_checked;
 pub use races::{Access, Locksets, Mode, Race, locksets, races};
 pub use rounds::{Sequential, sequentialise};
 pub use saved::{BadFile, fingerprint, load, save};
+pub use scheduled::check_schedule;
 pub use smt::{NoSolver, SmtCommand, SmtSolver};
 pub use solver::{Answer, Solver, with_solver};
-pub use scheduled::check_schedule;

@@ -5,9 +5,10 @@
 //! [`Certificate`] that has the program's shape; whether it proves anything says [`crate::check`].
 
 use crate::certificate::{Certificate, Invariant, StateSet, Tree, TreeEdge, TreeNode};
+use crate::merging::Merged;
 use model::{
-    Action, Binary, Interpreter, LocationId, LocationKind, Node, Place, Program, State, Term, Terms, ThreadId,
-    TransitionId, Type, Unary, VarId,
+    Action, Binary, Interpreter, LocationId, LocationKind, Node, Place, Program, State, Term, Terms,
+    ThreadId, TransitionId, Type, Unary, VarId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
@@ -26,7 +27,9 @@ pub enum BadFile {
     #[error("not a certificate: {0}")]
     Unreadable(String),
     /// It is one of another program, or of this one read in another way.
-    #[error("the certificate is of another program: its automata are {found}, those of this program are {expected}")]
+    #[error(
+        "the certificate is of another program: its automata are {found}, those of this program are {expected}"
+    )]
     OtherProgram {
         /// The fingerprint in the file.
         found: String,
@@ -63,6 +66,8 @@ enum Content {
     Tree { terms: Vec<String>, nodes: Vec<SavedNode> },
     /// So many steps at most.
     Depth { steps: usize },
+    /// The program without these locations, each with its thread, has a certificate of its own.
+    Merged { gone: Vec<(u16, u32)>, inner: Box<Content> },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -91,36 +96,46 @@ struct SavedNode {
 /// assert_eq!(verify::check(&program, &options, &again), Ok(()));
 /// ```
 pub fn save(program: &Program, certificate: &Certificate) -> String {
-    let content = match certificate {
-        Certificate::States(set) => {
-            let mut states: Vec<&State> = set.states.iter().collect();
-            // A set has no order of its own, and a file should be the same each time.
-            states.sort_unstable();
-            let saved = |s: &&State| (numbers(&s.locations), s.values.to_vec());
-            Content::States { states: states.iter().map(saved).collect() }
-        }
-        Certificate::Invariant(i) => {
-            let mut terms = Writer::new(&i.terms);
-            let at = i.at.iter().map(|(at, t)| (numbers(at), terms.put(*t))).collect();
-            Content::Invariant { terms: terms.out, at }
-        }
-        Certificate::Tree(tree) => {
-            let mut terms = Writer::new(&tree.terms);
-            let node = |n: &TreeNode| SavedNode {
-                at: numbers(&n.locations),
-                label: terms.put(n.label),
-                covered_by: n.covered_by,
-                only: n.only.map(|t| t.0),
-                edges: n.edges.iter().map(|e| (e.thread.0, e.transition.0, e.to)).collect(),
-            };
-            let nodes = tree.nodes.iter().map(node).collect();
-            Content::Tree { terms: terms.out, nodes }
-        }
-        Certificate::Depth(steps) => Content::Depth { steps: *steps },
-    };
+    let content = Content::of(certificate);
     let (format, automata) = (FORMAT.to_owned(), fingerprint(program));
     let file = File { format, version: VERSION, automata, content };
     serde_json::to_string(&file).expect("plain data has a text") + "\n"
+}
+
+impl Content {
+    fn of(certificate: &Certificate) -> Content {
+        match certificate {
+            Certificate::States(set) => {
+                let mut states: Vec<&State> = set.states.iter().collect();
+                // A set has no order of its own, and a file should be the same each time.
+                states.sort_unstable();
+                let saved = |s: &&State| (numbers(&s.locations), s.values.to_vec());
+                Content::States { states: states.iter().map(saved).collect() }
+            }
+            Certificate::Invariant(i) => {
+                let mut terms = Writer::new(&i.terms);
+                let at = i.at.iter().map(|(at, t)| (numbers(at), terms.put(*t))).collect();
+                Content::Invariant { terms: terms.out, at }
+            }
+            Certificate::Tree(tree) => {
+                let mut terms = Writer::new(&tree.terms);
+                let node = |n: &TreeNode| SavedNode {
+                    at: numbers(&n.locations),
+                    label: terms.put(n.label),
+                    covered_by: n.covered_by,
+                    only: n.only.map(|t| t.0),
+                    edges: n.edges.iter().map(|e| (e.thread.0, e.transition.0, e.to)).collect(),
+                };
+                let nodes = tree.nodes.iter().map(node).collect();
+                Content::Tree { terms: terms.out, nodes }
+            }
+            Certificate::Depth(steps) => Content::Depth { steps: *steps },
+            Certificate::Merged { gone, inner } => Content::Merged {
+                gone: gone.iter().map(|(t, l)| (t.0, l.0)).collect(),
+                inner: Box::new(Content::of(inner)),
+            },
+        }
+    }
 }
 
 /// Reads a certificate of a program. It has been checked for shape alone: see [`crate::check`].
@@ -144,7 +159,11 @@ pub fn load(program: &Program, text: &str) -> Result<Certificate, BadFile> {
     if file.automata != expected {
         return Err(BadFile::OtherProgram { found: file.automata, expected });
     }
-    Ok(match file.content {
+    read(program, file.content)
+}
+
+fn read(program: &Program, content: Content) -> Result<Certificate, BadFile> {
+    Ok(match content {
         Content::States { states } => {
             let run = Interpreter::new(program);
             let mut set = HashSet::with_capacity(states.len());
@@ -199,6 +218,14 @@ pub fn load(program: &Program, text: &str) -> Result<Certificate, BadFile> {
             Certificate::Tree(Tree { terms, nodes: out })
         }
         Content::Depth { steps } => Certificate::Depth(steps),
+        Content::Merged { gone, inner } => {
+            let gone: Vec<_> = gone.into_iter().map(|(t, l)| (ThreadId(t), LocationId(l))).collect();
+            // The shape of the inner certificate is that of the merged program; whether deadlocks let each of these locations go is
+            // for the check to say.
+            let merged = Merged::again(program, false, &gone).map_err(BadFile::Unfit)?;
+            let inner = Box::new(read(&merged.program, *inner)?);
+            Certificate::Merged { gone, inner }
+        }
     })
 }
 
@@ -511,7 +538,9 @@ mod tests {
         let one = fingerprint(&testing::read(PROGRAM));
         assert_eq!(one, fingerprint(&testing::read(PROGRAM)), "it is the same each time");
         assert_eq!(one, fingerprint(&testing::read(&PROGRAM.replace("; ", ";\n\n"))), "lines do not matter");
-        for (from, to) in [("x < 5", "x < 6"), ("x + 1", "x + 2"), ("int x;", "short x;"), ("int x;", "int x = 1;")] {
+        for (from, to) in
+            [("x < 5", "x < 6"), ("x + 1", "x + 2"), ("int x;", "short x;"), ("int x;", "int x = 1;")]
+        {
             assert_ne!(one, fingerprint(&testing::read(&PROGRAM.replacen(from, to, 1))), "{from} -> {to}");
         }
     }
@@ -615,11 +644,14 @@ mod tests {
         let q = testing::read(&PROGRAM.replace("x < 5", "x < 4"));
         assert!(matches!(load(&q, &text), Err(BadFile::OtherProgram { .. })));
         // Whoever puts the right name on the wrong proof has proved nothing.
-        let named = text.replace(&fingerprint(&p), &fingerprint(&testing::read(&PROGRAM.replace("x < 5", "x < 9"))));
+        let named =
+            text.replace(&fingerprint(&p), &fingerprint(&testing::read(&PROGRAM.replace("x < 5", "x < 9"))));
         let q = testing::read(&PROGRAM.replace("x < 5", "x < 9"));
         let refused = load(&q, &named).map(|c| check(&q, &Options::default(), &c));
         assert!(!matches!(refused, Ok(Ok(()))));
-        for bad in ["add 0", "add 0 1 2", "add 0 9999", "var 9999", "const i65 0", "const u1 2", "jump 1 1", ""] {
+        for bad in
+            ["add 0", "add 0 1 2", "add 0 9999", "var 9999", "const i65 0", "const u1 2", "jump 1 1", ""]
+        {
             let mut file: Value = serde_json::from_str(&text).unwrap();
             file["terms"].as_array_mut().unwrap().push(json!(bad));
             assert!(tried(&p, &file).unwrap_err().contains("is no term"), "{bad}");
@@ -641,7 +673,8 @@ mod tests {
                 let again = load(&p, &saved).unwrap_or_else(|e| panic!("seed {seed}, {name}: {e}\n{text}"));
                 assert_eq!(check(&p, &options, &again), Ok(()), "seed {seed}, {name}\n{text}");
                 assert_eq!(save(&p, &again), saved, "seed {seed}, {name}: written again it is the same");
-                let kind = serde_json::from_str::<Value>(&saved).unwrap()["kind"].as_str().unwrap().to_owned();
+                let kind =
+                    serde_json::from_str::<Value>(&saved).unwrap()["kind"].as_str().unwrap().to_owned();
                 *kinds.entry(kind).or_default() += 1;
                 // The same file for a program that is changed a little is never taken.
                 let other = testing::read(&text.replacen("int r = 0", "int r = 2", 1));
@@ -652,6 +685,9 @@ mod tests {
             }
         }
         let all: Vec<&String> = kinds.keys().collect();
-        assert!(kinds.len() == 4 && kinds.values().all(|n| *n > 3) && changed > 15, "{all:?} {kinds:?} {changed}");
+        assert!(
+            kinds.len() == 4 && kinds.values().all(|n| *n > 3) && changed > 15,
+            "{all:?} {kinds:?} {changed}"
+        );
     }
 }

@@ -3,10 +3,14 @@
 //!
 //! A search of every interleaving goes on at `k + 1` with the steps that were refused at `k`: bounds are monotonic, so what lies
 //! behind such a step costs more than `k` and was not run before, and what lies before it need not be run to its end again. When
-//! there are too many of them to keep, the next round begins anew. With partial-order reduction a round begins anew always:
-//! what it explores from a state depends on what was refused below it, and so on the limit; which of the branches of round
-//! `k` are still the ones to take at `k + 1` is known only after running them. So it is with the other searches that take a
-//! limit on preemptions; a round of `optimal` is never longer than the whole search.
+//! there are too many of them to keep, the next round begins anew. So it is with `optimal` and preemptions: what a class costs
+//! is the same for all its executions, so a branch that was cut at `k` is one to take at `k + 1`, and nothing else of round `k`
+//! changes ([`crate::reductions::optimal`]). Executions that were complete but over `k` are not run again; they are counted
+//! when their limit comes.
+//!
+//! With the other reductions a round begins anew always: what `bpor` explores from a state depends on what was refused below it,
+//! and so on the limit; which of the branches of round `k` are still the ones to take at `k + 1` is known only after
+//! running them.
 //!
 //! An interrupted search promises what the last complete round does.
 
@@ -19,6 +23,7 @@ use crate::outcome::Stats;
 use crate::plan::{BadPlan, BoundKind, Limit, Plan};
 use crate::reductions::bounded::{Frontier, WithinBounds};
 use crate::reductions::bpor::Bpor;
+use crate::reductions::optimal::Optimal;
 use crate::schedule::Schedule;
 use crate::search::{Progress, Promise, Search};
 use serde::Serialize;
@@ -28,14 +33,14 @@ use serde::Serialize;
 pub struct Round {
     /// The limit.
     pub limit: u32,
-    /// Complete executions.
+    /// Complete executions: those that were run, and those that ended over the limit before and are within it now.
     pub executions: u64,
     /// All that are known to be within the limit: those, and where the round went on with what the one before had left, those of
     /// that one.
     pub covered: u64,
     /// Those of them that cost more than the round before allowed.
     pub new: u64,
-    /// Executions that were cut because every way on is over the bound.
+    /// Executions that were cut because every way on is over the bound, or ended over it.
     pub over_bound: u64,
     /// Whether the round was run to its end.
     pub complete: bool,
@@ -48,6 +53,8 @@ const ROOM: usize = 8 << 20;
 enum Inner {
     Everything(Search<WithinBounds>),
     Reduced(Search<Bpor>),
+    /// Each class once, within a limit on preemptions.
+    Classes(Search<Optimal>),
     /// Another one that takes a limit on preemptions.
     Other(Box<dyn Progress>),
 }
@@ -57,6 +64,7 @@ impl Inner {
         match self {
             Inner::Everything(s) => s,
             Inner::Reduced(s) => s,
+            Inner::Classes(s) => s,
             Inner::Other(s) => &**s,
         }
     }
@@ -65,6 +73,7 @@ impl Inner {
         match self {
             Inner::Everything(s) => s,
             Inner::Reduced(s) => s,
+            Inner::Classes(s) => s,
             Inner::Other(s) => &mut **s,
         }
     }
@@ -80,6 +89,7 @@ impl Inner {
                 (promise, left)
             }
             Inner::Reduced(s) => (s.promise(), s.reduction().refused_first),
+            Inner::Classes(s) => (s.reduction().promise_of_round(), s.reduction().left_out()),
             Inner::Other(s) => (s.promise(), matches!(s.promise(), Promise::Within(_))),
         }
     }
@@ -103,6 +113,8 @@ pub(crate) struct Iterative {
     rounds: Vec<Round>,
     /// What the rounds before covered that this one goes on from.
     base: u64,
+    /// Executions of rounds before that are within the limit since this one.
+    moved: u64,
     /// Of the last complete round.
     promise: Option<Promise>,
     finished: bool,
@@ -198,6 +210,7 @@ impl Iterative {
             begin: Stats::default(),
             rounds: Vec::new(),
             base: 0,
+            moved: 0,
             promise: None,
             finished: false,
         };
@@ -208,6 +221,12 @@ impl Iterative {
     /// A search of the whole program within these limits.
     fn inner(plan: &Plan, limits: &Limits, room: usize) -> Inner {
         let (limits, on) = (limits.clone(), plan.optimisations);
+        if plan.algorithm().name == "optimal" {
+            let limit = limits[0].1;
+            // A step of a class is some twenty choices large.
+            let make = move || Optimal::growing(limit, room / 16);
+            return Inner::Classes(Search::new(make, Meter::unlimited()));
+        }
         if let Some(other) = other(plan, &limits) {
             return Inner::Other(other);
         }
@@ -254,6 +273,11 @@ impl Iterative {
             // What a search ran after its first round could not have been run in that.
             Inner::Everything(s) => s.reduction().dearest,
             Inner::Reduced(s) => s.reduction().dearest,
+            Inner::Classes(_) if self.base > 0 => now.executions - self.begin.executions,
+            Inner::Classes(s) => match self.rounds[..] {
+                [.., before, _] => s.stats().executions.saturating_sub(before.covered),
+                _ => 0,
+            },
             // Each class once, and all of those that the round before had.
             Inner::Other(s) => match self.rounds[..] {
                 [.., before, _] => s.stats().executions.saturating_sub(before.executions),
@@ -264,7 +288,7 @@ impl Iterative {
         let round = self.rounds.last_mut().expect("there is a round");
         round.executions = now.executions - self.begin.executions;
         round.covered = self.base + round.executions;
-        round.over_bound = now.over_bound - self.begin.over_bound;
+        round.over_bound = now.over_bound + self.moved - self.begin.over_bound;
         round.new = if first { round.executions } else { dearest };
     }
 
@@ -276,6 +300,12 @@ impl Iterative {
                 && let Some(prefix) = s.reduction_mut().frontier.as_mut().and_then(Frontier::next)
             {
                 s.go_on(|r| r.prefix = prefix);
+                return true;
+            }
+            if let Inner::Classes(s) = &mut self.inner
+                && s.reduction_mut().take_up()
+            {
+                s.go_on(|_| ());
                 return true;
             }
             self.note();
@@ -294,9 +324,18 @@ impl Iterative {
                     self.base = self.rounds.last().map_or(0, |r| r.covered);
                     self.open_round();
                 }
+                Inner::Classes(s) if !s.reduction().must_begin_anew() => {
+                    let (executions, assumed) = s.reduction_mut().raise(next);
+                    self.base = self.rounds.last().map_or(0, |r| r.covered);
+                    self.open_round();
+                    self.moved = executions + assumed;
+                    if let Inner::Classes(s) = &mut self.inner {
+                        s.now_within(executions, assumed);
+                    }
+                }
                 _ => {
                     self.past = self.total();
-                    self.base = 0;
+                    (self.base, self.moved) = (0, 0);
                     self.inner = Self::inner(&self.plan, &self.limits, self.room);
                     self.open_round();
                     return true;
@@ -316,6 +355,7 @@ impl Explorer for Iterative {
         match &mut self.inner {
             Inner::Everything(s) => s.next_thread(view),
             Inner::Reduced(s) => s.next_thread(view),
+            Inner::Classes(s) => s.next_thread(view),
             Inner::Other(s) => s.next_thread(view),
         }
     }
@@ -333,6 +373,7 @@ impl Explorer for Iterative {
         match &mut self.inner {
             Inner::Everything(s) => s.executed(event),
             Inner::Reduced(s) => s.executed(event),
+            Inner::Classes(s) => s.executed(event),
             Inner::Other(s) => s.executed(event),
         }
     }
@@ -342,12 +383,10 @@ impl Explorer for Iterative {
         if self.inner.progress().divergence().is_some() {
             return false;
         }
+        // Whoever drives the search may stop here, at a failure: the round says how far it came.
+        self.note();
         let more = more || self.go_on();
-        if more && !self.meter.another() {
-            self.note();
-            return false;
-        }
-        more
+        more && self.meter.another()
     }
 
     fn divergence(&self) -> Option<&Divergence> {
@@ -363,6 +402,10 @@ impl Progress for Iterative {
         }
         let waiting = match &self.inner {
             Inner::Everything(s) => s.reduction().frontier.as_ref().map_or(0, |f| f.len() as u64),
+            Inner::Classes(s) => {
+                let (now, later) = s.reduction().waiting();
+                (now + later) as u64
+            }
             Inner::Reduced(_) | Inner::Other(_) => 0,
         };
         Stats { open: self.inner.progress().stats().open + waiting, ..stats }
@@ -382,7 +425,7 @@ impl Progress for Iterative {
         self.inner = Self::inner(&self.plan, &self.limits, self.room);
         (self.past, self.promise, self.finished) = (Stats::default(), None, false);
         self.rounds.clear();
-        self.base = 0;
+        (self.base, self.moved) = (0, 0);
         self.open_round();
     }
 
@@ -392,6 +435,9 @@ impl Progress for Iterative {
 
     /// Of the round at hand and those before: nothing is known of those to come.
     fn estimate(&self) -> Option<f64> {
+        if matches!(self.inner, Inner::Classes(_)) && self.rounds.len() > 1 {
+            return None;
+        }
         let past = self.past.executions + self.past.blocked + self.past.assumed + self.past.over_bound;
         self.inner.progress().estimate().map(|e| e + past as f64)
     }

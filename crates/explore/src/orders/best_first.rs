@@ -477,8 +477,9 @@ fn base(plan: &Plan, priorities: &[Priority]) -> Result<Base, BadPlan> {
         [limit] if limit.kind == BoundKind::Preemptions && !limit.is_iterative() => Some(limit.first),
         [limit] if limit.kind == BoundKind::Preemptions => {
             return Err(BadPlan(format!(
-                "`{order}` searches within one bound, not `{limit}`: say preemptions=N, or leave it out, as \
-                 best-first=preemptions takes executions with fewer preemptions first"
+                "`{order}` searches within one bound, not `{limit}`: leave it out, as best-first=preemptions takes \
+                 executions with fewer preemptions first; or say preemptions=N; or leave the order out, as the depth-first \
+                 one goes from bound to bound"
             )));
         }
         _ => {

@@ -7,7 +7,7 @@
 //! Musuvathi and Qadeer, PLDI 2007, algorithm 1).
 
 use crate::bounds::{Bounds, Limits, Mistake};
-use crate::explorer::{End, View};
+use crate::explorer::{Divergence, End, View};
 use crate::ids::ThreadId;
 use crate::plan::BoundKind;
 use crate::search::{ANY, Core, Promise, Reduction};
@@ -118,8 +118,13 @@ impl Reduction for WithinBounds {
             let n = core.nodes.last_mut()?;
             n.backtrack.insert(*t);
             n.fixed = outcome.unwrap_or(ANY);
-            // A program that does not do the same again is found out by the search, where it replays.
-            return view.enabled.contains(*t).then_some(*t);
+            if !view.enabled.contains(*t) {
+                let found = view.pending.get(t.index()).filter(|_| view.live.contains(*t));
+                let found = found.map(|p| (p.op, p.site));
+                core.strayed = Some(Divergence { step: i, thread: *t, expected: None, found });
+                return None;
+            }
+            return Some(*t);
         }
         if !over.is_empty() {
             core.refused = true;

@@ -12,6 +12,11 @@
 //! one at the start of the block. Both put every branch that is not conservative to sleep; that loses executions that
 //! were refused below it but cost less from another branch, so a branch sleeps only if nothing was refused below it
 //! (Coons, rule 0). And a step that was refused never ran, so its races are looked for where it was refused.
+//!
+//! Algorithm 9 lets any initial answer a race, as source sets do. Below that initial the race may be within the bound nowhere: to
+//! come back from its thread costs a preemption that the execution with the later step first does not have; and the race may
+//! not show there either, if what the two steps see decides whether they conflict. So an initial of `CI` is kept with it, and
+//! explored if something was refused at the node or below: where nothing is, source sets are enough.
 
 use crate::explorer::{End, View};
 use crate::ids::{ObjectId, ThreadId, ThreadSet};
@@ -36,6 +41,8 @@ struct Place {
     /// Preemptions up to the node.
     cost: u32,
     conservative: ThreadSet,
+    /// Threads that lead to a race which another initial answers: to be explored if something is refused.
+    leading: ThreadSet,
     /// Something at the node or below was refused.
     refused: bool,
 }
@@ -201,6 +208,12 @@ impl Nidhugg {
         let leading = leading.and(&node.enabled);
         let answers = if persistent && !leading.is_empty() { leading } else { set };
         let explored = node.backtrack.and(&answers);
+        let also = if leading.contains(wanted) { Some(wanted) } else { leading.first() };
+        if let Some(q) = also.filter(|_| self.conservative && !persistent)
+            && node.backtrack.and(&leading).is_empty()
+        {
+            self.places[e].leading.insert(q);
+        }
         if !explored.is_empty() {
             // Where a thread is both, conservative wins.
             if conservative {
@@ -216,6 +229,17 @@ impl Nidhugg {
                 self.places[e].conservative.insert(q);
             }
         }
+    }
+
+    /// Explores what leads to races from node `i`, if something was refused; says whether that is more than before.
+    fn explore_leading(&self, core: &mut Core, i: usize) -> bool {
+        let Place { leading, refused, .. } = self.places[i];
+        let node = &mut core.nodes[i];
+        let before = node.backtrack;
+        if refused {
+            node.backtrack = before.or(&leading);
+        }
+        node.backtrack != before
     }
 
     /// A step that becomes another kind of access when it comes first may conflict with what came later in the execution.
@@ -311,20 +335,26 @@ impl Reduction for Nidhugg {
         let refused = self.places.get(i + 1).is_some_and(|p| p.refused);
         self.places.truncate(i + 1);
         self.places[i].refused |= refused;
+        self.explore_leading(core, i);
         let chosen = core.nodes[i].chosen;
         !(self.limit.is_some() && (self.places[i].conservative.contains(chosen) || refused))
     }
 
     fn next_branch(&mut self, core: &mut Core) -> Option<ThreadId> {
         let i = core.nodes.len() - 1;
-        let n = &core.nodes[i];
-        let open = n.backtrack.minus(&n.done).minus(&n.asleep).and(&n.enabled);
-        let t = open.iter().find(|t| !self.refuses(n, i, *t));
-        if t.is_none() && !open.is_empty() {
+        loop {
+            let n = &core.nodes[i];
+            let open = n.backtrack.minus(&n.done).minus(&n.asleep).and(&n.enabled);
+            let t = open.iter().find(|t| !self.refuses(n, i, *t));
+            if t.is_some() || open.is_empty() {
+                return t;
+            }
             self.places[i].refused = true;
             core.refused = true;
+            if !self.explore_leading(core, i) {
+                return None;
+            }
         }
-        t
     }
 
     fn promise(&self, core: &Core) -> Promise {

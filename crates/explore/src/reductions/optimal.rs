@@ -15,13 +15,16 @@
 //!
 //! Within a bound on preemptions ([`PreemptionBound`]) the same search cuts executions whose class is too far over it. What a
 //! class costs is the same for all its executions, so sleep sets and trees stand, and there are never more executions than
-//! without the bound.
+//! without the bound. Within one bound after the other it keeps what it cuts, and goes on from there ([`Postponed`]).
 
 use crate::explorer::{End, View};
 use crate::ids::{ObjectId, ThreadId};
 use crate::least_preemptions::PreemptionBound;
+use crate::plan::BoundKind;
+use crate::reductions::postponed::Postponed;
 use crate::reductions::wakeup::{Covered, Forest, Later, Sequence};
 use crate::search::{Core, Node, Promise, Reduction};
+use std::collections::BTreeMap;
 
 /// Wakeup trees.
 pub(crate) struct Optimal {
@@ -32,12 +35,23 @@ pub(crate) struct Optimal {
     pending: Vec<usize>,
     awaited: Vec<(ObjectId, u64)>,
     bound: Option<PreemptionBound>,
+    /// What is kept for the next bound, if there is to be one.
+    kept: Option<Kept>,
+}
+
+/// What a search within a bound keeps for the next.
+struct Kept {
+    postponed: Postponed,
+    /// Executions that ended over the bound, by how many preemptions they need: complete ones, and those that do not satisfy an
+    /// assumption.
+    over: BTreeMap<u32, (u64, u64)>,
 }
 
 impl Default for Optimal {
     fn default() -> Self {
         let (forest, sequence) = Default::default();
-        Optimal { forest, sequence, below: u32::MAX, pending: Vec::new(), awaited: Vec::new(), bound: None }
+        let (pending, awaited) = Default::default();
+        Optimal { forest, sequence, below: u32::MAX, pending, awaited, bound: None, kept: None }
     }
 }
 
@@ -45,6 +59,52 @@ impl Optimal {
     /// The same within a bound on the least number of preemptions of a class, if there is one.
     pub(crate) fn within(preemptions: Option<u32>) -> Optimal {
         Optimal { bound: preemptions.map(PreemptionBound::new), ..Optimal::default() }
+    }
+
+    /// The same, and keeps what it puts off for a greater bound, if there is room for so many steps.
+    pub(crate) fn growing(preemptions: u32, room: usize) -> Optimal {
+        let kept = Kept { postponed: Postponed::with_room(room), over: BTreeMap::new() };
+        Optimal { kept: Some(kept), ..Optimal::within(Some(preemptions)) }
+    }
+
+    /// How many branches wait: for this bound, and for the next.
+    pub(crate) fn waiting(&self) -> (usize, usize) {
+        self.kept.as_ref().map_or((0, 0), |k| k.postponed.waiting())
+    }
+
+    /// What was seen within the bound is not everything.
+    pub(crate) fn left_out(&self) -> bool {
+        self.must_begin_anew()
+            || self.waiting().1 > 0
+            || self.kept.as_ref().is_some_and(|k| !k.over.is_empty())
+    }
+
+    /// There was no room for all that was put off.
+    pub(crate) fn must_begin_anew(&self) -> bool {
+        self.kept.as_ref().is_none_or(|k| k.postponed.is_full())
+    }
+
+    /// Raises the bound. Gives how many executions that were over it are within it now: complete ones, and those that do not
+    /// satisfy an assumption.
+    pub(crate) fn raise(&mut self, limit: u32) -> (u64, u64) {
+        self.bound.iter_mut().for_each(|b| b.raise(limit));
+        let Some(kept) = &mut self.kept else { return (0, 0) };
+        kept.postponed.raise();
+        kept.over.remove(&limit).unwrap_or_default()
+    }
+
+    /// Makes ready to go on from a branch that was put off; says whether there is one.
+    pub(crate) fn take_up(&mut self) -> bool {
+        debug_assert_eq!(self.below, u32::MAX);
+        self.kept.as_mut().is_some_and(|k| k.postponed.take_up())
+    }
+
+    /// What the rounds so far promise.
+    pub(crate) fn promise_of_round(&self) -> Promise {
+        match &self.bound {
+            Some(b) if self.left_out() => Promise::Within(BoundKind::Preemptions.say(b.limit())),
+            _ => Promise::Everything,
+        }
     }
 
     /// Turns the race of event `e` with `op` of `thread` round, and adds the sequence where it is new. `at` is where the later
@@ -118,6 +178,13 @@ impl Reduction for Optimal {
     }
 
     fn enter(&mut self, core: &mut Core, view: &View<'_>) -> Option<ThreadId> {
+        if let Some(kept) = &mut self.kept
+            && let Some(step) = kept.postponed.enter(core, view)
+        {
+            let (t, below) = step.map_err(|d| core.strayed = Some(d)).ok()?;
+            self.below = below;
+            return Some(t);
+        }
         let n = core.nodes.last_mut()?;
         n.tree = std::mem::replace(&mut self.below, u32::MAX);
         while let Some(taken) = self.forest.take_first(&mut n.tree) {
@@ -137,7 +204,7 @@ impl Reduction for Optimal {
         let named = n.objects == u32::MAX;
         // Among several threads, outcomes of a weak compare-exchange may lead to a sequence that was not needed.
         debug_assert!(
-            t.is_some() || !named || core.trace.events().iter().any(|e| e.options > 1),
+            t.is_some() || !named || self.kept.is_some() || core.trace.events().iter().any(|e| e.options > 1),
             "an optimal search is never blocked"
         );
         t
@@ -151,7 +218,29 @@ impl Reduction for Optimal {
     }
 
     fn over_bound(&mut self, core: &Core, view: &View<'_>, end: End) -> bool {
-        self.bound.as_mut().is_some_and(|b| b.exceeded(core, view, end))
+        let Some(bound) = &mut self.bound else { return false };
+        let over = bound.exceeded(core, view, end);
+        match &mut self.kept {
+            Some(kept) if over && end == End::Stopped => {
+                let below = std::mem::replace(&mut self.below, u32::MAX);
+                kept.postponed.put_off(core, below, &mut self.forest);
+            }
+            // With the step that took it over the bound it was at its end.
+            Some(kept) if over => {
+                let (complete, assumed) = kept.over.entry(bound.needed(core, view, end)).or_default();
+                *(if end == End::Assumed { assumed } else { complete }) += 1;
+            }
+            _ => {}
+        }
+        over
+    }
+
+    #[inline]
+    fn finished(&mut self, core: &mut Core, i: usize) -> bool {
+        if let Some(kept) = &mut self.kept {
+            kept.postponed.finished(core, i);
+        }
+        true
     }
 
     fn promise(&self, core: &Core) -> Promise {
@@ -159,6 +248,8 @@ impl Reduction for Optimal {
     }
 
     fn ended(&mut self, core: &mut Core, view: &View<'_>, how: End) {
+        // An execution may end before its sequence does: cut, or by a failure.
+        self.forest.discard(std::mem::replace(&mut self.below, u32::MAX));
         for k in 0..core.trace.races().len() {
             let race = core.trace.races()[k];
             let (e, f) = (race.first.index(), race.second.index());

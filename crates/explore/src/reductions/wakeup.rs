@@ -270,7 +270,9 @@ impl Sequence {
                 && path.iter().all(|p| p.thread != t && !p.conflicts(&s.step))
                 && self.independent(&core.trace, &s.step)
         };
-        let asleep = core.sleep(self.e).iter().filter(sleeps).count();
+        let inherited = core.nodes[self.e].sleep_inherited as usize;
+        let reliable = core.sleep(self.e).iter().enumerate().filter(|(k, s)| s.settled || *k >= inherited);
+        let asleep = reliable.map(|(_, s)| s).filter(sleeps).count();
         (asleep + self.elsewhere.iter().filter(|o| o.0 == t).count()) as u32
     }
 
@@ -310,6 +312,9 @@ impl Sequence {
     /// the step is found from where the step was explored, and leads back here along a branch that wakes it. Past the end of
     /// such a branch nothing that was inherited should sleep any more. Something may, where a branch was added that was not
     /// needed (objects without names, steps with several outcomes); it covers nothing there.
+    ///
+    /// An inherited step that is not in the sequence covers it only if it is settled: what is put off below it leads back when
+    /// the branches that were begun since are finished.
     pub(crate) fn covered_by_sleep(&self, core: &Core) -> Covered {
         let sleep = core.sleep(self.e);
         let node = &core.nodes[self.e];
@@ -319,9 +324,10 @@ impl Sequence {
         if sleep.iter().any(|s| self.stays(s.step.thread) && covers(s)) {
             return Covered::ForGood;
         }
-        let reliable = if node.guided { sleep } else { &sleep[node.sleep_inherited as usize..] };
+        let (inherited, own) = sleep.split_at(node.sleep_inherited as usize);
         let now = sleep.iter().any(|s| !self.absent(s.step.thread) && covers(s))
-            || reliable.iter().any(|s| self.absent(s.step.thread) && covers(s));
+            || own.iter().any(|s| self.absent(s.step.thread) && covers(s))
+            || node.guided && inherited.iter().any(|s| s.settled && self.absent(s.step.thread) && covers(s));
         if now { Covered::Now } else { Covered::No }
     }
 }

@@ -146,7 +146,8 @@ impl<'v> Visit<'v> for Moves<'_> {
 
     fn visit_unary_operator_expression(&mut self, e: &'v UnaryOperatorExpression, s: &'v Span) {
         use UnaryOperator::*;
-        let writes = matches!(e.operator.node, PostIncrement | PostDecrement | PreIncrement | PreDecrement | Address);
+        let writes =
+            matches!(e.operator.node, PostIncrement | PostDecrement | PreIncrement | PreDecrement | Address);
         self.found |= writes && self.is(&e.operand.node);
         visit::visit_unary_operator_expression(self, e, s);
     }
@@ -184,7 +185,8 @@ impl<'a> Lowering<'a> {
             self.declare(name.clone(), Entity::Object(object));
             if let CType::Pointer(element) = p.ctype.plain() {
                 let ShapeKind::Scalar(pointer) = self.objects[object].shape.kind else { continue };
-                if let CType::Sync(_) | CType::Void | CType::Function(_) | CType::Opaque(_) = element.plain() {
+                if let CType::Sync(_) | CType::Void | CType::Function(_) | CType::Opaque(_) = element.plain()
+                {
                     continue;
                 }
                 if element.scalar().is_none() || !self.is_tracked(pointer) {
@@ -209,7 +211,14 @@ impl<'a> Lowering<'a> {
     }
 
     /// A parameter points to an array of its own.
-    fn point_to_array(&mut self, n: usize, name: &str, pointer: VarId, element: &Rc<CType>, span: Span) -> Res<()> {
+    fn point_to_array(
+        &mut self,
+        n: usize,
+        name: &str,
+        pointer: VarId,
+        element: &Rc<CType>,
+        span: Span,
+    ) -> Res<()> {
         // Two cells make an array of it; how many there are says a variable.
         let array = CType::Array(element.clone(), 2);
         let full = format!("{}.{name}[]", self.b.program().thread(self.t).name);
@@ -255,7 +264,9 @@ impl<'a> Lowering<'a> {
                 None => Named::Var(*v),
             },
             ShapeKind::Array { len, element, .. } => match element.kind {
-                ShapeKind::Scalar(v) if matches!(element.ctype.plain(), CType::Int(_)) => Named::Array(v, *len),
+                ShapeKind::Scalar(v) if matches!(element.ctype.plain(), CType::Int(_)) => {
+                    Named::Array(v, *len)
+                }
                 _ => Named::Other,
             },
             ShapeKind::Struct(fields) => {

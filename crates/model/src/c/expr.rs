@@ -183,7 +183,9 @@ impl<'a> Lowering<'a> {
     /// Where overflows are looked for: a constant that does not fit its type is refused.
     fn constant_fits(&self, v: i128, ty: Type, e: &Node<Expression>) -> Res<()> {
         if self.options.overflow && ty.signed && !(ty.min()..=ty.max()).contains(&v) {
-            return Err(self.refuse(e.span, "a constant that does not fit its type, where overflows are errors"));
+            return Err(
+                self.refuse(e.span, "a constant that does not fit its type, where overflows are errors")
+            );
         }
         Ok(())
     }
@@ -864,9 +866,11 @@ impl<'a> Lowering<'a> {
     /// Where overflows are looked for: arithmetic on a signed atomic variable wraps by definition, and is none that can be checked.
     pub(crate) fn no_signed_atomic(&self, ctype: &CType, span: Span) -> Res<()> {
         match ctype.plain() {
-            CType::Int(t) if self.options.overflow && *t != Type::BOOL && promoted(*t).signed => {
-                Err(self.refuse(span, "arithmetic on a signed atomic variable, which wraps around, where overflows are errors"))
-            }
+            CType::Int(t) if self.options.overflow && *t != Type::BOOL && promoted(*t).signed => Err(self
+                .refuse(
+                    span,
+                    "arithmetic on a signed atomic variable, which wraps around, where overflows are errors",
+                )),
             _ => Ok(()),
         }
     }
@@ -1258,7 +1262,9 @@ impl<'a> Lowering<'a> {
             let zero = self.b.terms().constant(0, ADDRESS);
             match (at, hit) {
                 (None, _) => {
-                    return Err(self.refuse(span, "arithmetic on a pointer that is a parameter; write `a[i]`"));
+                    return Err(
+                        self.refuse(span, "arithmetic on a pointer that is a parameter; write `a[i]`")
+                    );
                 }
                 (Some(_), true) => {
                     if let Some(lv) = self.indexed(address, zero, &ctype, None) {

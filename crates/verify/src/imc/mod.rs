@@ -379,7 +379,10 @@ impl<'p> Search<'p, '_> {
         let p = self.run.program;
         for c in children {
             self.open.push(Reverse((self.run.nodes[c].depth, c)));
-            if matches!(p.thread(thread).location(self.node_location(c, thread)).kind, LocationKind::Error { .. }) {
+            if matches!(
+                p.thread(thread).location(self.node_location(c, thread)).kind,
+                LocationKind::Error { .. }
+            ) {
                 self.settle(c)?;
             }
         }

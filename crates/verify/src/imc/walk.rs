@@ -279,7 +279,9 @@ impl Search<'_, '_> {
     fn ranks(&mut self) -> Result<Option<Ranks>, Stop> {
         let (n, threads) = (self.run.nodes.len(), self.run.program.threads.len());
         let mut inside: Vec<bool> = (0..n)
-            .map(|v| self.run.is_live(v) && !self.facts[v].wrong && !self.lost.get(v).copied().unwrap_or(false))
+            .map(|v| {
+                self.run.is_live(v) && !self.facts[v].wrong && !self.lost.get(v).copied().unwrap_or(false)
+            })
             .collect();
         // For each node and each thread that may go: where that leads, if it is known.
         type Moves = Vec<(ThreadId, Option<Vec<NodeId>>)>;
