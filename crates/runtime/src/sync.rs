@@ -6,6 +6,7 @@ use crate::fiber::{Abandoned, Resume, Said};
 use crate::objects::Handle;
 use crate::panics;
 use crate::polling;
+use crate::session;
 use crate::spin::{self, On, Probe};
 use crate::threads::wake_bits;
 use crate::{Class, Done, Place, Request};
@@ -75,8 +76,7 @@ unsafe fn out_of_stack(ex: *mut Execution, site: Site) -> ! {
 pub(crate) unsafe fn suspend(ex: *mut Execution) -> bool {
     // SAFETY: by the contract. The yielder lives at the bottom of this fiber's own stack.
     unsafe {
-        let yielder = (&(*ex).threads)[(*ex).current.index()].yielder;
-        match (*yielder).suspend(Said::Waits) {
+        match session::go_on_with_next(ex) {
             Resume::Go => (*ex).phase == Phase::Running,
             Resume::Unwind | Resume::Retire => std::panic::resume_unwind(Box::new(Abandoned)),
         }
