@@ -30,7 +30,7 @@ pub fn in_execution() -> bool {
 
 /// Whether code of the program runs, and not the search: for signal handlers.
 pub fn in_program() -> bool {
-    let ex = context::current_if_any();
+    let ex = context::current();
     // SAFETY: a current execution is valid.
     !ex.is_null() && unsafe { (*ex).in_fiber && (*ex).in_user_code() }
 }
@@ -44,15 +44,15 @@ pub fn looking_flag() -> *const bool {
     unsafe { &raw const (*ex).looking }
 }
 
-/// Where the frames of the running thread end.
-#[inline]
-pub fn frames_end() -> usize {
-    let ex = context::current();
-    if ex.is_null() {
-        return 0;
-    }
-    // SAFETY: a current execution is valid; the borrow ends here.
-    unsafe { (&(*ex).threads)[(*ex).current.index()].frames_end }
+/// The local state of a thread at an operation. It is hashed only if the thread did the same operation before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LocalState {
+    /// It was not taken, as nobody looks for a loop.
+    Unknown,
+    /// The registers that calls preserve lie here, on the thread's stack, and what follows is all the rest of the stack that counts.
+    Stack(usize),
+    /// What stands for it.
+    Number(u64),
 }
 
 /// Ends the step of a write that has been done meanwhile. Every operation of such a program starts with this.
@@ -73,13 +73,13 @@ pub fn settle() {
     }
 }
 
-/// What a request is, for the search for loops; `state` is the local state, as far as it was asked for.
+/// What a request is, for the search for loops; `state` is the local state.
 ///
 /// # Safety
 ///
 /// `ex` is the current execution, and no reference into it is alive.
 #[inline]
-unsafe fn watch(ex: *mut Execution, object: ObjectId, r: &Request<'_>, state: u64) {
+unsafe fn watch(ex: *mut Execution, object: ObjectId, r: &Request<'_>, state: LocalState) {
     // SAFETY: by the contract; the borrow ends here.
     unsafe {
         if (*ex).looking {
@@ -91,7 +91,7 @@ unsafe fn watch(ex: *mut Execution, object: ObjectId, r: &Request<'_>, state: u6
 }
 
 /// A step on an object that is no memory of the program, with the local state.
-pub fn step_in(request: &Request<'_>, state: u64) -> Done {
+pub fn step_in(request: &Request<'_>, state: LocalState) -> Done {
     settle();
     let ex = context::required("an operation", request.place);
     // SAFETY: a current execution is valid, and no reference into it is held over the step.
@@ -108,7 +108,7 @@ pub fn step_in(request: &Request<'_>, state: u64) -> Done {
 }
 
 /// Lets others run.
-pub fn yield_in(place: Place, state: u64) {
+pub fn yield_in(place: Place, state: LocalState) {
     settle();
     let ex = context::required("an operation", place);
     // SAFETY: a current execution is valid, and no reference into it is held over the step.
@@ -126,7 +126,7 @@ pub fn yield_in(place: Place, state: u64) {
 #[inline]
 pub fn on_memory(
     request: &Request<'_>,
-    state: u64,
+    state: LocalState,
     read: impl Fn() -> u64,
     change: impl FnOnce(u64) -> u64,
     write: impl FnOnce(u64),
@@ -169,7 +169,7 @@ pub fn on_memory(
 /// The turn of a write that the program does itself right after this returns. `read` gets at the value then.
 pub fn write_later(
     request: &Request<'_>,
-    state: u64,
+    state: LocalState,
     handle: &'static Handle,
     read: fn(&'static Handle) -> u64,
 ) {
@@ -347,5 +347,5 @@ pub fn last_place() -> Option<Place> {
 /// How many steps were taken in all, if code of the program runs: for signal handlers.
 pub fn steps_in_program() -> Option<u64> {
     // SAFETY: a current execution is valid.
-    in_program().then(|| unsafe { (*context::current_if_any()).total_steps })
+    in_program().then(|| unsafe { (*context::current()).total_steps })
 }
