@@ -160,11 +160,11 @@ extern "C" fn system_call(n: Long, a: usize, b: usize, c: usize, d: usize, e: us
     }
     let mut call = call();
     // The local state is not known here: it is that of no other call.
-    static mut CALLS: u64 = 0;
+    static mut CALLS: usize = 0;
     // SAFETY: one OS thread alone runs code of the program.
     unsafe {
         CALLS += 1;
-        call.state = LocalState::Number(CALLS);
+        call.state = LocalState::number(CALLS);
     }
     futex(a, b as i32, c as u32, d, f as u32, call)
 }

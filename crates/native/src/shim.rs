@@ -37,7 +37,7 @@ pub(crate) struct Call {
 impl Call {
     /// A call from nowhere.
     pub(crate) fn unknown() -> Call {
-        Call { place: Place::at(return_address()), state: LocalState::Unknown }
+        Call { place: Place::at(return_address()), state: LocalState::UNKNOWN }
     }
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn call() -> Call {
         Call {
             place: Place::at(crate::front::user_site(INCOMING.site, INCOMING.frame)),
             // What an earlier call left counts for nothing.
-            state: if *INCOMING.looking { LocalState::Stack(INCOMING.state) } else { LocalState::Unknown },
+            state: if *INCOMING.looking { LocalState::on_stack(INCOMING.state) } else { LocalState::UNKNOWN },
         }
     }
 }

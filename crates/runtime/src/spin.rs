@@ -117,6 +117,7 @@ impl Window {
         self.looks.is_empty()
     }
 
+    #[inline(never)]
     fn push(&mut self, key: Key, on: ObjectId, word: u64) {
         if self.looks.len() == WINDOW {
             self.looks.drain(..WINDOW / 2);
@@ -228,17 +229,12 @@ extern "sysv64" fn compare(state: u64) {
 #[cold]
 pub(crate) fn compare_at(ex: &mut Execution, key: Key, state: LocalState) {
     if find(ex, key) {
-        let state = match state {
-            LocalState::Unknown => 0,
-            LocalState::Number(number) => number,
-            LocalState::Stack(from) => {
-                let thread = &ex.threads[ex.current.index()];
-                if (thread.stack_floor..thread.frames_end).contains(&from) {
-                    hash(from, thread.frames_end)
-                } else {
-                    0
-                }
+        let thread = &ex.threads[ex.current.index()];
+        let state = match state.address() {
+            Some(from) if (thread.stack_floor..thread.frames_end).contains(&from) => {
+                hash(from, thread.frames_end)
             }
+            _ => state.word(),
         };
         compare_in(ex, state);
     }
@@ -294,7 +290,7 @@ pub(crate) fn announce(ex: &mut Execution, site: Site) -> bool {
 }
 
 /// Notes a step that has run.
-#[inline]
+#[inline(always)]
 pub(crate) fn after_step(
     ex: &mut Execution,
     op: &Op,
