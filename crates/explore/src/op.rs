@@ -178,7 +178,7 @@ impl OpKind {
     }
 
     /// Whether a step of this kind may be disabled.
-    #[inline]
+    #[inline(always)]
     fn may_block(self) -> bool {
         use OpKind::*;
         matches!(
@@ -269,7 +269,7 @@ impl Op {
     }
 
     /// Whether the operation may be disabled: it waits for another thread in some states.
-    #[inline]
+    #[inline(always)]
     pub fn may_block(&self) -> bool {
         self.kind.may_block()
     }

@@ -112,8 +112,13 @@ pub fn enabled(op: &Op, word: u64, _thread: ThreadId) -> bool {
 /// alternative where an operation has several.
 ///
 /// An operation that is not enabled must not be applied.
-#[inline]
 pub fn apply(op: &Op, word: u64, thread: ThreadId, option: u32) -> Applied {
+    apply_here(op, word, thread, option)
+}
+
+/// The same as [`apply`], for where the kind is known to the compiler.
+#[inline(always)]
+pub fn apply_here(op: &Op, word: u64, thread: ThreadId, option: u32) -> Applied {
     use OpKind::*;
     let owner = thread.0 as u64 + 1;
     let done = |word, mode, value| Applied { word, access: Access::new(mode), value, ok: true };

@@ -187,6 +187,16 @@ impl Trace {
         self.clock(f)[e.thread.index()] >= e.seq
     }
 
+    /// Whether all that came after event `e` and is not of thread `t` happens after `e`.
+    #[inline]
+    pub(crate) fn all_after(&self, e: usize, t: ThreadId) -> bool {
+        let first = &self.events[e];
+        let clocks = self.clocks[(e + 1) * self.lanes..].chunks_exact(self.lanes);
+        let mut later = self.events[e + 1..].iter().zip(clocks);
+        // Whatever its own thread did later is among that.
+        later.all(|(g, clock)| g.thread == t || clock.as_flattened()[first.thread.index()] >= first.seq)
+    }
+
     /// The last event of a thread.
     #[inline]
     pub(crate) fn last_of(&self, t: ThreadId) -> Option<usize> {

@@ -4,10 +4,10 @@
 //! all that schedules can differ in. With `RADDLE_RACES=sync` they are steps.
 
 use crate::options::{Races, options};
-use crate::shim::{Call, call, export};
+use crate::shim::{Call, call, export, export_if};
 use crate::table::{self, Entry, Found};
 use crate::{changes, heap};
-use explore::{FailureKind, MemoryOrder, OpKind};
+use explore::{FailureKind, MemoryOrder, OpKind, ThreadId};
 use runtime::{Class, Handle, Request, Touching};
 
 /// An access to `bytes` bytes, of whatever alignment.
@@ -124,10 +124,11 @@ const MANY: u32 = 100_000;
 
 static mut ACCESSES: [u32; explore::MAX_THREADS] = [0; explore::MAX_THREADS];
 
-/// An execution begins.
-pub(crate) fn begin() {
+/// A thread begins.
+#[inline]
+pub(crate) fn fresh(t: ThreadId) {
     // SAFETY: one OS thread alone runs code of the program.
-    unsafe { (&mut (*(&raw mut ACCESSES)))[..crate::threads::met()].fill(0) };
+    unsafe { ACCESSES[t.index()] = 0 };
 }
 
 #[inline]
@@ -305,6 +306,11 @@ extern "C" fn vptr_update(address: usize, value: usize) {
 
 extern "C" fn nothing() {}
 
+export_if! {
+    __tsan_func_entry => crate::verifier::entered, crate::verifier::HAS_FUNCTIONS;
+    __tsan_func_exit => crate::verifier::left, crate::verifier::HAS_FUNCTIONS;
+}
+
 export! {
     __tsan_read1 => read1;
     __tsan_read2 => read2;
@@ -355,8 +361,6 @@ export! {
     __tsan_write_range => write_range;
     __tsan_vptr_read => read8;
     __tsan_vptr_update => vptr_update;
-    __tsan_func_entry => crate::verifier::entered;
-    __tsan_func_exit => crate::verifier::left;
     __tsan_init => nothing;
     __tsan_ignore_thread_begin => nothing;
     __tsan_ignore_thread_end => nothing;

@@ -115,7 +115,7 @@ fn entry<V: Value>(address: usize, call: Call) -> &'static mut Entry {
 }
 
 /// What is to be checked of an access whose turn has come: others may have freed the memory meanwhile.
-#[inline]
+#[inline(always)]
 fn done<V: Value>(entry: &Entry, address: usize, write: bool, call: Call) {
     crate::heap::check(address, V::BYTES, write, call);
     if entry.plain {
@@ -136,6 +136,20 @@ fn mixed(entry: &Entry, address: usize, bytes: usize, write: bool, call: Call) {
 fn request(entry: &Entry, kind: OpKind, mo: i32, a: u64, b: u64, call: Call) -> Request<'_> {
     let class = Class::Atomic;
     Request { kind, object: &entry.handle, class, initial: 0, a, b, order: order(mo), place: call.place }
+}
+
+/// What is at an address by the time it is asked for, as a word.
+#[inline]
+fn read_at<V: Value>(address: usize) -> impl Fn() -> u64 {
+    // SAFETY: the program accesses such a value here, right now.
+    move || unsafe { V::read(address) }.word()
+}
+
+/// Puts a word there.
+#[inline]
+fn write_at<V: Value>(address: usize) -> impl FnOnce(u64) {
+    // SAFETY: as above.
+    move |word| unsafe { V::write(address, V::of(word)) }
 }
 
 /// Whether an access is one that others could see.
@@ -183,7 +197,7 @@ pub(crate) fn store_at<V: Value>(address: usize, new: V, mo: i32, call: Call) {
     let entry = entry::<V>(address, call);
     if entry.is_value(V::BYTES) {
         let request = request(entry, OpKind::Store, mo, new.word(), 0, call);
-        runtime::on_memory(&request, call.state, || entry.read(), |w| w, |w| entry.write(w));
+        runtime::on_memory(&request, call.state, read_at::<V>(address), |w| w, write_at::<V>(address));
         done::<V>(entry, address, true, call);
     } else {
         modify::<V>(entry, address, mo, call, |_| new);
@@ -221,7 +235,8 @@ fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
     }
     let request = request(entry, OpKind::Rmw, mo, 0, 0, call);
     let change = |word| f(V::of(word)).word();
-    let old = runtime::on_memory(&request, call.state, || entry.read(), change, |w| entry.write(w)).value;
+    let old =
+        runtime::on_memory(&request, call.state, read_at::<V>(address), change, write_at::<V>(address)).value;
     done::<V>(entry, address, true, call);
     V::of(old)
 }
@@ -278,7 +293,7 @@ pub(crate) fn exchange_in<V: Value>(
     let kind = if weak { OpKind::CompareExchangeWeak } else { OpKind::CompareExchange };
     let request = request(entry, kind, mo, expected.word(), new.word(), call);
     let Done { value, ok } =
-        runtime::on_memory(&request, call.state, || entry.read(), |w| w, |w| entry.write(w));
+        runtime::on_memory(&request, call.state, read_at::<V>(address), |w| w, write_at::<V>(address));
     done::<V>(entry, address, ok, call);
     (V::of(value), ok)
 }

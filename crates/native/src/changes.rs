@@ -8,6 +8,7 @@
 //! Writes that are steps of their own (atomics, and all writes under `RADDLE_RACES=sync`) are seen by themselves.
 
 use crate::options::{Races, options};
+use explore::ThreadId;
 
 /// So many writes are compared; with more, something counts as changed.
 const MOST: usize = 16;
@@ -39,12 +40,12 @@ fn section() -> &'static mut Section {
     unsafe { &mut (*(&raw mut SECTIONS))[runtime::current().index()] }
 }
 
-/// An execution begins.
-pub(crate) fn begin() {
-    // SAFETY: as in `section`; no thread runs.
-    for section in unsafe { &mut *(&raw mut SECTIONS) } {
-        (section.locks, section.writes) = (0, 0);
-    }
+/// A thread begins.
+#[inline]
+pub(crate) fn fresh(t: ThreadId) {
+    // SAFETY: as in `section`.
+    let section = unsafe { &mut (*(&raw mut SECTIONS))[t.index()] };
+    (section.locks, section.writes) = (0, 0);
 }
 
 fn read(address: usize, bytes: usize) -> u64 {

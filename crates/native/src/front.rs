@@ -2,8 +2,8 @@
 
 use crate::table::Entry;
 use crate::{
-    access, arguments, crash, files, heap, isolate, kept, names, own_heap, process, random, rust_tests, shim,
-    start, sync, threads,
+    arguments, crash, files, heap, isolate, kept, names, own_heap, process, random, rust_tests, shim, start,
+    sync, threads,
 };
 use explore::ThreadId;
 use runtime::{Class, Crashed, Front, Handle};
@@ -68,7 +68,6 @@ impl Front for Program {
         arguments::begin();
         threads::begin();
         sync::begin();
-        access::begin();
         names::begin();
         process::begin();
         files::begin();

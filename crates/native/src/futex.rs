@@ -10,8 +10,8 @@
 use crate::shim::{Call, call, export_raw};
 use crate::sync::{On, SECOND, not_modelled, with_errno};
 use crate::{atomics, shim, std_locks, time};
-use explore::OpKind;
-use runtime::Class;
+use explore::{OpKind, ThreadId};
+use runtime::{Class, LocalState};
 
 type Long = libc::c_long;
 
@@ -56,10 +56,11 @@ fn wait(word: usize, expected: u32, limit: Option<Limit>, call: Call) -> i32 {
 /// The word on which each thread's last wait ended for no reason, or 0.
 static mut FOR_NO_REASON: [usize; explore::MAX_THREADS] = [0; explore::MAX_THREADS];
 
-/// An execution begins.
-pub(crate) fn begin() {
-    // SAFETY: no thread of the program runs.
-    unsafe { (*(&raw mut FOR_NO_REASON)).fill(0) };
+/// A thread begins.
+#[inline]
+pub(crate) fn fresh(t: ThreadId) {
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe { FOR_NO_REASON[t.index()] = 0 };
 }
 
 /// Whether a wait is one that ends for no reason. That is chosen before it begins, so that there is an execution in which it does not:
@@ -159,11 +160,11 @@ extern "C" fn system_call(n: Long, a: usize, b: usize, c: usize, d: usize, e: us
     }
     let mut call = call();
     // The local state is not known here: it is that of no other call.
-    static mut CALLS: u64 = 0;
+    static mut CALLS: usize = 0;
     // SAFETY: one OS thread alone runs code of the program.
     unsafe {
         CALLS += 1;
-        call.state = CALLS;
+        call.state = LocalState::number(CALLS);
     }
     futex(a, b as i32, c as u32, d, f as u32, call)
 }

@@ -11,7 +11,7 @@ use crate::real::real;
 use crate::shim::{call, export};
 use crate::sync::not_modelled;
 use crate::{locals, threads};
-use explore::FailureKind;
+use explore::{FailureKind, ThreadId};
 use std::ffi::c_void;
 
 #[repr(C, align(16))]
@@ -56,13 +56,13 @@ fn of() -> &'static mut Of {
     unsafe { &mut (*(&raw mut THREADS))[runtime::current().index()] }
 }
 
-/// An execution begins.
-pub(crate) fn begin() {
-    // SAFETY: as above; no thread runs.
-    for of in unsafe { &mut *(&raw mut THREADS) } {
-        of.handlers.clear();
-        (of.cancel_state, of.cancel_type) = (0, 0);
-    }
+/// A thread begins.
+#[inline]
+pub(crate) fn fresh(t: ThreadId) {
+    // SAFETY: as above.
+    let of = unsafe { &mut (*(&raw mut THREADS))[t.index()] };
+    of.handlers.clear();
+    (of.cancel_state, of.cancel_type) = (0, 0);
 }
 
 /// Somebody has caught the unwinding of an ending thread and not passed it on.

@@ -90,6 +90,10 @@ pub(crate) fn end_objects() {
 
 /// The same for all that a thread has.
 pub(crate) fn end() {
+    let own_now = own();
+    if own_now.objects.is_empty() && own_now.values.is_empty() {
+        return;
+    }
     end_objects();
     for _ in 0..ROUNDS {
         let mut any = false;

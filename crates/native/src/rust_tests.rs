@@ -9,7 +9,7 @@
 
 use crate::shim::export_past;
 use crate::{functions, real::real, start, threads};
-use explore::FailureKind;
+use explore::{FailureKind, ThreadId};
 use runtime::Place;
 use std::ffi::c_void;
 use std::sync::OnceLock;
@@ -56,10 +56,14 @@ static mut DRAWN: [u64; explore::MAX_THREADS] = [0; explore::MAX_THREADS];
 /// An execution begins.
 pub(crate) fn begin() {
     // SAFETY: no thread of the program runs.
-    unsafe {
-        ASKED = false;
-        (*(&raw mut DRAWN)).fill(0);
-    }
+    unsafe { ASKED = false };
+}
+
+/// A thread begins.
+#[inline]
+pub(crate) fn fresh(t: ThreadId) {
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe { DRAWN[t.index()] = 0 };
 }
 
 /// Whether a thread that is asked for is the one that the harness would run the test on.

@@ -1,12 +1,12 @@
 //! How a call of the program comes in.
 //!
 //! Each exported function is a few instructions in front of the real one: they note where the call comes from and the frame
-//! pointer, and, while the thread may be in a loop that only looks, a hash of its local state (its stack from the calling frame
-//! on, and the registers that calls preserve; see the runtime's module `spin`). In that case the stack below the call is wiped
-//! when it returns, so that what the next turn of the loop finds there does not depend on us.
+//! pointer, and, while the thread may be in a loop that only looks, where its local state is (its stack from the calling frame
+//! on, and the registers that calls preserve, which are put there; see the runtime's module `spin`). In that case the stack below the
+//! call is wiped when it returns, so that what the next turn of the loop finds there does not depend on us.
 
 use explore::ThreadId;
-use runtime::Place;
+use runtime::{LocalState, Place};
 
 /// Written by the shims, read at once by the function behind.
 #[repr(C)]
@@ -15,8 +15,8 @@ pub(crate) struct Incoming {
     site: usize,
     /// The frame pointer of the caller.
     frame: usize,
-    /// The local state, if it was asked for.
-    state: u64,
+    /// Where the local state is, if it was asked for.
+    state: usize,
     /// Whether it is to be taken: points at the runtime's flag.
     looking: *const bool,
 }
@@ -31,13 +31,13 @@ pub(crate) static mut INCOMING: Incoming =
 #[derive(Clone, Copy)]
 pub(crate) struct Call {
     pub(crate) place: Place,
-    pub(crate) state: u64,
+    pub(crate) state: LocalState,
 }
 
 impl Call {
     /// A call from nowhere.
     pub(crate) fn unknown() -> Call {
-        Call { place: Place::at(return_address()), state: 0 }
+        Call { place: Place::at(return_address()), state: LocalState::UNKNOWN }
     }
 }
 
@@ -48,7 +48,8 @@ pub(crate) fn call() -> Call {
     unsafe {
         Call {
             place: Place::at(crate::front::user_site(INCOMING.site, INCOMING.frame)),
-            state: INCOMING.state,
+            // What an earlier call left counts for nothing.
+            state: if *INCOMING.looking { LocalState::on_stack(INCOMING.state) } else { LocalState::UNKNOWN },
         }
     }
 }
@@ -76,7 +77,6 @@ pub(crate) fn begin() {
     // SAFETY: as in `call`.
     unsafe {
         INCOMING.looking = runtime::looking_flag();
-        (&mut (*(&raw mut LAST)))[..crate::threads::met()].fill((0, 0));
         RUNNING = None;
     }
 }
@@ -87,8 +87,8 @@ pub(crate) fn end() {
     unsafe { INCOMING.looking = &raw const NEVER };
 }
 
-/// The last call of each thread: where it came from, and the frame pointer.
-static mut LAST: [(usize, usize); explore::MAX_THREADS] = [(0, 0); explore::MAX_THREADS];
+/// The last call of each thread: in which execution it was, where it came from, and the frame pointer.
+static mut LAST: [(u64, usize, usize); explore::MAX_THREADS] = [(0, 0, 0); explore::MAX_THREADS];
 /// Whose code runs.
 static mut RUNNING: Option<ThreadId> = None;
 
@@ -98,7 +98,7 @@ pub(crate) fn keep_call(to: Option<ThreadId>) {
     // SAFETY: as in `call`.
     unsafe {
         if let Some(t) = RUNNING {
-            LAST[t.index()] = (INCOMING.site, INCOMING.frame);
+            LAST[t.index()] = (crate::threads::execution(), INCOMING.site, INCOMING.frame);
         }
         RUNNING = to;
     }
@@ -111,74 +111,36 @@ pub(crate) fn is_running() -> bool {
     running.is_some()
 }
 
-/// The last call of a thread of the running execution.
+/// The last call of a thread of the running execution; zeros if there is none.
 pub(crate) fn last_call(t: ThreadId) -> (usize, usize) {
     // SAFETY: as in `call`.
-    unsafe { if RUNNING == Some(t) { (INCOMING.site, INCOMING.frame) } else { LAST[t.index()] } }
-}
-
-extern "C" fn frames_end() -> usize {
-    runtime::frames_end()
+    unsafe {
+        if RUNNING == Some(t) {
+            return (INCOMING.site, INCOMING.frame);
+        }
+        let (execution, site, frame) = LAST[t.index()];
+        if execution == crate::threads::execution() { (site, frame) } else { (0, 0) }
+    }
 }
 
 /// The way in while the thread may be in a loop: `r11` is the function to call, everything else is as the program left it.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn slowly() {
-    // An exception or the end of a thread may be unwound through the call at the end, so the unwinder is told of it.
+    // An exception or the end of a thread may be unwound through the call, so the unwinder is told of it.
     std::arch::naked_asm!(
         ".cfi_startproc",
-        "push rdi",
-        "push rsi",
-        "push rdx",
-        "push rcx",
-        "push r8",
-        "push r9",
-        "push r11",
-        "call {frames_end}",
-        "mov rsi, rax",
-        "movabs rdi, 0x9E3779B97F4A7C15",
-        "movabs rcx, 0xFF51AFD7ED558CCD",
-        "xor rdi, rbx",
-        "imul rdi, rcx",
-        "rol rdi, 29",
-        "xor rdi, rbp",
-        "imul rdi, rcx",
-        "rol rdi, 29",
-        "xor rdi, r12",
-        "imul rdi, rcx",
-        "rol rdi, 29",
-        "xor rdi, r13",
-        "imul rdi, rcx",
-        "rol rdi, 29",
-        "xor rdi, r14",
-        "imul rdi, rcx",
-        "rol rdi, 29",
-        "xor rdi, r15",
-        "imul rdi, rcx",
-        "rol rdi, 29",
-        "lea rdx, [rsp + 56]",
-        "2:",
-        "cmp rdx, rsi",
-        "jae 3f",
-        "xor rdi, [rdx]",
-        "imul rdi, rcx",
-        "rol rdi, 29",
-        "add rdx, 8",
-        "jmp 2b",
-        "3:",
-        "mov [rip + {incoming} + 16], rdi",
-        "pop r11",
-        "pop r9",
-        "pop r8",
-        "pop rcx",
-        "pop rdx",
-        "pop rsi",
-        "pop rdi",
+        "push rbx",
+        "push rbp",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "mov [rip + {incoming} + 16], rsp",
         "sub rsp, 8",
-        ".cfi_adjust_cfa_offset 8",
+        ".cfi_adjust_cfa_offset 56",
         "call r11",
-        "add rsp, 8",
-        ".cfi_adjust_cfa_offset -8",
+        "add rsp, 56",
+        ".cfi_adjust_cfa_offset -56",
         "mov r8, rax",
         "lea rdi, [rsp - 2048]",
         "mov ecx, 256",
@@ -188,7 +150,6 @@ pub(crate) unsafe extern "C" fn slowly() {
         "mov rax, r8",
         "ret",
         ".cfi_endproc",
-        frames_end = sym frames_end,
         incoming = sym INCOMING,
     )
 }
@@ -223,6 +184,42 @@ macro_rules! export {
     )*};
 }
 pub(crate) use export;
+
+/// Exports functions that do nothing unless a flag is set.
+macro_rules! export_if {
+    ($($name:ident => $function:path, $flag:path;)*) => {$(
+        /// See the function it leads to.
+        ///
+        /// # Safety
+        ///
+        /// Called by the program as the sanitizer's function of this name.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            std::arch::naked_asm!(
+                "mov r11, [rsp]",
+                "mov [rip + {incoming}], r11",
+                "mov [rip + {incoming} + 8], rbp",
+                "cmp byte ptr [rip + {flag}], 0",
+                "jne 2f",
+                "ret",
+                "2:",
+                "mov r11, [rip + {incoming} + 24]",
+                "cmp byte ptr [r11], 0",
+                "jne 3f",
+                "jmp {function}",
+                "3:",
+                "lea r11, [rip + {function}]",
+                "jmp {slowly}",
+                incoming = sym $crate::shim::INCOMING,
+                flag = sym $flag,
+                function = sym $function,
+                slowly = sym $crate::shim::slowly,
+            )
+        }
+    )*};
+}
+pub(crate) use export_if;
 
 /// Where this library's own code lies: its start and its length.
 pub(crate) static mut OWN: [usize; 2] = [0, 0];

@@ -17,6 +17,7 @@ use image::output::Capture;
 use image::segments::Region;
 use image::snapshot::{Mode, Snapshot};
 use std::ffi::{CStr, c_void};
+use std::mem::MaybeUninit;
 
 /// What the process was started with.
 struct Started {
@@ -152,7 +153,13 @@ fn save(handed: Region) {
     };
     match built() {
         // SAFETY: nothing else runs yet.
-        Ok(image) => unsafe { IMAGE = Some(image) },
+        Ok(image) => unsafe {
+            FS[0].write(image.donors.main());
+            for i in 1..explore::MAX_THREADS {
+                FS[i].write(image.donors.get(i - 1));
+            }
+            IMAGE = Some(image);
+        },
         Err(e) => {
             let e: image::Error = e;
             die(&e.to_string())
@@ -214,11 +221,15 @@ pub(crate) fn new_thread(t: ThreadId) {
     unsafe { image().donors.reset_tls(t.index() - 1) };
 }
 
+/// By thread: where its thread-local storage is. All is set before the first execution.
+static mut FS: [MaybeUninit<FsBase>; explore::MAX_THREADS] =
+    [const { MaybeUninit::uninit() }; explore::MAX_THREADS];
+
 /// Where the thread-local storage of a thread is.
 #[inline]
 pub(crate) fn fs_of(t: ThreadId) -> FsBase {
-    let donors = &image().donors;
-    if t == ThreadId::MAIN { donors.main() } else { donors.get(t.index() - 1) }
+    // SAFETY: `save` has set all of them, before there are threads.
+    unsafe { FS[t.index()].assume_init() }
 }
 
 /// Puts the thread-local storage of a thread in place, or our own.

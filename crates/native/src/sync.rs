@@ -25,9 +25,6 @@ pub(crate) fn begin() {
     if unsafe { LIBRARIES.2 } == 0 {
         find_libraries();
     }
-    crate::changes::begin();
-    crate::futex::begin();
-    crate::leaving::begin();
     crate::locals::begin();
     crate::rwlock::begin();
     crate::semaphore::begin();

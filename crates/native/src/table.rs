@@ -36,10 +36,13 @@ struct Granule {
     entries: [*mut Entry; 8],
 }
 
-/// All objects, by address.
+/// All objects, by address. There is always a slot that is empty.
 pub(crate) struct Table {
+    /// As many as some power of two.
     slots: Vec<Granule>,
     used: usize,
+    /// 64 less the exponent of that power.
+    shift: u32,
 }
 
 /// What an access is on.
@@ -65,8 +68,8 @@ static mut LEARNED: *mut Learned = std::ptr::null_mut();
 
 /// Called before the first execution.
 pub(crate) fn prepare() {
-    let empty = || Table { slots: Vec::new(), used: 0 };
-    let learned = Learned { memory: empty(), sync: empty(), bytes: empty(), freed: BTreeMap::new() };
+    let learned =
+        Learned { memory: Table::new(), sync: Table::new(), bytes: Table::new(), freed: BTreeMap::new() };
     // SAFETY: nothing else runs yet.
     unsafe { LEARNED = Box::leak(Box::new(learned)) };
 }
@@ -277,16 +280,23 @@ fn new_entry(address: usize, bytes: u32, is_sync: bool) -> *mut Entry {
     Box::leak(Box::new(entry))
 }
 
+const EMPTY: Granule = Granule { key: 0, entries: [std::ptr::null_mut(); 8] };
+
 impl Table {
+    fn new() -> Table {
+        const SIZE: usize = 64;
+        let mut slots = Vec::new();
+        slots.resize_with(SIZE, || EMPTY);
+        Table { slots, used: 0, shift: 64 - SIZE.trailing_zeros() }
+    }
+
+    #[inline]
     fn place(&self, granule: usize) -> usize {
-        granule.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - self.slots.len().trailing_zeros())
+        granule.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift
     }
 
     #[inline]
     fn get(&self, granule: usize) -> Option<usize> {
-        if self.slots.is_empty() {
-            return None;
-        }
         let mut i = self.place(granule);
         loop {
             let key = self.slots[i].key;
@@ -323,10 +333,10 @@ impl Table {
     }
 
     fn grow(&mut self) {
-        let empty = || Granule { key: 0, entries: [std::ptr::null_mut(); 8] };
-        let size = (self.slots.len() * 2).max(1024);
+        let size = self.slots.len() * 2;
         let old = std::mem::take(&mut self.slots);
-        self.slots.resize_with(size, empty);
+        self.slots.resize_with(size, || EMPTY);
+        self.shift -= 1;
         for granule in old.into_iter().filter(|g| g.key != 0) {
             let mut i = self.place(granule.key - 1);
             while self.slots[i].key != 0 {
@@ -338,6 +348,22 @@ impl Table {
 
     #[inline]
     fn find(&mut self, address: usize, bytes: u32) -> Found {
+        let granule = address >> 3;
+        // SAFETY: a place is less than the number of slots, by the shift.
+        let first = unsafe { self.slots.get_unchecked(self.place(granule)) };
+        if first.key == granule + 1 {
+            let e = first.entries[address & 7];
+            // SAFETY: entries are never freed.
+            if !e.is_null() && unsafe { (*e).bytes == bytes } {
+                // SAFETY: as above; one OS thread alone runs this, and holds one entry at a time.
+                return Found::Entry(unsafe { &mut *e });
+            }
+        }
+        self.find_further(address, bytes)
+    }
+
+    #[cold]
+    fn find_further(&mut self, address: usize, bytes: u32) -> Found {
         let slot = self.slot(address >> 3);
         let entries = &mut self.slots[slot].entries;
         let e = entries[address & 7];

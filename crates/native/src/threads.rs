@@ -2,7 +2,7 @@
 
 use crate::real::real;
 use crate::shim::{Call, call, export, export_past};
-use crate::{locals, time};
+use crate::{access, changes, futex, leaving, locals, rust_tests, time, verifier};
 use explore::ThreadId;
 use runtime::{Body, Task};
 use std::ffi::c_void;
@@ -14,6 +14,8 @@ pub(crate) type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 /// What is kept of each thread, by its number, for one execution.
 #[derive(Clone, Copy)]
 pub(crate) struct Known {
+    /// Which one.
+    execution: u64,
     routine: Option<Routine>,
     argument: *mut c_void,
     result: *mut c_void,
@@ -22,6 +24,7 @@ pub(crate) struct Known {
 }
 
 const UNKNOWN: Known = Known {
+    execution: 0,
     routine: None,
     argument: std::ptr::null_mut(),
     result: std::ptr::null_mut(),
@@ -31,24 +34,42 @@ const UNKNOWN: Known = Known {
 
 static mut KNOWN: [Known; explore::MAX_THREADS] = [UNKNOWN; explore::MAX_THREADS];
 
+/// The number of the running execution. What is kept by thread says which one it is of, so that nobody has to go through all of it
+/// when the next one begins.
+static mut EXECUTION: u64 = 0;
+
+#[inline]
+pub(crate) fn execution() -> u64 {
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe { EXECUTION }
+}
+
 fn known(t: ThreadId) -> &'static mut Known {
-    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a step.
-    unsafe { &mut (*(&raw mut KNOWN))[t.index()] }
+    // SAFETY: as above, and no borrow is held over a step.
+    let known = unsafe { &mut (*(&raw mut KNOWN))[t.index()] };
+    if known.execution != execution() {
+        *known = Known { execution: execution(), ..UNKNOWN };
+    }
+    known
 }
 
 /// An execution begins.
 pub(crate) fn begin() {
     // SAFETY: as in `known`.
-    unsafe { (&mut (*(&raw mut KNOWN)))[..met()].fill(UNKNOWN) };
+    unsafe { EXECUTION += 1 };
+    fresh(ThreadId::MAIN);
 }
 
-/// One more than the highest number that a thread had so far: of the tables by thread the rest was never used.
-static mut MET: usize = 1;
-
+/// A thread begins: what is kept for it elsewhere, by its number, is as it was for no thread. Nobody asks for what is kept of a thread
+/// that this execution does not have.
 #[inline]
-pub(crate) fn met() -> usize {
-    // SAFETY: as in `known`.
-    unsafe { MET }
+fn fresh(t: ThreadId) {
+    access::fresh(t);
+    changes::fresh(t);
+    futex::fresh(t);
+    leaving::fresh(t);
+    rust_tests::fresh(t);
+    verifier::fresh(t);
 }
 
 /// What the running thread leaves to whoever joins it.
@@ -196,11 +217,10 @@ pub(crate) extern "C" fn create(
     let leave = |_: NonNull<dyn Body>| ();
     let body: NonNull<dyn Body> = NonNull::from(&STARTS[next.map_or(0, |t| t.index())]);
     if let Some(t) = next {
-        // SAFETY: as in `known`.
-        unsafe { MET = MET.max(t.index() + 1) };
         crate::start::new_thread(t);
-        *known(t) = Known { routine: Some(routine), argument, detached, ..UNKNOWN };
+        *known(t) = Known { execution: execution(), routine: Some(routine), argument, detached, ..UNKNOWN };
         time::spawned(t);
+        fresh(t);
     }
     // SAFETY: the body is a static.
     let t = runtime::spawn(None, stack, call.place, unsafe { Task::new(body, leave) });

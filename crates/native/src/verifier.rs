@@ -15,7 +15,7 @@
 
 use crate::shim::{Call, call, export, return_address};
 use crate::start;
-use explore::FailureKind;
+use explore::{FailureKind, ThreadId};
 use raddle::{Report, Verdict};
 use runtime::Handle;
 use std::sync::OnceLock;
@@ -90,12 +90,18 @@ struct Learned {
 
 static mut LEARNED: *mut Learned = std::ptr::null_mut();
 
+/// Whether there are any of these functions: to enter or to leave another one is nothing.
+pub(crate) static mut HAS_FUNCTIONS: bool = false;
+
 /// Called before the first execution.
 pub(crate) fn prepare() {
     let functions = crate::functions::named("__VERIFIER_atomic_");
     let learned = Learned { partly: false, blocks: !functions.is_empty(), functions };
     // SAFETY: nothing else runs yet.
-    unsafe { LEARNED = Box::leak(Box::new(learned)) };
+    unsafe {
+        HAS_FUNCTIONS = !learned.functions.is_empty();
+        LEARNED = Box::leak(Box::new(learned));
+    }
 }
 
 fn learned() -> &'static mut Learned {
@@ -202,10 +208,15 @@ fn lock() -> &'static Handle {
     &crate::table::sync(&raw const LOCK_AT as usize).handle
 }
 
+/// A thread begins.
+#[inline]
+pub(crate) fn fresh(t: ThreadId) {
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe { DEPTH[t.index()] = 0 };
+}
+
 /// An execution begins.
 pub(crate) fn begin() {
-    // SAFETY: one OS thread alone runs code of the program, and none runs now.
-    unsafe { (&mut (*(&raw mut DEPTH)))[..crate::threads::met()].fill(0) };
     if learned().blocks {
         runtime::have_blocks(lock(), runtime::Place::at(0));
     }

@@ -15,6 +15,7 @@ use crate::statics::Statics;
 use crate::threads::{Panicked, Thread};
 use crate::watchdog::Watched;
 use crate::{Class, Done, Place};
+use explore::semantics::Applied;
 use explore::{
     Access, Decision, End, Event, Executed, Explorer, Failure, FailureKind, MAX_THREADS, ObjectId, Op,
     OpKind, Options, Pending, Site, ThreadId, ThreadSet, View, semantics,
@@ -468,7 +469,7 @@ impl Execution {
 
     /// The running thread announces its next operation. Says whether it may run at once; otherwise it must suspend
     /// itself, and [`Execution::next`] says who runs instead.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn announce(&mut self, op: Op, site: Site) -> bool {
         let t = self.current;
         self.pending[t.index()] = Pending { op, site, awaited: (0, 0) };
@@ -518,7 +519,7 @@ impl Execution {
     }
 
     /// Asks the search who goes next. `None`: the execution is over, and `end` says how.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn decide(&mut self) -> Option<ThreadId> {
         match self.running_on.get(self.ran_on) {
             None => match self.thread_of_script() {
@@ -538,7 +539,7 @@ impl Execution {
     }
 
     /// The thread that the script takes next, if it wants to do what it did.
-    #[inline]
+    #[inline(always)]
     fn thread_of_script(&self) -> Option<ThreadId> {
         let e = self.next_of_script()?;
         let p = self.pending.get(e.thread.index())?;
@@ -546,6 +547,7 @@ impl Execution {
         same.then_some(e.thread)
     }
 
+    #[inline(never)]
     fn ask_search(&mut self) -> Option<ThreadId> {
         if self.enabled.is_empty() && (self.live.is_empty() || !self.let_time_pass()) {
             self.end = Some(self.natural_end());
@@ -665,9 +667,14 @@ impl Execution {
     }
 
     /// The outcome that the operation which is about to run will have, where it has several.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn option(&mut self, op: &Op) -> u32 {
-        if CHOOSING >> op.kind as u8 & 1 == 0 { 0 } else { self.choose_option(op) }
+        if CHOOSING >> op.kind as u8 & 1 == 0 {
+            return 0;
+        }
+        // A copy, so that the operation stays in registers where this is not called.
+        let op = *op;
+        self.choose_option(&op)
     }
 
     /// Whether a weak compare-exchange of the running thread on this object may fail for no reason: not twice in a row. Once
@@ -681,6 +688,7 @@ impl Execution {
         self.settings.spurious_cas && !just_failed
     }
 
+    #[inline(never)]
     fn choose_option(&mut self, op: &Op) -> u32 {
         match op.kind {
             OpKind::Choose if op.a > 1 => self.ask(Asked::Below(op.a as u32)),
@@ -720,16 +728,25 @@ impl Execution {
     }
 
     /// Runs the announced operation of the current thread, whose turn it is.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn finish(&mut self, op: Op, option: u32) -> Done {
+        self.finish_here(op, option)
+    }
+
+    /// The same, for where the kind is known to the compiler: most of this depends on it.
+    #[inline(always)]
+    pub(crate) fn finish_here(&mut self, op: Op, option: u32) -> Done {
         let t = self.current;
         let ti = t.index();
         let before = self.word(op.object);
-        let applied = semantics::apply(&op, before, t, option);
+        let applied = semantics::apply_here(&op, before, t, option);
         let Pending { site, awaited, .. } = self.pending[ti];
-        // What is handed on in branches that are seldom taken is copied there, so that it stays in registers here.
+        // What is handed on in branches that are seldom taken is copied there, field by field, so that it stays in registers here.
         if self.recording {
-            let (op, applied) = (op, applied);
+            let Op { kind, order, object, other, a, b, decides } = op;
+            let op = Op { kind, order, object, other, a, b, decides };
+            let Applied { word, access: Access { mode, aux }, value, ok } = applied;
+            let applied = Applied { word, access: Access { mode, aux }, value, ok };
             self.record(&op, option, before, &applied, site);
         }
         if op.may_block() {

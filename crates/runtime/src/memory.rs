@@ -8,7 +8,7 @@
 use crate::execution::{Execution, Phase};
 use crate::objects::Handle;
 use crate::spin::{self, Key};
-use crate::sync::{self, await_change, given_up, turn};
+use crate::sync::{self, await_change, given_up, turn, turn_here};
 use crate::{Class, Done, Place, Request, context, foreign, races};
 use explore::{ObjectId, Op, OpKind, ThreadId};
 
@@ -30,7 +30,7 @@ pub fn in_execution() -> bool {
 
 /// Whether code of the program runs, and not the search: for signal handlers.
 pub fn in_program() -> bool {
-    let ex = context::current_if_any();
+    let ex = context::current();
     // SAFETY: a current execution is valid.
     !ex.is_null() && unsafe { (*ex).in_fiber && (*ex).in_user_code() }
 }
@@ -44,42 +44,86 @@ pub fn looking_flag() -> *const bool {
     unsafe { &raw const (*ex).looking }
 }
 
-/// Where the frames of the running thread end.
-#[inline]
-pub fn frames_end() -> usize {
-    let ex = context::current();
-    if ex.is_null() {
-        return 0;
+/// The local state of a thread at an operation, or where it is: it is hashed only if the thread did the same operation before. One word,
+/// as it goes with each operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalState(usize);
+
+impl LocalState {
+    /// It was not taken, as nobody looks for a loop.
+    pub const UNKNOWN: LocalState = LocalState(0);
+
+    /// The registers that calls preserve lie at an address on the thread's stack, and what follows is all the rest of the stack that counts.
+    #[inline]
+    pub fn on_stack(address: usize) -> LocalState {
+        LocalState(address & !1)
     }
-    // SAFETY: a current execution is valid; the borrow ends here.
-    unsafe { (&(*ex).threads)[(*ex).current.index()].frames_end }
+
+    /// A number stands for it.
+    #[inline]
+    pub fn number(n: usize) -> LocalState {
+        LocalState(n << 1 | 1)
+    }
+
+    /// The address, if that is what it is.
+    pub(crate) fn address(self) -> Option<usize> {
+        (self.0 & 1 == 0).then_some(self.0)
+    }
+
+    /// The number, or what stands for one.
+    pub(crate) fn word(self) -> u64 {
+        self.0 as u64
+    }
 }
 
 /// Ends the step of a write that has been done meanwhile. Every operation of such a program starts with this.
 #[inline]
 pub fn settle() {
     let ex = context::current();
-    // SAFETY: a current execution is valid, and no reference into it is held over the step.
+    if !ex.is_null() {
+        // SAFETY: a current execution is valid, and our callers hold no reference into it.
+        unsafe { settle_in(ex) };
+    }
+}
+
+/// # Safety
+///
+/// `ex` is the current execution, and no reference into it is alive.
+#[inline(always)]
+unsafe fn settle_in(ex: *mut Execution) {
+    // SAFETY: by the contract.
     unsafe {
-        if !ex.is_null()
-            && let Some(Unsettled { op, object, read }) = (*ex).unsettled.take()
-            && (*ex).phase == Phase::Running
-        {
-            (*ex).finish(op.with(read(object), 0), 0);
+        if (*ex).unsettled.is_some() {
+            finish_write(ex);
         }
-        if !ex.is_null() && (*ex).blocks.any() {
+        if (*ex).blocks.any() {
             foreign::after_memory(ex);
         }
     }
 }
 
-/// What a request is, for the search for loops; `state` is the local state, as far as it was asked for.
+/// # Safety
+///
+/// As for `settle_in`.
+#[inline(never)]
+unsafe fn finish_write(ex: *mut Execution) {
+    // SAFETY: by the contract.
+    unsafe {
+        if let Some(Unsettled { op, object, read }) = (*ex).unsettled.take()
+            && (*ex).phase == Phase::Running
+        {
+            (*ex).finish(op.with(read(object), 0), 0);
+        }
+    }
+}
+
+/// What a request is, for the search for loops; `state` is the local state.
 ///
 /// # Safety
 ///
 /// `ex` is the current execution, and no reference into it is alive.
 #[inline]
-unsafe fn watch(ex: *mut Execution, object: ObjectId, r: &Request<'_>, state: u64) {
+unsafe fn watch(ex: *mut Execution, object: ObjectId, r: &Request<'_>, state: LocalState) {
     // SAFETY: by the contract; the borrow ends here.
     unsafe {
         if (*ex).looking {
@@ -91,7 +135,7 @@ unsafe fn watch(ex: *mut Execution, object: ObjectId, r: &Request<'_>, state: u6
 }
 
 /// A step on an object that is no memory of the program, with the local state.
-pub fn step_in(request: &Request<'_>, state: u64) -> Done {
+pub fn step_in(request: &Request<'_>, state: LocalState) -> Done {
     settle();
     let ex = context::required("an operation", request.place);
     // SAFETY: a current execution is valid, and no reference into it is held over the step.
@@ -108,7 +152,7 @@ pub fn step_in(request: &Request<'_>, state: u64) -> Done {
 }
 
 /// Lets others run.
-pub fn yield_in(place: Place, state: u64) {
+pub fn yield_in(place: Place, state: LocalState) {
     settle();
     let ex = context::required("an operation", place);
     // SAFETY: a current execution is valid, and no reference into it is held over the step.
@@ -126,15 +170,15 @@ pub fn yield_in(place: Place, state: u64) {
 #[inline]
 pub fn on_memory(
     request: &Request<'_>,
-    state: u64,
+    state: LocalState,
     read: impl Fn() -> u64,
     change: impl FnOnce(u64) -> u64,
     write: impl FnOnce(u64),
 ) -> Done {
-    settle();
     let ex = context::required("an atomic", request.place);
     // SAFETY: a current execution is valid, and no reference into it is held over a suspension.
     unsafe {
+        settle_in(ex);
         let object = (*ex).resolve(request.object, request.class, 0, request.place);
         let mut kind = request.kind;
         if kind == OpKind::CompareExchangeWeak && !(*ex).may_fail_spuriously(object) {
@@ -147,7 +191,10 @@ pub fn on_memory(
         }
         let site = sync::site(request.place);
         let mut op = Op::new(kind, object).with(request.a, request.b).ordered(request.order);
-        if !(*ex).is_running() || (*ex).repeat.is_some() && !await_change(ex, site) || !turn(ex, op, site) {
+        if !(*ex).is_running()
+            || (*ex).repeat.is_some() && !await_change(ex, site)
+            || !turn_here(ex, op, site)
+        {
             given_up(ex);
             return Done { value: read(), ok: true };
         }
@@ -157,7 +204,7 @@ pub fn on_memory(
             op.a = change(old);
         }
         let option = (*ex).option(&op);
-        let done = (*ex).finish(op, option);
+        let done = (*ex).finish_here(op, option);
         let new = (*ex).word(object);
         if new != old {
             write(new);
@@ -169,7 +216,7 @@ pub fn on_memory(
 /// The turn of a write that the program does itself right after this returns. `read` gets at the value then.
 pub fn write_later(
     request: &Request<'_>,
-    state: u64,
+    state: LocalState,
     handle: &'static Handle,
     read: fn(&'static Handle) -> u64,
 ) {
@@ -347,5 +394,5 @@ pub fn last_place() -> Option<Place> {
 /// How many steps were taken in all, if code of the program runs: for signal handlers.
 pub fn steps_in_program() -> Option<u64> {
     // SAFETY: a current execution is valid.
-    in_program().then(|| unsafe { (*context::current_if_any()).total_steps })
+    in_program().then(|| unsafe { (*context::current()).total_steps })
 }

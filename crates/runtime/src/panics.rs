@@ -37,7 +37,7 @@ const FATAL: [&str; 2] = ["panic in a destructor during cleanup", "panic in a fu
 
 /// Notes a panic of a controlled thread. `false`: it is none.
 fn note(info: &PanicHookInfo<'_>) -> bool {
-    let ex = context::current_if_any();
+    let ex = context::current();
     if ex.is_null() {
         return false;
     }

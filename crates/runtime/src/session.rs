@@ -261,26 +261,18 @@ impl Session {
         unsafe {
             let mut next = (*ex).decide();
             while let Some(t) = next {
-                (*ex).current = t;
                 let thread: *mut threads::Thread = &mut (&mut (*ex).threads)[t.index()];
-                if !(*thread).running {
-                    if (*thread).fiber.is_none() || (*thread).fiber_size != (*thread).stack_size {
-                        self.equip(ex, t);
-                    }
-                    (*thread).running = true;
+                if !is_equipped(&*thread) {
+                    self.equip(ex, t);
                 }
-                (*ex).stack_floor = (*thread).stack_floor;
-                (*ex).looking = !(*thread).window.is_empty();
-                (*ex).repeat = None;
+                become_current(ex, t);
                 let Some(fiber) = &mut (*thread).fiber else { break };
-                if let Some(front) = (*ex).front {
-                    front.switch(Some(t));
-                    // Thread-local storage is another one now.
-                    context::enter(ex);
-                }
                 (*ex).in_fiber = true;
                 let result = fiber.resume(Resume::Go);
                 (*ex).in_fiber = false;
+                // Meanwhile it may have handed over to another one.
+                let t = (*ex).current;
+                let thread: *mut threads::Thread = &mut (&mut (*ex).threads)[t.index()];
                 next = match result {
                     CoroutineResult::Yield(Said::Waits) => (*ex).next,
                     CoroutineResult::Yield(Said::Ended) => {
@@ -430,6 +422,64 @@ impl Drop for Execution {
         for thread in &mut self.threads {
             retire(&mut thread.fiber);
         }
+    }
+}
+
+/// Whether a thread has the fiber that it is to run on.
+#[inline(always)]
+fn is_equipped(thread: &threads::Thread) -> bool {
+    thread.running || thread.fiber.is_some() && thread.fiber_size == thread.stack_size
+}
+
+/// What runs next is the code of `t`.
+///
+/// # Safety
+///
+/// `ex` is the current execution, `t` is equipped, and no reference into the execution is alive. The caller goes on with the fiber of `t`, and
+/// uses no thread-local variable before it has.
+#[inline(always)]
+unsafe fn become_current(ex: *mut Execution, t: ThreadId) {
+    // SAFETY: by the contract.
+    unsafe {
+        (*ex).current = t;
+        let thread: *mut threads::Thread = &mut (&mut (*ex).threads)[t.index()];
+        (*thread).running = true;
+        (*ex).stack_floor = (*thread).stack_floor;
+        (*ex).looking = !(*thread).window.is_empty();
+        (*ex).repeat = None;
+        if let Some(front) = (*ex).front {
+            front.switch(Some(t));
+            // Thread-local storage is another one now.
+            context::enter(ex);
+        }
+    }
+}
+
+/// Suspends the running fiber and lets the thread go on that is next. Where that one has its fiber already, it goes on at once, without
+/// the loop that resumes fibers. Returns when the fiber is resumed.
+///
+/// # Safety
+///
+/// As for [`crate::sync::suspend`].
+#[inline(never)]
+pub(crate) unsafe fn go_on_with_next(ex: *mut Execution) -> Resume {
+    // SAFETY: by the contract. The yielder lives as long as the fiber; that of the other thread is suspended, or waits for a body.
+    unsafe {
+        let yielder = (&(*ex).threads)[(*ex).current.index()].yielder;
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        if let Some(t) = (*ex).next
+            && t != (*ex).current
+            && (*ex).phase == Phase::Running
+        {
+            let thread: *const threads::Thread = &(&(*ex).threads)[t.index()];
+            if is_equipped(&*thread)
+                && let Some(fiber) = &(*thread).fiber
+            {
+                become_current(ex, t);
+                return (*yielder).hand_over(fiber);
+            }
+        }
+        (*yielder).suspend(Said::Waits)
     }
 }
 

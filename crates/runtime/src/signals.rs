@@ -30,7 +30,7 @@ pub(crate) fn overflow_message(ex: &Execution) -> String {
 
 /// The test called `std::process::exit`, or something of its kind.
 extern "C" fn on_exit() {
-    let ex = context::current_if_any();
+    let ex = context::current();
     if ex.is_null() {
         return;
     }
@@ -123,7 +123,7 @@ mod previous {
     ///
     /// Called in a signal handler with the kernel's arguments.
     unsafe fn overflow(info: *mut libc::siginfo_t, context: *mut libc::c_void) -> bool {
-        let ex = context::current_if_any();
+        let ex = context::current();
         if ex.is_null() {
             return false;
         }

@@ -34,6 +34,7 @@
 
 use crate::context;
 use crate::execution::{Execution, Phase};
+use crate::memory::LocalState;
 use crate::objects::Handle;
 use crate::{Place, sync};
 use explore::semantics::Applied;
@@ -116,6 +117,7 @@ impl Window {
         self.looks.is_empty()
     }
 
+    #[inline(never)]
     fn push(&mut self, key: Key, on: ObjectId, word: u64) {
         if self.looks.len() == WINDOW {
             self.looks.drain(..WINDOW / 2);
@@ -223,12 +225,31 @@ extern "sysv64" fn compare(state: u64) {
     compare_in(unsafe { &mut *context::current() }, state);
 }
 
-/// The same for an operation whose local state was taken before it was known to be needed.
+/// The same for an operation that says where its local state is.
 #[cold]
-pub(crate) fn compare_at(ex: &mut Execution, key: Key, state: u64) {
+pub(crate) fn compare_at(ex: &mut Execution, key: Key, state: LocalState) {
     if find(ex, key) {
+        let thread = &ex.threads[ex.current.index()];
+        let state = match state.address() {
+            Some(from) if (thread.stack_floor..thread.frames_end).contains(&from) => {
+                hash(from, thread.frames_end)
+            }
+            _ => state.word(),
+        };
         compare_in(ex, state);
     }
+}
+
+/// A hash of the words from one address to another, on the running thread's stack. Each is taken in as in `machine::watch`.
+fn hash(from: usize, end: usize) -> u64 {
+    debug_assert!(from.is_multiple_of(8) && end.is_multiple_of(8));
+    let mut h = 0x9E37_79B9_7F4A_7C15u64;
+    for at in (from..end).step_by(8) {
+        // SAFETY: all of it is stack in use. It may hold what was never written, so the compiler must not look at it as a value of ours.
+        let word = unsafe { (at as *const u64).read_volatile() };
+        h = (h ^ word).wrapping_mul(0xFF51_AFD7_ED55_8CCD).rotate_left(29);
+    }
+    h
 }
 
 fn compare_in(ex: &mut Execution, state: u64) {
@@ -269,7 +290,7 @@ pub(crate) fn announce(ex: &mut Execution, site: Site) -> bool {
 }
 
 /// Notes a step that has run.
-#[inline]
+#[inline(always)]
 pub(crate) fn after_step(
     ex: &mut Execution,
     op: &Op,

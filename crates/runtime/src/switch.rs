@@ -37,7 +37,9 @@ pub(crate) struct Yielder {
     begun: Cell<bool>,
     /// The body has returned, or was left.
     done: Cell<bool>,
-    /// What came out of the body instead of a result.
+    /// The fiber whose call of [`Fiber::resume`] comes back next: this one, or the first of those that handed over to each other.
+    first: Cell<*const Yielder>,
+    /// What came out of a body instead of a result, for that call.
     panic: Cell<Option<Box<dyn Any + Send>>>,
 }
 
@@ -142,7 +144,8 @@ unsafe extern "sysv64" fn run(how: usize, shared: *const Yielder) -> ! {
     let said = match std::panic::catch_unwind(AssertUnwindSafe(|| body(shared, told(how)))) {
         Ok(exit) => returns(exit),
         Err(panic) => {
-            shared.panic.set(Some(panic));
+            // SAFETY: whoever waits in `resume` has the fiber that was resumed.
+            unsafe { (*shared.first.get()).panic.set(Some(panic)) };
             PANICKED
         }
     };
@@ -172,6 +175,22 @@ impl Yielder {
         told(unsafe { switch(self.fiber.as_ptr(), self.parent.get(), said) })
     }
 
+    /// Lets another fiber go on, which must be suspended; returns when this one is resumed again, or handed over to. Whoever resumed this
+    /// one waits for whatever that one says.
+    ///
+    /// # Panics
+    ///
+    /// If the other one is done.
+    #[inline(always)]
+    pub(crate) fn hand_over(&self, to: &Fiber) -> Resume {
+        let other = to.shared();
+        assert!(!other.done.get(), "a fiber that is done cannot go on");
+        other.parent.set(self.parent.get());
+        other.first.set(self.first.get());
+        // SAFETY: as in `suspend` and in `resume`: this fiber runs, and the other one does not.
+        told(unsafe { switch(self.fiber.as_ptr(), other.fiber.get(), GO) })
+    }
+
     /// Goes back for the last time.
     ///
     /// # Safety
@@ -198,6 +217,7 @@ impl Fiber {
             body: UnsafeCell::new(Box::new(body)),
             begun: Cell::new(false),
             done: Cell::new(false),
+            first: Cell::new(std::ptr::null()),
             panic: Cell::new(None),
         })));
         let top = (stack.base().get() - 32) & !15;
@@ -215,7 +235,7 @@ impl Fiber {
         unsafe { self.shared.as_ref() }
     }
 
-    /// Runs it until it suspends itself or returns. Must not be called by the fiber itself.
+    /// Runs it until it suspends itself or returns, or, if it hands over to another one, until that one does. Must not be called by a fiber.
     ///
     /// # Panics
     ///
@@ -224,6 +244,7 @@ impl Fiber {
     pub(crate) fn resume(&mut self, how: Resume) -> CoroutineResult<Said, Exit> {
         let shared = self.shared();
         assert!(!shared.done.get(), "a fiber that is done cannot go on");
+        shared.first.set(shared);
         let how = match how {
             Resume::Go => GO,
             Resume::Unwind => UNWIND,
@@ -344,6 +365,42 @@ mod tests {
         let panic = std::panic::catch_unwind(AssertUnwindSafe(|| fiber.resume(Resume::Go)));
         assert_eq!(panic.expect_err("it panics").downcast_ref::<u8>(), Some(&7));
         drop(fiber.into_stack());
+    }
+
+    #[test]
+    fn fibers_hand_over_to_each_other_and_what_the_last_one_says_comes_back_to_who_resumed_the_first() {
+        use std::rc::Rc;
+        let second: Rc<Cell<*const Fiber>> = Rc::new(Cell::new(std::ptr::null()));
+        let first: Rc<Cell<*const Fiber>> = Rc::new(Cell::new(std::ptr::null()));
+        let (to_second, to_first) = (second.clone(), first.clone());
+        let mut a = Fiber::with_stack(stack(), move |yielder, _| {
+            for _ in 0..10 {
+                // SAFETY: the other fiber is alive, below, and suspended.
+                assert_eq!(yielder.hand_over(unsafe { &*to_second.get() }), Resume::Go);
+            }
+            std::panic::resume_unwind(Box::new(8u8))
+        });
+        let mut b = Fiber::with_stack(stack(), move |yielder, _| {
+            let mut turns = 0;
+            loop {
+                turns += 1;
+                if turns == 5 {
+                    // The next word comes from below.
+                    assert_eq!(yielder.suspend(Said::Ended), Resume::Unwind);
+                }
+                // SAFETY: as above.
+                assert_eq!(yielder.hand_over(unsafe { &*to_first.get() }), Resume::Go);
+            }
+        });
+        first.set(&raw const a);
+        second.set(&raw const b);
+        assert_eq!(a.resume(Resume::Go), CoroutineResult::Yield(Said::Ended), "said by the second one");
+        let panic = std::panic::catch_unwind(AssertUnwindSafe(|| b.resume(Resume::Unwind)));
+        assert_eq!(panic.expect_err("the first one panics").downcast_ref::<u8>(), Some(&8));
+        drop(a.into_stack());
+        // SAFETY: what is on its stack is two pointers and a count.
+        unsafe { b.force_reset() };
+        drop(b.into_stack());
     }
 
     #[test]

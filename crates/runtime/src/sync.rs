@@ -6,6 +6,7 @@ use crate::fiber::{Abandoned, Resume, Said};
 use crate::objects::Handle;
 use crate::panics;
 use crate::polling;
+use crate::session;
 use crate::spin::{self, On, Probe};
 use crate::threads::wake_bits;
 use crate::{Class, Done, Place, Request};
@@ -40,8 +41,19 @@ pub(crate) fn site(place: Place) -> Site {
 ///
 /// `ex` is the current execution, in the phase `Running`; the caller is one of its fibers and holds no reference into
 /// it.
-#[inline]
+#[inline(never)]
 pub(crate) unsafe fn turn(ex: *mut Execution, op: Op, site: Site) -> bool {
+    // SAFETY: by the contract.
+    unsafe { turn_here(ex, op, site) }
+}
+
+/// The same, for where most steps come from.
+///
+/// # Safety
+///
+/// As for [`turn`].
+#[inline(always)]
+pub(crate) unsafe fn turn_here(ex: *mut Execution, op: Op, site: Site) -> bool {
     // SAFETY: by the contract; the borrow of `announce` ends before the suspension.
     unsafe {
         let marker = 0u8;
@@ -75,8 +87,7 @@ unsafe fn out_of_stack(ex: *mut Execution, site: Site) -> ! {
 pub(crate) unsafe fn suspend(ex: *mut Execution) -> bool {
     // SAFETY: by the contract. The yielder lives at the bottom of this fiber's own stack.
     unsafe {
-        let yielder = (&(*ex).threads)[(*ex).current.index()].yielder;
-        match (*yielder).suspend(Said::Waits) {
+        match session::go_on_with_next(ex) {
             Resume::Go => (*ex).phase == Phase::Running,
             Resume::Unwind | Resume::Retire => std::panic::resume_unwind(Box::new(Abandoned)),
         }
@@ -161,11 +172,11 @@ unsafe fn step_here(ex: *mut Execution, op: Op, place: Place) -> Done {
             return step_given_up(ex, op);
         }
         let site = site(place);
-        if (*ex).repeat.is_some() && !await_change(ex, site) || !turn(ex, op, site) {
+        if (*ex).repeat.is_some() && !await_change(ex, site) || !turn_here(ex, op, site) {
             return step_given_up(ex, op);
         }
         let option = (*ex).option(&op);
-        (*ex).finish(op, option)
+        (*ex).finish_here(op, option)
     }
 }
 
@@ -286,7 +297,7 @@ fn run_rmw(
         let site = site(place);
         if (*ex).phase != Phase::Running
             || (*ex).repeat.is_some() && !await_change(ex, site)
-            || !turn(ex, Op::new(OpKind::Rmw, object).ordered(order), site)
+            || !turn_here(ex, Op::new(OpKind::Rmw, object).ordered(order), site)
         {
             given_up(ex);
             let old = (*ex).word(object);
@@ -295,7 +306,7 @@ fn run_rmw(
             return old;
         }
         let new = f((*ex).word(object));
-        (*ex).finish(Op::new(OpKind::Rmw, object).ordered(order).with(new, 0), 0).value
+        (*ex).finish_here(Op::new(OpKind::Rmw, object).ordered(order).with(new, 0), 0).value
     }
 }
 

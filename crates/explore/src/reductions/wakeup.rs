@@ -440,10 +440,7 @@ impl Forest {
         if second.options != 1 || second.op.may_block() {
             return false;
         }
-        let alone = (e + 1..trace.len()).all(|g| {
-            let t = trace.event(g).thread;
-            t == first.thread || t == second.thread || trace.happens_before(e, g)
-        });
+        let alone = trace.all_after(e, second.thread);
         if alone && !covered {
             let mut step = Footprint::nothing(second.thread, second.cause(), second.op);
             let access = semantics::apply(&second.op, first.before, second.thread, 0).access;
