@@ -301,6 +301,7 @@ fn replays(test: &str, program: &str, args: &[&str], kind: &str, says: &str) -> 
     let (code, value) = place.json(&[&["p.c"], args].concat());
     assert_eq!((code, value["verdict"].as_str()), (1, Some("unsafe")), "{value}");
     let command = value["replay"]["command"].as_str().unwrap_or_else(|| panic!("not confirmed: {value}"));
+    assert_eq!(value["replay"]["followed"], true, "{value}");
     let words: Vec<&str> = command.split(' ').skip(1).collect();
     assert_eq!(words[..2], ["check", "p.c"]);
     assert_eq!(words[words.len() - 1], value["replay"]["token"].as_str().unwrap());
