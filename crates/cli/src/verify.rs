@@ -99,10 +99,12 @@ fn read(args: &VerifyArgs) -> Result<Result<Program, Unknown>, String> {
     };
     match ::model::read_file(&args.file, &read) {
         Ok(program) => Ok(Ok(program)),
-        Err(why) if math => match ::model::read_file(&args.file, &::model::Options { overflow: false, ..read }) {
-            Ok(_) => Ok(Err(Unknown::Cannot(why.to_string()))),
-            Err(why) => Err(why.to_string()),
-        },
+        Err(why) if math => {
+            match ::model::read_file(&args.file, &::model::Options { overflow: false, ..read }) {
+                Ok(_) => Ok(Err(Unknown::Cannot(why.to_string()))),
+                Err(why) => Err(why.to_string()),
+            }
+        }
         Err(why) => Err(why.to_string()),
     }
 }
@@ -151,10 +153,14 @@ fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
 fn decide(engine: &dyn Engine, program: &Program, options: &Options, solver: Option<&SmtCommand>) -> Outcome {
     let mut out = match solver {
         None => return ::verify::verify_checked(engine, program, options),
-        Some(command) => ::verify::with_solver(command, || ::verify::verify_checked(engine, program, options)),
+        Some(command) => {
+            ::verify::with_solver(command, || ::verify::verify_checked(engine, program, options))
+        }
     };
     // A solver that is not heard of is one that may have been ended, or does not know what it was asked.
-    if let (Verdict::Unknown(Unknown::Cannot(why) | Unknown::Within(why)), Some(command)) = (&mut out.verdict, solver) {
+    if let (Verdict::Unknown(Unknown::Cannot(why) | Unknown::Within(why)), Some(command)) =
+        (&mut out.verdict, solver)
+    {
         *why += &format!(" (asked: {})", command.name());
     }
     out
@@ -162,7 +168,8 @@ fn decide(engine: &dyn Engine, program: &Program, options: &Options, solver: Opt
 
 fn write_witness(to: &std::path::Path, text: Option<String>) -> Result<(), String> {
     match text {
-        Some(text) => std::fs::write(to, text).map_err(|e| format!("the witness cannot be written to {}: {e}", to.display())),
+        Some(text) => std::fs::write(to, text)
+            .map_err(|e| format!("the witness cannot be written to {}: {e}", to.display())),
         None => {
             eprintln!("no witness was written: there is no verdict to witness");
             Ok(())
@@ -183,7 +190,9 @@ fn svcomp(args: &VerifyArgs, program: &Program, out: &Outcome, budget: Budget) -
         let text = match (&out.verdict, trace, race) {
             (_, Some(t), _) => Some(witness::violation(&task, t)?),
             (_, _, Some(r)) => Some(witness::race(&task, r)?),
-            (Verdict::Safe(certificate), ..) if *word == "TRUE" => Some(witness::correctness(&task, certificate)?),
+            (Verdict::Safe(certificate), ..) if *word == "TRUE" => {
+                Some(witness::correctness(&task, certificate)?)
+            }
             _ => None,
         };
         write_witness(to, text)?;
@@ -207,7 +216,8 @@ fn svcomp(args: &VerifyArgs, program: &Program, out: &Outcome, budget: Budget) -
 /// Says what was found.
 fn finish(args: &VerifyArgs, program: &Program, out: Outcome, overflow: Option<Trace>) -> ExitCode {
     let flags: Vec<String> = args.define.iter().map(|d| format!("-D{d}")).collect();
-    let setting = verify_replay::Setting { file: &args.file, flags: &flags, spurious: !args.no_spurious_wakeups };
+    let setting =
+        verify_replay::Setting { file: &args.file, flags: &flags, spurious: !args.no_spurious_wakeups };
     let replayed = match out.verdict.trace() {
         Some(trace) if !args.no_replay => Some(verify_replay::replay(program, trace, &setting)),
         _ => None,
@@ -264,7 +274,11 @@ impl Said<'_> {
             Verdict::Safe(certificate) => {
                 text += "the proof was checked\n";
                 if let Some(to) = &self.args.certificate.certificate {
-                    text += &format!("certificate: {} ({})\n", to.display(), verify_certificate::kind(certificate));
+                    text += &format!(
+                        "certificate: {} ({})\n",
+                        to.display(),
+                        verify_certificate::kind(certificate)
+                    );
                 }
             }
             Verdict::Unknown(why) => text += &format!("{why}\n"),
@@ -278,7 +292,8 @@ impl Said<'_> {
         }
         match self.replayed {
             Some(Replayed::Confirmed { command, failure, .. }) => {
-                text += &format!("the compiled program fails in the same way: {failure}\nreplay  {command}\n");
+                text +=
+                    &format!("the compiled program fails in the same way: {failure}\nreplay  {command}\n");
             }
             Some(Replayed::Not(why)) => text += &format!("not confirmed on the compiled program: {why}\n"),
             None => {}

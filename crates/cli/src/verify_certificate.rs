@@ -34,20 +34,32 @@ pub(crate) fn kind(certificate: &Certificate) -> &'static str {
 }
 
 /// Checks the proof in a file, and says how that went.
-pub(crate) fn check(program: &Program, options: &Options, integers: &str, from: &Path, json: bool) -> ExitCode {
+pub(crate) fn check(
+    program: &Program,
+    options: &Options,
+    integers: &str,
+    from: &Path,
+    json: bool,
+) -> ExitCode {
     let text = match std::fs::read_to_string(from) {
         Ok(text) => text,
         Err(e) => return say(json, 2, integers, None, &format!("{} cannot be read: {e}", from.display())),
     };
     let certificate = match ::verify::load(program, &text) {
         Ok(certificate) => certificate,
-        Err(e @ BadFile::Unreadable(_)) => return say(json, 2, integers, None, &format!("{}: {e}", from.display())),
+        Err(e @ BadFile::Unreadable(_)) => {
+            return say(json, 2, integers, None, &format!("{}: {e}", from.display()));
+        }
         Err(e) => return say(json, 1, integers, None, &e.to_string()),
     };
     let kind = kind(&certificate);
     match ::verify::check(program, options, &certificate) {
         Ok(()) => {
-            let what = if options.deadlocks { "nothing goes wrong, and there is no deadlock" } else { "nothing goes wrong" };
+            let what = if options.deadlocks {
+                "nothing goes wrong, and there is no deadlock"
+            } else {
+                "nothing goes wrong"
+            };
             say(json, 0, integers, Some(kind), &format!("the certificate holds: {what}"))
         }
         Err(e) => say(json, 1, integers, Some(kind), &e.to_string()),
@@ -57,7 +69,8 @@ pub(crate) fn check(program: &Program, options: &Options, integers: &str, from: 
 fn say(json: bool, code: u8, integers: &str, kind: Option<&str>, why: &str) -> ExitCode {
     let word = ["holds", "refused", "unreadable"][code as usize];
     if json {
-        let all = serde_json::json!({ "certificate": word, "kind": kind, "integers": integers, "reason": why });
+        let all =
+            serde_json::json!({ "certificate": word, "kind": kind, "integers": integers, "reason": why });
         println!("{all}");
     } else if code == 0 {
         println!("{why}\nintegers: {integers}");

@@ -118,7 +118,11 @@ impl Told {
             // Which of the list it is, of those that its type has.
             let n = match *ty {
                 Type::BOOL => *value as usize,
-                ty => all.iter().filter(|v| (ty.min()..=ty.max()).contains(*v)).position(|v| v == value).unwrap_or(0),
+                ty => all
+                    .iter()
+                    .filter(|v| (ty.min()..=ty.max()).contains(*v))
+                    .position(|v| v == value)
+                    .unwrap_or(0),
             };
             text += &format!("input {who} {line} {n}\n");
         }
@@ -170,7 +174,12 @@ mod native {
     /// How long a search may take where the run could not be followed.
     const SECONDS: &str = "5";
 
-    pub(super) fn run(program: &Program, trace: &Trace, setting: &Setting<'_>, kinds: &[&str]) -> Result<Replayed, String> {
+    pub(super) fn run(
+        program: &Program,
+        trace: &Trace,
+        setting: &Setting<'_>,
+        kinds: &[&str],
+    ) -> Result<Replayed, String> {
         let told = told(program, trace);
         let file = setting.file.display().to_string();
         let args = ProgramArgs::with_flags(setting.flags.to_vec());
@@ -183,13 +192,17 @@ mod native {
             let mut variables = vec![("RADDLE_RACES", "sync".to_owned()), ("RADDLE_JSON", "1".to_owned())];
             variables.extend(numbers.clone().map(|n| ("RADDLE_NONDET", n)));
             if !setting.spurious {
-                variables.extend([("RADDLE_SPURIOUS_WAKEUPS", "0".to_owned()), ("RADDLE_SPURIOUS_FAILURES", "0".to_owned())]);
+                variables.extend([
+                    ("RADDLE_SPURIOUS_WAKEUPS", "0".to_owned()),
+                    ("RADDLE_SPURIOUS_FAILURES", "0".to_owned()),
+                ]);
             }
             if way == "search" {
                 variables.push(("RADDLE_MAX_SECONDS", SECONDS.to_owned()));
             } else {
                 let guide = built.scratch.path().join("guide");
-                std::fs::write(&guide, told.guide(way != "follow")).map_err(|e| format!("no guide can be written: {e}"))?;
+                std::fs::write(&guide, told.guide(way != "follow"))
+                    .map_err(|e| format!("no guide can be written: {e}"))?;
                 variables.push(("RADDLE_FOLLOW", guide.display().to_string()));
             }
             let report = report(&built, &variables)?;
@@ -199,7 +212,8 @@ mod native {
                     variables.retain(|v| v.0 != "RADDLE_FOLLOW" && v.0 != "RADDLE_MAX_SECONDS");
                     variables.push(("RADDLE_REPLAY", token.clone()));
                     let again = self::report(&built, &variables)?;
-                    judge(program, trace, kinds, &again).map_err(|why| format!("its token does not replay: {why}"))?;
+                    judge(program, trace, kinds, &again)
+                        .map_err(|why| format!("its token does not replay: {why}"))?;
                     let command = command(setting, &file, numbers.as_deref(), &token);
                     return Ok(Replayed::Confirmed { token, command, failure, followed: way != "search" });
                 }
@@ -233,7 +247,12 @@ mod native {
     }
 
     /// Whether it failed as the model did: the token and what it says, or what happened instead.
-    fn judge(program: &Program, trace: &Trace, kinds: &[&str], report: &serde_json::Value) -> Result<(String, String), String> {
+    fn judge(
+        program: &Program,
+        trace: &Trace,
+        kinds: &[&str],
+        report: &serde_json::Value,
+    ) -> Result<(String, String), String> {
         let Some(failure) = report["failures"].as_array().and_then(|f| f.first()) else {
             return Err("the compiled program did not fail on this run".to_owned());
         };

@@ -59,7 +59,9 @@ fn property(text: &str) -> Result<Property, String> {
         }
     }
     if !text.ends_with(".prp") {
-        return Err("there are unreach-call and no-data-race, or a .prp file that asks for one of them".to_owned());
+        return Err(
+            "there are unreach-call and no-data-race, or a .prp file that asks for one of them".to_owned()
+        );
     }
     let said = std::fs::read_to_string(text).map_err(|e| format!("{text} cannot be read: {e}"))?;
     let plain = |s: &str| s.split_whitespace().collect::<String>();
@@ -121,7 +123,10 @@ pub(crate) fn unreach_call(program: &Program, verdict: &Verdict) -> Answer {
         Verdict::Unknown(why) => Answer::of("UNKNOWN", Some(why.to_string())),
         Verdict::Unsafe(trace) | Verdict::PartiallySafe { trace, .. } => {
             let Wrong::Error { thread, location, kind } = trace.wrong else {
-                return Answer::of("UNKNOWN", Some("there is a deadlock, and the search ended with it".to_owned()));
+                return Answer::of(
+                    "UNKNOWN",
+                    Some("there is a deadlock, and the search ended with it".to_owned()),
+                );
             };
             let message = match &program.thread(thread).location(location).kind {
                 LocationKind::Error { message, .. } => message.as_str(),
@@ -130,7 +135,10 @@ pub(crate) fn unreach_call(program: &Program, verdict: &Verdict) -> Answer {
             if kind == ErrorKind::Assertion && message == REACHED {
                 return Answer { trace: Some(trace.clone()), ..Answer::of("FALSE", None) };
             }
-            let why = format!("something else goes wrong first ({}: {message}), and the search ended with it", kind.name());
+            let why = format!(
+                "something else goes wrong first ({}: {message}), and the search ended with it",
+                kind.name()
+            );
             Answer::of("UNKNOWN", Some(why))
         }
     }

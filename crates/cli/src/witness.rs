@@ -8,7 +8,8 @@
 
 use crate::verify_svcomp::Property;
 use ::model::{
-    Action, Binary, Interpreter, LocationId, Node, Program, Span, State, Step, Term, Terms, ThreadId, Type, Unary, VarId,
+    Action, Binary, Interpreter, LocationId, Node, Program, Span, State, Step, Term, Terms, ThreadId, Type,
+    Unary, VarId,
 };
 use ::verify::{Certificate, Race, Trace};
 use serde_json::{Value, json};
@@ -108,7 +109,8 @@ fn segment(waypoints: Vec<Value>) -> Value {
 }
 
 fn waypoint(task: &Task<'_>, kind: &str, thread: usize, span: Span, constraint: Option<Value>) -> Value {
-    let mut one = json!({ "type": kind, "action": "follow", "thread_id": thread, "location": location(task, span) });
+    let mut one =
+        json!({ "type": kind, "action": "follow", "thread_id": thread, "location": location(task, span) });
     if let Some(c) = constraint {
         one["constraint"] = c;
     }
@@ -131,19 +133,26 @@ fn entry(task: &Task<'_>, kind: &str, version: &str, content: Vec<Value>) -> Res
     let hash = sha256(&bytes);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos());
     // In the order of the format's own examples: a map would sort them.
-    let parts = [("entry_type", json!(kind)), ("metadata", json!({
-            "format_version": version,
-            "uuid": uuid(&format!("{hash} {now} {} {content:?}", std::process::id())),
-            "creation_time": time((now / 1_000_000_000) as u64),
-            "producer": { "name": "raddle", "version": env!("CARGO_PKG_VERSION") },
-            "task": {
-                "input_files": [name],
-                "input_file_hashes": { name: hash },
-                "specification": task.property.specification(),
-                "data_model": "LP64",
-                "language": "C",
-            },
-    })), ("content", Value::Array(content))];
+    let parts = [
+        ("entry_type", json!(kind)),
+        (
+            "metadata",
+            json!({
+                    "format_version": version,
+                    "uuid": uuid(&format!("{hash} {now} {} {content:?}", std::process::id())),
+                    "creation_time": time((now / 1_000_000_000) as u64),
+                    "producer": { "name": "raddle", "version": env!("CARGO_PKG_VERSION") },
+                    "task": {
+                        "input_files": [name],
+                        "input_file_hashes": { name: hash },
+                        "specification": task.property.specification(),
+                        "data_model": "LP64",
+                        "language": "C",
+                    },
+            }),
+        ),
+        ("content", Value::Array(content)),
+    ];
     let mut text = String::new();
     for (n, (name, part)) in parts.iter().enumerate() {
         text += if n == 0 { "- " } else { "  " };
@@ -166,7 +175,11 @@ fn yaml(value: &Value, depth: usize, out: &mut String) {
                 indent(out, n == 0);
                 // A name that is no plain word is quoted.
                 let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-                if plain { out.push_str(name) } else { out.push_str(&Value::from(name.as_str()).to_string()) }
+                if plain {
+                    out.push_str(name)
+                } else {
+                    out.push_str(&Value::from(name.as_str()).to_string())
+                }
                 out.push(':');
                 nested(field, depth, out);
             }
@@ -185,7 +198,8 @@ fn yaml(value: &Value, depth: usize, out: &mut String) {
 }
 
 fn nested(value: &Value, depth: usize, out: &mut String) {
-    let empty = value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(serde_json::Map::is_empty);
+    let empty = value.as_array().is_some_and(Vec::is_empty)
+        || value.as_object().is_some_and(serde_json::Map::is_empty);
     if (value.is_object() || value.is_array()) && !empty {
         out.push('\n');
         out.push_str(&"  ".repeat(depth + 1));
@@ -212,7 +226,11 @@ fn invariants(task: &Task<'_>, certificate: &Certificate) -> Vec<(Span, String)>
             let here = task.program.files.get(span.file.0 as usize).is_some_and(|f| *f == name);
             let line = lines.get((span.line as usize).wrapping_sub(1)).map_or("", |l| l.trim_start());
             // Of other loops the line does not say where they are.
-            if here && ["while", "for"].iter().any(|w| line.strip_prefix(w).is_some_and(|r| r.trim_start().starts_with('('))) {
+            if here
+                && ["while", "for"]
+                    .iter()
+                    .any(|w| line.strip_prefix(w).is_some_and(|r| r.trim_start().starts_with('(')))
+            {
                 heads.entry(span.line).or_default().push((t, l));
                 spans.insert(span.line, Span { column: 0, ..span });
             }
@@ -325,7 +343,9 @@ fn labels<'c>(
 fn expression(program: &Program, terms: &Terms, t: Term) -> Option<String> {
     let vars = globals(program);
     match terms.node(t) {
-        Node::Unary(Unary::Not, a) if terms.ty(a) == Type::BOOL => Some(format!("!({})", expression(program, terms, a)?)),
+        Node::Unary(Unary::Not, a) if terms.ty(a) == Type::BOOL => {
+            Some(format!("!({})", expression(program, terms, a)?))
+        }
         Node::Binary(op @ (Binary::And | Binary::Or), a, b) if terms.ty(a) == Type::BOOL => {
             let sign = if op == Binary::And { "&&" } else { "||" };
             Some(format!("({} {sign} {})", expression(program, terms, a)?, expression(program, terms, b)?))
@@ -387,7 +407,8 @@ fn time(seconds: u64) -> String {
 /// SHA-256 (FIPS 180-4), which the format wants of every input file.
 fn sha256(bytes: &[u8]) -> String {
     // The first 32 bits of the fractional parts of square and cube roots of primes.
-    let primes: Vec<u64> = (2u64..).filter(|n| (2..*n).take_while(|d| d * d <= *n).all(|d| n % d != 0)).take(64).collect();
+    let primes: Vec<u64> =
+        (2u64..).filter(|n| (2..*n).take_while(|d| d * d <= *n).all(|d| n % d != 0)).take(64).collect();
     let root = |p: u64, power: u32| {
         // The root times 2^32, whole: the largest x with x^power <= p * 2^(32 * power).
         let (mut low, mut high) = (0u128, 1u128 << 40);
@@ -407,7 +428,8 @@ fn sha256(bytes: &[u8]) -> String {
     }
     all.extend((bytes.len() as u64 * 8).to_be_bytes());
     for block in all.chunks_exact(64) {
-        let mut w: Vec<u32> = block.chunks_exact(4).map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]])).collect();
+        let mut w: Vec<u32> =
+            block.chunks_exact(4).map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]])).collect();
         for i in 16..64 {
             let s0 = w[i - 15].rotate_right(7) ^ w[i - 15].rotate_right(18) ^ w[i - 15] >> 3;
             let s1 = w[i - 2].rotate_right(17) ^ w[i - 2].rotate_right(19) ^ w[i - 2] >> 10;

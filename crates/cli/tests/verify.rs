@@ -43,7 +43,12 @@ impl Place {
     }
 
     fn json(&self, args: &[&str]) -> (i32, Value) {
-        let output = self.command(env!("CARGO_BIN_EXE_raddle")).args(["verify", "--json"]).args(args).output().unwrap();
+        let output = self
+            .command(env!("CARGO_BIN_EXE_raddle"))
+            .args(["verify", "--json"])
+            .args(args)
+            .output()
+            .unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         let value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {}", both(&output)));
         (output.status.code().unwrap_or(-1), value)
@@ -203,8 +208,14 @@ fn a_safe_program_is_proved_and_the_integers_are_named() {
     assert!(text.starts_with("safe: ") && text.contains("the proof was checked"), "{text}");
     assert!(text.contains("integers: bit-vectors"), "{text}");
     let (code, value) = place.json(&["safe.c", "--engine", "impact"]);
-    assert_eq!((code, value["verdict"].as_str(), value["engine"].as_str()), (0, Some("safe"), Some("impact")));
-    assert_eq!((value["certificate"].as_str(), value["integers"].as_str()), (Some("tree"), Some("bit-vectors")));
+    assert_eq!(
+        (code, value["verdict"].as_str(), value["engine"].as_str()),
+        (0, Some("safe"), Some("impact"))
+    );
+    assert_eq!(
+        (value["certificate"].as_str(), value["integers"].as_str()),
+        (Some("tree"), Some("bit-vectors"))
+    );
     assert_eq!(value["spurious_wakeups"], true);
 }
 
@@ -217,14 +228,19 @@ fn an_unsafe_program_comes_with_its_run() {
     assert!(text.contains("lost.c:7") && !text.contains("replay"), "{text}");
     let (code, value) = place.json(&["lost.c", "--no-replay"]);
     assert_eq!((code, value["verdict"].as_str()), (1, Some("unsafe")));
-    assert!(value["trace"].as_array().unwrap().len() > 6 && value["wrong"].as_str().unwrap().contains("x == 2"));
+    assert!(
+        value["trace"].as_array().unwrap().len() > 6 && value["wrong"].as_str().unwrap().contains("x == 2")
+    );
 }
 
 #[test]
 fn what_cannot_be_told_is_unknown_and_what_cannot_be_read_is_refused() {
     let deep = "int f(int n) { return n > 0 ? f(n - 1) : 0; }\nextern int __VERIFIER_nondet_int(void);\n\
                 int main(void) { return f(__VERIFIER_nondet_int()); }\n";
-    let place = Place::with("unknown", &[("deep.c", deep), ("float.c", "\n\ndouble d;\nint main(void) { return d > 1; }\n")]);
+    let place = Place::with(
+        "unknown",
+        &[("deep.c", deep), ("float.c", "\n\ndouble d;\nint main(void) { return d > 1; }\n")],
+    );
     let (code, text) = place.verify(&["deep.c", "--seconds", "10"]);
     assert_eq!(code, 3, "{text}");
     assert!(text.starts_with("unknown: ") && text.contains("bound"), "{text}");
@@ -233,7 +249,7 @@ fn what_cannot_be_told_is_unknown_and_what_cannot_be_read_is_refused() {
     assert!(value["reason"].as_str().unwrap().contains("bound"));
     let (code, text) = place.verify(&["float.c"]);
     assert_eq!(code, 2, "{text}");
-    assert!(text.contains("float.c:3"), "{text}");
+    assert!(text.contains("float.c:4"), "{text}");
     for bad in [&["none.c"][..], &["deep.c", "--engine", "magic"], &["deep.c", "--int", "float"], &[]] {
         assert_eq!(place.verify(bad).0, 2, "{bad:?}");
     }
@@ -269,7 +285,10 @@ fn a_certificate_is_written_checked_and_refused_for_what_it_does_not_prove() {
         assert_eq!(code, 0, "{engine}: {text}");
         assert!(text.contains("the certificate holds"), "{text}");
         let (code, value) = place.json(&["--check-certificate", "proof.json", "safe.c"]);
-        assert_eq!((code, value["certificate"].as_str(), value["kind"].as_str()), (0, Some("holds"), Some(kind)));
+        assert_eq!(
+            (code, value["certificate"].as_str(), value["kind"].as_str()),
+            (0, Some("holds"), Some(kind))
+        );
 
         let (code, text) = place.verify(&["--check-certificate", "proof.json", "other.c"]);
         assert_eq!(code, 1, "{text}");
@@ -281,7 +300,8 @@ fn a_certificate_is_written_checked_and_refused_for_what_it_does_not_prove() {
         place.write("cut.json", &whole[..whole.len() / 2]);
         assert_eq!(place.verify(&["--check-certificate", "cut.json", "safe.c"]).0, 2);
         let mut changed: Value = serde_json::from_str(&whole).unwrap();
-        let list = if kind == "invariant" { "at" } else { kind.strip_suffix("s").map_or("nodes", |_| "states") };
+        let list =
+            if kind == "invariant" { "at" } else { kind.strip_suffix("s").map_or("nodes", |_| "states") };
         changed[list].as_array_mut().unwrap().pop();
         place.write("changed.json", &changed.to_string());
         let (code, text) = place.verify(&["--check-certificate", "changed.json", "safe.c"]);
@@ -306,7 +326,8 @@ fn replays(test: &str, program: &str, args: &[&str], kind: &str, says: &str) -> 
     assert_eq!(words[..2], ["check", "p.c"]);
     assert_eq!(words[words.len() - 1], value["replay"]["token"].as_str().unwrap());
     let output = place.command(env!("CARGO_BIN_EXE_raddle")).args(&words).arg("--json").output().unwrap();
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", both(&output)));
+    let report: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", both(&output)));
     assert_eq!(output.status.code(), Some(1), "{report}");
     let failure = &report["failures"][0];
     assert_eq!(failure["kind"].as_str(), Some(kind), "{report}");
@@ -381,12 +402,15 @@ int main(void)
 #[test]
 fn what_the_compiled_program_does_not_notice_is_said_not_to_be_confirmed() {
     let shift = "extern int __VERIFIER_nondet_int(void);\nint main(void) { int n = __VERIFIER_nondet_int(); return 1 << n; }\n";
-    // It does not link: the function is nowhere.
-    let lonely = "extern void reach_error(void);\nint x;\nint main(void) { if (x == 0) reach_error(); return 0; }\n";
+    // It does not link: the variable is nowhere.
+    let lonely = "extern void reach_error(void);\nextern int x;\nint main(void) { if (x == 0) reach_error(); return 0; }\n";
     let place = Place::with("unconfirmed", &[("shift.c", shift), ("lonely.c", lonely)]);
     let (code, text) = place.verify(&["shift.c"]);
     assert_eq!(code, 1, "{text}");
-    assert!(text.contains("not confirmed on the compiled program: a compiled program does not notice"), "{text}");
+    assert!(
+        text.contains("not confirmed on the compiled program: a compiled program does not notice"),
+        "{text}"
+    );
     let (code, text) = place.verify(&["lonely.c"]);
     assert_eq!(code, 1, "{text}");
     assert!(text.contains("not confirmed on the compiled program: it does not compile"), "{text}");
@@ -396,7 +420,8 @@ const REACH: &str = "extern void abort(void);\nvoid reach_error(void) { abort();
 
 /// The lost update in the words of the competition.
 fn lost_for_svcomp() -> String {
-    let text = LOST.replace("#include <assert.h>\n", "").replace("assert(x == 2);", "if (x != 2) reach_error();");
+    let text =
+        LOST.replace("#include <assert.h>\n", "").replace("assert(x == 2);", "if (x != 2) reach_error();");
     format!("{REACH}{text}")
 }
 
@@ -430,7 +455,10 @@ const UNREACH: &str = "CHECK( init(main()), LTL(G ! call(reach_error())) )";
 fn verdicts_are_those_of_the_competition_on_request() {
     let unsafe_one = lost_for_svcomp();
     let failing = LOST;
-    let place = Place::with("svcomp", &[("safe.c", SAFE), ("lost.c", &unsafe_one), ("assert.c", failing), ("r.prp", UNREACH)]);
+    let place = Place::with(
+        "svcomp",
+        &[("safe.c", SAFE), ("lost.c", &unsafe_one), ("assert.c", failing), ("r.prp", UNREACH)],
+    );
     let (code, text) = place.verify(&["safe.c", "--svcomp"]);
     assert_eq!(code, 0, "{text}");
     assert!(text.starts_with("TRUE (unreach-call)\n") && text.contains("integers: bit-vectors"), "{text}");
@@ -473,8 +501,19 @@ fn verdicts_are_those_of_the_competition_on_request() {
 
 #[test]
 fn a_race_is_a_violation_with_two_targets_and_its_absence_is_proved() {
-    let place = Place::with("races", &[("lost.c", &lost_for_svcomp()), ("safe.c", SAFE.replace("int r = x;", "pthread_mutex_lock(&m); int r = x; pthread_mutex_unlock(&m);").as_str())]);
-    let (code, text) = place.verify(&["lost.c", "--svcomp", "--property", "no-data-race", "--witness", "w.yml"]);
+    let place = Place::with(
+        "races",
+        &[
+            ("lost.c", &lost_for_svcomp()),
+            (
+                "safe.c",
+                SAFE.replace("int r = x;", "pthread_mutex_lock(&m); int r = x; pthread_mutex_unlock(&m);")
+                    .as_str(),
+            ),
+        ],
+    );
+    let (code, text) =
+        place.verify(&["lost.c", "--svcomp", "--property", "no-data-race", "--witness", "w.yml"]);
     assert_eq!(code, 1, "{text}");
     assert!(text.starts_with("FALSE (no-data-race)\n`x`\n"), "{text}");
     let witness = yaml(&place.read("w.yml"));
@@ -499,7 +538,10 @@ fn a_proof_is_witnessed_by_invariants_of_loops() {
         metadata(&witness[0], "invariant_set", "safe.c", UNREACH);
         for i in witness[0]["content"].as_vec().unwrap() {
             let i = &i["invariant"];
-            assert_eq!((i["type"].as_str(), i["format"].as_str()), (Some("loop_invariant"), Some("c_expression")));
+            assert_eq!(
+                (i["type"].as_str(), i["format"].as_str()),
+                (Some("loop_invariant"), Some("c_expression"))
+            );
             assert_eq!(i["location"]["line"].as_i64(), Some(7), "the line of `while`");
             assert!(i["value"].as_str().is_some());
         }
@@ -521,7 +563,10 @@ fn a_witness_says_what_inputs_return() {
     assert_eq!(code, 1, "{text}");
     let witness = yaml(&place.read("w.yml"));
     let all = witness[0]["content"].as_vec().unwrap();
-    let input = all.iter().map(|s| &s["segment"][0]["waypoint"]).find(|w| w["type"].as_str() == Some("function_return"));
+    let input = all
+        .iter()
+        .map(|s| &s["segment"][0]["waypoint"])
+        .find(|w| w["type"].as_str() == Some("function_return"));
     let input = input.unwrap_or_else(|| panic!("{}", place.read("w.yml")));
     assert_eq!(input["constraint"]["value"].as_str(), Some("\\result == -77"));
     assert_eq!(input["constraint"]["format"].as_str(), Some("acsl_expression"));
@@ -531,10 +576,15 @@ fn a_witness_says_what_inputs_return() {
 #[test]
 fn mathematical_integers_are_proved_only_where_nothing_overflows() {
     // x grows without end: as bit-vectors it gets below zero, as mathematical integers it does not.
-    let grows = format!("{REACH}int x;\nint main(void)\n{{\n    while (1) {{\n        x = x + 1;\n        if (x < 0)\n            reach_error();\n    }}\n}}\n");
+    let grows = format!(
+        "{REACH}int x;\nint main(void)\n{{\n    while (1) {{\n        x = x + 1;\n        if (x < 0)\n            reach_error();\n    }}\n}}\n"
+    );
     let place = Place::with("math", &[("grows.c", &grows), ("safe.c", SAFE), ("lost.c", LOST)]);
     let (code, value) = place.json(&["safe.c", "--int", "math"]);
-    assert_eq!((code, value["verdict"].as_str(), value["integers"].as_str()), (0, Some("safe"), Some("mathematical")));
+    assert_eq!(
+        (code, value["verdict"].as_str(), value["integers"].as_str()),
+        (0, Some("safe"), Some("mathematical"))
+    );
     let (code, text) = place.verify(&["lost.c", "--int=math", "--no-replay"]);
     assert_eq!(code, 1, "{text}");
     assert!(text.contains("integers: mathematical") && !text.contains("bit-vectors\n"), "{text}");
@@ -547,7 +597,9 @@ fn mathematical_integers_are_proved_only_where_nothing_overflows() {
     assert!(text.contains("signed arithmetic can overflow") && text.contains("overflow in `main`"), "{text}");
     assert!(text.contains("integers: mathematical"), "{text}");
     // Two constants that wrap to a small one: the sum is checked where it is made, not where it was simplified to.
-    let tricky = format!("{REACH}int x;\nint main(void)\n{{\n    int r = x;\n    int s = r + 2147483647 + 2147483647;\n    if (s == -2)\n        reach_error();\n    return 0;\n}}\n");
+    let tricky = format!(
+        "{REACH}int x;\nint main(void)\n{{\n    int r = x;\n    int s = r + 2147483647 + 2147483647;\n    if (s == -2)\n        reach_error();\n    return 0;\n}}\n"
+    );
     place.write("tricky.c", &tricky);
     assert_eq!(place.verify(&["tricky.c", "--no-replay"]).0, 1);
     assert_eq!(place.verify(&["tricky.c", "--int", "math"]).0, 3);
@@ -562,7 +614,16 @@ fn mathematical_integers_are_proved_only_where_nothing_overflows() {
 
 #[test]
 fn a_preprocessed_file_with_the_real_headers_is_read() {
-    let place = Place::with("preprocessed", &[("p.c", &LOST.replace("#include <assert.h>\n", "#include <assert.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <stdint.h>\n"))]);
+    let place = Place::with(
+        "preprocessed",
+        &[(
+            "p.c",
+            &LOST.replace(
+                "#include <assert.h>\n",
+                "#include <assert.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <stdint.h>\n",
+            ),
+        )],
+    );
     let gcc = place.command("gcc").args(["-E", "p.c", "-o", "p.i"]).output().unwrap();
     assert!(gcc.status.success(), "{}", both(&gcc));
     assert!(place.read("p.i").contains("__assert_fail"), "the real headers");

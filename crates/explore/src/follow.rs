@@ -77,7 +77,8 @@ impl FromStr for Guide {
     fn from_str(text: &str) -> Result<Guide, String> {
         let mut guide = Guide::default();
         for (n, line) in text.lines().enumerate() {
-            read(&mut guide, line).ok_or_else(|| format!("line {}: `{line}` is no part of a guide", n + 1))?;
+            read(&mut guide, line)
+                .ok_or_else(|| format!("line {}: `{line}` is no part of a guide", n + 1))?;
         }
         Ok(guide)
     }
@@ -114,8 +115,28 @@ fn read(guide: &mut Guide, line: &str) -> Option<()> {
 fn kind_named(name: &str) -> Option<OpKind> {
     use OpKind::*;
     let all = [
-        Load, Store, Rmw, CompareExchange, Lock, TryLock, Unlock, ReadLock, TryReadLock, ReadUnlock, WriteLock,
-        TryWriteLock, WriteUnlock, Wait, Wake, NotifyOne, NotifyAll, Arrive, Pass, SemWait, SemTryWait, SemPost,
+        Load,
+        Store,
+        Rmw,
+        CompareExchange,
+        Lock,
+        TryLock,
+        Unlock,
+        ReadLock,
+        TryReadLock,
+        ReadUnlock,
+        WriteLock,
+        TryWriteLock,
+        WriteUnlock,
+        Wait,
+        Wake,
+        NotifyOne,
+        NotifyAll,
+        Arrive,
+        Pass,
+        SemWait,
+        SemTryWait,
+        SemPost,
     ];
     all.into_iter().find(|k| kebab(*k) == name)
 }
@@ -183,7 +204,8 @@ impl Follow {
 
     /// Whether what a thread wants to do is not its next step in the guide.
     fn is_extra(&self, t: ThreadId, p: &Pending) -> bool {
-        let next = self.guide.steps[self.at..].iter().find(|s| s.thread == t && !matches!(s.what, What::Create(_)));
+        let next =
+            self.guide.steps[self.at..].iter().find(|s| s.thread == t && !matches!(s.what, What::Create(_)));
         next.is_none_or(|s| s.what == What::Block || !self.matches(s, p))
     }
 
@@ -254,7 +276,9 @@ impl Explorer for Follow {
         let Some((thread, line)) = self.chosen else { return options.get(0) };
         if let Options::Of(_) = options {
             let wanted = self.woken.map(|t| t.0 as u32);
-            return wanted.filter(|w| (0..options.len()).any(|k| options.get(k) == *w)).unwrap_or_else(|| options.get(0));
+            return wanted
+                .filter(|w| (0..options.len()).any(|k| options.get(k) == *w))
+                .unwrap_or_else(|| options.get(0));
         }
         let mine = |i: &(ThreadId, u32, u32)| i.0 == thread && (self.guide.any_line || i.1 == line);
         match self.inputs.iter().position(mine) {
@@ -282,7 +306,9 @@ mod tests {
         assert_eq!((guide.len(), guide.inputs.len(), guide.any_line), (4, 1, true));
         assert_eq!(guide.steps[1].woken, Some(ThreadId(2)));
         assert_eq!(guide.steps[2].what, What::Create(ThreadId(1)));
-        for bad in ["step", "step 0 load", "step 9999 load 3", "step 0 load x", "input 1 2", "step 0 load 1 2 3"] {
+        for bad in
+            ["step", "step 0 load", "step 9999 load 3", "step 0 load x", "input 1 2", "step 0 load 1 2 3"]
+        {
             assert!(bad.parse::<Guide>().unwrap_err().contains("is no part of a guide"), "{bad}");
         }
     }

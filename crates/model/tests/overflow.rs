@@ -25,7 +25,9 @@ fn ends(text: &str) -> Option<ErrorKind> {
 /// The program with an expression over two variables whose values are not known when it is read: a thread may change them.
 fn over(ty: &str, a: i128, b: i128, statement: &str) -> String {
     // The least number of a type is no literal.
-    let literal = |v: i128| if v == i64::MIN as i128 { "(-9223372036854775807L - 1)".to_owned() } else { format!("{v}L") };
+    let literal = |v: i128| {
+        if v == i64::MIN as i128 { "(-9223372036854775807L - 1)".to_owned() } else { format!("{v}L") }
+    };
     format!(
         "{ty} a, b; {ty} r; int big; int main(void) {{ a = ({ty}){}; b = ({ty}){}; {statement}; return 0; }}",
         literal(a),
@@ -55,7 +57,9 @@ fn arithmetic_overflows_exactly_where_the_result_does_not_fit() {
                     wrong += !fits as u32;
                 }
             }
-            for (statement, exact) in [("r = -a", -a), ("a++", a + 1), ("--a", a - 1), ("a += 1", a + 1), ("r = a", a)] {
+            for (statement, exact) in
+                [("r = -a", -a), ("a++", a + 1), ("--a", a - 1), ("a += 1", a + 1), ("r = a", a)]
+            {
                 let fits = !signed || (low..=high).contains(&exact);
                 let found = ends(&over(ty, a, 0, statement));
                 assert_eq!(found, (!fits).then_some(ErrorKind::Overflow), "{ty}: {statement} of {a}");
@@ -99,7 +103,10 @@ fn what_is_not_evaluated_does_not_overflow() {
     assert_eq!(ends(guarded), None);
     assert_eq!(ends(&guarded.replace("l < 100 &&", "l > 100 &&")), Some(ErrorKind::Overflow));
     // Constants on the way to one that fits.
-    assert_eq!(ends("int a, r; int main(void) { int l = a; r = l + 2147483647 + 2147483647; return 0; }"), Some(ErrorKind::Overflow));
+    assert_eq!(
+        ends("int a, r; int main(void) { int l = a; r = l + 2147483647 + 2147483647; return 0; }"),
+        Some(ErrorKind::Overflow)
+    );
 }
 
 #[test]
@@ -114,7 +121,10 @@ fn what_cannot_be_checked_is_refused_and_only_where_overflows_are_looked_for() {
         assert!(read(text, false).is_ok(), "{text}");
         assert!(read(text, true).is_err(), "{text}");
     }
-    for text in ["_Atomic unsigned x; int main(void) { x++; return 0; }", "int x; int main(void) { __sync_fetch_and_or(&x, 1); return 0; }"] {
+    for text in [
+        "_Atomic unsigned x; int main(void) { x++; return 0; }",
+        "int x; int main(void) { __sync_fetch_and_or(&x, 1); return 0; }",
+    ] {
         assert_eq!(ends(text), None, "{text}");
     }
 }

@@ -23,7 +23,10 @@ use std::sync::OnceLock;
 /// The values of inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Range {
-    Between { low: i128, high: i128 },
+    Between {
+        low: i128,
+        high: i128,
+    },
     /// In order, each once.
     List(Vec<i128>),
 }

@@ -4,7 +4,7 @@ use crate::labels::Labels;
 use crate::polling::{Modes, Restart};
 use crate::record;
 use crate::session::{Once, Session};
-use explore::{Divergence, Failure, Follow, Guide, FailureKind, Progress, Replay, Schedule, simpler};
+use explore::{Divergence, Failure, FailureKind, Follow, Guide, Progress, Replay, Schedule, simpler};
 use std::sync::Arc;
 use std::time::Duration;
 

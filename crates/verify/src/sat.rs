@@ -22,10 +22,10 @@ impl Not for Lit {
     }
 }
 
-#[cfg(feature = "cadical")]
-pub(crate) use with_cadical::Sat;
 #[cfg(not(feature = "cadical"))]
 pub(crate) use with_batsat::Sat;
+#[cfg(feature = "cadical")]
+pub(crate) use with_cadical::Sat;
 
 #[cfg(not(feature = "cadical"))]
 mod with_batsat {

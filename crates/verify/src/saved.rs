@@ -6,8 +6,8 @@
 
 use crate::certificate::{Certificate, Invariant, StateSet, Tree, TreeEdge, TreeNode};
 use model::{
-    Action, Binary, Interpreter, LocationId, LocationKind, Node, Place, Program, State, Term, Terms, ThreadId,
-    TransitionId, Type, Unary, VarId,
+    Action, Binary, Interpreter, LocationId, LocationKind, Node, Place, Program, State, Term, Terms,
+    ThreadId, TransitionId, Type, Unary, VarId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
@@ -26,7 +26,9 @@ pub enum BadFile {
     #[error("not a certificate: {0}")]
     Unreadable(String),
     /// It is one of another program, or of this one read in another way.
-    #[error("the certificate is of another program: its automata are {found}, those of this program are {expected}")]
+    #[error(
+        "the certificate is of another program: its automata are {found}, those of this program are {expected}"
+    )]
     OtherProgram {
         /// The fingerprint in the file.
         found: String,
@@ -511,7 +513,9 @@ mod tests {
         let one = fingerprint(&testing::read(PROGRAM));
         assert_eq!(one, fingerprint(&testing::read(PROGRAM)), "it is the same each time");
         assert_eq!(one, fingerprint(&testing::read(&PROGRAM.replace("; ", ";\n\n"))), "lines do not matter");
-        for (from, to) in [("x < 5", "x < 6"), ("x + 1", "x + 2"), ("int x;", "short x;"), ("int x;", "int x = 1;")] {
+        for (from, to) in
+            [("x < 5", "x < 6"), ("x + 1", "x + 2"), ("int x;", "short x;"), ("int x;", "int x = 1;")]
+        {
             assert_ne!(one, fingerprint(&testing::read(&PROGRAM.replacen(from, to, 1))), "{from} -> {to}");
         }
     }
@@ -615,11 +619,14 @@ mod tests {
         let q = testing::read(&PROGRAM.replace("x < 5", "x < 4"));
         assert!(matches!(load(&q, &text), Err(BadFile::OtherProgram { .. })));
         // Whoever puts the right name on the wrong proof has proved nothing.
-        let named = text.replace(&fingerprint(&p), &fingerprint(&testing::read(&PROGRAM.replace("x < 5", "x < 9"))));
+        let named =
+            text.replace(&fingerprint(&p), &fingerprint(&testing::read(&PROGRAM.replace("x < 5", "x < 9"))));
         let q = testing::read(&PROGRAM.replace("x < 5", "x < 9"));
         let refused = load(&q, &named).map(|c| check(&q, &Options::default(), &c));
         assert!(!matches!(refused, Ok(Ok(()))));
-        for bad in ["add 0", "add 0 1 2", "add 0 9999", "var 9999", "const i65 0", "const u1 2", "jump 1 1", ""] {
+        for bad in
+            ["add 0", "add 0 1 2", "add 0 9999", "var 9999", "const i65 0", "const u1 2", "jump 1 1", ""]
+        {
             let mut file: Value = serde_json::from_str(&text).unwrap();
             file["terms"].as_array_mut().unwrap().push(json!(bad));
             assert!(tried(&p, &file).unwrap_err().contains("is no term"), "{bad}");
@@ -641,7 +648,8 @@ mod tests {
                 let again = load(&p, &saved).unwrap_or_else(|e| panic!("seed {seed}, {name}: {e}\n{text}"));
                 assert_eq!(check(&p, &options, &again), Ok(()), "seed {seed}, {name}\n{text}");
                 assert_eq!(save(&p, &again), saved, "seed {seed}, {name}: written again it is the same");
-                let kind = serde_json::from_str::<Value>(&saved).unwrap()["kind"].as_str().unwrap().to_owned();
+                let kind =
+                    serde_json::from_str::<Value>(&saved).unwrap()["kind"].as_str().unwrap().to_owned();
                 *kinds.entry(kind).or_default() += 1;
                 // The same file for a program that is changed a little is never taken.
                 let other = testing::read(&text.replacen("int r = 0", "int r = 2", 1));
@@ -652,6 +660,9 @@ mod tests {
             }
         }
         let all: Vec<&String> = kinds.keys().collect();
-        assert!(kinds.len() == 4 && kinds.values().all(|n| *n > 3) && changed > 15, "{all:?} {kinds:?} {changed}");
+        assert!(
+            kinds.len() == 4 && kinds.values().all(|n| *n > 3) && changed > 15,
+            "{all:?} {kinds:?} {changed}"
+        );
     }
 }

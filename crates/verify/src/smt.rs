@@ -423,7 +423,8 @@ mod tests {
                 0 => t.constant(if g.below(2) == 0 { g.below(4) } else { g.next() }, ty),
                 1 => t.var(VarId(g.below(3) as u32 * 100 + ty.bits as u32 * 2 + ty.signed as u32), ty),
                 2 => {
-                    let from = [Type::unsigned(3), Type::signed(5), Type::unsigned(8), Type::signed(8)][g.below(4) as usize];
+                    let from = [Type::unsigned(3), Type::signed(5), Type::unsigned(8), Type::signed(8)]
+                        [g.below(4) as usize];
                     let a = value(g, t, from, depth - 1);
                     t.cast(ty, a)
                 }
@@ -480,9 +481,17 @@ mod tests {
                 } else {
                     unsat += 1;
                     let core = outside.core().to_vec();
-                    assert_eq!(inside.check(&t, &core), Answer::Unsat, "a core of the one outside: {shown:?}");
+                    assert_eq!(
+                        inside.check(&t, &core),
+                        Answer::Unsat,
+                        "a core of the one outside: {shown:?}"
+                    );
                     let core = inside.core().to_vec();
-                    assert_eq!(outside.check(&t, &core), Answer::Unsat, "a core of the one inside: {shown:?}");
+                    assert_eq!(
+                        outside.check(&t, &core),
+                        Answer::Unsat,
+                        "a core of the one inside: {shown:?}"
+                    );
                 }
             }
         }
@@ -504,7 +513,10 @@ mod tests {
                 let outside = with_solver(&command, || crate::verify_checked(&*engine, &p, &options));
                 let (a, b) = (inside.verdict.name(), outside.verdict.name());
                 // The work that is allowed may be spent by one way and not by another.
-                assert!(a == b || a == "unknown" || b == "unknown", "seed {seed}, {name}: {a} and {b}\n{text}");
+                assert!(
+                    a == b || a == "unknown" || b == "unknown",
+                    "seed {seed}, {name}: {a} and {b}\n{text}"
+                );
                 safe += (a == b && a == "safe") as u32;
             }
         }

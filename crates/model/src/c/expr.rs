@@ -183,7 +183,9 @@ impl<'a> Lowering<'a> {
     /// Where overflows are looked for: a constant that does not fit its type is refused.
     fn constant_fits(&self, v: i128, ty: Type, e: &Node<Expression>) -> Res<()> {
         if self.options.overflow && ty.signed && !(ty.min()..=ty.max()).contains(&v) {
-            return Err(self.refuse(e.span, "a constant that does not fit its type, where overflows are errors"));
+            return Err(
+                self.refuse(e.span, "a constant that does not fit its type, where overflows are errors")
+            );
         }
         Ok(())
     }
@@ -270,7 +272,14 @@ impl<'a> Lowering<'a> {
                 let op = &b.node.operator.node;
                 if matches!(
                     op,
-                    LogicalAnd | LogicalOr | Equals | NotEquals | Less | LessOrEqual | Greater | GreaterOrEqual
+                    LogicalAnd
+                        | LogicalOr
+                        | Equals
+                        | NotEquals
+                        | Less
+                        | LessOrEqual
+                        | Greater
+                        | GreaterOrEqual
                 ) {
                     return Ok(CType::INT);
                 }
@@ -882,9 +891,11 @@ impl<'a> Lowering<'a> {
     /// Where overflows are looked for: arithmetic on a signed atomic variable wraps by definition, and is none that can be checked.
     pub(crate) fn no_signed_atomic(&self, ctype: &CType, span: Span) -> Res<()> {
         match ctype.plain() {
-            CType::Int(t) if self.options.overflow && *t != Type::BOOL && promoted(*t).signed => {
-                Err(self.refuse(span, "arithmetic on a signed atomic variable, which wraps around, where overflows are errors"))
-            }
+            CType::Int(t) if self.options.overflow && *t != Type::BOOL && promoted(*t).signed => Err(self
+                .refuse(
+                    span,
+                    "arithmetic on a signed atomic variable, which wraps around, where overflows are errors",
+                )),
             _ => Ok(()),
         }
     }
@@ -1307,8 +1318,7 @@ impl<'a> Lowering<'a> {
             let not = self.b.terms().not(it);
             none = self.b.terms().and(none, not);
         }
-        let wrong = self.b.error_location(self.t, ErrorKind::InvalidPointer, message);
-        self.b.step(self.t, from, wrong, none, Vec::new());
+        self.points_nowhere(from, none, Some(address), message);
         self.land(after);
         Ok(())
     }
