@@ -75,6 +75,8 @@ raddle::Config):
   RADDLE_TRACE=full           leave nothing out of a long trace
   RADDLE_RACES=HOW            C: report, ignore or sync, as `raddle check --races`
   RADDLE_JSON=1               C: print the report as JSON, on standard output
+  RADDLE_NONDET=NUMBERS       C: what __VERIFIER_nondet_* gives: 0..3, or 0,7,1000
+  RADDLE_FOLLOW=FILE          run one execution along a guide, as `raddle verify` does with a run that goes wrong
   RADDLE_EXECUTIONS=FILE      C: list the executions in a file, one line for each class, instead
   NO_COLOR=1                  no colours";
 

@@ -324,8 +324,10 @@ impl Said<'_> {
             all["trace"] = self.run(trace).lines().map(str::trim).collect::<Vec<_>>().into();
         }
         match self.replayed {
-            Some(Replayed::Confirmed { token, command, failure }) => {
-                all["replay"] = serde_json::json!({ "token": token, "command": command, "failure": failure });
+            Some(Replayed::Confirmed { token, command, failure, followed }) => {
+                all["replay"] = serde_json::json!({
+                    "token": token, "command": command, "failure": failure, "followed": followed,
+                });
             }
             Some(Replayed::Not(why)) => all["not_replayed"] = why.as_str().into(),
             None => {}

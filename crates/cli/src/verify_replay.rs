@@ -19,6 +19,8 @@ pub(crate) enum Replayed {
         command: String,
         /// What it says.
         failure: String,
+        /// Whether it was found along the run itself, and not by a search.
+        followed: bool,
     },
     /// It was not seen to, for this reason.
     Not(String),
@@ -213,7 +215,7 @@ mod native {
                     judge(program, trace, kinds, &again)
                         .map_err(|why| format!("its token does not replay: {why}"))?;
                     let command = command(setting, &file, numbers.as_deref(), &token);
-                    return Ok(Replayed::Confirmed { token, command, failure });
+                    return Ok(Replayed::Confirmed { token, command, failure, followed: way != "search" });
                 }
                 Err(why) => last = why,
             }

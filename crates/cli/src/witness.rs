@@ -132,25 +132,33 @@ fn entry(task: &Task<'_>, kind: &str, version: &str, content: Vec<Value>) -> Res
     let bytes = std::fs::read(task.file).map_err(|e| format!("{name} cannot be read: {e}"))?;
     let hash = sha256(&bytes);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos());
-    let all = json!({
-        "entry_type": kind,
-        "metadata": {
-            "format_version": version,
-            "uuid": uuid(&format!("{hash} {now} {} {content:?}", std::process::id())),
-            "creation_time": time((now / 1_000_000_000) as u64),
-            "producer": { "name": "raddle", "version": env!("CARGO_PKG_VERSION") },
-            "task": {
-                "input_files": [name],
-                "input_file_hashes": { name: hash },
-                "specification": task.property.specification(),
-                "data_model": "LP64",
-                "language": "C",
-            },
-        },
-        "content": content,
-    });
-    let mut text = String::from("- ");
-    yaml(&all, 1, &mut text);
+    // In the order of the format's own examples: a map would sort them.
+    let parts = [
+        ("entry_type", json!(kind)),
+        (
+            "metadata",
+            json!({
+                    "format_version": version,
+                    "uuid": uuid(&format!("{hash} {now} {} {content:?}", std::process::id())),
+                    "creation_time": time((now / 1_000_000_000) as u64),
+                    "producer": { "name": "raddle", "version": env!("CARGO_PKG_VERSION") },
+                    "task": {
+                        "input_files": [name],
+                        "input_file_hashes": { name: hash },
+                        "specification": task.property.specification(),
+                        "data_model": "LP64",
+                        "language": "C",
+                    },
+            }),
+        ),
+        ("content", Value::Array(content)),
+    ];
+    let mut text = String::new();
+    for (n, (name, part)) in parts.iter().enumerate() {
+        text += if n == 0 { "- " } else { "  " };
+        text += &format!("{name}:");
+        nested(part, 1, &mut text);
+    }
     Ok(text)
 }
 

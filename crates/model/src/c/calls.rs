@@ -303,8 +303,11 @@ impl<'a> Lowering<'a> {
             none = self.b.terms().and(none, not);
         }
         let message = "a pointer to no lock or the like is used as one";
-        let wrong = self.b.error_location(self.t, ErrorKind::InvalidPointer, message);
-        self.b.step(self.t, from, wrong, none, Vec::new());
+        let address = match lv {
+            Lvalue::Memory { address, .. } => Some(address),
+            _ => None,
+        };
+        self.points_nowhere(from, none, address, message);
         self.land(after);
         Ok(())
     }

@@ -267,8 +267,24 @@ impl<'a> Lowering<'a> {
                 }
             }
             Expression::BinaryOperator(b) => {
+                use BinaryOperator::*;
+                // Whatever is compared, the answer is a number.
+                let op = &b.node.operator.node;
+                if matches!(
+                    op,
+                    LogicalAnd
+                        | LogicalOr
+                        | Equals
+                        | NotEquals
+                        | Less
+                        | LessOrEqual
+                        | Greater
+                        | GreaterOrEqual
+                ) {
+                    return Ok(CType::INT);
+                }
                 let (l, r) = (self.type_of(&b.node.lhs)?, self.type_of(&b.node.rhs)?);
-                match (&b.node.operator.node, l.plain(), r.plain()) {
+                match (op, l.plain(), r.plain()) {
                     (BinaryOperator::Index, CType::Pointer(t) | CType::Array(t, _), _) => Ok((**t).clone()),
                     (op, CType::Int(x), CType::Int(y))
                         if arithmetic(op).is_some_and(|o| !o.is_comparison()) =>
@@ -289,6 +305,15 @@ impl<'a> Lowering<'a> {
             Expression::Constant(c) => Ok(self.literal(c)?.1),
             Expression::Cast(c) => self.type_name(&c.node.type_name),
             Expression::SizeOfTy(_) | Expression::SizeOfVal(_) => Ok(CType::Int(Type::unsigned(64))),
+            Expression::Conditional(c) => {
+                let x = self.type_of(&c.node.then_expression)?;
+                let y = self.type_of(&c.node.else_expression)?;
+                match (x.plain(), y.plain()) {
+                    (CType::Int(x), CType::Int(y)) => Ok(CType::Int(common(*x, *y))),
+                    (x, y) if x == y => Ok(x.clone()),
+                    _ => Err(self.refuse(e.span, "the type of this")),
+                }
+            }
             _ => Err(self.refuse(e.span, "the type of this")),
         }
     }
@@ -1324,8 +1349,7 @@ impl<'a> Lowering<'a> {
             let not = self.b.terms().not(it);
             none = self.b.terms().and(none, not);
         }
-        let wrong = self.b.error_location(self.t, ErrorKind::InvalidPointer, message);
-        self.b.step(self.t, from, wrong, none, Vec::new());
+        self.points_nowhere(from, none, Some(address), message);
         self.land(after);
         Ok(())
     }

@@ -102,6 +102,8 @@ pub(crate) struct Lowering<'a> {
     /// The objects whose address is taken, by the place of their declaration: as far as was known before, and what came to it.
     taken_before: &'a BTreeSet<usize>,
     pub(super) taken: BTreeSet<usize>,
+    /// How many objects pointers could point to in the end, the last time.
+    pub(crate) pointed_before: usize,
     /// By object: the place of its declaration, and by variable: its name in the program.
     pub(crate) declared_at: Vec<usize>,
     pub(super) roots: HashMap<VarId, String>,
@@ -150,6 +152,7 @@ impl<'a> Lowering<'a> {
             main_only: BTreeSet::new(),
             taken_before: taken,
             taken: BTreeSet::new(),
+            pointed_before: 0,
             declared_at: Vec::new(),
             roots: HashMap::new(),
             constants: BTreeSet::new(),
@@ -510,6 +513,44 @@ impl<'a> Lowering<'a> {
     pub(crate) fn is_taken(&self, object: usize) -> bool {
         let at = self.declared_at[object];
         self.taken_before.contains(&at) || self.taken.contains(&at)
+    }
+
+    /// How many objects there are that a pointer may point to.
+    pub(crate) fn pointed_now(&self) -> usize {
+        (0..self.declared_at.len()).filter(|o| self.is_taken(*o)).count()
+    }
+
+    /// From `from`, where `none` holds: an address that is that of nothing. It is wrong, if it is null or if all objects are known by
+    /// now; else it may be that of a variable that is only met later, one of a thread that is read after this one. What happens
+    /// then cannot be said here.
+    pub(crate) fn points_nowhere(
+        &mut self,
+        from: LocationId,
+        none: Term,
+        address: Option<Term>,
+        message: &str,
+    ) {
+        let wrong = self.b.error_location(self.t, ErrorKind::InvalidPointer, message);
+        if self.pointed_now() >= self.pointed_before {
+            self.b.step(self.t, from, wrong, none, Vec::new());
+            return;
+        }
+        let open = self.b.error_location(
+            self.t,
+            ErrorKind::Bound,
+            "a pointer may point to a variable of a thread that is read later",
+        );
+        let Some(address) = address else {
+            self.b.step(self.t, from, open, none, Vec::new());
+            return;
+        };
+        let terms = self.b.terms();
+        let zero = terms.constant(0, terms.ty(address));
+        let null = terms.eq(address, zero);
+        let other = terms.not(null);
+        let (null, other) = (terms.and(none, null), terms.and(none, other));
+        self.b.step(self.t, from, wrong, null, Vec::new());
+        self.b.step(self.t, from, open, other, Vec::new());
     }
 
     /// An object gets any value.

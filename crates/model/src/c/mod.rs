@@ -115,16 +115,20 @@ pub fn read_text(name: &str, text: &str, options: &Options) -> Result<Program, R
 
 fn lower(source: &source::Source, options: &Options) -> Result<Program, Refusal> {
     let mut taken = BTreeSet::new();
+    let mut pointed = 0;
     loop {
         let mut lowering = lower::Lowering::new(source, options, &taken);
+        lowering.pointed_before = pointed;
         let done = lowering.run();
         let more = lowering.taken();
+        let known = lowering.pointed_now() <= pointed;
         // What is refused may be so only because an address was not known to be taken yet.
-        if more.iter().all(|t| taken.contains(t)) {
+        if more.iter().all(|t| taken.contains(t)) && (known || done.is_err()) {
             done?;
             let (builder, interior) = lowering.into_parts();
             return passes::finish(builder, &interior, options);
         }
+        pointed = pointed.max(lowering.pointed_now());
         taken.extend(more);
     }
 }

@@ -1,0 +1,656 @@
+//! `raddle verify`, from outside: verdicts and exit codes, certificates in files, witnesses, solvers, and runs that the compiled
+//! program follows.
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A directory of a test, which is empty when the test starts.
+struct Place(PathBuf);
+
+impl Place {
+    fn with(test: &str, files: &[(&str, &str)]) -> Place {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("verify-{test}"));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(path.join("tmp")).unwrap();
+        for (name, text) in files {
+            fs::write(path.join(name), text).unwrap();
+        }
+        Place(path)
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        for (name, _) in std::env::vars_os().filter(|(n, _)| n.to_string_lossy().starts_with("RADDLE_")) {
+            command.env_remove(name);
+        }
+        for name in ["CC", "CXX", "MAKEFLAGS", "CARGO_MAKEFLAGS", "MFLAGS"] {
+            command.env_remove(name);
+        }
+        command.env("RADDLE_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+        command.env("TMPDIR", self.0.join("tmp")).current_dir(&self.0);
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> (i32, String) {
+        let output = self.command(env!("CARGO_BIN_EXE_raddle")).args(args).output().unwrap();
+        (output.status.code().unwrap_or(-1), both(&output))
+    }
+
+    fn verify(&self, args: &[&str]) -> (i32, String) {
+        self.run(&[&["verify"], args].concat())
+    }
+
+    fn json(&self, args: &[&str]) -> (i32, Value) {
+        let output = self
+            .command(env!("CARGO_BIN_EXE_raddle"))
+            .args(["verify", "--json"])
+            .args(args)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {}", both(&output)));
+        (output.status.code().unwrap_or(-1), value)
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.0.join(name)).unwrap()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.0.join(name), text).unwrap();
+    }
+}
+
+fn both(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Two threads count up to five under a lock, for ever.
+const SAFE: &str = "\
+#include <assert.h>
+#include <pthread.h>
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+int x;
+void *f(void *p)
+{
+    while (1) {
+        pthread_mutex_lock(&m);
+        if (x < 5)
+            x = x + 1;
+        pthread_mutex_unlock(&m);
+    }
+    return 0;
+}
+int main(void)
+{
+    pthread_t a, b;
+    pthread_create(&a, 0, f, 0);
+    pthread_create(&b, 0, f, 0);
+    int r = x;
+    assert(r <= 5);
+    return 0;
+}
+";
+
+/// A lost update: two threads add one without a lock.
+const LOST: &str = "\
+#include <assert.h>
+#include <pthread.h>
+int x;
+void *f(void *p)
+{
+    int r = x;
+    x = r + 1;
+    return 0;
+}
+int main(void)
+{
+    pthread_t a, b;
+    pthread_create(&a, 0, f, 0);
+    pthread_create(&b, 0, f, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    assert(x == 2);
+    return 0;
+}
+";
+
+const DEADLOCK: &str = "\
+#include <pthread.h>
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, n = PTHREAD_MUTEX_INITIALIZER;
+int x;
+void *f(void *p)
+{
+    pthread_mutex_lock(&m);
+    pthread_mutex_lock(&n);
+    x++;
+    pthread_mutex_unlock(&n);
+    pthread_mutex_unlock(&m);
+    return 0;
+}
+int main(void)
+{
+    pthread_t t;
+    pthread_create(&t, 0, f, 0);
+    pthread_mutex_lock(&n);
+    pthread_mutex_lock(&m);
+    x++;
+    pthread_mutex_unlock(&m);
+    pthread_mutex_unlock(&n);
+    pthread_join(t, 0);
+    return 0;
+}
+";
+
+/// Goes wrong for one input of four thousand million, and one order.
+const INPUT: &str = "\
+#include <assert.h>
+#include <pthread.h>
+extern int __VERIFIER_nondet_int(void);
+extern _Bool __VERIFIER_nondet_bool(void);
+int x, seen;
+void *f(void *p)
+{
+    int v = __VERIFIER_nondet_int();
+    if (__VERIFIER_nondet_bool())
+        x = v;
+    return 0;
+}
+int main(void)
+{
+    pthread_t t;
+    pthread_create(&t, 0, f, 0);
+    int r = x;
+    if (r == 123456789)
+        seen = 1;
+    pthread_join(t, 0);
+    assert(!seen);
+    return 0;
+}
+";
+
+/// A thread is signalled before what it waits for has come about, and does not look again.
+const NO_LOOP: &str = "\
+#include <assert.h>
+#include <pthread.h>
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+int ready;
+void *f(void *p)
+{
+    pthread_mutex_lock(&m);
+    if (!ready)
+        pthread_cond_wait(&c, &m);
+    assert(ready);
+    pthread_mutex_unlock(&m);
+    return 0;
+}
+int main(void)
+{
+    pthread_t t;
+    pthread_create(&t, 0, f, 0);
+    pthread_mutex_lock(&m);
+    ready = 1;
+    pthread_cond_signal(&c);
+    pthread_mutex_unlock(&m);
+    pthread_join(t, 0);
+    return 0;
+}
+";
+
+#[test]
+fn a_safe_program_is_proved_and_the_integers_are_named() {
+    let place = Place::with("safe", &[("safe.c", SAFE)]);
+    let (code, text) = place.verify(&["safe.c"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.starts_with("safe: ") && text.contains("the proof was checked"), "{text}");
+    assert!(text.contains("integers: bit-vectors"), "{text}");
+    let (code, value) = place.json(&["safe.c", "--engine", "impact"]);
+    assert_eq!(
+        (code, value["verdict"].as_str(), value["engine"].as_str()),
+        (0, Some("safe"), Some("impact"))
+    );
+    assert_eq!(
+        (value["certificate"].as_str(), value["integers"].as_str()),
+        (Some("tree"), Some("bit-vectors"))
+    );
+    assert_eq!(value["spurious_wakeups"], true);
+}
+
+#[test]
+fn an_unsafe_program_comes_with_its_run() {
+    let place = Place::with("unsafe", &[("lost.c", LOST)]);
+    let (code, text) = place.verify(&["lost.c", "--no-replay"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.starts_with("unsafe: ") && text.contains("assertion in `main`: x == 2"), "{text}");
+    assert!(text.contains("lost.c:7") && !text.contains("replay"), "{text}");
+    let (code, value) = place.json(&["lost.c", "--no-replay"]);
+    assert_eq!((code, value["verdict"].as_str()), (1, Some("unsafe")));
+    assert!(
+        value["trace"].as_array().unwrap().len() > 6 && value["wrong"].as_str().unwrap().contains("x == 2")
+    );
+}
+
+#[test]
+fn what_cannot_be_told_is_unknown_and_what_cannot_be_read_is_refused() {
+    let deep = "int f(int n) { return n > 0 ? f(n - 1) : 0; }\nextern int __VERIFIER_nondet_int(void);\n\
+                int main(void) { return f(__VERIFIER_nondet_int()); }\n";
+    let place = Place::with(
+        "unknown",
+        &[("deep.c", deep), ("float.c", "\n\ndouble d;\nint main(void) { return d > 1; }\n")],
+    );
+    let (code, text) = place.verify(&["deep.c", "--seconds", "10"]);
+    assert_eq!(code, 3, "{text}");
+    assert!(text.starts_with("unknown: ") && text.contains("bound"), "{text}");
+    let (code, value) = place.json(&["deep.c", "--seconds", "10"]);
+    assert_eq!((code, value["verdict"].as_str()), (3, Some("unknown")));
+    assert!(value["reason"].as_str().unwrap().contains("bound"));
+    let (code, text) = place.verify(&["float.c"]);
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("float.c:4"), "{text}");
+    for bad in [&["none.c"][..], &["deep.c", "--engine", "magic"], &["deep.c", "--int", "float"], &[]] {
+        assert_eq!(place.verify(bad).0, 2, "{bad:?}");
+    }
+}
+
+#[test]
+fn an_input_of_many_values_is_nothing_for_an_engine_that_tries_them_all() {
+    let place = Place::with("wide", &[("input.c", INPUT)]);
+    let (code, text) = place.verify(&["input.c", "--engine", "explicit"]);
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("4294967296 values; at most 256 are tried one by one"), "{text}");
+}
+
+#[test]
+fn waits_may_end_for_no_reason_unless_that_is_left_out() {
+    let place = Place::with("spurious", &[("wait.c", NO_LOOP)]);
+    let (code, text) = place.verify(&["wait.c", "--no-replay"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("wake"), "{text}");
+    let (code, text) = place.verify(&["wait.c", "--no-spurious-wakeups"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("spurious wake-ups: left out"), "{text}");
+}
+
+#[test]
+fn a_certificate_is_written_checked_and_refused_for_what_it_does_not_prove() {
+    let place = Place::with("certificate", &[("safe.c", SAFE), ("other.c", &SAFE.replace("x < 5", "x < 4"))]);
+    for (engine, kind) in [("explicit", "states"), ("impact", "tree"), ("predabs", "invariant")] {
+        let (code, text) = place.verify(&["safe.c", "--engine", engine, "--certificate", "proof.json"]);
+        assert_eq!(code, 0, "{text}");
+        assert!(text.contains(&format!("certificate: proof.json ({kind})")), "{text}");
+        let (code, text) = place.verify(&["--check-certificate", "proof.json", "safe.c"]);
+        assert_eq!(code, 0, "{engine}: {text}");
+        assert!(text.contains("the certificate holds"), "{text}");
+        let (code, value) = place.json(&["--check-certificate", "proof.json", "safe.c"]);
+        assert_eq!(
+            (code, value["certificate"].as_str(), value["kind"].as_str()),
+            (0, Some("holds"), Some(kind))
+        );
+
+        let (code, text) = place.verify(&["--check-certificate", "proof.json", "other.c"]);
+        assert_eq!(code, 1, "{text}");
+        assert!(text.contains("of another program"), "{text}");
+        // Read in another way it is another program too.
+        assert_eq!(place.verify(&["--check-certificate", "proof.json", "safe.c", "--int", "math"]).0, 1);
+
+        let whole = place.read("proof.json");
+        place.write("cut.json", &whole[..whole.len() / 2]);
+        assert_eq!(place.verify(&["--check-certificate", "cut.json", "safe.c"]).0, 2);
+        let mut changed: Value = serde_json::from_str(&whole).unwrap();
+        let list =
+            if kind == "invariant" { "at" } else { kind.strip_suffix("s").map_or("nodes", |_| "states") };
+        changed[list].as_array_mut().unwrap().pop();
+        place.write("changed.json", &changed.to_string());
+        let (code, text) = place.verify(&["--check-certificate", "changed.json", "safe.c"]);
+        assert_eq!(code, 1, "{engine}: {text}");
+    }
+    assert_eq!(place.verify(&["--check-certificate", "none.json", "safe.c"]).0, 2);
+    // Nothing is written where nothing is proved.
+    place.write("lost.c", LOST);
+    assert_eq!(place.verify(&["lost.c", "--no-replay", "--certificate", "no.json"]).0, 1);
+    assert!(!place.0.join("no.json").exists());
+}
+
+/// A counterexample of the model, as a command for `raddle check` that fails in the same way.
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+fn replays(test: &str, program: &str, args: &[&str], kind: &str, says: &str) -> String {
+    let place = Place::with(test, &[("p.c", program)]);
+    let (code, value) = place.json(&[&["p.c"], args].concat());
+    assert_eq!((code, value["verdict"].as_str()), (1, Some("unsafe")), "{value}");
+    let command = value["replay"]["command"].as_str().unwrap_or_else(|| panic!("not confirmed: {value}"));
+    assert_eq!(value["replay"]["followed"], true, "{value}");
+    let words: Vec<&str> = command.split(' ').skip(1).collect();
+    assert_eq!(words[..2], ["check", "p.c"]);
+    assert_eq!(words[words.len() - 1], value["replay"]["token"].as_str().unwrap());
+    let output = place.command(env!("CARGO_BIN_EXE_raddle")).args(&words).arg("--json").output().unwrap();
+    let report: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", both(&output)));
+    assert_eq!(output.status.code(), Some(1), "{report}");
+    let failure = &report["failures"][0];
+    assert_eq!(failure["kind"].as_str(), Some(kind), "{report}");
+    assert!(failure["message"].as_str().unwrap().contains(says), "{report}");
+    assert_eq!(report["executions"], 1, "one execution, not a search");
+    command.to_owned()
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+#[test]
+fn a_lost_update_fails_in_the_compiled_program_too() {
+    replays("replay-lost", LOST, &[], "assertion", "x == 2");
+    replays("replay-lost-impact", LOST, &["--engine", "impact"], "assertion", "x == 2");
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+#[test]
+fn a_deadlock_happens_in_the_compiled_program_too() {
+    replays("replay-deadlock", DEADLOCK, &["--deadlocks"], "deadlock", "");
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+#[test]
+fn inputs_are_replayed_with_the_schedule() {
+    let command = replays("replay-input", INPUT, &[], "assertion", "!seen");
+    assert!(command.contains("--inputs=") && command.contains("123456789"), "{command}");
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+#[test]
+fn a_wait_that_ends_for_no_reason_is_replayed() {
+    replays("replay-wait", NO_LOOP, &[], "assertion", "ready");
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+#[test]
+fn a_race_through_atomic_blocks_and_functions_is_replayed() {
+    let program = "\
+#include <pthread.h>
+extern void __VERIFIER_atomic_begin(void);
+extern void __VERIFIER_atomic_end(void);
+extern void abort(void);
+void reach_error(void) { abort(); }
+int x, y;
+void __VERIFIER_atomic_both(void) { x = 1; y = 1; }
+void *f(void *p)
+{
+    int r, s;
+    __VERIFIER_atomic_begin();
+    r = x;
+    s = y;
+    __VERIFIER_atomic_end();
+    if (r != s)
+        y = 7;
+    if (r == 1 && s == 1)
+        reach_error();
+    return 0;
+}
+int main(void)
+{
+    pthread_t t;
+    pthread_create(&t, 0, f, 0);
+    __VERIFIER_atomic_both();
+    pthread_join(t, 0);
+    return 0;
+}
+";
+    replays("replay-blocks", program, &[], "abort", "");
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+#[test]
+fn what_the_compiled_program_does_not_notice_is_said_not_to_be_confirmed() {
+    let shift = "extern int __VERIFIER_nondet_int(void);\nint main(void) { int n = __VERIFIER_nondet_int(); return 1 << n; }\n";
+    // It does not link: the variable is nowhere.
+    let lonely = "extern void reach_error(void);\nextern int x;\nint main(void) { if (x == 0) reach_error(); return 0; }\n";
+    let place = Place::with("unconfirmed", &[("shift.c", shift), ("lonely.c", lonely)]);
+    let (code, text) = place.verify(&["shift.c"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(
+        text.contains("not confirmed on the compiled program: a compiled program does not notice"),
+        "{text}"
+    );
+    let (code, text) = place.verify(&["lonely.c"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("not confirmed on the compiled program: it does not compile"), "{text}");
+}
+
+const REACH: &str = "extern void abort(void);\nvoid reach_error(void) { abort(); }\n";
+
+/// The lost update in the words of the competition.
+fn lost_for_svcomp() -> String {
+    let text =
+        LOST.replace("#include <assert.h>\n", "").replace("assert(x == 2);", "if (x != 2) reach_error();");
+    format!("{REACH}{text}")
+}
+
+/// A witness as data.
+fn yaml(text: &str) -> yaml_rust2::Yaml {
+    let all = yaml_rust2::YamlLoader::load_from_str(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    assert_eq!(all.len(), 1, "one document");
+    all.into_iter().next().unwrap()
+}
+
+/// What every entry must have.
+fn metadata(entry: &yaml_rust2::Yaml, kind: &str, file: &str, specification: &str) {
+    assert_eq!(entry["entry_type"].as_str(), Some(kind));
+    let data = &entry["metadata"];
+    assert!(data["format_version"].as_str().unwrap().starts_with("2."), "a text, not a number");
+    assert_eq!(data["uuid"].as_str().unwrap().len(), 36);
+    let time = data["creation_time"].as_str().unwrap();
+    assert!(time.len() == 20 && time.ends_with('Z') && time.as_bytes()[10] == b'T', "{time}");
+    assert_eq!(data["producer"]["name"].as_str(), Some("raddle"));
+    assert!(data["producer"]["version"].as_str().is_some());
+    let task = &data["task"];
+    assert_eq!(task["input_files"][0].as_str(), Some(file));
+    assert_eq!(task["input_file_hashes"][file].as_str().unwrap().len(), 64);
+    assert_eq!(task["specification"].as_str(), Some(specification));
+    assert_eq!((task["data_model"].as_str(), task["language"].as_str()), (Some("LP64"), Some("C")));
+}
+
+const UNREACH: &str = "CHECK( init(main()), LTL(G ! call(reach_error())) )";
+
+#[test]
+fn verdicts_are_those_of_the_competition_on_request() {
+    let unsafe_one = lost_for_svcomp();
+    let failing = LOST;
+    let place = Place::with(
+        "svcomp",
+        &[("safe.c", SAFE), ("lost.c", &unsafe_one), ("assert.c", failing), ("r.prp", UNREACH)],
+    );
+    let (code, text) = place.verify(&["safe.c", "--svcomp"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.starts_with("TRUE (unreach-call)\n") && text.contains("integers: bit-vectors"), "{text}");
+    let (code, text) = place.verify(&["lost.c", "--svcomp", "--property", "r.prp", "--witness", "w.yml"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.starts_with("FALSE (unreach-call)\n"), "{text}");
+    // An assertion is no call of reach_error: to say FALSE would be wrong, and so would TRUE.
+    let (code, text) = place.verify(&["assert.c", "--svcomp", "--witness", "none.yml"]);
+    assert_eq!(code, 3, "{text}");
+    assert!(text.starts_with("UNKNOWN (unreach-call)\n") && !place.0.join("none.yml").exists(), "{text}");
+    assert_eq!(place.verify(&["safe.c", "--svcomp", "--property", "no-overflow"]).0, 2);
+    assert_eq!(place.verify(&["safe.c", "--property", "unreach-call"]).0, 2, "only with --svcomp");
+
+    let witness = yaml(&place.read("w.yml"));
+    let entry = &witness[0];
+    metadata(entry, "violation_sequence", "lost.c", UNREACH);
+    let segments = entry["content"].as_vec().unwrap();
+    let (mut threads, mut lines) = (Vec::new(), Vec::new());
+    for (n, s) in segments.iter().enumerate() {
+        let waypoints = s["segment"].as_vec().unwrap();
+        assert_eq!(waypoints.len(), 1);
+        let w = &waypoints[0]["waypoint"];
+        assert_eq!(w["action"].as_str(), Some("follow"));
+        let last = n + 1 == segments.len();
+        assert_eq!(w["type"].as_str(), Some(if last { "target" } else { "assumption" }));
+        assert_eq!(w["constraint"].is_badvalue(), last, "a target has no constraint, an assumption has one");
+        assert_eq!(w["location"]["file_name"].as_str(), Some("lost.c"));
+        threads.push(w["thread_id"].as_i64().unwrap());
+        lines.push(w["location"]["line"].as_i64().unwrap());
+    }
+    let text = lost_for_svcomp();
+    let line = |what: &str| text.lines().position(|l| l.contains(what)).unwrap() as i64 + 1;
+    assert_eq!((threads.last(), lines.last()), (Some(&0), Some(&line("reach_error();"))));
+    // Both threads read before one of them writes.
+    let reads: Vec<usize> = (0..lines.len()).filter(|n| lines[*n] == line("int r = x")).collect();
+    let writes: Vec<usize> = (0..lines.len()).filter(|n| lines[*n] == line("x = r + 1")).collect();
+    assert!(reads.len() == 2 && writes.len() == 2 && reads[1] < writes[1], "{threads:?} {lines:?}");
+    assert!(threads.contains(&1) && threads.contains(&2));
+}
+
+#[test]
+fn a_race_is_a_violation_with_two_targets_and_its_absence_is_proved() {
+    let place = Place::with(
+        "races",
+        &[
+            ("lost.c", &lost_for_svcomp()),
+            (
+                "safe.c",
+                SAFE.replace("int r = x;", "pthread_mutex_lock(&m); int r = x; pthread_mutex_unlock(&m);")
+                    .as_str(),
+            ),
+        ],
+    );
+    let (code, text) =
+        place.verify(&["lost.c", "--svcomp", "--property", "no-data-race", "--witness", "w.yml"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.starts_with("FALSE (no-data-race)\n`x`\n"), "{text}");
+    let witness = yaml(&place.read("w.yml"));
+    metadata(&witness[0], "violation_sequence", "lost.c", "CHECK( init(main()), LTL(G ! data-race) )");
+    let targets = witness[0]["content"].as_vec().unwrap().last().unwrap()["segment"].as_vec().unwrap();
+    assert_eq!(targets.len(), 2);
+    let threads: Vec<i64> = targets.iter().map(|t| t["waypoint"]["thread_id"].as_i64().unwrap()).collect();
+    assert_ne!(threads[0], threads[1]);
+    assert!(targets.iter().all(|t| t["waypoint"]["type"].as_str() == Some("target")));
+    let (code, text) = place.verify(&["safe.c", "--svcomp", "--property", "no-data-race"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.starts_with("TRUE (no-data-race)"), "{text}");
+}
+
+#[test]
+fn a_proof_is_witnessed_by_invariants_of_loops() {
+    let place = Place::with("invariants", &[("safe.c", SAFE)]);
+    for engine in ["explicit", "predabs"] {
+        let (code, text) = place.verify(&["safe.c", "--svcomp", "--engine", engine, "--witness", "w.yml"]);
+        assert_eq!(code, 0, "{text}");
+        let witness = yaml(&place.read("w.yml"));
+        metadata(&witness[0], "invariant_set", "safe.c", UNREACH);
+        for i in witness[0]["content"].as_vec().unwrap() {
+            let i = &i["invariant"];
+            assert_eq!(
+                (i["type"].as_str(), i["format"].as_str()),
+                (Some("loop_invariant"), Some("c_expression"))
+            );
+            assert_eq!(i["location"]["line"].as_i64(), Some(7), "the line of `while`");
+            assert!(i["value"].as_str().is_some());
+        }
+        if engine == "explicit" {
+            let value = &witness[0]["content"][0]["invariant"]["value"];
+            assert_eq!(value.as_str(), Some("0 <= x && x <= 5"));
+        }
+    }
+}
+
+#[test]
+fn a_witness_says_what_inputs_return() {
+    let program = format!(
+        "{REACH}extern int __VERIFIER_nondet_int(void);\nint x;\nint main(void)\n{{\n    x = __VERIFIER_nondet_int();\n    \
+         if (x == -77)\n        reach_error();\n    return 0;\n}}\n"
+    );
+    let place = Place::with("witness-input", &[("p.c", &program)]);
+    let (code, text) = place.verify(&["p.c", "--svcomp", "--witness", "w.yml"]);
+    assert_eq!(code, 1, "{text}");
+    let witness = yaml(&place.read("w.yml"));
+    let all = witness[0]["content"].as_vec().unwrap();
+    let input = all
+        .iter()
+        .map(|s| &s["segment"][0]["waypoint"])
+        .find(|w| w["type"].as_str() == Some("function_return"));
+    let input = input.unwrap_or_else(|| panic!("{}", place.read("w.yml")));
+    assert_eq!(input["constraint"]["value"].as_str(), Some("\\result == -77"));
+    assert_eq!(input["constraint"]["format"].as_str(), Some("acsl_expression"));
+    assert_eq!(input["location"]["line"].as_i64(), Some(7));
+}
+
+#[test]
+fn mathematical_integers_are_proved_only_where_nothing_overflows() {
+    // x grows without end: as bit-vectors it gets below zero, as mathematical integers it does not.
+    let grows = format!(
+        "{REACH}int x;\nint main(void)\n{{\n    while (1) {{\n        x = x + 1;\n        if (x < 0)\n            reach_error();\n    }}\n}}\n"
+    );
+    let place = Place::with("math", &[("grows.c", &grows), ("safe.c", SAFE), ("lost.c", LOST)]);
+    let (code, value) = place.json(&["safe.c", "--int", "math"]);
+    assert_eq!(
+        (code, value["verdict"].as_str(), value["integers"].as_str()),
+        (0, Some("safe"), Some("mathematical"))
+    );
+    let (code, text) = place.verify(&["lost.c", "--int=math", "--no-replay"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("integers: mathematical") && !text.contains("bit-vectors\n"), "{text}");
+    let jump = grows.replace("x = x + 1;", "x = x + 1000000000;");
+    place.write("jump.c", &jump);
+    let (code, text) = place.verify(&["jump.c", "--no-replay"]);
+    assert_eq!(code, 1, "as bit-vectors it wraps around: {text}");
+    let (code, text) = place.verify(&["jump.c", "--int", "math"]);
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("signed arithmetic can overflow") && text.contains("overflow in `main`"), "{text}");
+    assert!(text.contains("integers: mathematical"), "{text}");
+    // Two constants that wrap to a small one: the sum is checked where it is made, not where it was simplified to.
+    let tricky = format!(
+        "{REACH}int x;\nint main(void)\n{{\n    int r = x;\n    int s = r + 2147483647 + 2147483647;\n    if (s == -2)\n        reach_error();\n    return 0;\n}}\n"
+    );
+    place.write("tricky.c", &tricky);
+    assert_eq!(place.verify(&["tricky.c", "--no-replay"]).0, 1);
+    assert_eq!(place.verify(&["tricky.c", "--int", "math"]).0, 3);
+    // What cannot be checked is not proved.
+    let atomic = "#include <stdatomic.h>\natomic_int x;\nint main(void) { x++; return 0; }\n";
+    place.write("atomic.c", atomic);
+    assert_eq!(place.verify(&["atomic.c"]).0, 0);
+    let (code, text) = place.verify(&["atomic.c", "--int", "math"]);
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("atomic.c:3") && text.contains("wraps around"), "{text}");
+}
+
+#[test]
+fn a_preprocessed_file_with_the_real_headers_is_read() {
+    let place = Place::with(
+        "preprocessed",
+        &[(
+            "p.c",
+            &LOST.replace(
+                "#include <assert.h>\n",
+                "#include <assert.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <stdint.h>\n",
+            ),
+        )],
+    );
+    let gcc = place.command("gcc").args(["-E", "p.c", "-o", "p.i"]).output().unwrap();
+    assert!(gcc.status.success(), "{}", both(&gcc));
+    assert!(place.read("p.i").contains("__assert_fail"), "the real headers");
+    let (code, text) = place.verify(&["p.i", "--no-replay"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("assertion in `main`: x == 2"), "{text}");
+    let fixed = SAFE.replace("#include <assert.h>\n", "#include <assert.h>\n#include <stdlib.h>\n");
+    place.write("q.c", &fixed);
+    assert!(place.command("gcc").args(["-E", "q.c", "-o", "q.i"]).status().unwrap().success());
+    let (code, text) = place.verify(&["q.i", "--svcomp"]);
+    assert_eq!(code, 0, "{text}");
+}
+
+#[test]
+fn a_solver_on_the_path_can_be_asked_instead() {
+    let place = Place::with("solver", &[("safe.c", SAFE), ("lost.c", LOST)]);
+    let (code, text) = place.verify(&["safe.c", "--solver", "no-such-solver"]);
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("there is no solver `no-such-solver` on this machine"), "{text}");
+    let (code, text) = place.verify(&["safe.c", "--solver", "cat"]);
+    assert_eq!(code, 2, "{text}");
+    if Command::new("z3").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no z3 on this machine");
+        return;
+    }
+    let (code, text) = place.verify(&["safe.c", "--solver", "z3", "--engine", "impact"]);
+    assert_eq!(code, 0, "{text}");
+    let (code, text) = place.verify(&["lost.c", "--solver", "z3", "--engine", "bmc", "--no-replay"]);
+    assert_eq!(code, 1, "{text}");
+}
