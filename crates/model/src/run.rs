@@ -538,9 +538,15 @@ impl<'r, 'p> Machine<'r, 'p> {
                 op.other = self.run.object_of_sync(mutex);
                 return Ok(op);
             }
-            Action::Wake { condition, .. } => {
+            Action::Wake { condition, .. } | Action::TimeOut { condition } => {
                 let alone = list.iter().any(|c| c.1.action.is_spurious());
+                let timed = list.iter().any(|c| matches!(c.1.action, Action::TimeOut { .. }));
+                if alone && timed {
+                    // The operation does not say which of the two it was.
+                    return Err(self.strange(t, "a wait that may time out and may wake up for no reason"));
+                }
                 let bits = if alone { Op::MAY_WAKE_SPURIOUSLY } else { 0 };
+                let bits = if timed { bits | Op::MAY_TIME_OUT } else { bits };
                 return Ok(sync(OpKind::Wake, condition).with(bits, self.woken_by[t.index()]));
             }
             Action::Signal { condition, .. } => return plain(sync(OpKind::NotifyOne, condition)),

@@ -21,6 +21,7 @@ mod engines;
 mod explicit;
 mod futures;
 mod impact;
+mod inputs;
 mod movers;
 mod outcome;
 mod portfolio;

@@ -101,6 +101,14 @@ pub(crate) struct Lowering<'a> {
     /// The objects whose address is taken, by the place of their declaration: as far as was known before, and what came to it.
     taken_before: &'a BTreeSet<usize>,
     taken: BTreeSet<usize>,
+    /// Objects that pointers may point to, and those of `malloc`.
+    pub(crate) noted: super::heap::Noted,
+    /// Whether the program gives memory back.
+    pub(crate) frees: bool,
+    /// How many loops are around the code at hand.
+    pub(crate) loops: u32,
+    /// The variables of unions.
+    pub(crate) unions: BTreeSet<VarId>,
     /// By object: the place of its declaration, and by variable: its name in the program.
     pub(crate) declared_at: Vec<usize>,
     roots: HashMap<VarId, String>,
@@ -128,7 +136,12 @@ pub(crate) struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    pub(crate) fn new(source: &'a Source, options: &'a Options, taken: &'a BTreeSet<usize>) -> Lowering<'a> {
+    pub(crate) fn new(
+        source: &'a Source,
+        options: &'a Options,
+        taken: &'a BTreeSet<usize>,
+        early: &[super::heap::Early],
+    ) -> Lowering<'a> {
         let mut b = Builder::new();
         b.check_locks(options.lock_misuse);
         b.spurious_wakeups(options.spurious);
@@ -148,6 +161,10 @@ impl<'a> Lowering<'a> {
             main_only: BTreeSet::new(),
             taken_before: taken,
             taken: BTreeSet::new(),
+            noted: super::heap::Noted::new(early),
+            frees: false,
+            loops: 0,
+            unions: BTreeSet::new(),
             declared_at: Vec::new(),
             roots: HashMap::new(),
             constants: BTreeSet::new(),
@@ -170,6 +187,16 @@ impl<'a> Lowering<'a> {
 
     pub(crate) fn taken(&self) -> BTreeSet<usize> {
         self.taken.clone()
+    }
+
+    /// The objects that pointers may point to, of those that code makes.
+    pub(crate) fn noted(&self) -> Vec<super::heap::Early> {
+        self.noted.now.clone()
+    }
+
+    /// Whether a function jumps about.
+    pub(crate) fn jumps(&self, function: &str) -> bool {
+        self.found.get(function).is_some_and(|f| f.gotos)
     }
 
     pub(crate) fn into_parts(self) -> (Builder, Vec<BTreeSet<LocationId>>) {
@@ -243,7 +270,9 @@ impl<'a> Lowering<'a> {
         self.find_main_only();
         let main = self.b.thread("main");
         self.new_thread(main);
+        self.frees = self.found.values().any(|f| f.called.contains("free"));
         self.collect_globals()?;
+        self.make_early()?;
         let Some(function) = self.function("main") else {
             let (file, _) = self.lines.at(0);
             return Err(Refusal { file: file.to_owned(), line: 0, reason: "there is no `main`".to_owned() });
@@ -472,9 +501,14 @@ impl<'a> Lowering<'a> {
         let scope = if alone && !taken { Scope::Local(self.t) } else { Scope::Shared };
         let full =
             if local { format!("{}.{name}", self.b.program().thread(self.t).name) } else { name.to_owned() };
-        let object = self.object(&full, ctype, scope, span)?;
-        self.declared_at.resize(object + 1, usize::MAX);
-        self.declared_at[object] = span.start;
+        let object = if local && taken {
+            self.noted_object(&full, ctype, span.start, span, false)?
+        } else {
+            let object = self.object(&full, ctype, scope, span)?;
+            self.declared_at.resize(object + 1, usize::MAX);
+            self.declared_at[object] = span.start;
+            object
+        };
         let mut vars = Vec::new();
         Self::leaves(&self.objects[object].shape.clone(), 0, &mut |v, _, _| vars.push(v));
         let tracked = !local && scope != Scope::Shared;
@@ -508,7 +542,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// An object gets any value.
-    fn forget_value(&mut self, object: usize) {
+    pub(crate) fn forget_value(&mut self, object: usize) {
         let mut leaves = Vec::new();
         Self::leaves(&self.objects[object].shape.clone(), 0, &mut |v, i, _| leaves.push((v, i)));
         for (v, i) in &leaves {
@@ -913,9 +947,7 @@ impl<'a> Lowering<'a> {
                     Some(object) => *object,
                     None => {
                         let full = format!("{}.{name}", self.frame().name);
-                        let object = self.object(&full, &ctype, Scope::Shared, span)?;
-                        self.declared_at.resize(object + 1, usize::MAX);
-                        self.declared_at[object] = span.start;
+                        let object = self.noted_object(&full, &ctype, span.start, span, false)?;
                         self.statics.insert(span.start, object);
                         if let Some(init) = &i.node.initializer {
                             self.static_init(object, init)?;
@@ -1232,6 +1264,7 @@ impl<'a> Lowering<'a> {
             }
         }
         let after = self.join();
+        self.loops += 1;
         self.forget(&found);
         let mut head = self.join();
         self.jump(&mut head, s.span)?;
@@ -1260,6 +1293,7 @@ impl<'a> Lowering<'a> {
         }
         let mut again = again;
         self.jump(&mut again, s.span)?;
+        self.loops -= 1;
         self.land(after);
         Ok(())
     }
@@ -1336,6 +1370,7 @@ impl<'a> Lowering<'a> {
             return Err(self.refuse(s.span, "a do-while loop in an atomic block"));
         }
         let after = self.join();
+        self.loops += 1;
         self.forget(&found);
         let mut head = self.join();
         self.jump(&mut head, s.span)?;
@@ -1353,6 +1388,7 @@ impl<'a> Lowering<'a> {
         self.jump(&mut next, s.span)?;
         self.land(next);
         self.branch(&w.node.expression, &mut again, &mut after)?;
+        self.loops -= 1;
         self.land(after);
         Ok(())
     }
