@@ -6,7 +6,7 @@
 extern int __VERIFIER_nondet_int(void);
 
 pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
-int balance;
+int balance = 10;
 
 void *deposit(void *arg) {
     while (1) {

@@ -1,4 +1,4 @@
-// bakery: Lamport's bakery (1974) of two threads; with -DROUNDS=0 for ever, the numbers then have eight bits.
+// bakery: Lamport's bakery (1974) of two threads; with -DROUNDS=0 for ever. Numbers are at most 7.
 // Holds in one round: one thread at a time. For ever it does not: the numbers wrap around, and a thread with 0 is not waited for.
 // With -DBUG the flag that a number is being chosen is not waited for.
 #include <assert.h>
@@ -13,6 +13,8 @@
 #define REPEAT while (1)
 #endif
 
+#define LIMIT 7
+
 _Bool choosing[2];
 unsigned char number[2];
 int x;
@@ -21,7 +23,7 @@ void *enter(void *arg) {
     int me = (int)(long)arg, other = 1 - me;
     REPEAT {
         choosing[me] = 1; /* choosing */
-        number[me] = number[other] + 1;
+        number[me] = (number[other] + 1) & LIMIT;
         choosing[me] = 0; /* chosen */
 #ifndef BUG
         while (choosing[other]) /* wait for the choice */

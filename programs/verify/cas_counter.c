@@ -27,7 +27,7 @@ int main(void) {
     for (int i = 0; i < THREADS; i++)
         pthread_create(&t[i], 0, up, 0);
     for (int i = 0; i < THREADS; i++)
-        pthread_join(t[i], 0); /* all */
+        pthread_join(t[i], 0);
     assert(count == THREADS);
     return 0;
 }

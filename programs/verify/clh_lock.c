@@ -1,5 +1,5 @@
 // clh_lock: the queue lock of Craig, Landin and Hagersten with cells of an array; each thread enters twice.
-// Holds: one thread at a time. With -DBUG a thread keeps its own cell instead of its predecessor's, and is not waited for.
+// Holds: one thread at a time. With -DBUG the tail is read and written in two steps.
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,15 +15,18 @@ void *enter(void *arg) {
     int mine = me;
     for (int round = 0; round < 2; round++) {
         locked[mine] = 1; /* announce */
+#ifdef BUG
+        int before = tail;
+        tail = mine;
+#else
         int before = atomic_exchange(&tail, mine);
+#endif
         while (locked[before]) /* wait */
             ;
         x = me;
         assert(x == me);
         locked[mine] = 0;
-#ifndef BUG
-        mine = before; /* take over */
-#endif
+        mine = before;
     }
     return 0;
 }

@@ -3,8 +3,10 @@
 #include <assert.h>
 #include <pthread.h>
 
-#define LOW (-1000)
+#ifndef HIGH
 #define HIGH 1000
+#endif
+#define LOW (-HIGH)
 
 pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 int level;

@@ -13,9 +13,9 @@ int data;
 #endif
 
 void *one(void *arg) {
-    pthread_mutex_lock(&m);
+    pthread_mutex_lock(&m); /* one */
     data++;
-    pthread_mutex_unlock(&m);
+    pthread_mutex_unlock(&m); /* one */
     return arg;
 }
 

@@ -1,6 +1,6 @@
 // qrcu: Quick RCU, one reader that takes one of two counters, one updater that switches them and waits. Idea: SV-COMP's
 // pthread-atomic/qrcu after McKenney.
-// Holds: the updater does not free while a reader reads. With -DBUG it does not look at the counters a second time and does not wait.
+// Holds: the updater does not free while a reader reads. With -DBUG it does not wait.
 #include <assert.h>
 #include <pthread.h>
 
@@ -37,8 +37,6 @@ void __VERIFIER_atomic_check(int *before1, int *before2) {
     assert(!(*before1 == 1 && progress1 == 1));
     assert(!(*before2 == 1 && progress2 == 1));
 }
-
-int sum;
 
 int sum_unordered(void) {
     int s;
@@ -81,27 +79,27 @@ void *updater(void *arg) {
     int before1, before2;
     __VERIFIER_atomic_take_snapshot(&before1, &before2);
     int s = sum_unordered();
-#ifndef BUG
     if (s <= 1)
-        s = sum_unordered(); /* again */
-#endif
+        s = sum_unordered();
     if (s > 1) {
         pthread_mutex_lock(&m);
         if (idx <= 0) {
-            ctr2++;
+            __sync_fetch_and_add(&ctr2, 1);
             idx = 1;
-            ctr1--;
+            __sync_fetch_and_sub(&ctr1, 1);
         } else {
-            ctr1++;
+            __sync_fetch_and_add(&ctr1, 1);
             idx = 0;
-            ctr2--;
+            __sync_fetch_and_sub(&ctr2, 1);
         }
+#ifndef BUG
         if (idx <= 0)
             while (ctr2 > 0)
                 ;
         else
             while (ctr1 > 0) /* wait */
                 ;
+#endif
         pthread_mutex_unlock(&m);
     }
     __VERIFIER_atomic_check(&before1, &before2);

@@ -26,8 +26,9 @@ int main(void) {
         index_++;
         pthread_create(&t[i], 0, mark, (void *)i);
     }
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i < N; i++) {
         pthread_join(t[i], 0); /* wait */
+    }
     int sum = 0;
     for (int i = 0; i < N; i++)
         sum += cell[i];

@@ -19,13 +19,13 @@ void *first(void *arg) {
         flag1 = 1;
         while (flag2 >= 3)
             ;
-        flag1 = 3; /* door */
+        flag1 = 3;
         if (flag2 == 1) {
             flag1 = 2;
             while (flag2 != 4)
                 ;
         }
-        flag1 = 4; /* inside */
+        flag1 = 4;
         x = 1;
         assert(x == 1);
         int seen;
@@ -50,7 +50,7 @@ void *second(void *arg) {
         }
         flag2 = 4;
 #ifndef BUG
-        while (flag1 >= 2)
+        while (flag1 >= 2) /* wait */
             ;
 #endif
         x = 2;

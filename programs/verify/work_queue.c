@@ -35,7 +35,7 @@ int main(void) {
     for (int i = 0; i < WORKERS; i++)
         pthread_create(&t[i], 0, work, 0);
     for (int i = 0; i < WORKERS; i++)
-        pthread_join(t[i], 0); /* workers */
+        pthread_join(t[i], 0);
     for (int i = 0; i < TASKS; i++)
         assert(done[i] == 1);
     return 0;

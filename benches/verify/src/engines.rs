@@ -8,27 +8,36 @@ use std::time::Duration;
 use verify::{Budget, Options, Unknown, Verdict};
 
 /// One engine on one program; a line for the process that asked.
-pub(crate) fn one(line: usize, engine: &str, seconds: f64) {
-    let case = corpus::cases().into_iter().find(|c| c.line == line).expect("a line of the manifest");
+pub(crate) fn one(what: &str, engine: &str, seconds: f64) {
+    let case = match what.parse() {
+        Ok(line) => corpus::cases().into_iter().find(|c| c.line == line).expect("a line of the manifest"),
+        // Any other file.
+        Err(_) => Case { file: what.to_owned(), ..Case::default() },
+    };
     let start = cpu_seconds();
-    let word = match case.read() {
-        Err(why) => format!("refused: {why}"),
+    let (word, why) = match case.read() {
+        Err(why) => ("refused", why.to_string()),
         Ok(p) => {
             let budget = Budget { seconds: Some(seconds), work: None };
             let options = Options { deadlocks: case.deadlocks, budget };
             let engine = (verify::engine(engine).expect("an engine").make)();
             let out = verify::verify_checked(&*engine, &p, &options);
-            match &out.verdict {
-                Verdict::Unknown(Unknown::Spent(_)) => "time".to_owned(),
-                Verdict::Unknown(Unknown::Within(_)) => "within".to_owned(),
-                Verdict::Unknown(Unknown::Bound(_)) => "bound".to_owned(),
-                Verdict::Unknown(Unknown::Cannot(_)) => "cannot".to_owned(),
-                Verdict::Unknown(Unknown::Mistake(why)) => format!("mistake: {why}"),
-                other => other.name().to_owned(),
-            }
+            let word = match &out.verdict {
+                Verdict::Unknown(Unknown::Spent(_)) => "time",
+                Verdict::Unknown(Unknown::Within(_)) => "within",
+                Verdict::Unknown(Unknown::Bound(_)) => "bound",
+                Verdict::Unknown(Unknown::Cannot(_)) => "cannot",
+                Verdict::Unknown(Unknown::Mistake(_)) => "mistake",
+                other => other.name(),
+            };
+            let why = match &out.verdict {
+                Verdict::Unknown(why) => why.to_string(),
+                _ => String::new(),
+            };
+            (word, format!("{} {:?} {why}", out.engine, out.counts))
         }
     };
-    println!("{}\t{word}", cpu_seconds() - start);
+    println!("{}\t{word}\t{why}", cpu_seconds() - start);
 }
 
 /// Starts a process for one engine on one program: its verdict, or why there is none, and its seconds.
@@ -47,10 +56,10 @@ pub(crate) fn run(case: &Case, engine: &str, seconds: f64) -> (String, f64) {
     if let Some(mut out) = child.stdout.take() {
         out.read_to_string(&mut text).expect("text");
     }
-    match text.trim_end().split_once('\t') {
-        Some((time, word)) => (word.to_owned(), time.parse().unwrap_or(f64::NAN)),
-        None if ended => ("crash".to_owned(), f64::NAN),
-        None => ("time".to_owned(), f64::NAN),
+    match text.split('\t').collect::<Vec<_>>()[..] {
+        [time, word, _] => (word.to_owned(), time.parse().unwrap_or(f64::NAN)),
+        _ if ended => ("crash".to_owned(), f64::NAN),
+        _ => ("time".to_owned(), f64::NAN),
     }
 }
 

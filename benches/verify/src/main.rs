@@ -46,7 +46,7 @@ enum What {
     },
     /// One engine on one program: what the other processes do
     #[command(hide = true)]
-    One { line: usize, engine: String, seconds: f64 },
+    One { what: String, engine: String, seconds: f64 },
 }
 
 fn main() {
@@ -56,6 +56,6 @@ fn main() {
         }
         What::Fmcad => fmcad::table(),
         What::Traces { large } => traces::table(large),
-        What::One { line, engine, seconds } => engines::one(line, &engine, seconds),
+        What::One { what, engine, seconds } => engines::one(&what, &engine, seconds),
     }
 }

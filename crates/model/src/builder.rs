@@ -659,6 +659,15 @@ impl Builder {
 
     /// Waits at a condition variable: gives the mutex back, waits to be woken, takes the mutex again. Three steps.
     pub fn wait(&mut self, t: ThreadId, condition: SyncId, mutex: SyncId) {
+        self.wait_within(t, condition, mutex, None);
+    }
+
+    /// The same with a limit of time: `result` gets 0, or `over` if the time is over before somebody wakes it.
+    pub fn timed_wait(&mut self, t: ThreadId, condition: SyncId, mutex: SyncId, result: VarId, over: u64) {
+        self.wait_within(t, condition, mutex, Some((result, over)));
+    }
+
+    fn wait_within(&mut self, t: ThreadId, condition: SyncId, mutex: SyncId, limit: Option<(VarId, u64)>) {
         let (owner, waiting) = (self.owner(mutex), self.waiting(t));
         self.waits_at[t.index()].insert(condition);
         let edge = self.onwards(t);
@@ -667,11 +676,18 @@ impl Builder {
         self.give_back(t, edge, held, give, Action::Wait { condition, mutex }, mutex);
         let edge = self.onwards(t);
         let woken = self.is(waiting, 0);
-        self.sync_edge(t, edge, woken, Vec::new(), Action::Wake { condition, spurious: false });
+        let fine: Vec<Assign> = limit.map(|(result, _)| self.set(result, 0)).into_iter().collect();
+        self.sync_edge(t, edge, woken, fine.clone(), Action::Wake { condition, spurious: false });
         if self.spurious {
             let not = self.terms().not(woken);
-            let alone = self.set(waiting, 0);
-            self.sync_edge(t, edge, not, vec![alone], Action::Wake { condition, spurious: true });
+            let mut alone = vec![self.set(waiting, 0)];
+            alone.extend(fine);
+            self.sync_edge(t, edge, not, alone, Action::Wake { condition, spurious: true });
+        }
+        if let Some((result, over)) = limit {
+            let not = self.terms().not(woken);
+            let alone = vec![self.set(waiting, 0), self.set(result, over)];
+            self.sync_edge(t, edge, not, alone, Action::TimeOut { condition });
         }
         self.lock(t, mutex);
     }

@@ -40,6 +40,17 @@ impl Flow {
         flow
     }
 
+    /// What the value of a variable may decide.
+    pub(crate) fn decided_by(&self, v: VarId) -> Decides {
+        if self.anything.contains(&v) {
+            Decides::Anything
+        } else if self.addresses.contains(&v) {
+            Decides::Addresses
+        } else {
+            Decides::Nothing
+        }
+    }
+
     /// What the shared value that a step at a location reads may decide.
     pub(crate) fn decided_at(&self, p: &Program, t: ThreadId, l: LocationId) -> Decides {
         let edges: Vec<&Transition> = p.thread(t).from(l).map(|e| e.1).collect();

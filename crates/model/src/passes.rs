@@ -412,7 +412,11 @@ fn contract(p: &mut Program, t: ThreadId, inside: &mut [bool]) -> Result<(), Ref
             (e.from == at || e.to == at)
                 && matches!(
                     e.action,
-                    Action::Wait { .. } | Action::Wake { .. } | Action::Arrive { .. } | Action::Pass(_)
+                    Action::Wait { .. }
+                        | Action::Wake { .. }
+                        | Action::TimeOut { .. }
+                        | Action::Arrive { .. }
+                        | Action::Pass(_)
                 )
         });
         if let Some(e) = wait {

@@ -289,6 +289,11 @@ pub enum Action {
         /// Nobody has woken it.
         spurious: bool,
     },
+    /// Return from waiting because the time is over, before the mutex is taken again. When that is nobody knows: it may be at once.
+    TimeOut {
+        /// The condition variable.
+        condition: SyncId,
+    },
     /// Wake one thread that waits; one transition for each thread that may be, and one for nobody.
     Signal {
         /// The condition variable.
@@ -344,6 +349,7 @@ impl Action {
             Action::WriteUnlock(_) => "write-unlock",
             Action::Wait { .. } => "wait",
             Action::Wake { .. } => "wake",
+            Action::TimeOut { .. } => "time out",
             Action::Signal { .. } => "signal",
             Action::Broadcast(_) => "broadcast",
             Action::Arrive { .. } => "arrive",
@@ -365,7 +371,10 @@ impl Action {
             Lock(s) | TryLock(s) | Unlock(s) | ReadLock(s) | TryReadLock(s) | WriteLock(s)
             | TryWriteLock(s) | ReadUnlock(s) | WriteUnlock(s) | Broadcast(s) | Pass(s) | SemWait(s)
             | SemTryWait(s) | SemPost(s) | SyncInit(s) => Some(s),
-            Wait { condition: s, .. } | Wake { condition: s, .. } | Signal { condition: s, .. } => Some(s),
+            Wait { condition: s, .. }
+            | Wake { condition: s, .. }
+            | TimeOut { condition: s }
+            | Signal { condition: s, .. } => Some(s),
             Arrive { barrier: s, .. } => Some(s),
             Local | Read | Write | Update | CompareExchange { .. } | Atomic | Create(_) | End | Join(_) => {
                 None

@@ -3,7 +3,7 @@
 //! A thread runs its local steps by itself and announces the next one that others can see. Which operation that is depends on its own
 //! past alone: guards are evaluated with everything shared unknown. Making threads, ending and joining are no steps; the search is told
 //! of the order they make. What accesses several variables at once (an atomic block) is one operation on one object: variables that
-//! occur together in such a step are one object, everywhere.
+//! occur together in such a step are one object, everywhere. Only a step that copies one cell to another is an operation on both.
 //!
 //! A thread at an atomic block that cannot go on, and one whose assumption does not hold, takes the execution with it: it does not
 //! count. Every execution in which the thread comes later, when it can go on, is seen as well.
@@ -87,16 +87,8 @@ impl<'p> Runner<'p> {
         let mut group: Vec<u32> = (0..cells as u32).collect();
         for t in &program.threads {
             for e in &t.transitions {
-                if e.action == Action::Atomic {
-                    let all = footprint(&interpreter, e)?;
-                    if let Some(first) = all.first().copied() {
-                        let first = root(&group, first);
-                        for c in all {
-                            let c = root(&group, c);
-                            let (low, high) = (first.min(c), first.max(c));
-                            group[high as usize] = low;
-                        }
-                    }
+                if e.action == Action::Atomic && copied(program, t, e).is_none() {
+                    unite(&mut group, &footprint(&interpreter, e)?);
                 }
                 if e.havoc.iter().any(|h| program.var(h.var).is_shared()) {
                     let place = program.show_span(e.span);
@@ -106,6 +98,17 @@ impl<'p> Runner<'p> {
                     return Err(CannotRun::NoOperation(says));
                 }
             }
+        }
+        // A copy to or from what is one object with others is a step on that object too.
+        let copies = program.threads.iter().flat_map(|t| t.transitions.iter().map(move |e| (t, e)));
+        let copies = copies.filter(|(t, e)| e.action == Action::Atomic && copied(program, t, e).is_some());
+        let copies = copies.map(|(_, e)| footprint(&interpreter, e)).collect::<Result<Vec<_>, _>>()?;
+        loop {
+            let roots: Vec<u32> = (0..cells as u32).map(|c| root(&group, c)).collect();
+            let shared = |c: &u32| roots.iter().filter(|r| **r == roots[*c as usize]).count() > 1;
+            let apart = |all: &&Vec<u32>| all.iter().any(|c| roots[*c as usize] != roots[all[0] as usize]);
+            let Some(all) = copies.iter().filter(apart).find(|all| all.iter().any(shared)) else { break };
+            unite(&mut group, all);
         }
         let group: Vec<u32> = (0..cells as u32).map(|c| root(&group, c)).collect();
         let mut members = vec![Vec::new(); cells];
@@ -244,6 +247,15 @@ fn root(group: &[u32], mut c: u32) -> u32 {
     c
 }
 
+/// Makes cells one object.
+fn unite(group: &mut [u32], all: &[u32]) {
+    let Some(first) = all.first().copied() else { return };
+    for c in all {
+        let (a, b) = (root(group, first), root(group, *c));
+        group[a.max(b) as usize] = a.min(b);
+    }
+}
+
 /// All cells that an atomic step may touch.
 fn footprint(run: &Interpreter<'_>, e: &Transition) -> Result<Vec<u32>, CannotRun> {
     let p = run.program();
@@ -269,6 +281,36 @@ fn footprint(run: &Interpreter<'_>, e: &Transition) -> Result<Vec<u32>, CannotRu
         }
     }
     Ok(out)
+}
+
+/// An atomic step that does nothing but copy one shared cell to another: from where, and to where. Locals decide which cells they are.
+fn copied(p: &Program, thread: &crate::Thread, e: &Transition) -> Option<(Place, Place)> {
+    let [assign] = &e.assigns.iter().filter(|a| p.var(a.place.var).is_shared()).collect::<Vec<_>>()[..] else {
+        return None;
+    };
+    let from = match p.terms.node(assign.value) {
+        crate::Node::Var(v, _) => Place::scalar(v),
+        crate::Node::Cell(v, i, _) => Place::cell(v, i),
+        _ => return None,
+    };
+    let plain = |v: VarId| !p.var(v).internal && p.var(v).is_shared();
+    let shared = |t: crate::Term| {
+        let mut any = false;
+        p.terms.places(t, &mut |q| any |= p.var(q.var).is_shared() && thread.life != Some(q.var));
+        any
+    };
+    let indices = [from, assign.place].into_iter().filter_map(|q| q.index);
+    let others = e.assigns.iter().filter(|a| a.place != assign.place).map(|a| a.value);
+    let alone = thread.transitions.iter().filter(|f| f.from == e.from).count() == 1;
+    let same = p.var(from.var).ty == p.var(assign.place.var).ty && from != assign.place;
+    (alone
+        && same
+        && plain(from.var)
+        && plain(assign.place.var)
+        && e.havoc.is_empty()
+        && !shared(e.guard)
+        && !indices.chain(others).any(shared))
+    .then_some((from, assign.place))
 }
 
 /// What a thread has done since it last did something that others can see, to notice that it goes round in circles.
@@ -538,9 +580,15 @@ impl<'r, 'p> Machine<'r, 'p> {
                 op.other = self.run.object_of_sync(mutex);
                 return Ok(op);
             }
-            Action::Wake { condition, .. } => {
+            Action::Wake { condition, .. } | Action::TimeOut { condition } => {
                 let alone = list.iter().any(|c| c.1.action.is_spurious());
+                let timed = list.iter().any(|c| matches!(c.1.action, Action::TimeOut { .. }));
+                if alone && timed {
+                    // The operation does not say which of the two it was.
+                    return Err(self.strange(t, "a wait that may time out and may wake up for no reason"));
+                }
                 let bits = if alone { Op::MAY_WAKE_SPURIOUSLY } else { 0 };
+                let bits = if timed { bits | Op::MAY_TIME_OUT } else { bits };
                 return Ok(sync(OpKind::Wake, condition).with(bits, self.woken_by[t.index()]));
             }
             Action::Signal { condition, .. } => return plain(sync(OpKind::NotifyOne, condition)),
@@ -569,6 +617,24 @@ impl<'r, 'p> Machine<'r, 'p> {
             | Action::Update
             | Action::CompareExchange { .. }
             | Action::Atomic => {}
+        }
+        if let [(_, e, _)] = list
+            && action == Action::Atomic
+            && let Some((from, to)) = copied(p, p.thread(t), e)
+            && let (Some(a), Some(b)) = (self.cell(from), self.cell(to))
+        {
+            let (a, b) = (self.run.object_of_cell(a), self.run.object_of_cell(b));
+            let single = |o: ObjectId| self.run.members[o.index()].len() == 1;
+            if single(a) && single(b) {
+                // A cell that is copied to itself is written all the same.
+                let kind = if a == b { OpKind::Rmw } else { OpKind::Assign };
+                let mut op = Op::new(kind, a).ordered(MemoryOrder::SeqCst);
+                if a != b {
+                    op.other = b;
+                }
+                // The value goes to memory alone: it decides what the cell may decide that it is written to.
+                return Ok(op.deciding(self.run.flow.decided_by(to.var)));
+            }
         }
         let (mut object, mut reads, mut writes, mut always) = (None, false, false, true);
         let mut value = None;
@@ -687,6 +753,7 @@ impl<'r, 'p> Machine<'r, 'p> {
     fn step(&mut self, t: ThreadId, explorer: &mut (impl Explorer + ?Sized)) -> Result<(), CannotRun> {
         let mut op = self.pending[t.index()].op;
         let before = if op.object.is_some() { self.word(op.object) } else { 0 };
+        let other = if op.kind == OpKind::Assign { self.word(op.other) } else { 0 };
         let sync = op.object.index().checked_sub(self.run.interpreter.cells()).map(|s| SyncId(s as u32));
         let waiters = match (op.kind, sync) {
             (OpKind::NotifyOne | OpKind::NotifyAll, Some(s)) => self.waiters(s),
@@ -706,6 +773,10 @@ impl<'r, 'p> Machine<'r, 'p> {
         let waits = std::mem::take(&mut self.awaiting[t.index()]);
         if op.kind != OpKind::Await {
             self.follow(t, &op, option, !waiters.is_empty())?;
+        }
+        if op.kind == OpKind::Assign {
+            // What is copied, and what is lost: both are known now.
+            (op.a, op.b) = (before, other);
         }
         if op.kind == OpKind::Rmw || op.kind == OpKind::Store {
             op.a = self.word(op.object);

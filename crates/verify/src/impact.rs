@@ -9,7 +9,8 @@
 //! What makes it fast, and what is ours:
 //! - *Late cores.* Labels are weakest preconditions in which only those guards occur without which the path could be taken. Of all
 //!   sets of such guards the one that begins latest is taken: a proof from the program's own checks says nothing of how a counter
-//!   got its value, and does not unwind its loop.
+//!   got its value, and does not unwind its loop. Of the guards after that beginning all are kept, or only those without which it
+//!   would not do: both forms are tried in turns, for neither is better for all programs.
 //! - *Forced covers.* For a node and an older one at the same place, the path from their common ancestor is asked whether it leads
 //!   into the older label; if so, labels on the way get strong enough for the cover.
 //! - *Synchronisation is known, not guessed.* A variable of a mutex or of a thread's life that only ever gets constants has one known
@@ -24,10 +25,11 @@
 //! that promises nothing about them.
 
 use crate::bits::BitSolver;
-use crate::budget::Meter;
+use crate::budget::{Budget, Meter, Spent};
 use crate::certificate::{Certificate, Tree, TreeEdge, TreeNode};
 use crate::engines::Engine;
 use crate::futures::Futures;
+use crate::inputs::for_every;
 use crate::outcome::{Options, Outcome, Trace, Unknown, Verdict};
 use crate::solver::{Answer, Solver};
 use crate::symbolic::{self, Env, Start, Symbols};
@@ -39,8 +41,8 @@ use std::collections::{HashMap, HashSet};
 
 /// How many older nodes a cover is forced with.
 const CANDIDATES: usize = 8;
-/// Inputs of up to so many bits are expanded in labels.
-const EXPANDED: u8 = 4;
+/// How many queries a form of the labels has before the other one is tried, for the first time.
+const FIRST_TRY: u64 = 1000;
 
 /// The engine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,14 +54,49 @@ impl Engine for Impact {
     }
 
     fn verify(&self, program: &Program, options: &Options) -> Outcome {
-        let mut run = Run::new(program, options);
-        let verdict = match run.unwind() {
+        let meter = Meter::new(options.budget);
+        let (mut few, mut most, mut queries, mut nodes, mut given_up) = (false, FIRST_TRY, 0, 0, false);
+        let (mut run, ended) = loop {
+            let budget = Budget {
+                seconds: meter.left(),
+                work: options.budget.work.map(|w| w.saturating_sub(nodes)),
+            };
+            let mut run = Run::new(program, &Options { budget, ..options.clone() });
+            (run.few_guards, run.most_queries) = (few, most);
+            let ended = run.unwind();
+            queries += run.solver.queries();
+            nodes += run.nodes.len() as u64;
+            let again = match &ended {
+                Err(Stop::Again) => !given_up,
+                // Where one form of the labels cannot do without quantifiers the other one may.
+                Err(Stop::Unknown(Unknown::Cannot(_))) => !std::mem::replace(&mut given_up, true),
+                _ => false,
+            };
+            if !again {
+                break (run, ended);
+            }
+            if given_up {
+                most = u64::MAX;
+            }
+            // Neither form is better for all programs, so both get more and more.
+            most = if few { most.saturating_mul(3) } else { most };
+            few = !few;
+        };
+        let verdict = match ended {
             Ok(()) => match run.bound.take() {
                 Some(t) => Verdict::Unknown(Unknown::Bound(t)),
                 None => Verdict::Safe(Certificate::Tree(run.tree())),
             },
             Err(Stop::Wrong(steps)) => Verdict::of_trace(program, steps),
+            // The limits of the last try are what the others have left.
+            Err(Stop::Unknown(Unknown::Spent(Spent::Seconds(s)))) => {
+                Verdict::from(Spent::Seconds(options.budget.seconds.unwrap_or(s)))
+            }
+            Err(Stop::Unknown(Unknown::Spent(Spent::Work(w)))) => {
+                Verdict::from(Spent::Work(options.budget.work.unwrap_or(w)))
+            }
             Err(Stop::Unknown(u)) => Verdict::Unknown(u),
+            Err(Stop::Again) => Verdict::Unknown(Unknown::Mistake("it does not go on".to_owned())),
         };
         Outcome {
             engine: self.name(),
@@ -68,9 +105,9 @@ impl Engine for Impact {
                 ("nodes", run.nodes.len() as u64),
                 ("refinements", run.refinements),
                 ("covers", run.nodes.iter().filter(|n| n.covered_by.is_some()).count() as u64),
-                ("queries", run.solver.queries()),
+                ("queries", queries),
             ],
-            seconds: run.meter.seconds(),
+            seconds: meter.seconds(),
         }
     }
 }
@@ -79,6 +116,8 @@ impl Engine for Impact {
 pub(crate) enum Stop {
     Wrong(Vec<Step>),
     Unknown(Unknown),
+    /// It has asked as much as it was to: another form of the labels may do better.
+    Again,
 }
 
 fn cannot<T>(why: &str) -> Result<T, Stop> {
@@ -138,6 +177,9 @@ pub(crate) struct Run<'p> {
     implied: HashMap<(Vec<Term>, Term), bool>,
     pub(crate) bound: Option<Trace>,
     pub(crate) refinements: u64,
+    /// Whether labels have as few guards as possible. With more they are weaker and cover more, with fewer they are smaller.
+    few_guards: bool,
+    most_queries: u64,
 }
 
 /// Variables of synchronisation that only ever get constants.
@@ -174,6 +216,8 @@ impl<'p> Run<'p> {
             implied: HashMap::new(),
             bound: None,
             refinements: 0,
+            few_guards: true,
+            most_queries: u64::MAX,
         }
     }
 
@@ -185,6 +229,9 @@ impl<'p> Run<'p> {
     pub(crate) fn can_hold(&mut self, all: &[Term]) -> Result<bool, Stop> {
         let spent = |s| Stop::Unknown(Unknown::Spent(s));
         self.meter.look().map_err(spent)?;
+        if self.solver.queries() >= self.most_queries {
+            return Err(Stop::Again);
+        }
         self.solver.limit(self.meter.left());
         match self.solver.check(&self.symbols.terms, all) {
             Answer::Sat => Ok(true),
@@ -499,7 +546,8 @@ impl<'p> Run<'p> {
                 before = self.symbols.terms.or(part, before);
             }
             for input in stepped.inputs {
-                before = self.for_every(before, input);
+                self.solver.limit(self.meter.left());
+                before = for_every(&mut self.symbols, &mut self.solver, before, input);
             }
             labels[n] = before;
         }
@@ -559,6 +607,9 @@ impl<'p> Run<'p> {
             }
         }
         let mut kept: Vec<usize> = (good..all.len()).collect();
+        if !self.few_guards {
+            return Ok(Some(kept.into_iter().filter(|k| *k > 0).map(|k| k - 1).collect()));
+        }
         let mut core: HashSet<Term> = if self.can_hold(&from(good))? {
             return Ok(None);
         } else {
@@ -585,27 +636,6 @@ impl<'p> Run<'p> {
             }
         }
         Ok(Some(kept.into_iter().filter(|k| *k > 0).map(|k| k - 1).collect()))
-    }
-
-    /// A formula that holds for every value of an input, without it. Exact where there are few values, else perhaps too strong.
-    fn for_every(&mut self, t: Term, input: Term) -> Term {
-        let TermNode::Var(var, ty) = self.symbols.terms.node(input) else { return t };
-        let mut leaves = Vec::new();
-        self.symbols.leaves(t, &mut HashMap::new(), &mut leaves);
-        if !leaves.contains(&input) {
-            return t;
-        }
-        if ty.bits > EXPANDED {
-            return self.symbols.without(t, var, true);
-        }
-        let mut all = Vec::new();
-        for value in 0..=ty.mask() {
-            let value = self.symbols.terms.constant(value, ty);
-            let mut env = Env::new(Start::Anywhere);
-            env.set(var, value);
-            all.push(env.eval(&mut self.symbols, t));
-        }
-        self.symbols.terms.all(all)
     }
 
     /// Makes the labels of a path stronger, from its end until one says enough already.

@@ -22,6 +22,7 @@ mod explicit;
 mod futures;
 mod imc;
 mod impact;
+mod inputs;
 mod merging;
 mod movers;
 mod outcome;

@@ -11,7 +11,8 @@ use model::Program;
 /// How many values of variables are looked at, state by state, before formulas are tried.
 const FEW: u64 = 2_000_000;
 
-/// The engine: `explicit` while there are few states, then `impact`, then `explicit` with what is left.
+/// The engine: `explicit` while there are few states, then `impact`, then `bdd`, then `explicit` with
+/// more states, then `impact` with what is left.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Portfolio;
 
@@ -27,7 +28,14 @@ impl Engine for Portfolio {
         let few = (FEW / (cells as u64 + 1)).clamp(500, 20_000);
         let few = Some(work.map_or(few, |w| w.min(few)));
         let (mut last, mut cannot) = (None, false);
-        for (name, share, work) in [("explicit", 0.2, few), ("impact", 0.8, work), ("explicit", 1.0, work)] {
+        let order = [
+            ("explicit", 0.2, few),
+            ("impact", 0.3, work),
+            ("bdd", 0.4, work),
+            ("explicit", 0.5, work),
+            ("impact", 1.0, work),
+        ];
+        for (name, share, work) in order {
             let Ok(listed) = engine(name) else { continue };
             // What it cannot do, an input of too many values for example, it cannot do with more time either.
             if name == "explicit" && cannot {

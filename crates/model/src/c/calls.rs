@@ -11,6 +11,8 @@ use std::rc::Rc;
 
 /// What `pthread_mutex_trylock` returns for a mutex that is taken.
 const EBUSY: u64 = 16;
+/// What a wait returns whose time is over.
+const ETIMEDOUT: u64 = 110;
 /// What `pthread_barrier_wait` returns to one thread.
 const SERIAL: u64 = u32::MAX as u64;
 
@@ -235,6 +237,14 @@ impl<'a> Lowering<'a> {
                 self.stop(LocationKind::Exit);
                 self.void()
             }
+            "malloc" | "calloc" | "__builtin_malloc" if self.function(name).is_none() => {
+                return self.allocate(name, args, span).map(Some);
+            }
+            "free" if self.function(name).is_none() => {
+                let what = self.arg_at(args, 0, span)?;
+                self.give_back(what, span)?;
+                self.void()
+            }
             "rand" | "random" if self.function(name).is_none() => {
                 let v = self.any_value(Type::INT);
                 let zero = self.b.terms().int(0);
@@ -303,11 +313,8 @@ impl<'a> Lowering<'a> {
             none = self.b.terms().and(none, not);
         }
         let message = "a pointer to no lock or the like is used as one";
-        let address = match lv {
-            Lvalue::Memory { address, .. } => Some(address),
-            _ => None,
-        };
-        self.points_nowhere(from, none, address, message);
+        let wrong = self.b.error_location(self.t, ErrorKind::InvalidPointer, message);
+        self.b.step(self.t, from, wrong, none, Vec::new());
         self.land(after);
         Ok(())
     }
@@ -389,7 +396,7 @@ impl<'a> Lowering<'a> {
                 on(self, RwLock, &mut |me, s| me.b.try_write_lock(me.t, s, r, 0, EBUSY))?;
                 return Ok(Some(self.outcome(r)));
             }
-            "pthread_cond_wait" => {
+            "pthread_cond_wait" | "pthread_cond_timedwait" | "pthread_cond_clockwait" => {
                 if self.atomic > 0 {
                     return Err(self.refuse(span, "a wait in an atomic block"));
                 }
@@ -402,7 +409,40 @@ impl<'a> Lowering<'a> {
                 if self.b.terms().as_const(yes) != Some(1) {
                     return Err(self.refuse(span, "a wait with a mutex that is not known here"));
                 }
-                on(self, Condition, &mut |me, s| me.b.wait(me.t, s, m))?;
+                if name == "pthread_cond_wait" {
+                    on(self, Condition, &mut |me, s| me.b.wait(me.t, s, m))?;
+                } else {
+                    // When the time is over nobody knows, so how long it is does not matter.
+                    self.effects(&args[2..])?;
+                    let r = self.temporary(result);
+                    on(self, Condition, &mut |me, s| me.b.timed_wait(me.t, s, m, r, ETIMEDOUT))?;
+                    return Ok(Some(self.outcome(r)));
+                }
+            }
+            // The time can only be over while another thread has the lock: that is an attempt at that moment.
+            "pthread_mutex_timedlock" | "pthread_mutex_clocklock" => {
+                self.effects(args.get(1..).unwrap_or_default())?;
+                let r = self.temporary(result);
+                on(self, Mutex, &mut |me, s| me.b.try_lock(me.t, s, r, 0, ETIMEDOUT))?;
+                return Ok(Some(self.outcome(r)));
+            }
+            "pthread_rwlock_timedrdlock" => {
+                self.effects(args.get(1..).unwrap_or_default())?;
+                let r = self.temporary(result);
+                on(self, RwLock, &mut |me, s| me.b.try_read_lock(me.t, s, r, 0, ETIMEDOUT))?;
+                return Ok(Some(self.outcome(r)));
+            }
+            "pthread_rwlock_timedwrlock" => {
+                self.effects(args.get(1..).unwrap_or_default())?;
+                let r = self.temporary(result);
+                on(self, RwLock, &mut |me, s| me.b.try_write_lock(me.t, s, r, 0, ETIMEDOUT))?;
+                return Ok(Some(self.outcome(r)));
+            }
+            "sem_timedwait" => {
+                self.effects(args.get(1..).unwrap_or_default())?;
+                let r = self.temporary(result);
+                on(self, Semaphore, &mut |me, s| me.b.sem_try_wait(me.t, s, r, 0, u32::MAX as u64))?;
+                return Ok(Some(self.outcome(r)));
             }
             "pthread_cond_signal" => on(self, Condition, &mut |me, s| me.b.signal(me.t, s))?,
             "pthread_cond_broadcast" => on(self, Condition, &mut |me, s| me.b.broadcast(me.t, s))?,

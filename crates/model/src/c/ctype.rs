@@ -118,6 +118,11 @@ pub(crate) enum ShapeKind {
         stride: u64,
         element: Rc<Shape>,
     },
+    /// Fields that are the low bits of one variable, which has as many as the widest.
+    Union {
+        var: VarId,
+        fields: Vec<(String, Rc<Shape>)>,
+    },
     /// Nothing that can be read or written.
     Opaque,
 }

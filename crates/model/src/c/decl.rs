@@ -397,7 +397,7 @@ impl Lowering<'_> {
             CType::Struct(id) => {
                 let st = self.structs[*id].clone();
                 if st.union {
-                    ShapeKind::Opaque
+                    self.union_shape(name, &st, offset, copies, array, scope, span)
                 } else {
                     let Some(fields) = st.fields else {
                         return Err(self.refuse(span, format!("`struct {}` is not complete", st.name)));
@@ -437,6 +437,46 @@ impl Lowering<'_> {
             CType::Void | CType::Function(_) | CType::OpenArray(_) | CType::Opaque(_) => ShapeKind::Opaque,
         };
         Ok(Shape { ctype: ctype.clone(), offset, kind })
+    }
+
+    /// A union of integers and pointers; nothing of another one can be read or written.
+    #[allow(clippy::too_many_arguments, reason = "as for any shape")]
+    fn union_shape(
+        &mut self,
+        name: &str,
+        st: &Structure,
+        offset: u64,
+        copies: u64,
+        array: bool,
+        scope: Scope,
+        span: Span,
+    ) -> ShapeKind {
+        let fields = st.fields.clone().unwrap_or_default();
+        let width = |t: &CType| match t {
+            CType::Int(i) if i.bits > 1 => Some(i.bits),
+            CType::Pointer(_) => Some(64),
+            _ => None,
+        };
+        let Some(widths) = fields.iter().map(|f| width(&f.1)).collect::<Option<Vec<u8>>>() else {
+            return ShapeKind::Opaque;
+        };
+        let Some(bits) = widths.into_iter().max() else { return ShapeKind::Opaque };
+        let at = self.span(span);
+        let var = self.b.variable(Var {
+            name: name.to_owned(),
+            ty: Type::unsigned(bits),
+            len: array.then_some(copies as u32),
+            scope,
+            init: vec![0; copies as usize],
+            internal: false,
+            atomic: false,
+            span: at,
+        });
+        self.unions.insert(var);
+        let part = |(f, t, _): (String, CType, u64)| {
+            (f, Rc::new(Shape { ctype: t, offset, kind: ShapeKind::Scalar(var) }))
+        };
+        ShapeKind::Union { var, fields: fields.into_iter().map(part).collect() }
     }
 
     fn sync_object(&mut self, name: &str, kind: SyncType, index: Option<u64>) -> SyncId {
@@ -482,7 +522,7 @@ impl Lowering<'_> {
     /// The leaves of a shape with the linear index of each, for initialisation: calls `see` with variable, index, type.
     pub(crate) fn leaves(shape: &Shape, index: u64, see: &mut impl FnMut(VarId, u64, &CType)) {
         match &shape.kind {
-            ShapeKind::Scalar(v) => see(*v, index, &shape.ctype),
+            ShapeKind::Scalar(v) | ShapeKind::Union { var: v, .. } => see(*v, index, &shape.ctype),
             ShapeKind::Struct(fields) => fields.iter().for_each(|(_, f)| Self::leaves(f, index, see)),
             ShapeKind::Array { len, element, .. } => {
                 (0..*len).for_each(|i| Self::leaves(element, index * len + i, see));
@@ -562,6 +602,19 @@ impl Lowering<'_> {
                     _ => Err(self.refuse(init.span, "a lock of a special kind")),
                 }
             }
+            // The first field gets it, the rest is zero.
+            (ShapeKind::Union { var, .. }, Initializer::List(items)) => match &items[..] {
+                [] => Ok(()),
+                [one] if one.node.designation.is_empty() => match &one.node.initializer.node {
+                    Initializer::Expression(e) if self.constant(e, "this initial value")? >= 0 => {
+                        let ty = self.b.program().var(*var).ty;
+                        out.push((*var, index, CType::Int(ty), e));
+                        Ok(())
+                    }
+                    _ => Err(self.refuse(init.span, "this initial value of a union")),
+                },
+                _ => Err(self.refuse(init.span, "this initial value of a union")),
+            },
             (ShapeKind::Opaque, _) => {
                 Err(self.refuse(init.span, format!("a variable of type {}", shape.ctype)))
             }

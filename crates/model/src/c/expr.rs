@@ -176,6 +176,10 @@ impl<'a> Lowering<'a> {
                 let t = self.type_name(&t.node.0)?;
                 Some((self.layout(&t).0, Type::unsigned(64)))
             }
+            Expression::SizeOfVal(v) => {
+                let t = self.type_of(&v.node.0)?;
+                Some((self.layout(&t).0, Type::unsigned(64)))
+            }
             _ => None,
         })
     }
@@ -639,7 +643,7 @@ impl<'a> Lowering<'a> {
                     return self.rvalue(operand);
                 }
                 let lv = self.lvalue(operand)?;
-                self.address(&lv)
+                self.address(&lv, span)
             }
             UnaryOperator::Indirection => {
                 let lv = self.pointed(operand)?;
@@ -723,7 +727,14 @@ impl<'a> Lowering<'a> {
     fn fixed(&mut self, stored: Term, lv: &Lvalue) -> Term {
         match lv {
             Lvalue::Path(p) if p.indices.is_empty() => match p.shape.kind {
-                ShapeKind::Scalar(v) if !self.b.program().var(v).is_shared() => self.local_value(v),
+                ShapeKind::Scalar(v) if !self.b.program().var(v).is_shared() => {
+                    let value = self.local_value(v);
+                    match p.shape.ctype.scalar() {
+                        // Of a union the bits that the field has.
+                        Some(ty) => self.b.terms().cast(ty, value),
+                        None => value,
+                    }
+                }
                 _ => stored,
             },
             _ => stored,
@@ -1144,7 +1155,7 @@ impl<'a> Lowering<'a> {
     fn member(&mut self, base: Lvalue, name: &str, span: Span) -> Res<Lvalue> {
         match base {
             Lvalue::Path(p) => {
-                let ShapeKind::Struct(fields) = &p.shape.kind else {
+                let (ShapeKind::Struct(fields) | ShapeKind::Union { fields, .. }) = &p.shape.kind else {
                     return Err(
                         self.refuse(span, format!("{} has no field `{name}` that is known", p.shape.ctype))
                     );
@@ -1222,12 +1233,17 @@ impl<'a> Lowering<'a> {
     }
 
     /// The address of an lvalue; from now on a pointer may point there.
-    pub(crate) fn address(&mut self, lv: &Lvalue) -> Res<Value> {
+    pub(crate) fn address(&mut self, lv: &Lvalue, span: Span) -> Res<Value> {
         match lv {
             Lvalue::Memory { address, ctype } | Lvalue::Cell { address, ctype, .. } => {
                 Ok(Value { term: *address, ctype: CType::Pointer(Rc::new(ctype.clone())) })
             }
             Lvalue::Path(p) => {
+                if let ShapeKind::Scalar(v) = p.shape.kind
+                    && self.unions.contains(&v)
+                {
+                    return Err(self.refuse(span, "a pointer to a field of a union"));
+                }
                 self.take_address(p.object);
                 let start = self.objects[p.object].base + p.shape.offset;
                 let mut term = self.b.terms().constant(start, ADDRESS);
@@ -1309,6 +1325,7 @@ impl<'a> Lowering<'a> {
             });
             return match hit {
                 Some((c, n)) => {
+                    self.still_there(c.var);
                     let place = self.cell_place(c, n);
                     let own = self.b.program().var(c.var).ty;
                     f(self, place, own)
@@ -1344,14 +1361,42 @@ impl<'a> Lowering<'a> {
                 Some(i) => Place::cell(c.var, i),
             };
             let own = self.b.program().var(c.var).ty;
+            self.still_there(c.var);
             f(self, place, own)?;
             self.jump(&mut after, span)?;
             let not = self.b.terms().not(it);
             none = self.b.terms().and(none, not);
         }
-        self.points_nowhere(from, none, Some(address), message);
+        // What lies in an object but is no cell of this width is there, only not for us: neither right nor wrong.
+        let inside = self.is_inside(address);
+        let outside = self.b.terms().not(inside);
+        for (kind, message, where_) in [
+            (ErrorKind::InvalidPointer, message, outside),
+            (ErrorKind::Bound, "access through a pointer of another type is not followed", inside),
+        ] {
+            let guard = self.b.terms().and(none, where_);
+            if self.b.terms().as_const(guard) != Some(0) {
+                let wrong = self.b.error_location(self.t, kind, message);
+                self.b.step(self.t, from, wrong, guard, Vec::new());
+            }
+        }
         self.land(after);
         Ok(())
+    }
+
+    /// Whether an address is in an object that a pointer may point to.
+    fn is_inside(&mut self, address: Term) -> Term {
+        let mut inside = self.b.terms().boolean(false);
+        for n in 0..self.objects.len() {
+            if self.is_taken(n) {
+                let (base, size) = (self.objects[n].base, self.objects[n].size);
+                let (base, size) = (self.b.terms().constant(base, ADDRESS), self.b.terms().constant(size, ADDRESS));
+                let from = self.b.terms().sub(address, base);
+                let here = self.b.terms().lt(from, size);
+                inside = self.b.terms().or(inside, here);
+            }
+        }
+        inside
     }
 
     fn cell_place(&mut self, c: Cells, n: u64) -> Place {
@@ -1425,6 +1470,11 @@ impl<'a> Lowering<'a> {
                         .for_each(|i| self.cells_in(element, base + i * stride, first * len + i, ty, out));
                 }
             }
+            ShapeKind::Union { var, .. } => {
+                if self.b.program().var(*var).ty.bits == ty.bits {
+                    out.push(Cells { var: *var, base: base + shape.offset, stride: 1, first, count: 1 });
+                }
+            }
             ShapeKind::Sync(_) | ShapeKind::Opaque => {}
         }
     }
@@ -1435,10 +1485,10 @@ impl<'a> Lowering<'a> {
         match ctype.plain() {
             CType::Array(t, _) => {
                 // An array is a pointer to its first element.
-                let v = self.address(lv)?;
+                let v = self.address(lv, span)?;
                 return Ok(Value { term: v.term, ctype: CType::Pointer(t.clone()) });
             }
-            CType::Function(_) => return self.address(lv),
+            CType::Function(_) => return self.address(lv, span),
             _ => {}
         }
         let Some(ty) = ctype.scalar() else {
@@ -1446,12 +1496,13 @@ impl<'a> Lowering<'a> {
         };
         let plain = ctype.plain().clone();
         if let Lvalue::Path(p) = lv {
-            let (place, _) = self.place(p, span)?;
+            let (place, own) = self.place(p, span)?;
             if self.constants.contains(&place.var) {
                 let index = place.index.map_or(Some(0), |i| self.b.terms().as_const(i));
                 let init = &self.b.program().var(place.var).init;
                 if let Some(bits) = index.and_then(|i| init.get(i as usize).copied()) {
-                    return Ok(Value { term: self.b.terms().constant(bits, ty), ctype: plain });
+                    let term = self.b.terms().constant(bits, own);
+                    return Ok(Value { term: self.b.terms().cast(ty, term), ctype: plain });
                 }
             }
             if !self.b.program().var(place.var).is_shared() {
@@ -1461,9 +1512,10 @@ impl<'a> Lowering<'a> {
                 };
                 let bits = known.and_then(|i| self.env.get(&(place.var, i)).copied());
                 let term = match bits {
-                    Some(bits) => self.b.terms().constant(bits, ty),
-                    None => self.b.terms().read(place, ty),
+                    Some(bits) => self.b.terms().constant(bits, own),
+                    None => self.b.terms().read(place, own),
                 };
+                let term = self.b.terms().cast(ty, term);
                 return Ok(Value { term, ctype: plain });
             }
         }
@@ -1480,11 +1532,27 @@ impl<'a> Lowering<'a> {
     /// Writes an lvalue, in one step.
     pub(crate) fn store(&mut self, lv: &Lvalue, value: Term, span: Span) -> Res<()> {
         self.touch(lv, span, &mut |me, place, own| {
-            let value = me.b.terms().cast(own, value);
+            let ty = me.b.terms().ty(value);
+            let value = if me.unions.contains(&place.var) && ty.bits < own.bits {
+                me.low_bits(place, own, value)
+            } else {
+                me.b.terms().cast(own, value)
+            };
             me.set(place, value);
             me.learn(place, Some(value));
             Ok(())
         })
+    }
+
+    /// The value of a variable of a union with other low bits.
+    fn low_bits(&mut self, place: Place, own: Type, value: Term) -> Term {
+        let bits = self.b.terms().ty(value).bits;
+        let low = self.b.terms().cast(Type::unsigned(bits), value);
+        let low = self.b.terms().cast(own, low);
+        let now = self.b.terms().read(place, own);
+        let high = self.b.terms().constant(own.mask() & !Type::unsigned(bits).mask(), own);
+        let high = self.b.terms().binary(Binary::And, now, high);
+        self.b.terms().binary(Binary::Or, high, low)
     }
 
     /// What is known of a place after it was assigned.
@@ -1522,6 +1590,9 @@ impl<'a> Lowering<'a> {
         };
         let result = self.temporary(ty);
         self.touch(lv, span, &mut |me, place, own| {
+            if me.unions.contains(&place.var) {
+                return Err(me.refuse(span, "an atomic update of a field of a union"));
+            }
             let there = me.b.terms().read(place, own);
             let old = me.b.terms().cast(ty, there);
             let changed = change(me, old)?;
@@ -1584,7 +1655,10 @@ impl<'a> Lowering<'a> {
                 let Some(fields) = self.structs[*id].fields.clone() else {
                     return Err(self.refuse(span, "a structure that is not complete"));
                 };
-                for (name, ..) in fields {
+                // Of a union the widest field is everything.
+                let widest = fields.iter().max_by_key(|f| self.layout(&f.1).0).map(|f| f.0.clone());
+                let union = self.structs[*id].union;
+                for (name, ..) in fields.into_iter().filter(|f| !union || Some(&f.0) == widest.as_ref()) {
                     let (a, b) =
                         (self.member(to.clone(), &name, span)?, self.member(from.clone(), &name, span)?);
                     self.copy(&a, &b, span)?;

@@ -102,8 +102,14 @@ pub(crate) struct Lowering<'a> {
     /// The objects whose address is taken, by the place of their declaration: as far as was known before, and what came to it.
     taken_before: &'a BTreeSet<usize>,
     pub(super) taken: BTreeSet<usize>,
-    /// How many objects pointers could point to in the end, the last time.
-    pub(crate) pointed_before: usize,
+    /// Objects that pointers may point to, and those of `malloc`.
+    pub(crate) noted: super::heap::Noted,
+    /// Whether the program gives memory back.
+    pub(crate) frees: bool,
+    /// How many loops are around the code at hand.
+    pub(crate) loops: u32,
+    /// The variables of unions.
+    pub(crate) unions: BTreeSet<VarId>,
     /// By object: the place of its declaration, and by variable: its name in the program.
     pub(crate) declared_at: Vec<usize>,
     pub(super) roots: HashMap<VarId, String>,
@@ -132,7 +138,12 @@ pub(crate) struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    pub(crate) fn new(source: &'a Source, options: &'a Options, taken: &'a BTreeSet<usize>) -> Lowering<'a> {
+    pub(crate) fn new(
+        source: &'a Source,
+        options: &'a Options,
+        taken: &'a BTreeSet<usize>,
+        early: &[super::heap::Early],
+    ) -> Lowering<'a> {
         let mut b = Builder::new();
         b.check_locks(options.lock_misuse);
         b.spurious_wakeups(options.spurious);
@@ -152,7 +163,10 @@ impl<'a> Lowering<'a> {
             main_only: BTreeSet::new(),
             taken_before: taken,
             taken: BTreeSet::new(),
-            pointed_before: 0,
+            noted: super::heap::Noted::new(early),
+            frees: false,
+            loops: 0,
+            unions: BTreeSet::new(),
             declared_at: Vec::new(),
             roots: HashMap::new(),
             constants: BTreeSet::new(),
@@ -176,6 +190,16 @@ impl<'a> Lowering<'a> {
 
     pub(crate) fn taken(&self) -> BTreeSet<usize> {
         self.taken.clone()
+    }
+
+    /// The objects that pointers may point to, of those that code makes.
+    pub(crate) fn noted(&self) -> Vec<super::heap::Early> {
+        self.noted.now.clone()
+    }
+
+    /// Whether a function jumps about.
+    pub(crate) fn jumps(&self, function: &str) -> bool {
+        self.found.get(function).is_some_and(|f| f.gotos)
     }
 
     pub(crate) fn into_parts(self) -> (Builder, Vec<BTreeSet<LocationId>>) {
@@ -249,7 +273,9 @@ impl<'a> Lowering<'a> {
         self.find_main_only();
         let main = self.b.thread("main");
         self.new_thread(main);
+        self.frees = self.found.values().any(|f| f.called.contains("free"));
         self.collect_globals()?;
+        self.make_early()?;
         let Some(function) = self.function("main") else {
             let (file, _) = self.lines.at(0);
             return Err(Refusal { file: file.to_owned(), line: 0, reason: "there is no `main`".to_owned() });
@@ -480,9 +506,14 @@ impl<'a> Lowering<'a> {
         let scope = if alone && !taken { Scope::Local(self.t) } else { Scope::Shared };
         let full =
             if local { format!("{}.{name}", self.b.program().thread(self.t).name) } else { name.to_owned() };
-        let object = self.object(&full, ctype, scope, span)?;
-        self.declared_at.resize(object + 1, usize::MAX);
-        self.declared_at[object] = span.start;
+        let object = if local && taken {
+            self.noted_object(&full, ctype, span.start, span, false)?
+        } else {
+            let object = self.object(&full, ctype, scope, span)?;
+            self.declared_at.resize(object + 1, usize::MAX);
+            self.declared_at[object] = span.start;
+            object
+        };
         let mut vars = Vec::new();
         Self::leaves(&self.objects[object].shape.clone(), 0, &mut |v, _, _| vars.push(v));
         let tracked = !local && scope != Scope::Shared;
@@ -515,46 +546,8 @@ impl<'a> Lowering<'a> {
         self.taken_before.contains(&at) || self.taken.contains(&at)
     }
 
-    /// How many objects there are that a pointer may point to.
-    pub(crate) fn pointed_now(&self) -> usize {
-        (0..self.declared_at.len()).filter(|o| self.is_taken(*o)).count()
-    }
-
-    /// From `from`, where `none` holds: an address that is that of nothing. It is wrong, if it is null or if all objects are known by
-    /// now; else it may be that of a variable that is only met later, one of a thread that is read after this one. What happens
-    /// then cannot be said here.
-    pub(crate) fn points_nowhere(
-        &mut self,
-        from: LocationId,
-        none: Term,
-        address: Option<Term>,
-        message: &str,
-    ) {
-        let wrong = self.b.error_location(self.t, ErrorKind::InvalidPointer, message);
-        if self.pointed_now() >= self.pointed_before {
-            self.b.step(self.t, from, wrong, none, Vec::new());
-            return;
-        }
-        let open = self.b.error_location(
-            self.t,
-            ErrorKind::Bound,
-            "a pointer may point to a variable of a thread that is read later",
-        );
-        let Some(address) = address else {
-            self.b.step(self.t, from, open, none, Vec::new());
-            return;
-        };
-        let terms = self.b.terms();
-        let zero = terms.constant(0, terms.ty(address));
-        let null = terms.eq(address, zero);
-        let other = terms.not(null);
-        let (null, other) = (terms.and(none, null), terms.and(none, other));
-        self.b.step(self.t, from, wrong, null, Vec::new());
-        self.b.step(self.t, from, open, other, Vec::new());
-    }
-
     /// An object gets any value.
-    fn forget_value(&mut self, object: usize) {
+    pub(crate) fn forget_value(&mut self, object: usize) {
         let mut leaves = Vec::new();
         Self::leaves(&self.objects[object].shape.clone(), 0, &mut |v, i, _| leaves.push((v, i)));
         for (v, i) in &leaves {
@@ -959,9 +952,7 @@ impl<'a> Lowering<'a> {
                     Some(object) => *object,
                     None => {
                         let full = format!("{}.{name}", self.frame().name);
-                        let object = self.object(&full, &ctype, Scope::Shared, span)?;
-                        self.declared_at.resize(object + 1, usize::MAX);
-                        self.declared_at[object] = span.start;
+                        let object = self.noted_object(&full, &ctype, span.start, span, false)?;
                         self.statics.insert(span.start, object);
                         if let Some(init) = &i.node.initializer {
                             self.static_init(object, init)?;
@@ -1285,6 +1276,7 @@ impl<'a> Lowering<'a> {
             }
         }
         let after = self.join();
+        self.loops += 1;
         self.forget(&found);
         let mut head = self.join();
         self.jump(&mut head, s.span)?;
@@ -1314,6 +1306,7 @@ impl<'a> Lowering<'a> {
         }
         let mut again = again;
         self.jump(&mut again, s.span)?;
+        self.loops -= 1;
         self.land(after);
         Ok(())
     }
@@ -1393,6 +1386,7 @@ impl<'a> Lowering<'a> {
             return Err(self.refuse(s.span, "a do-while loop in an atomic block"));
         }
         let after = self.join();
+        self.loops += 1;
         self.forget(&found);
         let mut head = self.join();
         self.jump(&mut head, s.span)?;
@@ -1411,6 +1405,7 @@ impl<'a> Lowering<'a> {
         self.jump(&mut next, s.span)?;
         self.land(next);
         self.branch(&w.node.expression, &mut again, &mut after)?;
+        self.loops -= 1;
         self.land(after);
         Ok(())
     }

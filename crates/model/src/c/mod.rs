@@ -10,22 +10,24 @@
 //!
 //! | understood | not, and refused |
 //! |---|---|
-//! | integers of all widths, `_Bool`, enumerations, arrays of fixed length, structures of these, pointers to named objects | floating point, unions, bit-fields, arrays of variable length, access through a pointer of another type |
+//! | integers of all widths, `_Bool`, enumerations, arrays of fixed length, structures of these, unions of integers and pointers, pointers to named objects | floating point, other unions, bit-fields, arrays of variable length, access through a pointer of another type |
 //! | functions (inlined, recursion up to a bound), all loops, `switch`, `goto`, short-circuit | assembly, calls of functions that are not known, variable numbers of arguments |
-//! | `pthread_create` (each thread once, loops unrolled), `join`, `exit`, mutexes, spin locks, condition variables, barriers, reader-writer locks, semaphores | special kinds of locks, time limits, thread-local variables, cancellation |
+//! | `pthread_create` (each thread once, loops unrolled), `join`, `exit`, mutexes, spin locks, condition variables, barriers, reader-writer locks, semaphores, time limits (the time may be over at once) | special kinds of locks, thread-local variables, cancellation |
 //! | C11 atomics, `__atomic_*` and `__sync_*`, all sequentially consistent | |
 //! | `assert`, `reach_error`, a label `ERROR`, `__VERIFIER_assume`, `__VERIFIER_nondet_*`, atomic blocks and functions | inputs of other types |
-//! | | `malloc` and what comes of it |
+//! | `malloc(sizeof(T))`, `malloc(n * sizeof(T))`, `calloc`, `free`: an object for each call, up to a bound in a loop | `realloc`, allocations of other sizes |
 //!
 //! **Invariant:** a statement that is not understood exactly is refused, with its place and the reason. Left undefined by C and given
 //! a meaning here: signed arithmetic wraps around; operands are evaluated from left to right, the right side of an assignment before
-//! the left; the value of a variable that was never set is any value.
+//! the left; the value of a variable that was never set is any value; memory does not run out; a local of a function that has
+//! returned stays.
 
 mod annotated;
 mod calls;
 mod ctype;
 mod decl;
 mod expr;
+mod heap;
 mod lower;
 mod scan;
 mod source;
@@ -63,6 +65,8 @@ pub struct Options {
     pub recursion: u32,
     /// How often a loop that makes threads may go round.
     pub unroll: u32,
+    /// How many objects a call of `malloc` in a loop can make before that is an error location of kind `Bound`.
+    pub allocations: u8,
     /// Whether threads may wake up from a condition variable for no reason, and a weak compare-exchange may fail for none. Both
     /// are allowed by the standards; a loop that waits then has endless executions.
     pub spurious: bool,
@@ -86,6 +90,7 @@ impl Default for Options {
         Options {
             recursion: 16,
             unroll: 1000,
+            allocations: 4,
             spurious: false,
             lock_misuse: true,
             overflow: false,
@@ -113,22 +118,26 @@ pub fn read_text(name: &str, text: &str, options: &Options) -> Result<Program, R
     lower(&source::parse(name, text.to_owned())?, options)
 }
 
+/// How often everything is lowered until the objects that pointers can point to are known.
+const LOWERED: usize = 50;
+
 fn lower(source: &source::Source, options: &Options) -> Result<Program, Refusal> {
     let mut taken = BTreeSet::new();
-    let mut pointed = 0;
-    loop {
-        let mut lowering = lower::Lowering::new(source, options, &taken);
-        lowering.pointed_before = pointed;
+    let mut early = Vec::new();
+    for _ in 0..LOWERED {
+        let mut lowering = lower::Lowering::new(source, options, &taken, &early);
         let done = lowering.run();
-        let more = lowering.taken();
-        let known = lowering.pointed_now() <= pointed;
+        let (more, now) = (lowering.taken(), lowering.noted());
         // What is refused may be so only because an address was not known to be taken yet.
-        if more.iter().all(|t| taken.contains(t)) && (known || done.is_err()) {
+        if more.iter().all(|t| taken.contains(t)) && now == early {
             done?;
             let (builder, interior) = lowering.into_parts();
             return passes::finish(builder, &interior, options);
         }
-        pointed = pointed.max(lowering.pointed_now());
         taken.extend(more);
+        early = now;
     }
+    let (file, _) = source.lines.at(0);
+    let reason = "which objects pointers point to does not settle".to_owned();
+    Err(Refusal { file: file.to_owned(), line: 0, reason })
 }

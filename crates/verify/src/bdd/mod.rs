@@ -31,8 +31,8 @@ use oxidd::{
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// More bits than this a state does not have here.
-const MOST_BITS: usize = 4096;
+/// More bits than this are not tried: operations call themselves for each level of a diagram, and a stack of two megabytes must do.
+const MOST_BITS: usize = 2000;
 /// How many nodes there may be, one after the other until they are enough.
 const CAPACITIES: [usize; 3] = [1 << 18, 1 << 21, 1 << 24];
 /// Up to so many states are listed in a certificate; more are described by formulas.

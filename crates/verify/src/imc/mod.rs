@@ -204,7 +204,7 @@ impl<'p> Search<'p, '_> {
         }
         match end {
             Err(Stop::Unknown(u)) => Verdict::Unknown(u),
-            Err(Stop::Wrong(_)) => Verdict::Unknown(Unknown::Mistake("a run is left over".to_owned())),
+            Err(Stop::Wrong(_) | Stop::Again) => Verdict::Unknown(Unknown::Mistake("a run is left over".to_owned())),
             Ok(false) => Verdict::Unknown(Unknown::Cannot("it was told to stop".to_owned())),
             Ok(true) => match (self.undecided.take(), self.run.bound.take()) {
                 (Some(u), _) => Verdict::Unknown(u),

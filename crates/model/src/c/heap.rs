@@ -1,0 +1,292 @@
+//! Objects that are there before the code that makes them is lowered, and those of `malloc`.
+//!
+//! A thread that is lowered first may follow a pointer to an object of one that is lowered later. So the objects that a pointer may
+//! point to are noted, and made at the very start when everything is lowered again: until none comes to them.
+//!
+//! Each call of `malloc` that is lowered has objects of its own: one, or a few where it is in a loop. A run that asks for more goes
+//! beyond a bound. The memory never runs out. What is given back may not be used again: where a program calls `free` every access
+//! through a pointer looks whether the object is still there. Nobody can give it back between that look and the access without a
+//! run in which it is given back before the look.
+
+use super::ctype::{ADDRESS, CType};
+use super::expr::Value;
+use super::lower::{Lowering, Res};
+use crate::program::{ErrorKind, Scope};
+use crate::term::{Place, Term, Type, VarId};
+use lang_c::ast::*;
+use lang_c::span::{Node, Span};
+use std::rc::Rc;
+
+/// An object that pointers may point to: which one, and what it is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Early {
+    /// The thread whose code makes it, the place of that code, and the how manieth time it is lowered.
+    key: Key,
+    name: String,
+    ctype: CType,
+    span: Span,
+    /// Whether it is of `malloc`.
+    heap: bool,
+}
+
+type Key = (u16, usize, u32);
+
+/// What is known of such objects.
+#[derive(Debug, Default)]
+pub(crate) struct Noted {
+    /// As far as was known before.
+    before: Vec<Early>,
+    /// What this time came up.
+    pub(crate) now: Vec<Early>,
+    /// Those that were made at the start.
+    made: Vec<(Key, CType, usize)>,
+    counts: std::collections::HashMap<(u16, usize), u32>,
+    /// Objects of `malloc`, each with the variable that says whether it was given back.
+    heap: Vec<(usize, Option<VarId>)>,
+}
+
+impl Noted {
+    pub(crate) fn new(before: &[Early]) -> Noted {
+        Noted { before: before.to_vec(), ..Noted::default() }
+    }
+}
+
+impl<'a> Lowering<'a> {
+    /// Makes the objects that are known from before.
+    pub(crate) fn make_early(&mut self) -> Res<()> {
+        let structs = self.structs.len();
+        for e in std::mem::take(&mut self.noted.before) {
+            // A structure that a function declares has another number each time.
+            if !e.ctype.is_of(structs) {
+                continue;
+            }
+            let object = self.object(&e.name, &e.ctype, Scope::Shared, e.span)?;
+            self.declared_at.resize(object + 1, usize::MAX);
+            self.declared_at[object] = e.key.1;
+            self.noted.made.push((e.key, e.ctype.clone(), object));
+            if e.heap {
+                self.note_heap(&e.name, object);
+            }
+        }
+        Ok(())
+    }
+
+    fn note_heap(&mut self, name: &str, object: usize) {
+        let freed = self.frees.then(|| self.b.shared(&format!("{name}.freed"), Type::BOOL, 0));
+        self.noted.heap.push((object, freed));
+    }
+
+    /// The object of a declaration or a call of `malloc` that pointers may point to: made before, or now.
+    pub(crate) fn noted_object(
+        &mut self,
+        name: &str,
+        ctype: &CType,
+        at: usize,
+        span: Span,
+        heap: bool,
+    ) -> Res<usize> {
+        let thread = self.t.0;
+        let nth = self.noted.counts.entry((thread, at)).or_insert(0);
+        let key = (thread, at, *nth);
+        *nth += 1;
+        self.noted.now.push(Early { key, name: name.to_owned(), ctype: ctype.clone(), span, heap });
+        if let Some(made) = self.noted.made.iter().find(|m| m.0 == key && m.1 == *ctype) {
+            return Ok(made.2);
+        }
+        let object = self.object(name, ctype, Scope::Shared, span)?;
+        self.declared_at.resize(object + 1, usize::MAX);
+        self.declared_at[object] = at;
+        if heap {
+            self.note_heap(name, object);
+        }
+        Ok(object)
+    }
+
+    /// `malloc` and `calloc`.
+    pub(crate) fn allocate(&mut self, name: &str, args: &'a [Node<Expression>], span: Span) -> Res<Value> {
+        let pointer = CType::Pointer(Rc::new(CType::Void));
+        let nothing = self.b.terms().constant(0, ADDRESS);
+        if self.dead {
+            return Ok(Value { term: nothing, ctype: pointer });
+        }
+        let mut size = 1i128;
+        let mut element = None;
+        for a in args {
+            size *= self.constant(a, "the size of what is allocated")?;
+            element = element.or(self.measured(a)?);
+        }
+        let Some(element) = element else {
+            return Err(self.refuse(span, "an allocation whose type is not known; `sizeof` says it"));
+        };
+        let each = i128::from(self.layout(&element).0.max(1));
+        if size <= 0 || size % each != 0 {
+            return Err(self.refuse(span, format!("an allocation of {size} bytes of {element}")));
+        }
+        let ctype =
+            if size == each { element } else { CType::Array(Rc::new(element), (size / each) as u64) };
+        let copies = if self.may_come_again() { self.options.allocations } else { 1 };
+        let line = self.span(span).line;
+        let mut objects = Vec::new();
+        for i in 0..copies {
+            let full = format!("{}.{name}@{line}.{i}", self.b.program().thread(self.t).name);
+            let object = self.noted_object(&full, &ctype, span.start, span, true)?;
+            self.take_address(object);
+            objects.push(object);
+        }
+        if copies == 1 {
+            let term = self.allocated(objects[0], name == "calloc");
+            return Ok(Value { term, ctype: pointer });
+        }
+        let result = self.temporary(ADDRESS);
+        let counter = Type::unsigned(8);
+        let used = self.b.local(self.t, &format!("%{name}@{line}"), counter, 0);
+        let mut after = self.join();
+        let from = self.b.here(self.t);
+        let now = self.b.value(used);
+        let env = self.env.clone();
+        for (i, object) in objects.into_iter().enumerate() {
+            let n = self.b.terms().constant(i as u64, counter);
+            let it = self.b.terms().eq(now, n);
+            let case = self.join();
+            self.b.step(self.t, from, case.at, it, Vec::new());
+            self.land(super::lower::Join { env: Some(env.clone()), ..case });
+            let more = self.b.terms().constant(i as u64 + 1, counter);
+            self.set(Place::scalar(used), more);
+            let address = self.allocated(object, name == "calloc");
+            self.set_var(result, address);
+            self.jump(&mut after, span)?;
+            self.dead = false;
+        }
+        let end = self.b.terms().constant(u64::from(copies), counter);
+        let beyond = self.b.terms().eq(now, end);
+        let why = format!("`{name}` is called more than {copies} times here");
+        let wrong = self.b.error_location(self.t, ErrorKind::Bound, &why);
+        self.b.step(self.t, from, wrong, beyond, Vec::new());
+        self.land(after);
+        Ok(Value { term: self.local_value(result), ctype: pointer })
+    }
+
+    /// The address of a new object, whose content is anything, or zero.
+    fn allocated(&mut self, object: usize, zero: bool) -> Term {
+        if zero {
+            let mut leaves = Vec::new();
+            Self::leaves(&self.objects[object].shape.clone(), 0, &mut |v, i, _| leaves.push((v, i)));
+            for (v, i) in leaves {
+                let ty = self.b.program().var(v).ty;
+                let value = self.b.terms().constant(0, ty);
+                self.set_cell(v, i, value);
+            }
+        } else {
+            self.forget_value(object);
+        }
+        let base = self.objects[object].base;
+        self.b.terms().constant(base, ADDRESS)
+    }
+
+    /// Whether the code at hand may run more than once.
+    fn may_come_again(&self) -> bool {
+        self.loops > 0 || self.frames.iter().any(|f| self.jumps(&f.name))
+    }
+
+    /// The type whose size an expression speaks of.
+    fn measured(&mut self, e: &'a Node<Expression>) -> Res<Option<CType>> {
+        Ok(match &e.node {
+            Expression::SizeOfTy(t) => Some(self.type_name(&t.node.0)?),
+            Expression::SizeOfVal(v) => Some(self.type_of(&v.node.0)?),
+            Expression::Cast(c) => self.measured(&c.node.expression)?,
+            Expression::BinaryOperator(b) if b.node.operator.node == BinaryOperator::Multiply => {
+                match self.measured(&b.node.lhs)? {
+                    Some(t) => Some(t),
+                    None => self.measured(&b.node.rhs)?,
+                }
+            }
+            _ => None,
+        })
+    }
+
+    /// `free`.
+    pub(crate) fn give_back(&mut self, e: &'a Node<Expression>, span: Span) -> Res<()> {
+        let v = self.rvalue(e)?;
+        if self.dead {
+            return Ok(());
+        }
+        let address = self.b.terms().cast(ADDRESS, v.term);
+        let mut after = self.join();
+        let from = self.b.here(self.t);
+        let env = self.env.clone();
+        let nothing = self.b.terms().constant(0, ADDRESS);
+        let mut none = self.b.terms().boolean(true);
+        let mut cases = vec![(nothing, None)];
+        for (object, freed) in self.noted.heap.clone() {
+            let base = self.b.terms().constant(self.objects[object].base, ADDRESS);
+            cases.push((base, freed));
+        }
+        for (base, freed) in cases {
+            let it = self.b.terms().eq(address, base);
+            if self.b.terms().as_const(it) == Some(0) {
+                continue;
+            }
+            let case = self.join();
+            self.b.step(self.t, from, case.at, it, Vec::new());
+            self.land(super::lower::Join { env: Some(env.clone()), ..case });
+            if let Some(freed) = freed {
+                let old = self.temporary(Type::BOOL);
+                let (was, yes) = (self.b.value(freed), self.b.terms().boolean(true));
+                let always = self.b.terms().boolean(true);
+                let keep = crate::Assign { place: Place::scalar(old), value: was };
+                let set = crate::Assign { place: Place::scalar(freed), value: yes };
+                self.step(always, vec![set, keep]);
+                self.env.remove(&(old, 0));
+                let was = self.local_value(old);
+                let ok = self.b.terms().not(was);
+                self.check(ok, ErrorKind::InvalidPointer, "what was given back is given back again");
+            }
+            self.jump(&mut after, span)?;
+            self.dead = false;
+            let not = self.b.terms().not(it);
+            none = self.b.terms().and(none, not);
+        }
+        if self.b.terms().as_const(none) != Some(0) {
+            let message = "what is given back is not from `malloc`";
+            let wrong = self.b.error_location(self.t, ErrorKind::InvalidPointer, message);
+            self.b.step(self.t, from, wrong, none, Vec::new());
+        }
+        self.land(after);
+        Ok(())
+    }
+
+    /// Before a cell of an object is touched through a pointer: it is still there.
+    pub(crate) fn still_there(&mut self, var: VarId) {
+        if !self.frees || self.dead {
+            return;
+        }
+        let mut flag = None;
+        for (object, freed) in &self.noted.heap {
+            Self::leaves(&self.objects[*object].shape, 0, &mut |v, _, _| {
+                if v == var {
+                    flag = *freed;
+                }
+            });
+        }
+        let Some(freed) = flag else { return };
+        let seen = self.temporary(Type::BOOL);
+        let gone = self.b.value(freed);
+        self.set_var(seen, gone);
+        self.env.remove(&(seen, 0));
+        let gone = self.local_value(seen);
+        let ok = self.b.terms().not(gone);
+        self.check(ok, ErrorKind::InvalidPointer, "what was given back is used");
+    }
+}
+
+impl CType {
+    /// Whether it speaks of these structures only.
+    fn is_of(&self, structs: usize) -> bool {
+        match self {
+            CType::Struct(id) => *id < structs,
+            CType::Pointer(t) | CType::Array(t, _) | CType::OpenArray(t) | CType::Atomic(t) => t.is_of(structs),
+            _ => true,
+        }
+    }
+}
+

@@ -1,0 +1,120 @@
+//! Memory that comes from `malloc`, unions, pointers to objects of other threads, and waits with a limit of time.
+
+mod support;
+
+use model::{ErrorKind, Interpreter, Program, Reach, Reached, Wrong};
+use support::{read, refused, search};
+
+fn states(p: &Program) -> Reached {
+    let found = Reach::default().search(&Interpreter::new(p)).unwrap();
+    assert!(found.finished);
+    found
+}
+
+fn kind(found: &Reached) -> Option<ErrorKind> {
+    match found.wrong.as_ref()?.0 {
+        Wrong::Error { kind, .. } => Some(kind),
+        Wrong::Deadlock => None,
+    }
+}
+
+#[test]
+fn a_pointer_to_a_local_of_a_thread_that_comes_later_in_the_text_is_followed() {
+    let p = read(
+        "int *p; int done;
+         void *f(void *a) { int own = 5; p = &own; while (!done) ; return 0; }
+         int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); while (!p) ; if (*p != 5) reach_error();
+           *p = 6; done = 1; return 0; }",
+    );
+    assert_eq!(states(&p).errors, 0, "{p}");
+}
+
+#[test]
+fn each_call_of_calloc_makes_an_object_and_in_a_loop_so_many() {
+    let text = |times: u32| {
+        read(&format!(
+            "struct node {{ int value; struct node *next; }} *head;
+             int main(void) {{ for (int i = 0; i < {times}; i++) {{ struct node *n = calloc(1, sizeof(struct node));
+                 if (n == head || n->value || n->next) reach_error(); n->value = i + 1; n->next = head; head = n; }}
+               int sum = 0; for (struct node *n = head; n; n = n->next) sum += n->value;
+               if (sum != {times} * ({times} + 1) / 2) reach_error(); return 0; }}"
+        ))
+    };
+    assert_eq!(states(&text(3)).errors, 0);
+    let beyond = states(&text(9));
+    assert_eq!(kind(&beyond), Some(ErrorKind::Bound), "more than the bound is neither right nor wrong");
+}
+
+#[test]
+fn what_was_given_back_may_not_be_used_nor_given_back_again() {
+    let text = |wait: &str, again: &str| {
+        read(&format!(
+            "int *p; void *f(void *a) {{ int v = *p; if (v != 0) reach_error(); return 0; }}
+             int main(void) {{ pthread_t t; p = calloc(2, sizeof(int)); p[1] = 7; pthread_create(&t, 0, f, 0);
+               {wait} free(p); {again} return 0; }}"
+        ))
+    };
+    assert_eq!(states(&text("pthread_join(t, 0);", "")).errors, 0);
+    assert_eq!(kind(&states(&text("", ""))), Some(ErrorKind::InvalidPointer));
+    assert_eq!(kind(&states(&text("pthread_join(t, 0);", "free(p);"))), Some(ErrorKind::InvalidPointer));
+    assert_eq!(states(&text("pthread_join(t, 0);", "free(0);")).errors, 0);
+    let p = read("int x; int main(void) { free(&x); return 0; }");
+    assert_eq!(kind(&states(&p)), Some(ErrorKind::InvalidPointer));
+}
+
+#[test]
+fn fields_of_a_union_are_the_low_bits_of_one_value() {
+    let p = read(
+        "union { unsigned char byte; unsigned short two; int four; } u = { 1 };
+         void *f(void *a) { u.byte = 0xff; return 0; }
+         int main(void) { pthread_t t; union { signed char low; int all; } own;
+           if (u.four != 1) reach_error(); u.four = 0x12345678; if (u.byte != 0x78 || u.two != 0x5678) reach_error();
+           own.all = 0x1ff; if (own.low != -1) reach_error(); own.low = 2; if (own.all != 0x102) reach_error();
+           pthread_create(&t, 0, f, 0); pthread_join(t, 0); if (u.four != 0x123456ff) reach_error(); return 0; }",
+    );
+    assert_eq!(states(&p).errors, 0, "{p}");
+    let says = refused("\nunion { char a; int b; } u;\nint main(void) { char *p = &u.a; return *p; }");
+    assert!(says.starts_with("test.c:3:") && says.contains("union"), "{says}");
+}
+
+#[test]
+fn a_pointer_of_another_type_is_not_taken_for_one_that_points_nowhere() {
+    let p = read(
+        "int x, y; char *p; void *f(void *a) { p = (char *)&y; return 0; }
+         int main(void) { pthread_t t; p = (char *)&x; pthread_create(&t, 0, f, 0); return *p; }",
+    );
+    assert_eq!(kind(&states(&p)), Some(ErrorKind::Bound));
+}
+
+#[test]
+fn a_wait_with_a_limit_ends_with_a_signal_or_without() {
+    let text = |check: &str| {
+        read(&format!(
+            "struct timespec {{ long s; }} limit; int ready; pthread_mutex_t m; pthread_cond_t c;
+             void *f(void *p) {{ pthread_mutex_lock(&m); ready = 1; pthread_cond_signal(&c); pthread_mutex_unlock(&m);
+               return 0; }}
+             int main(void) {{ pthread_t t; int r = 0; pthread_create(&t, 0, f, 0); pthread_mutex_lock(&m);
+               if (!ready) r = pthread_cond_timedwait(&c, &m, &limit); if ({check}) reach_error();
+               pthread_mutex_unlock(&m); return 0; }}"
+        ))
+    };
+    // It may time out before the signal, or be woken by it; a result of neither kind there is not.
+    for (check, errors) in [("r == 0 && !ready", false), ("r != 0", true), ("r != 0 && r != 110", false), ("r != 0 && ready", true)]
+    {
+        let p = text(check);
+        assert_eq!(states(&p).errors > 0, errors, "{check}");
+        assert_eq!(states(&p).deadlocks, 0);
+        let failures = search(&p, "optimal", &[]).failures;
+        assert_eq!(!failures.is_empty(), errors, "{check}: {failures:?}");
+    }
+    // Nobody signals: it goes on all the same.
+    let p = read(
+        "struct timespec { long s; } limit; pthread_mutex_t m; pthread_cond_t c; sem_t s;
+         void *f(void *p) { if (pthread_mutex_timedlock(&m, &limit) == 0) pthread_mutex_unlock(&m); sem_timedwait(&s, &limit);
+           return 0; }
+         int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_mutex_lock(&m);
+           while (pthread_cond_timedwait(&c, &m, &limit) == 0) ; pthread_join(t, 0); return 0; }",
+    );
+    let found = states(&p);
+    assert_eq!((found.errors, found.deadlocks), (0, 0), "{p}");
+}
