@@ -273,7 +273,8 @@ impl Core {
         let i = self.nodes.len() - 1;
         let e = self.trace.event(i);
         let settled = !std::mem::take(&mut self.put_off);
-        let s = Sleeper { step: Footprint::of(&self.trace, i), option: e.option, options: e.options, settled };
+        let s =
+            Sleeper { step: Footprint::of(&self.trace, i), option: e.option, options: e.options, settled };
         let n = &mut self.nodes[i];
         debug_assert_eq!(n.sleep_end as usize, self.sleepers.len());
         self.sleepers.push(s);

@@ -68,7 +68,11 @@ fn wrong_with(p: &Program, oracle: &Found, unbounded: u64) -> Option<String> {
         let known = |class: &u64| grown.classes.get(class).is_some_and(|c| c.0 <= i + 1);
         let lost = within.iter().filter(|c| !known(c)).count();
         if lost > 0 || !round.complete || round.covered != within.len() as u64 {
-            return Some(format!("{lost} of {} classes lost within {}: {round:?}", within.len(), round.limit));
+            return Some(format!(
+                "{lost} of {} classes lost within {}: {round:?}",
+                within.len(),
+                round.limit
+            ));
         }
         let before = i.checked_sub(1).map_or(0, |k| grown.rounds[k].covered);
         if (round.new, round.executions) != (round.covered - before, round.covered - before) {
@@ -83,7 +87,8 @@ fn wrong_with(p: &Program, oracle: &Found, unbounded: u64) -> Option<String> {
     sums.0 += grown.runs;
     sums.1 += grown.classes.len() as u64;
     sums.2 += grown.blocked;
-    sums.3 += grown.rounds.iter().map(|r| explore(p, "optimal", Some(r.limit), u64::MAX).explored()).sum::<u64>();
+    sums.3 +=
+        grown.rounds.iter().map(|r| explore(p, "optimal", Some(r.limit), u64::MAX).explored()).sum::<u64>();
     None
 }
 
@@ -190,7 +195,8 @@ fn a_round_goes_on_where_the_one_before_stopped() {
 #[test]
 fn without_room_for_what_is_put_off_a_round_begins_anew() {
     let p = fib(2);
-    let (room, none) = (grow(&p, &plan("optimal"), false, u64::MAX), grow(&p, &plan("optimal"), true, u64::MAX));
+    let (room, none) =
+        (grow(&p, &plan("optimal"), false, u64::MAX), grow(&p, &plan("optimal"), true, u64::MAX));
     let covered = |g: &Grown| g.rounds.iter().map(|r| (r.limit, r.covered, r.new)).collect::<Vec<_>>();
     assert_eq!(covered(&room), covered(&none));
     assert!(none.classes.values().any(|c| c.1 > 1), "nothing was run again");

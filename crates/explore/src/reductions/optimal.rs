@@ -74,7 +74,9 @@ impl Optimal {
 
     /// What was seen within the bound is not everything.
     pub(crate) fn left_out(&self) -> bool {
-        self.must_begin_anew() || self.waiting().1 > 0 || self.kept.as_ref().is_some_and(|k| !k.over.is_empty())
+        self.must_begin_anew()
+            || self.waiting().1 > 0
+            || self.kept.as_ref().is_some_and(|k| !k.over.is_empty())
     }
 
     /// There was no room for all that was put off.

@@ -190,7 +190,8 @@ impl Postponed {
             let node = &core.nodes[i];
             let own = core.sleep(i)[node.sleep_inherited as usize..].iter();
             // Where there was no place, nothing was put off.
-            let taken = own.zip(1..).map(|(s, k)| Taken { step: *s, put_off: 0, settled_for: k }).collect::<Vec<_>>();
+            let taken =
+                own.zip(1..).map(|(s, k)| Taken { step: *s, put_off: 0, settled_for: k }).collect::<Vec<_>>();
             self.size += 1 + taken.len();
             // The execution at hand keeps it.
             let new = Place { from, users: 1, guided: node.guided, taken };
