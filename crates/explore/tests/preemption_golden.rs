@@ -272,6 +272,48 @@ mod paper_002 {
     }
 
     #[test]
+    #[ignore = "x"]
+    fn xx() {
+        let main = |p: &Program, join: bool, silent: bool| {
+            let n = p.threads.len() as u8;
+            let mut main: Vec<Stmt> = (1..=n).map(Spawn).collect();
+            if join { main.extend((1..=n).map(Join)); }
+            let threads = std::iter::once(main).chain(p.threads.iter().cloned()).collect();
+            Program { threads, spawned: (1..=n).collect(), silent, count: 2, ..p.clone() }
+        };
+        let local = |p: &Program, end: bool| {
+            let threads = p.threads.iter().enumerate().map(|(t, b)| {
+                let mut all = vec![Read(100 + t as u8, 3)];
+                all.extend(b.iter().cloned());
+                if end { all.push(Read(100 + t as u8, 3)); }
+                all
+            }).collect();
+            Program { threads, ..p.clone() }
+        };
+        let programs = [
+            ("account", account()),
+            ("lazy", lazy()),
+            ("micro(3)", micro(3)),
+            ("lastzero(4)", last_zero(4)),
+            ("lastzero(3)", last_zero(3)),
+            ("indexer0(12)", indexer(0..12, 0..4)),
+            ("indexermod(5)", indexermod(5)),
+        ];
+        for (name, p) in programs {
+            for (v, q) in [("plain", p.clone()), ("local", local(&p, false)), ("local+end", local(&p, true)), ("main", main(&p, false, false)), ("main+join", main(&p, true, false)), ("silent main", main(&p, false, true)), ("main+local", main(&local(&p, false), false, true))] {
+                for a in ["naive-bpor", "nidhugg-bpor", "source-bpor", "bpor", "bpor-base"] {
+                    let r: Vec<String> = (0..3).map(|k| { let f = explore(&q, a, Some(k), 20_000); format!("{}+{}{}", f.stats.executions, f.stats.blocked, if f.finished {""} else {">"}) }).collect();
+                    eprintln!("{name} {v} {a}: {r:?}");
+                }
+                for a in ["source", "nidhugg-dpor"] {
+                    let f = explore(&q, a, None, 20_000);
+                    eprintln!("{name} {v} {a}: {}+{}", f.stats.executions, f.stats.blocked);
+                }
+            }
+        }
+    }
+
+    #[test]
     #[ignore = "prints the tables"]
     fn tables_6_2_and_7_1() {
         let programs = [

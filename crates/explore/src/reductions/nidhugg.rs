@@ -68,6 +68,8 @@ struct Refused {
     op: Op,
     /// What it waits on, if it is an await.
     awaited: Vec<(ObjectId, u64)>,
+    /// The clocks of what it comes after.
+    past: Vec<u32>,
 }
 
 impl Nidhugg {
@@ -250,19 +252,21 @@ impl Nidhugg {
 
     /// Keeps the step that `q` would take at node `e`: its next one in the trace, or the later step of a race.
     fn note_refused(&mut self, trace: &Trace, e: usize, q: ThreadId, later: &Later<'_>) {
-        let mut awaited = Vec::new();
+        let (mut awaited, mut past) = (Vec::new(), Vec::new());
         let op = match (e..trace.len()).find(|g| trace.event(*g).thread == q) {
             Some(g) => {
                 trace.awaited_of(g, &mut awaited);
+                trace.past_of(g, &mut past);
                 trace.event(g).op
             }
             None if q == later.thread => {
                 awaited.extend_from_slice(later.awaited);
+                past.clone_from(&self.sequence.past);
                 *later.op
             }
             None => return,
         };
-        self.refused.push(Refused { node: e, thread: q, op, awaited });
+        self.refused.push(Refused { node: e, thread: q, op, awaited, past });
     }
 
     /// Node `i`, the top one, is left without the branches that are over the bound: looks for the races of their steps.
@@ -274,8 +278,11 @@ impl Nidhugg {
             let t = step.thread;
             let mut races = std::mem::take(&mut self.pending);
             races.clear();
-            core.trace.races_of_pending(t, &step.op, &step.awaited, &mut races);
-            core.trace.past_of_next(t, &mut self.sequence.past);
+            // Clocks may have been widened since.
+            let mut past = step.past;
+            past.resize(core.trace.width(), 0);
+            core.trace.races_after(t, &step.op, &step.awaited, &past, &mut races);
+            self.sequence.past = past;
             let seq = core.trace.next_seq(t);
             let later = Later { thread: t, seq, op: &step.op, awaited: &step.awaited };
             for e in &races {
