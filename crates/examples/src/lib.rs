@@ -93,8 +93,8 @@ static TABLE: &[Example] = table! {
         "a lock with tickets that start again too early; two threads can hold the same ticket";
     "lost-update", Some(FailureKind::Assertion), 2, 5, (2, 16), bugs::lost_update,
         "a queue for many producers, one of which moves the end in two steps; what others put there in between is lost";
-    "missed-signal", Some(FailureKind::Deadlock), 2, 4, (2, 16), bugs::missed_signal,
-        "producer and consumers share one condition and wake one waiter, which can be one of the wrong kind";
+    "missed-signal", Some(FailureKind::Deadlock), 2, 5, (2, 16), bugs::missed_signal,
+        "who puts into a queue wakes a consumer only if one waits, and forgets that there may be two";
     "order", Some(FailureKind::Panic), 2, 6, (1, 32), bugs::order,
         "threads are started before what they use is there";
     "counter", None, 3, 6, (1, 64), programs::counter,

@@ -672,9 +672,24 @@ impl Trace {
         awaited: &[(ObjectId, u64)],
         out: &mut Vec<usize>,
     ) {
-        let (mut scratch, mut past) = (std::mem::take(&mut self.scratch), std::mem::take(&mut self.past));
+        let mut past = std::mem::take(&mut self.past);
         self.past_of_next(thread, &mut past);
-        scratch.clone_from(&past);
+        self.races_after(thread, op, awaited, &past, out);
+        self.past = past;
+    }
+
+    /// The same for an operation that comes after what these clocks tell.
+    pub(crate) fn races_after(
+        &mut self,
+        thread: ThreadId,
+        op: &Op,
+        awaited: &[(ObjectId, u64)],
+        past: &[u32],
+        out: &mut Vec<usize>,
+    ) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        scratch.extend_from_slice(past);
         let cause = Access::cause(thread, u32::MAX);
         self.awaited.clear();
         self.awaited.extend_from_slice(awaited);
@@ -690,7 +705,7 @@ impl Trace {
                 let mut covered = known;
                 if !known
                     && l.access.conflicts(self.events[e].cause(), &access, cause)
-                    && self.could_run_without(e, link, op, thread, &past, self.events.len())
+                    && self.could_run_without(e, link, op, thread, past, self.events.len())
                 {
                     out.push(e);
                     join_into(&mut scratch, self.clock(e));
@@ -702,7 +717,7 @@ impl Trace {
                 link = l.prev;
             }
         }
-        (self.scratch, self.past) = (scratch, past);
+        self.scratch = scratch;
     }
 
     /// Whether `op` of `thread` would be enabled if event `e` (seen through `link`) and all that happens after it were

@@ -9,7 +9,7 @@ mod within;
 
 use explore::{BoundKind, Meter, Mistake, Trace, mistaken};
 use support::{Program, Stmt, Stmt::*};
-use within::{Within, bpor, dfs, plan, program, run_until, wrong_bpor};
+use within::{Within, bpor, dfs, plan, program, run, run_until, wrong_bpor};
 
 /// Depth, from 1.
 const DEPTH: &str = "
@@ -178,29 +178,29 @@ F4    | 6710/1612/1612 457,82
 ";
 
 /// No bound: every interleaving, steps, local states, terminal states; base, tr, ro, tr+at+ro, all five (redundant ones);
-/// deadlocks.
+/// source sets with tr, ro and ss; deadlocks.
 const UNBOUNDED: &str = "
-G1    | 6 18 4 1 1 1 1 1 1(0) 0
-G2    | 3 8 5 2 2 2 2 2 2(0) 0
-G3    | 6 15 15 6 6 6 6 6 6(0) 0
-G4    | 6 15 10 4 5 5 5 5 4(0) 0
-G5    | 6 18 10 3 4 4 4 4 3(0) 0
-G6    | 6 18 12 4 6 6 6 6 4(0) 0
-G7    | 251 1419 36 4 220 165 31 20 5(1) 0
-G8    | 2 16 16 2 2 2 2 2 2(0) 0
-G9    | 6 60 60 6 6 6 6 6 6(0) 0
-G10   | 6 28 16 3 6 6 4 4 3(0) 2
-G11   | 8 23 6 2 3 3 3 3 2(0) 8
-G12   | 1 4 4 1 1 1 1 1 1(0) 0
-G12b  | 3 14 5 1 3 2 2 1 1(0) 0
-G13   | 6 18 7 2 3 2 3 2 2(0) 0
-G14   | 11 38 14 4 10 10 7 7 4(0) 1
-G14b  | 14 51 23 6 13 13 10 10 6(0) 1
-G15   | 210 649 9 2 3 3 3 3 2(0) 0
-G16   | 30 89 13 4 6 6 6 6 4(0) 0
-G17   | 12 34 11 4 9 9 9 9 5(1) 0
-G18   | 5 18 6 2 4 4 3 3 2(0) 1
-G19   | 24 78 35 9 15 15 15 15 9(0) 0
+G1    | 6 18 4 1 1 1 1 1 1(0) 1(0) 0
+G2    | 3 8 5 2 2 2 2 2 2(0) 2(0) 0
+G3    | 6 15 15 6 6 6 6 6 6(0) 6(0) 0
+G4    | 6 15 10 4 5 5 5 5 4(0) 4(0) 0
+G5    | 6 18 10 3 4 4 4 4 3(0) 3(0) 0
+G6    | 6 18 12 4 6 6 6 6 4(0) 4(0) 0
+G7    | 251 1419 36 4 220 165 31 20 5(1) 5(1) 0
+G8    | 2 16 16 2 2 2 2 2 2(0) 2(0) 0
+G9    | 6 60 60 6 6 6 6 6 6(0) 6(0) 0
+G10   | 6 28 16 3 6 6 4 4 3(0) 3(0) 2
+G11   | 8 23 6 2 3 3 3 3 2(0) 2(0) 8
+G12   | 1 4 4 1 1 1 1 1 1(0) 1(0) 0
+G12b  | 3 14 5 1 3 2 2 1 1(0) 1(0) 0
+G13   | 6 18 7 2 3 2 3 2 2(0) 2(0) 0
+G14   | 11 38 14 4 10 10 7 7 4(0) 4(0) 1
+G14b  | 14 51 23 6 13 13 10 10 6(0) 6(0) 1
+G15   | 210 649 9 2 3 3 3 3 2(0) 2(0) 0
+G16   | 30 89 13 4 6 6 6 6 4(0) 4(0) 0
+G17   | 12 34 11 4 9 9 9 9 5(1) 5(1) 0
+G18   | 5 18 6 2 4 4 3 3 2(0) 2(0) 1
+G19   | 24 78 35 9 15 15 15 15 9(0) 9(0) 0
 ";
 
 /// The numbers of a cell.
@@ -284,7 +284,7 @@ fn the_unbounded_table_holds() {
         let oracle = dfs(&p, &[], u64::MAX);
         let (local, terminal) = oracle.counts();
         let of_oracle = [oracle.leaves, oracle.edges, local as u64, terminal as u64, oracle.stuck];
-        assert_eq!(of_oracle, [n(0), n(1), n(2), n(3), n(9)], "{name}");
+        assert_eq!(of_oracle, [n(0), n(1), n(2), n(3), n(10)], "{name}");
         for (k, on) in ["none", "tr", "ro", "tr,at,ro", "tr,at,ro,ss"].into_iter().enumerate() {
             let seen: Within = wrong_bpor(&p, &[], on, Mistake::StartMeetsJoin);
             let ours = bpor(&p, &[], on, u64::MAX);
@@ -300,6 +300,16 @@ fn the_unbounded_table_holds() {
             if found != numbers[4 + k] {
                 wrong.push(format!("{name} with {on}: {found} instead of {}", numbers[4 + k]));
             }
+        }
+        // A race is between steps with nothing in between and that could be turned round: that is tr and ro.
+        let source = run(&p, plan("source", &[], "all").search(Meter::unlimited()).unwrap(), u64::MAX);
+        assert_eq!(source.terminals, oracle.terminals, "{name}: source");
+        // The reference answers races of steps that are only announced. Ours waits until they are taken, and so leaves out the one
+        // redundant execution that the reference has of G7 and of G17.
+        let found = format!("{}(0)", source.leaves);
+        let expected = numbers[9].replace("5(1)", "4(0)");
+        if found != expected || source.blocked > 0 {
+            wrong.push(format!("{name} by source sets: {found} instead of {}", numbers[9]));
         }
     }
     assert!(wrong.is_empty(), "{} cells:\n{}", wrong.len(), wrong.join("\n"));
@@ -342,8 +352,14 @@ fn the_tables_of_fair_bounds_hold() {
                     assert_eq!(s.sets(), oracle.sets(), "{name} at {at:?} loses states");
                 }
                 let found = [oracle.leaves, base.leaves, all.leaves];
-                // The one cell that depends on more than the order that is stated: 939 here, with the same states.
-                if found[..] != c.executions[..] && !(name == "F4" && found[1] < c.executions[1]) {
+                // The one cell that depends on who begins among equally cheap threads. The reference takes the one that has yielded
+                // least, as for a fair bound alone, and so does the base here: 1612. Ours lets the running thread go on,
+                // and has the same states in 939.
+                let expected = match name {
+                    "F4" if at.len() == 2 => [6710, 1612, 939],
+                    _ => [c.executions[0], c.executions[1], c.executions[2]],
+                };
+                if found != expected {
                     wrong.push(format!("{name} {at:?}: {found:?} instead of {}", c.text));
                 }
             }
@@ -467,5 +483,16 @@ fn classes_within_preemptions_are_as_another_tool_counts_them() {
             let seen = bpor(&p, &[(BoundKind::Preemptions, k)], "all", u64::MAX);
             assert_eq!(seen.terminals.len(), *count, "{name} within {k} preemptions");
         }
+    }
+}
+
+#[test]
+#[ignore = "takes a minute: 462,404 executions"]
+fn every_interleaving_of_a_chain_that_is_fair_is_as_told() {
+    let (p, at) = (program("F4"), [(BoundKind::Fair, 0)]);
+    let oracle = dfs(&p, &at, u64::MAX);
+    assert_eq!((oracle.leaves, oracle.counts()), (462_404, (96, 16)));
+    for on in ["none", "all"] {
+        assert_eq!(bpor(&p, &at, on, u64::MAX).sets(), oracle.sets(), "{on}");
     }
 }

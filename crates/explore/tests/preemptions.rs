@@ -279,3 +279,19 @@ fn a_race_that_another_step_answers_may_be_within_the_bound_only_where_it_comes_
         }
     }
 }
+
+#[test]
+fn a_step_that_is_refused_may_be_in_a_race_that_no_execution_within_the_bound_shows() {
+    // Thread 1 takes the lock before thread 0 does for the first time, with one preemption. Only with two is there an execution
+    // in which those two are in a race.
+    let p = Program {
+        numbered: true,
+        threads: vec![vec![Spawn(1), WaitTimed(0, 0)], vec![NotifyOne(0), Wait(0, 0)]],
+        spawned: vec![1],
+        count: 2,
+        ..Program::default()
+    };
+    for algorithm in CLASSES.into_iter().chain(EXECUTIONS) {
+        assert_eq!(wrong(&p, algorithm, 10_000), None, "{algorithm}");
+    }
+}

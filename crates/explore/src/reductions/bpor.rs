@@ -456,6 +456,15 @@ impl Bpor {
         let first = match self.form {
             Form::Delta => by_rank?,
             Form::Fair if self.mistake != Some(Mistake::AnyFairThread) => by_rank?,
+            // As the fair bound alone begins: right, but it takes more executions.
+            Form::Preemptions if self.holds_back && self.printed => {
+                let yields = |t: ThreadId| {
+                    let of_t = core.trace.events().iter().filter(|e| e.thread == t);
+                    of_t.filter(|e| e.op.kind == OpKind::Yield).count()
+                };
+                let key = |t: &ThreadId| (self.rank(i, *t), yields(*t), Some(*t) != running, ring(*t));
+                within.iter().min_by_key(key)?
+            }
             Form::Preemptions if self.holds_back => by_rank?,
             _ => Core::ring_thread(n, within)?,
         };

@@ -11,7 +11,8 @@
 //! Errata. Lines 18 to 20 of algorithm 8, and 14 to 16 of algorithm 9, test and extend the set before `e`; they must mean the
 //! one at the start of the block. Both put every branch that is not conservative to sleep; that loses executions that
 //! were refused below it but cost less from another branch, so a branch sleeps only if nothing was refused below it
-//! (Coons, rule 0). And a step that was refused never ran, so its races are looked for where it was refused.
+//! (Coons, rule 0). And a step that was refused never ran, so its races are looked for where it was refused: at the end of an
+//! execution that is over the bound, and at a node that is left without the branch.
 //!
 //! Algorithm 9 lets any initial answer a race, as source sets do. Below that initial the race may be within the bound nowhere: to
 //! come back from its thread costs a preemption that the execution with the later step first does not have; and the race may
@@ -20,7 +21,7 @@
 
 use crate::explorer::{End, View};
 use crate::ids::{ObjectId, ThreadId, ThreadSet};
-use crate::op::OpKind;
+use crate::op::{Op, OpKind};
 use crate::plan::BoundKind;
 use crate::reductions::wakeup::{Later, Sequence};
 use crate::search::{Core, Node, Promise, Reduction};
@@ -56,6 +57,19 @@ pub(crate) struct Nidhugg {
     sequence: Sequence,
     pending: Vec<usize>,
     awaited: Vec<(ObjectId, u64)>,
+    /// Steps that are to be taken from a node and are over the bound there.
+    refused: Vec<Refused>,
+}
+
+/// A step that is over the bound at a node.
+struct Refused {
+    node: usize,
+    thread: ThreadId,
+    op: Op,
+    /// What it waits on, if it is an await.
+    awaited: Vec<(ObjectId, u64)>,
+    /// The clocks of what it comes after.
+    past: Vec<u32>,
 }
 
 impl Nidhugg {
@@ -68,6 +82,7 @@ impl Nidhugg {
             sequence: Sequence::default(),
             pending: Vec::new(),
             awaited: Vec::new(),
+            refused: Vec::new(),
         }
     }
 
@@ -106,7 +121,7 @@ impl Nidhugg {
         if self.sequence.reverse(&core.trace, e, later, end) {
             let set = self.sequence.initials(&core.trace);
             let leading = self.leading(core, e, later, f, set);
-            self.explore_one_of(core, e, set, leading, later.thread, false);
+            self.explore_one_of(core, e, set, leading, later, false);
         }
         if self.conservative
             && let Some(j) = block_start(&core.trace, e)
@@ -116,7 +131,7 @@ impl Nidhugg {
             {
                 let set = self.sequence.initials(&core.trace);
                 let leading = self.leading(core, j, later, f, set);
-                self.explore_one_of(core, j, set, leading, later.thread, true);
+                self.explore_one_of(core, j, set, leading, later, true);
             } else {
                 self.explore_before(core, j, later, f, end);
             }
@@ -139,7 +154,7 @@ impl Nidhugg {
             core.nodes[j].backtrack = all;
             self.places[j].conservative = self.places[j].conservative.or(&all);
         } else {
-            self.explore_one_of(core, j, set, set, later.thread, true);
+            self.explore_one_of(core, j, set, set, later, true);
         }
     }
 
@@ -199,9 +214,10 @@ impl Nidhugg {
         e: usize,
         set: ThreadSet,
         leading: ThreadSet,
-        wanted: ThreadId,
+        later: &Later<'_>,
         conservative: bool,
     ) {
+        let wanted = later.thread;
         let persistent = conservative || self.answer == Answer::Persistent;
         let node = &mut core.nodes[e];
         let set = set.and(&node.enabled);
@@ -228,6 +244,52 @@ impl Nidhugg {
             if conservative {
                 self.places[e].conservative.insert(q);
             }
+            if self.conservative && self.refuses(&core.nodes[e], e, q) {
+                self.note_refused(&core.trace, e, q, later);
+            }
+        }
+    }
+
+    /// Keeps the step that `q` would take at node `e`: its next one in the trace, or the later step of a race.
+    fn note_refused(&mut self, trace: &Trace, e: usize, q: ThreadId, later: &Later<'_>) {
+        let (mut awaited, mut past) = (Vec::new(), Vec::new());
+        let op = match (e..trace.len()).find(|g| trace.event(*g).thread == q) {
+            Some(g) => {
+                trace.awaited_of(g, &mut awaited);
+                trace.past_of(g, &mut past);
+                trace.event(g).op
+            }
+            None if q == later.thread => {
+                awaited.extend_from_slice(later.awaited);
+                past.clone_from(&self.sequence.past);
+                *later.op
+            }
+            None => return,
+        };
+        self.refused.push(Refused { node: e, thread: q, op, awaited, past });
+    }
+
+    /// Node `i`, the top one, is left without the branches that are over the bound: looks for the races of their steps.
+    fn races_of_refused(&mut self, core: &mut Core, i: usize) {
+        let (here, others): (Vec<_>, _) =
+            std::mem::take(&mut self.refused).into_iter().partition(|r| r.node == i);
+        self.refused = others;
+        for step in here {
+            let t = step.thread;
+            let mut races = std::mem::take(&mut self.pending);
+            races.clear();
+            // Clocks may have been widened since.
+            let mut past = step.past;
+            past.resize(core.trace.width(), 0);
+            core.trace.races_after(t, &step.op, &step.awaited, &past, &mut races);
+            self.sequence.past = past;
+            let seq = core.trace.next_seq(t);
+            let later = Later { thread: t, seq, op: &step.op, awaited: &step.awaited };
+            for e in &races {
+                self.race(core, *e, &later, None, core.trace.len());
+            }
+            self.pending = races;
+            self.wait_longer(core, &later, None, core.trace.len());
         }
     }
 
@@ -334,6 +396,7 @@ impl Reduction for Nidhugg {
     fn finished(&mut self, core: &mut Core, i: usize) -> bool {
         let refused = self.places.get(i + 1).is_some_and(|p| p.refused);
         self.places.truncate(i + 1);
+        self.refused.retain(|r| r.node <= i);
         self.places[i].refused |= refused;
         self.explore_leading(core, i);
         let chosen = core.nodes[i].chosen;
@@ -352,6 +415,7 @@ impl Reduction for Nidhugg {
             self.places[i].refused = true;
             core.refused = true;
             if !self.explore_leading(core, i) {
+                self.races_of_refused(core, i);
                 return None;
             }
         }
