@@ -107,8 +107,10 @@ pub(crate) struct Node {
     pub(crate) only: Option<ThreadId>,
     pub(crate) covered_by: Option<NodeId>,
     pub(crate) covers: Vec<NodeId>,
-    /// It must not cover others: what is known to be lost from here need not be lost from there.
+    /// Something is wrong here: it covers nothing.
     pub(crate) barren: bool,
+    /// Who must not go here. It covers only those where the same must not: others may be better off.
+    pub(crate) bad: Vec<ThreadId>,
 }
 
 /// A condition on a path: the guard of a step, or part of it.
@@ -234,8 +236,14 @@ impl<'p> Run<'p> {
         }
     }
 
-    fn may_cover(&self, w: NodeId) -> bool {
-        !self.nodes[w].barren && self.is_live(w)
+    pub(crate) fn may_cover(&self, v: NodeId, w: NodeId) -> bool {
+        let as_good = self.nodes[w].bad.iter().all(|t| self.nodes[v].bad.contains(t));
+        as_good && !self.nodes[w].barren && self.is_live(w)
+    }
+
+    /// The nodes at the place of a node, that one included.
+    pub(crate) fn same_place(&self, v: NodeId) -> &[NodeId] {
+        &self.by_place[&self.nodes[v].at]
     }
 
     fn add_node(&mut self, at: At, parent: Option<(NodeId, ThreadId, TransitionId)>) -> NodeId {
@@ -253,6 +261,7 @@ impl<'p> Run<'p> {
             covered_by: None,
             covers: Vec::new(),
             barren: false,
+            bad: Vec::new(),
         });
         if let Some((p, ..)) = parent {
             self.nodes[p].children.push(id);
@@ -662,7 +671,7 @@ impl<'p> Run<'p> {
         let candidates = self.by_place[&self.nodes[v].at].clone();
         let label = self.nodes[v].label.clone();
         for w in candidates.into_iter().take_while(|w| *w < v) {
-            if !self.may_cover(w) {
+            if !self.may_cover(v, w) {
                 continue;
             }
             let mut all = true;
@@ -701,7 +710,7 @@ impl<'p> Run<'p> {
     pub(crate) fn force_cover(&mut self, v: NodeId) -> Result<bool, Stop> {
         let candidates = self.by_place[&self.nodes[v].at].clone();
         let older: Vec<NodeId> = candidates.into_iter().filter(|w| *w < v).collect();
-        for w in older.into_iter().rev().filter(|w| self.may_cover(*w)).take(CANDIDATES).collect::<Vec<_>>() {
+        for w in older.into_iter().rev().filter(|w| self.may_cover(v, *w)).take(CANDIDATES).collect::<Vec<_>>() {
             let x = self.common_ancestor(v, w);
             let path = self.path(x, v);
             let pre = self.nodes[x].label.clone();
@@ -727,7 +736,7 @@ impl<'p> Run<'p> {
                 self.strengthen(&path, labels)?;
             }
             // To strengthen the path may have taken something of what was to cover.
-            if self.is_live(v) && self.may_cover(w) && self.close_with(v, w)? {
+            if self.is_live(v) && self.may_cover(v, w) && self.close_with(v, w)? {
                 return Ok(true);
             }
         }

@@ -44,7 +44,7 @@ pub struct ArtNode {
 
 impl Search<'_, '_> {
     pub(crate) fn art(&mut self) -> Art {
-        self.find_lost();
+        // What is lost was found while schedules were looked for.
         let (mut order, mut number) = (Vec::new(), vec![usize::MAX; self.run.nodes.len()]);
         let mut queue = std::collections::VecDeque::from([0]);
         while let Some(v) = queue.pop_front().filter(|v| *v < self.run.nodes.len()) {

@@ -125,6 +125,8 @@ pub fn schedules(
         counterexamples: Vec::new(),
         undecided: None,
         schedules: Vec::new(),
+        careful: true,
+        strict: false,
         extra: Vec::new(),
         most,
         see,
@@ -182,6 +184,10 @@ struct Search<'p, 's> {
     /// Why something could not be decided.
     undecided: Option<Unknown>,
     schedules: Vec<Schedule>,
+    /// While a schedule is looked for: covers do not mix what must not be done with what may.
+    careful: bool,
+    /// The same for what may have to wait.
+    strict: bool,
     /// What later schedules allow besides what the first one does.
     extra: Vec<(NodeId, ThreadId)>,
     most: usize,
@@ -218,7 +224,7 @@ impl<'p> Search<'p, '_> {
     fn search(&mut self) -> Result<bool, Stop> {
         self.run.plant();
         self.drain_work();
-        let first = self.find_schedule()?;
+        let first = self.find_first()?;
         let some = first.is_some();
         if let Some(s) = first {
             self.hand_out(s)?;
@@ -244,6 +250,22 @@ impl<'p> Search<'p, '_> {
             }
         }
         Ok(false)
+    }
+
+    /// The first schedule.
+    fn find_first(&mut self) -> Result<Option<Schedule>, Stop> {
+        let mut first = self.find_schedule()?;
+        if first.is_none() {
+            self.strict = true;
+            first = self.find_schedule()?;
+            self.strict = false;
+        }
+        if self.counterexamples.is_empty() {
+            // The proof is looked for without such care.
+            self.careful = false;
+            self.run.nodes.iter_mut().for_each(|n| n.bad.clear());
+        }
+        Ok(first)
     }
 
     fn hand_out(&mut self, schedule: Schedule) -> Result<(), Stop> {
@@ -324,6 +346,13 @@ impl<'p> Search<'p, '_> {
             Ok(()) | Err(Stop::Unknown(Unknown::Cannot(_))) => {}
             Err(e) => return Err(e),
         }
+        if !self.run.is_live(v) {
+            return Ok(());
+        }
+        if self.facts[v].followed.is_empty() {
+            self.run.nodes[v].only = self.run.first_of_all(v)?;
+        }
+        self.probe(v)?;
         if !self.run.is_live(v) || self.run.close(v)? {
             return Ok(());
         }
@@ -332,14 +361,42 @@ impl<'p> Search<'p, '_> {
         if self.facts[v].forced <= FORCED && self.run.force_cover(v)? {
             return Ok(());
         }
-        if self.facts[v].followed.is_empty() {
-            self.run.nodes[v].only = self.run.first_of_all(v)?;
-        }
         self.run.nodes[v].expanded = self.is_followed(v);
         if !self.run.nodes[v].expanded {
             self.open.push(Reverse((self.run.nodes[v].depth, v)));
         }
         Ok(())
+    }
+
+    /// What must not be done at other nodes of the same place is tried here: only where it must not be done either may they cover.
+    fn probe(&mut self, v: NodeId) -> Result<(), Stop> {
+        if !self.careful {
+            return Ok(());
+        }
+        let others = self.run.same_place(v).iter().filter(|w| **w < v && self.run.is_live(**w));
+        let mut bad: Vec<ThreadId> = others.flat_map(|w| self.run.nodes[*w].bad.clone()).collect();
+        bad.sort();
+        bad.dedup();
+        for t in self.moves(v).into_iter().filter(|t| bad.contains(t)) {
+            self.follow(v, t)?;
+            if !self.run.is_live(v) {
+                return Ok(());
+            }
+        }
+        self.run.nodes[v].bad = self.bad(v);
+        Ok(())
+    }
+
+    /// Who must not go at a node, as far as it is known.
+    fn bad(&self, v: NodeId) -> Vec<ThreadId> {
+        if self.lost.get(v) == Some(&true) {
+            return self.run.program.thread_ids().collect();
+        }
+        let bad = |t: &ThreadId| match self.blocked.contains(&(v, *t)) {
+            true => self.strict,
+            false => !self.is_good(v, *t),
+        };
+        self.moves(v).into_iter().filter(bad).collect()
     }
 
     /// Marks a node at which something is wrong.
@@ -484,7 +541,7 @@ impl<'p> Search<'p, '_> {
         if !self.facts[v].followed.contains(&thread) {
             return true;
         }
-        let lost = |n: NodeId| self.lost.get(n).copied().unwrap_or(false);
+        let lost = |n: NodeId| self.facts[n].wrong || self.lost.get(n).copied().unwrap_or(false);
         // Where no step was there to follow nobody goes; where all turn out to be impossible, nobody comes here.
         let followed = |c: &NodeId| self.run.incoming(*c).is_some_and(|(t, _)| t == thread);
         self.run.nodes[v].children.iter().any(followed)
@@ -492,7 +549,7 @@ impl<'p> Search<'p, '_> {
     }
 
     /// Finds the nodes from which the scheduler loses whatever it does: the greatest fixpoint over what is fine.
-    fn find_lost(&mut self) {
+    fn find_lost(&mut self) -> Result<(), Stop> {
         loop {
             let n = self.run.nodes.len();
             let mut live = vec![false; n];
@@ -502,7 +559,7 @@ impl<'p> Search<'p, '_> {
             }
             self.lost = (0..n).map(|v| live[v] && self.facts[v].wrong).collect();
             if !self.lost.contains(&true) && self.blocked.is_empty() {
-                return;
+                return Ok(());
             }
             loop {
                 let mut changed = false;
@@ -520,22 +577,40 @@ impl<'p> Search<'p, '_> {
                 }
             }
             let mut again = false;
-            for v in (0..n).filter(|v| self.lost[*v]).collect::<Vec<_>>() {
-                if !self.facts[v].wrong && self.run.nodes[v].only.take().is_some() {
+            for v in (0..n).filter(|v| self.lost[*v] && !self.facts[*v].wrong).collect::<Vec<_>>() {
+                if self.run.nodes[v].only.take().is_some() {
                     self.run.nodes[v].expanded = self.is_followed(v);
                     self.open.push(Reverse((self.run.nodes[v].depth, v)));
                     again |= !self.run.nodes[v].expanded;
+                }
+            }
+            if again {
+                continue;
+            }
+            if !self.careful {
+                return Ok(());
+            }
+            for v in (0..n).filter(|v| live[*v] && self.facts[*v].settled) {
+                let bad = self.bad(v);
+                if bad == self.run.nodes[v].bad {
                     continue;
                 }
-                self.run.nodes[v].barren = true;
-                for z in std::mem::take(&mut self.run.nodes[v].covers) {
+                self.run.nodes[v].bad = bad;
+                let covers = std::mem::take(&mut self.run.nodes[v].covers);
+                let (stay, go): (Vec<_>, Vec<_>) = covers.into_iter().partition(|z| self.run.may_cover(*z, v));
+                self.run.nodes[v].covers = stay;
+                for z in go {
                     self.run.uncover(z);
+                    again = true;
+                }
+                // It may be no better than another one by now.
+                if self.run.is_live(v) && self.run.close(v)? {
                     again = true;
                 }
             }
             self.drain_work();
             if !again {
-                return;
+                return Ok(());
             }
         }
     }

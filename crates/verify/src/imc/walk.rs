@@ -40,7 +40,7 @@ impl Search<'_, '_> {
     /// A schedule, if there is one. Unwinds what it needs.
     pub(crate) fn find_schedule(&mut self) -> Result<Option<Schedule>, Stop> {
         loop {
-            self.find_lost();
+            self.find_lost()?;
             if self.lost.first() == Some(&true) {
                 return Ok(None);
             }
@@ -70,7 +70,7 @@ impl Search<'_, '_> {
     pub(crate) fn find_more(&mut self) -> Result<Option<Schedule>, Stop> {
         let Some((v, thread)) = self.extra.last().copied() else { return Ok(None) };
         for _ in 0..TRIES {
-            self.find_lost();
+            self.find_lost()?;
             if self.lost.first() == Some(&true) || !self.run.is_live(v) || !self.is_good(v, thread) {
                 return Ok(None);
             }
