@@ -29,6 +29,7 @@ mod scratch;
 mod terminal;
 #[cfg(c_programs)]
 mod toolchain;
+mod schedules;
 mod verify;
 
 use clap::{Args, Parser, Subcommand, builder::PossibleValuesParser};

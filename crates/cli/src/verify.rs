@@ -15,9 +15,13 @@ The program is not run: it is read as automata (`raddle model` shows them). Thre
 that was checked by code of its own, `unsafe` with a run that was replayed. Integers are bit-vectors, as in C; signed arithmetic
 wraps around.
 
+`--engine imc` finds schedules that keep the program safe, fair and free of deadlocks for every input, also of programs that are
+not safe: `partially-safe` means that there are such schedules and that something goes wrong without. `--schedules DIR` writes them
+as soon as they are there (docs/verify-schedules.md).
+
 Exit codes:
   0  safe
-  1  unsafe, or safe under some schedules only
+  1  unsafe, or safe under some schedules only (partially-safe)
   2  the program cannot be read, or the command line is wrong
   3  unknown, with the reason";
 
@@ -46,6 +50,9 @@ pub(crate) struct VerifyArgs {
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    schedules: crate::schedules::ScheduleArgs,
 }
 
 fn names() -> clap::builder::PossibleValuesParser {
@@ -73,7 +80,22 @@ pub(crate) fn run(args: &VerifyArgs) -> ExitCode {
     };
     let budget = Budget { seconds: Some(args.seconds), work: None };
     let options = Options { deadlocks: args.deadlocks, budget };
-    let out = ::verify::verify_checked(&*engine, &program, &options);
+    let mut out = if args.schedules.is_asked() {
+        if args.engine != "imc" {
+            eprintln!("error: schedules and the tree come from --engine imc");
+            return ExitCode::from(2);
+        }
+        match args.schedules.run(&program, &options) {
+            Ok(out) => out,
+            Err(why) => {
+                eprintln!("error: {why}");
+                return ExitCode::from(2);
+            }
+        }
+    } else {
+        engine.verify(&program, &options)
+    };
+    ::verify::believe_nothing(&program, &options, &mut out);
     let text = if args.json { json(&program, &out) } else { text(&program, &out) };
     // Whoever reads it may have seen enough.
     let _ = std::io::stdout().write_all(text.as_bytes());
@@ -84,7 +106,7 @@ pub(crate) fn run(args: &VerifyArgs) -> ExitCode {
     })
 }
 
-fn what(program: &Program, wrong: &Wrong) -> String {
+pub(crate) fn what(program: &Program, wrong: &Wrong) -> String {
     match wrong {
         Wrong::Deadlock => "deadlock".to_owned(),
         Wrong::Error { thread, location, kind } => {
@@ -109,6 +131,9 @@ fn text(program: &Program, out: &Outcome) -> String {
         Verdict::Safe(_) => text += "the proof was checked\n",
         Verdict::Unknown(why) => text += &format!("{why}\n"),
         Verdict::Unsafe(trace) | Verdict::PartiallySafe { trace, .. } => {
+            if let Verdict::PartiallySafe { schedules, .. } = &out.verdict {
+                text += &format!("{} schedules keep it safe; without one of them:\n", schedules.len());
+            }
             text += &format!("{}\n", what(program, &trace.wrong));
             text += &Interpreter::new(program).show_run(&trace.steps).unwrap_or_default();
         }

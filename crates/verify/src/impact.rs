@@ -269,6 +269,13 @@ impl<'p> Run<'p> {
         id
     }
 
+    /// Forgets the tree.
+    pub(crate) fn clear(&mut self) {
+        self.nodes.clear();
+        self.by_place.clear();
+        self.work.clear();
+    }
+
     /// The root. It is in the work.
     pub(crate) fn plant(&mut self) -> NodeId {
         let first = At {

@@ -45,7 +45,7 @@ pub use engines::{Engine, Listed, UnknownEngine, engine, engines};
 pub use imc::{Art, ArtNode, Event, Found, Kind, schedules};
 pub use movers::{Mover, Movers, NotAtomic};
 pub use outcome::{Options, Outcome, Schedule, ScheduleNode, Trace, Unknown, Verdict};
-pub use portfolio::verify_checked;
+pub use portfolio::{believe_nothing, verify_checked};
 pub use races::{Access, Locksets, Mode, Race, locksets, races};
 pub use rounds::{Sequential, sequentialise};
 pub use scheduled::check_schedule;
