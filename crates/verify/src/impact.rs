@@ -629,6 +629,11 @@ impl<'p> Run<'p> {
         for (w, add) in path.iter().zip(labels).rev() {
             let label = self.nodes[*w].label.clone();
             if self.implies(&label, *add)? {
+                // A label that cannot hold is false, also where it does not look so.
+                if self.symbols.terms.as_const(*add) == Some(0) && !self.is_false(*w) {
+                    self.nodes[*w].label.push(*add);
+                    self.uncover_below(*w);
+                }
                 return Ok(());
             }
             let mut parts = Vec::new();

@@ -46,11 +46,6 @@ impl Search<'_, '_> {
             }
             self.grew = false;
             let graph = self.walk(&Scheduler::Rounds)?;
-            if std::env::var("IMC_DEBUG").is_ok() {
-                let size: usize = self.run.nodes.iter().map(|n| n.label.len()).sum();
-                let lost = self.facts.iter().filter(|f| f.lost).count();
-                eprintln!("pass: {} nodes, labels {size}, lost {lost}, grew {}, strict {} graph {:?} ref {}", self.run.nodes.len(), self.grew, self.strict, graph.as_ref().map(|g| g.keys.len()), self.run.refinements);
-            }
             if self.grew {
                 continue;
             }
