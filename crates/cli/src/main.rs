@@ -29,6 +29,7 @@ mod scratch;
 mod terminal;
 #[cfg(c_programs)]
 mod toolchain;
+mod schedules;
 mod verify;
 mod verify_certificate;
 mod verify_replay;

@@ -20,9 +20,13 @@ that was checked by code of its own, `unsafe` with a run that was replayed, and 
 possible: then there is a token for `raddle check --replay`. Integers are bit-vectors, as in C; signed arithmetic wraps around, unless
 `--int math` asks for mathematical ones. Threads may wake up from condition variables for no reason, as POSIX allows.
 
+`--engine imc` finds schedules that keep the program safe, fair and free of deadlocks for every input, also of programs that are
+not safe: `partially-safe` means that there are such schedules and that something goes wrong without. `--schedules DIR` writes them
+as soon as they are there (docs/verify-schedules.md).
+
 Exit codes:
   0  safe (TRUE); a certificate holds
-  1  unsafe, or safe under some schedules only (FALSE); a certificate is refused
+  1  unsafe, or safe under some schedules only: partially-safe (FALSE); a certificate is refused
   2  the program cannot be read, or the command line is wrong; a certificate cannot be read
   3  unknown, with the reason (UNKNOWN)";
 
@@ -71,6 +75,9 @@ pub(crate) struct VerifyArgs {
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    schedules: crate::schedules::ScheduleArgs,
 }
 
 fn names() -> clap::builder::PossibleValuesParser {
@@ -127,7 +134,16 @@ fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
     if let Some(from) = &args.certificate.check_certificate {
         return Ok(verify_certificate::check(&program, &options, integers, from, args.json));
     }
-    let mut out = decide(&*engine, &program, &options, solver.as_ref());
+    let run = || -> Result<Outcome, String> {
+        if !args.schedules.is_asked() {
+            return Ok(engine.verify(&program, &options));
+        }
+        if args.engine != "imc" {
+            return Err("schedules and the tree come from --engine imc".to_owned());
+        }
+        args.schedules.run(&program, &options)
+    };
+    let mut out = decide(&run, &program, &options, solver.as_ref())?;
     let mut overflow = None;
     if args.svcomp.int == Integers::Math {
         (out.verdict, overflow) = verify_svcomp::mathematical(out.verdict);
@@ -149,13 +165,21 @@ fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
     Ok(finish(args, &program, out, overflow))
 }
 
-/// With the solver that was asked for.
-fn decide(engine: &dyn Engine, program: &Program, options: &Options, solver: Option<&SmtCommand>) -> Outcome {
+/// With the solver that was asked for; what comes out is checked.
+fn decide(
+    run: &dyn Fn() -> Result<Outcome, String>,
+    program: &Program,
+    options: &Options,
+    solver: Option<&SmtCommand>,
+) -> Result<Outcome, String> {
+    let checked = || {
+        let mut out = run()?;
+        ::verify::believe_nothing(program, options, &mut out);
+        Ok::<_, String>(out)
+    };
     let mut out = match solver {
-        None => return ::verify::verify_checked(engine, program, options),
-        Some(command) => {
-            ::verify::with_solver(command, || ::verify::verify_checked(engine, program, options))
-        }
+        None => return checked(),
+        Some(command) => ::verify::with_solver(command, checked)?,
     };
     // A solver that is not heard of is one that may have been ended, or does not know what it was asked.
     if let (Verdict::Unknown(Unknown::Cannot(why) | Unknown::Within(why)), Some(command)) =
@@ -163,7 +187,7 @@ fn decide(engine: &dyn Engine, program: &Program, options: &Options, solver: Opt
     {
         *why += &format!(" (asked: {})", command.name());
     }
-    out
+    Ok(out)
 }
 
 fn write_witness(to: &std::path::Path, text: Option<String>) -> Result<(), String> {
@@ -243,7 +267,7 @@ struct Said<'a> {
     replayed: Option<&'a Replayed>,
 }
 
-fn what(program: &Program, wrong: &Wrong) -> String {
+pub(crate) fn what(program: &Program, wrong: &Wrong) -> String {
     match wrong {
         Wrong::Deadlock => "deadlock".to_owned(),
         Wrong::Error { thread, location, kind } => {
@@ -283,6 +307,9 @@ impl Said<'_> {
             }
             Verdict::Unknown(why) => text += &format!("{why}\n"),
             Verdict::Unsafe(trace) | Verdict::PartiallySafe { trace, .. } => {
+                if let Verdict::PartiallySafe { schedules, .. } = &out.verdict {
+                    text += &format!("{} schedules keep it safe; without one of them:\n", schedules.len());
+                }
                 text += &format!("{}\n", what(program, &trace.wrong));
                 text += &self.run(trace);
             }

@@ -146,8 +146,10 @@ pub(crate) struct Node {
     pub(crate) only: Option<ThreadId>,
     pub(crate) covered_by: Option<NodeId>,
     pub(crate) covers: Vec<NodeId>,
-    /// It must not cover others: what is known to be lost from here need not be lost from there.
+    /// Something is wrong here: it covers nothing.
     pub(crate) barren: bool,
+    /// Who must not go here. It covers only those where the same must not: others may be better off.
+    pub(crate) bad: Vec<ThreadId>,
 }
 
 /// A condition on a path: the guard of a step, or part of it.
@@ -281,8 +283,14 @@ impl<'p> Run<'p> {
         }
     }
 
-    fn may_cover(&self, w: NodeId) -> bool {
-        !self.nodes[w].barren && self.is_live(w)
+    pub(crate) fn may_cover(&self, v: NodeId, w: NodeId) -> bool {
+        let as_good = self.nodes[w].bad.iter().all(|t| self.nodes[v].bad.contains(t));
+        as_good && !self.nodes[w].barren && self.is_live(w)
+    }
+
+    /// The nodes at the place of a node, that one included.
+    pub(crate) fn same_place(&self, v: NodeId) -> &[NodeId] {
+        &self.by_place[&self.nodes[v].at]
     }
 
     fn add_node(&mut self, at: At, parent: Option<(NodeId, ThreadId, TransitionId)>) -> NodeId {
@@ -300,11 +308,19 @@ impl<'p> Run<'p> {
             covered_by: None,
             covers: Vec::new(),
             barren: false,
+            bad: Vec::new(),
         });
         if let Some((p, ..)) = parent {
             self.nodes[p].children.push(id);
         }
         id
+    }
+
+    /// Forgets the tree.
+    pub(crate) fn clear(&mut self) {
+        self.nodes.clear();
+        self.by_place.clear();
+        self.work.clear();
     }
 
     /// The root. It is in the work.
@@ -643,6 +659,11 @@ impl<'p> Run<'p> {
         for (w, add) in path.iter().zip(labels).rev() {
             let label = self.nodes[*w].label.clone();
             if self.implies(&label, *add)? {
+                // A label that cannot hold is false, also where it does not look so.
+                if self.symbols.terms.as_const(*add) == Some(0) && !self.is_false(*w) {
+                    self.nodes[*w].label.push(*add);
+                    self.uncover_below(*w);
+                }
                 return Ok(());
             }
             let mut parts = Vec::new();
@@ -692,7 +713,7 @@ impl<'p> Run<'p> {
         let candidates = self.by_place[&self.nodes[v].at].clone();
         let label = self.nodes[v].label.clone();
         for w in candidates.into_iter().take_while(|w| *w < v) {
-            if !self.may_cover(w) {
+            if !self.may_cover(v, w) {
                 continue;
             }
             let mut all = true;
@@ -731,7 +752,7 @@ impl<'p> Run<'p> {
     pub(crate) fn force_cover(&mut self, v: NodeId) -> Result<bool, Stop> {
         let candidates = self.by_place[&self.nodes[v].at].clone();
         let older: Vec<NodeId> = candidates.into_iter().filter(|w| *w < v).collect();
-        for w in older.into_iter().rev().filter(|w| self.may_cover(*w)).take(CANDIDATES).collect::<Vec<_>>() {
+        for w in older.into_iter().rev().filter(|w| self.may_cover(v, *w)).take(CANDIDATES).collect::<Vec<_>>() {
             let x = self.common_ancestor(v, w);
             let path = self.path(x, v);
             let pre = self.nodes[x].label.clone();
@@ -757,7 +778,7 @@ impl<'p> Run<'p> {
                 self.strengthen(&path, labels)?;
             }
             // To strengthen the path may have taken something of what was to cover.
-            if self.is_live(v) && self.may_cover(w) && self.close_with(v, w)? {
+            if self.is_live(v) && self.may_cover(v, w) && self.close_with(v, w)? {
                 return Ok(true);
             }
         }

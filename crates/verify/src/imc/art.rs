@@ -44,7 +44,6 @@ pub struct ArtNode {
 
 impl Search<'_, '_> {
     pub(crate) fn art(&mut self) -> Art {
-        self.find_lost();
         let (mut order, mut number) = (Vec::new(), vec![usize::MAX; self.run.nodes.len()]);
         let mut queue = std::collections::VecDeque::from([0]);
         while let Some(v) = queue.pop_front().filter(|v| *v < self.run.nodes.len()) {
@@ -69,7 +68,7 @@ impl Search<'_, '_> {
                 label,
                 parent: self.run.nodes[v].parent.map(|(p, t, e)| (number[p], t, e)),
                 kind,
-                lost: self.lost.get(v).copied().unwrap_or(false),
+                lost: self.facts[v].lost,
             });
         }
         Art { terms: self.run.symbols.terms.clone(), nodes }

@@ -56,7 +56,7 @@ impl Search<'_, '_> {
                 .collect();
             let (component, cyclic) = components(&next);
             for n in 0..next.len() {
-                if cyclic[component[n]] && self.may_go(graph.keys[n].0, thread)? {
+                if cyclic[component[n]] && self.ever_goes(graph.keys[n].0, thread)? {
                     return Ok(Some(thread));
                 }
             }

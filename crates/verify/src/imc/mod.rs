@@ -40,6 +40,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::ops::ControlFlow;
 
+/// With more nodes than this no schedule is looked for any more.
+const CAREFUL: usize = 1500;
+const NO_PATIENCE: &str = "no schedule was found within the nodes or the time for that";
+
 /// So often is a cover of one node forced.
 const FORCED: u32 = 12;
 
@@ -118,13 +122,16 @@ pub fn schedules(
         facts: Vec::new(),
         blocked: HashSet::new(),
         sure: HashSet::new(),
+        ever: HashSet::new(),
         may: HashMap::new(),
         open: BinaryHeap::new(),
-        lost: Vec::new(),
         grew: false,
         counterexamples: Vec::new(),
         undecided: None,
         schedules: Vec::new(),
+        careful: true,
+        patience: options.budget.seconds.map(|s| s / 2.0),
+        strict: false,
         extra: Vec::new(),
         most,
         see,
@@ -157,6 +164,8 @@ struct Fact {
     settled: bool,
     /// A run goes wrong here, or nobody can tell. It is never followed.
     wrong: bool,
+    /// Whatever the scheduler does from here, something goes wrong or waits for ever.
+    lost: bool,
     /// How often a cover was to be forced.
     forced: u32,
     /// Whose steps were followed.
@@ -170,18 +179,24 @@ struct Search<'p, 's> {
     blocked: HashSet<(NodeId, ThreadId)>,
     /// Threads that can go at a node, by its label.
     sure: HashSet<(NodeId, ThreadId)>,
+    /// Threads that can go at a node in some run to it.
+    ever: HashSet<(NodeId, ThreadId)>,
     /// Whether a thread can ever go at a node with a label of so many parts.
     may: HashMap<(NodeId, ThreadId, usize), bool>,
     /// Nodes from which something may be left to follow, the highest first.
     open: BinaryHeap<Reverse<(usize, NodeId)>>,
-    /// By node, as of the last time: the scheduler has lost.
-    lost: Vec<bool>,
     /// The unwinding, or what is known of it, has changed.
     grew: bool,
     counterexamples: Vec<Trace>,
     /// Why something could not be decided.
     undecided: Option<Unknown>,
     schedules: Vec<Schedule>,
+    /// While a schedule is looked for: covers do not mix what must not be done with what may.
+    careful: bool,
+    /// For so many seconds.
+    patience: Option<f64>,
+    /// The same for what may have to wait.
+    strict: bool,
     /// What later schedules allow besides what the first one does.
     extra: Vec<(NodeId, ThreadId)>,
     most: usize,
@@ -218,7 +233,7 @@ impl<'p> Search<'p, '_> {
     fn search(&mut self) -> Result<bool, Stop> {
         self.run.plant();
         self.drain_work();
-        let first = self.find_schedule()?;
+        let first = self.find_first()?;
         let some = first.is_some();
         if let Some(s) = first {
             self.hand_out(s)?;
@@ -244,6 +259,53 @@ impl<'p> Search<'p, '_> {
             }
         }
         Ok(false)
+    }
+
+    fn begin_anew(&mut self) {
+        self.run.clear();
+        self.facts.clear();
+        self.blocked.clear();
+        self.sure.clear();
+        self.ever.clear();
+        self.may.clear();
+        self.open.clear();
+        self.run.plant();
+        self.drain_work();
+    }
+
+    /// Whether to go on looking for a schedule: where there is none that may never end.
+    fn has_patience(&self) -> Result<(), Stop> {
+        let late = self.patience.is_some_and(|s| self.run.meter.seconds() > s);
+        if self.careful && (late || self.run.nodes.len() > CAREFUL) {
+            return Err(Stop::Unknown(Unknown::Within(NO_PATIENCE.to_owned())));
+        }
+        Ok(())
+    }
+
+    /// The first schedule.
+    fn find_first(&mut self) -> Result<Option<Schedule>, Stop> {
+        let mut first = None;
+        for strict in [false, true] {
+            self.strict = strict;
+            match self.find_schedule() {
+                Ok(None) => {}
+                Ok(found) => {
+                    first = found;
+                    break;
+                }
+                Err(Stop::Unknown(Unknown::Within(why))) if why == NO_PATIENCE => break,
+                Err(e) => return Err(e),
+            }
+        }
+        self.strict = false;
+        if self.counterexamples.is_empty() {
+            // The proof is looked for without such care. What was unwound with it may be more than a proof needs.
+            self.careful = false;
+            if self.run.nodes.iter().any(|n| !n.bad.is_empty()) {
+                self.begin_anew();
+            }
+        }
+        Ok(first)
     }
 
     fn hand_out(&mut self, schedule: Schedule) -> Result<(), Stop> {
@@ -299,6 +361,7 @@ impl<'p> Search<'p, '_> {
 
     fn look_at(&mut self, v: NodeId) -> Result<(), Stop> {
         self.run.meter.step().map_err(|s| Stop::Unknown(Unknown::Spent(s)))?;
+        self.has_patience()?;
         if self.run.is_beyond_bound(v) {
             self.run.look_beyond_bound(v)?;
             self.give_up(v);
@@ -324,6 +387,13 @@ impl<'p> Search<'p, '_> {
             Ok(()) | Err(Stop::Unknown(Unknown::Cannot(_))) => {}
             Err(e) => return Err(e),
         }
+        if !self.run.is_live(v) {
+            return Ok(());
+        }
+        if self.facts[v].followed.is_empty() {
+            self.run.nodes[v].only = self.run.first_of_all(v)?;
+        }
+        self.probe(v)?;
         if !self.run.is_live(v) || self.run.close(v)? {
             return Ok(());
         }
@@ -332,14 +402,46 @@ impl<'p> Search<'p, '_> {
         if self.facts[v].forced <= FORCED && self.run.force_cover(v)? {
             return Ok(());
         }
-        if self.facts[v].followed.is_empty() {
-            self.run.nodes[v].only = self.run.first_of_all(v)?;
-        }
         self.run.nodes[v].expanded = self.is_followed(v);
         if !self.run.nodes[v].expanded {
             self.open.push(Reverse((self.run.nodes[v].depth, v)));
         }
         Ok(())
+    }
+
+    /// What must not be done at other nodes of the same place is tried here: only where it must not be done either may they cover.
+    fn probe(&mut self, v: NodeId) -> Result<(), Stop> {
+        if !self.careful {
+            return Ok(());
+        }
+        let others = self.run.same_place(v).iter().filter(|w| **w < v && self.run.is_live(**w));
+        let mut bad: Vec<ThreadId> = others.flat_map(|w| self.run.nodes[*w].bad.clone()).collect();
+        bad.sort();
+        bad.dedup();
+        for t in self.moves(v).into_iter().filter(|t| bad.contains(t)) {
+            self.follow(v, t)?;
+            if !self.run.is_live(v) {
+                return Ok(());
+            }
+        }
+        for t in self.bad(v) {
+            if !self.run.nodes[v].bad.contains(&t) {
+                self.run.nodes[v].bad.push(t);
+            }
+        }
+        Ok(())
+    }
+
+    /// Who must not go at a node, as far as it is known.
+    fn bad(&self, v: NodeId) -> Vec<ThreadId> {
+        if self.facts[v].lost {
+            return self.run.program.thread_ids().collect();
+        }
+        let bad = |t: &ThreadId| match self.blocked.contains(&(v, *t)) {
+            true => self.strict,
+            false => !self.is_good(v, *t),
+        };
+        self.moves(v).into_iter().filter(bad).collect()
     }
 
     /// Marks a node at which something is wrong.
@@ -479,6 +581,42 @@ impl<'p> Search<'p, '_> {
         Ok(sure)
     }
 
+    /// Whether a run comes to a node: if none does its label becomes false, if that can be said.
+    fn is_possible(&mut self, v: NodeId) -> Result<bool, Stop> {
+        let (yes, no) = (self.run.symbols.terms.boolean(true), self.run.symbols.terms.boolean(false));
+        if self.run.run_to(v, yes)?.is_some() {
+            return Ok(true);
+        }
+        match self.run.refine_from_root(v, no) {
+            Ok(()) => Ok(!self.run.is_false(v)),
+            Err(Stop::Unknown(Unknown::Cannot(_))) => Ok(true),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Whether a thread can go in some state of a node that runs come to: labels are strengthened until they say that it cannot, if that
+    /// is how it is.
+    fn ever_goes(&mut self, v: NodeId, thread: ThreadId) -> Result<bool, Stop> {
+        if !self.may_go(v, thread)? || self.ever.contains(&(v, thread)) {
+            return self.may_go(v, thread);
+        }
+        let can = self.can_go(v, thread);
+        if self.run.run_to(v, can)?.is_none() {
+            let cannot = self.run.symbols.terms.not(can);
+            match self.run.refine_from_root(v, cannot) {
+                Ok(()) => {
+                    self.grew = true;
+                    self.drain_work();
+                    return Ok(false);
+                }
+                Err(Stop::Unknown(Unknown::Cannot(_))) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        self.ever.insert((v, thread));
+        Ok(true)
+    }
+
     /// Whether a step of a thread is not known to lose. What was not followed yet is taken to be fine.
     fn is_good(&self, v: NodeId, thread: ThreadId) -> bool {
         if self.blocked.contains(&(v, thread)) {
@@ -487,58 +625,83 @@ impl<'p> Search<'p, '_> {
         if !self.facts[v].followed.contains(&thread) {
             return true;
         }
-        let lost = |n: NodeId| self.lost.get(n).copied().unwrap_or(false);
         // Where no step was there to follow nobody goes; where all turn out to be impossible, nobody comes here.
         let followed = |c: &NodeId| self.run.incoming(*c).is_some_and(|(t, _)| t == thread);
         self.run.nodes[v].children.iter().any(followed)
-            && !self.children(v, thread).into_iter().any(|c| lost(self.stands_for(c)))
+            && !self.children(v, thread).into_iter().any(|c| self.is_lost(c))
     }
 
-    /// Finds the nodes from which the scheduler loses whatever it does: the greatest fixpoint over what is fine.
-    fn find_lost(&mut self) {
+    /// Whether the scheduler has lost at a node, as far as it is known. Where covers are taken lightly also if it has at the one that
+    /// stands for it.
+    fn is_lost(&self, v: NodeId) -> bool {
+        let own = |v: NodeId| self.facts[v].wrong || self.facts[v].lost;
+        own(v) || !self.careful && own(self.stands_for(v))
+    }
+
+    /// Finds the nodes from which the scheduler loses whatever it does: the greatest fixpoint over what is fine. What is lost stays
+    /// so: that there is a run to show it does not change. It covers no node any more that is not known to be lost as well.
+    fn find_lost(&mut self) -> Result<(), Stop> {
         loop {
+            self.run.meter.look().map_err(|s| Stop::Unknown(Unknown::Spent(s)))?;
+            self.has_patience()?;
             let n = self.run.nodes.len();
             let mut live = vec![false; n];
             for v in 0..n {
                 let above = self.run.nodes[v].parent.is_none_or(|(p, ..)| live[p]);
                 live[v] = above && self.run.nodes[v].covered_by.is_none() && !self.run.is_false(v);
             }
-            self.lost = (0..n).map(|v| live[v] && self.facts[v].wrong).collect();
-            if !self.lost.contains(&true) && self.blocked.is_empty() {
-                return;
-            }
+            let mut impossible = false;
             loop {
                 let mut changed = false;
                 for v in (0..n).rev() {
-                    if !live[v] || self.lost[v] || !self.facts[v].settled || self.is_end(v) {
+                    let known = self.is_lost(v) || !self.facts[v].settled || self.is_end(v);
+                    if !live[v] || known || self.moves(v).into_iter().any(|t| self.is_good(v, t)) {
                         continue;
                     }
-                    if !self.moves(v).into_iter().any(|t| self.is_good(v, t)) {
-                        self.lost[v] = true;
-                        changed = true;
+                    changed = true;
+                    // To follow one thread alone is enough for a proof, and may be too little for a schedule.
+                    if self.run.nodes[v].only.take().is_some() {
+                        self.run.nodes[v].expanded = self.is_followed(v);
+                        self.open.push(Reverse((self.run.nodes[v].depth, v)));
+                    } else if self.is_possible(v)? {
+                        self.facts[v].lost = true;
+                    } else {
+                        impossible = true;
                     }
                 }
-                if !changed {
+                if !changed || impossible {
                     break;
                 }
             }
+            self.drain_work();
+            if impossible {
+                self.grew = true;
+                continue;
+            }
+            if !self.careful {
+                return Ok(());
+            }
             let mut again = false;
-            for v in (0..n).filter(|v| self.lost[*v]).collect::<Vec<_>>() {
-                if !self.facts[v].wrong && self.run.nodes[v].only.take().is_some() {
-                    self.run.nodes[v].expanded = self.is_followed(v);
-                    self.open.push(Reverse((self.run.nodes[v].depth, v)));
-                    again |= !self.run.nodes[v].expanded;
+            for v in (0..n).filter(|v| live[*v] && self.facts[*v].settled) {
+                let more: Vec<ThreadId> =
+                    self.bad(v).into_iter().filter(|t| !self.run.nodes[v].bad.contains(t)).collect();
+                if more.is_empty() || !self.run.is_live(v) {
                     continue;
                 }
-                self.run.nodes[v].barren = true;
-                for z in std::mem::take(&mut self.run.nodes[v].covers) {
+                self.run.nodes[v].bad.extend(more);
+                let covers = std::mem::take(&mut self.run.nodes[v].covers);
+                let (stay, go): (Vec<_>, Vec<_>) = covers.into_iter().partition(|z| self.run.may_cover(*z, v));
+                self.run.nodes[v].covers = stay;
+                for z in go {
                     self.run.uncover(z);
                     again = true;
                 }
+                // It may be no better than another one by now.
+                again |= self.run.close(v)?;
             }
             self.drain_work();
             if !again {
-                return;
+                return Ok(());
             }
         }
     }

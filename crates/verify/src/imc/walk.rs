@@ -40,8 +40,8 @@ impl Search<'_, '_> {
     /// A schedule, if there is one. Unwinds what it needs.
     pub(crate) fn find_schedule(&mut self) -> Result<Option<Schedule>, Stop> {
         loop {
-            self.find_lost();
-            if self.lost.first() == Some(&true) {
+            self.find_lost()?;
+            if self.facts[0].lost || self.facts[0].wrong {
                 return Ok(None);
             }
             self.grew = false;
@@ -49,20 +49,31 @@ impl Search<'_, '_> {
             if self.grew {
                 continue;
             }
-            if let Some(graph) = graph
-                && self.left_out(&graph)?.is_none()
-            {
-                return Ok(Some(self.schedule(&graph)));
+            if let Some(graph) = graph {
+                let left_out = self.left_out(&graph)?;
+                // Labels may have changed for it.
+                if self.grew {
+                    continue;
+                }
+                if left_out.is_none() {
+                    return Ok(Some(self.schedule(&graph)));
+                }
             }
-            let Some(ranks) = self.ranks()? else { return Ok(None) };
+            let ranks = self.ranks()?;
+            if self.grew {
+                continue;
+            }
+            let Some(ranks) = ranks else { return Ok(None) };
             let graph = self.walk(&Scheduler::Ranked(ranks))?;
             if self.grew {
                 continue;
             }
-            return Ok(match graph {
-                Some(graph) if self.left_out(&graph)?.is_none() => Some(self.schedule(&graph)),
-                _ => None,
-            });
+            let Some(graph) = graph else { return Ok(None) };
+            let left_out = self.left_out(&graph)?;
+            if self.grew {
+                continue;
+            }
+            return Ok(left_out.is_none().then(|| self.schedule(&graph)));
         }
     }
 
@@ -70,8 +81,8 @@ impl Search<'_, '_> {
     pub(crate) fn find_more(&mut self) -> Result<Option<Schedule>, Stop> {
         let Some((v, thread)) = self.extra.last().copied() else { return Ok(None) };
         for _ in 0..TRIES {
-            self.find_lost();
-            if self.lost.first() == Some(&true) || !self.run.is_live(v) || !self.is_good(v, thread) {
+            self.find_lost()?;
+            if self.facts[0].lost || !self.run.is_live(v) || !self.is_good(v, thread) {
                 return Ok(None);
             }
             self.grew = false;
@@ -82,10 +93,14 @@ impl Search<'_, '_> {
             let uses = |(key, next): (&(NodeId, Memory), &Vec<(ThreadId, TransitionId, usize)>)| {
                 key.0 == v && next.iter().any(|e| e.0 == thread)
             };
-            if !graph.keys.iter().zip(&graph.next).any(uses) || self.left_out(&graph)?.is_some() {
+            if !graph.keys.iter().zip(&graph.next).any(uses) {
                 return Ok(None);
             }
-            return Ok(Some(self.schedule(&graph)));
+            let left_out = self.left_out(&graph)?;
+            if self.grew {
+                continue;
+            }
+            return Ok(left_out.is_none().then(|| self.schedule(&graph)));
         }
         Ok(None)
     }
@@ -164,8 +179,21 @@ impl Search<'_, '_> {
                 continue;
             }
             let mut after = Vec::new();
-            for (thread, memory) in self.choose(scheduler, v, memory)? {
-                self.follow(v, thread)?;
+            let mut chosen = self.choose(scheduler, v, memory)?;
+            loop {
+                for (thread, _) in &chosen {
+                    self.follow(v, *thread)?;
+                }
+                if !self.run.is_live(v) || chosen.iter().all(|c| self.is_good(v, c.0)) {
+                    break;
+                }
+                // What is wrong at once need not be tried.
+                chosen = self.choose(scheduler, v, memory)?;
+            }
+            if chosen.is_empty() && !self.grew {
+                return Ok(None);
+            }
+            for (thread, memory) in chosen {
                 for c in self.children(v, thread) {
                     let Some((_, e)) = self.run.incoming(c) else { continue };
                     let t = self.run.transition(thread, e);
@@ -279,9 +307,7 @@ impl Search<'_, '_> {
     fn ranks(&mut self) -> Result<Option<Ranks>, Stop> {
         let (n, threads) = (self.run.nodes.len(), self.run.program.threads.len());
         let mut inside: Vec<bool> = (0..n)
-            .map(|v| {
-                self.run.is_live(v) && !self.facts[v].wrong && !self.lost.get(v).copied().unwrap_or(false)
-            })
+            .map(|v| self.run.is_live(v) && !self.is_lost(v))
             .collect();
         // For each node and each thread that may go: where that leads, if it is known.
         type Moves = Vec<(ThreadId, Option<Vec<NodeId>>)>;
@@ -291,7 +317,7 @@ impl Search<'_, '_> {
         for v in (0..n).filter(|v| inside[*v]).collect::<Vec<_>>() {
             ends[v] = self.is_end(v) || !self.facts[v].settled;
             for t in self.run.program.thread_ids() {
-                may[t.index()][v] = !ends[v] && self.may_go(v, t)?;
+                may[t.index()][v] = !ends[v] && self.run.is_live(v) && self.ever_goes(v, t)?;
             }
             for t in self.moves(v).into_iter().filter(|t| self.is_good(v, *t)) {
                 let follows = self.facts[v].followed.contains(&t);

@@ -1,0 +1,148 @@
+//! Schedules, state by state: what they lead to, and whether there are any. For programs with few states.
+#![allow(dead_code, unreachable_pub, reason = "each user takes its own part")]
+
+use model::{Interpreter, Program, State, Wrong};
+use std::collections::{HashMap, HashSet};
+use verify::Schedule;
+
+/// All states, where each thread leads from them, and what is wrong there.
+pub struct Game {
+    /// By state and thread: the states after its steps, for all inputs; `None` if it cannot go.
+    pub next: Vec<Vec<Option<Vec<usize>>>>,
+    /// Something is wrong, or all wait for ever.
+    pub bad: Vec<bool>,
+    /// The program is over, or nobody is left.
+    pub end: Vec<bool>,
+}
+
+impl Game {
+    /// The game of a program; `None` if there are more states than this.
+    pub fn of(p: &Program, most: usize) -> Option<Game> {
+        let run = Interpreter::new(p);
+        let mut number: HashMap<State, usize> = HashMap::from([(run.initial(), 0)]);
+        let mut states = vec![run.initial()];
+        let mut game = Game { next: Vec::new(), bad: Vec::new(), end: Vec::new() };
+        let mut i = 0;
+        while i < states.len() {
+            let s = states[i].clone();
+            let wrong = run.wrong(&s);
+            game.bad.push(wrong.is_some());
+            let live = p.thread_ids().any(|t| run.is_live(&s, t));
+            game.end.push(wrong.is_none() && (run.is_over(&s) || !live));
+            let mut row = Vec::new();
+            for t in p.thread_ids() {
+                let after = run.successors(&s, t).ok()?;
+                let after: Vec<usize> = after
+                    .into_iter()
+                    .map(|(_, next)| {
+                        let new = states.len();
+                        *number.entry(next.clone()).or_insert_with(|| {
+                            states.push(next);
+                            new
+                        })
+                    })
+                    .collect();
+                row.push((!after.is_empty()).then_some(after));
+            }
+            game.next.push(row);
+            if states.len() > most {
+                return None;
+            }
+            i += 1;
+        }
+        Some(game)
+    }
+
+    /// Whether a scheduler can go on from a state so that, whatever inputs come, a state of a set follows.
+    fn into(&self, s: usize, set: &[bool]) -> bool {
+        self.end[s] && set[s] || self.next[s].iter().flatten().any(|after| after.iter().all(|w| set[*w]))
+    }
+
+    /// Whether a scheduler that sees everything can avoid for ever what is bad, fair or not.
+    pub fn is_won(&self) -> bool {
+        let mut won: Vec<bool> = self.bad.iter().map(|b| !b).collect();
+        loop {
+            let lost: Vec<usize> =
+                (0..won.len()).filter(|s| won[*s] && !self.end[*s] && !self.into(*s, &won)).collect();
+            if lost.is_empty() {
+                return won[0];
+            }
+            lost.into_iter().for_each(|s| won[s] = false);
+        }
+    }
+
+    /// The same for a scheduler that is fair: who can go again and again goes again and again. Nested fixpoints for Streett's condition
+    /// (Piterman and Pnueli 2006).
+    pub fn is_won_fairly(&self) -> bool {
+        let within: Vec<bool> = self.bad.iter().map(|b| !b).collect();
+        let none = vec![false; self.bad.len()];
+        let threads: Vec<usize> = (0..self.next[0].len()).collect();
+        self.fair(&threads, &within, &none)[0]
+    }
+
+    /// From where a scheduler can reach `good`, or stay inside and be fair to these threads.
+    fn fair(&self, threads: &[usize], within: &[bool], good: &[bool]) -> Vec<bool> {
+        let n = self.bad.len();
+        let mut z: Vec<bool> = (0..n).map(|s| within[s] || good[s]).collect();
+        loop {
+            let before = z.clone();
+            if threads.is_empty() {
+                z = (0..n).map(|s| good[s] || within[s] && self.into(s, &z)).collect();
+            }
+            for t in threads {
+                let others: Vec<usize> = threads.iter().copied().filter(|u| u != t).collect();
+                // It goes, and stays where that is possible for ever.
+                let goes = |s: usize| {
+                    let after = self.next[s][*t].as_ref();
+                    within[s] && (self.end[s] && z[s] || after.is_some_and(|after| after.iter().all(|w| z[*w])))
+                };
+                let goal: Vec<bool> = (0..n).map(|s| good[s] || goes(s)).collect();
+                let calm: Vec<bool> = (0..n).map(|s| within[s] && self.next[s][*t].is_none()).collect();
+                let mut y = goal.clone();
+                loop {
+                    let near: Vec<bool> = (0..n).map(|s| goal[s] || within[s] && self.into(s, &y)).collect();
+                    let x = if calm.contains(&true) { self.fair(&others, &calm, &near) } else { near };
+                    if x == y {
+                        break;
+                    }
+                    y = x;
+                }
+                z = y;
+            }
+            if z == before {
+                return z;
+            }
+        }
+    }
+}
+
+/// Runs a program under a schedule with all inputs, and fails where anything goes wrong or nobody can go. How many states there were.
+pub fn run_under(p: &Program, schedule: &Schedule, most: usize) -> usize {
+    let run = Interpreter::new(p);
+    let mut seen = HashSet::from([(run.initial(), 0)]);
+    let mut stack = vec![(run.initial(), 0)];
+    while let Some((s, n)) = stack.pop() {
+        let node = &schedule.nodes[n];
+        assert_eq!(s.locations, node.locations, "the schedule is where the program is");
+        assert_eq!(schedule.terms.eval(node.label, &mut |v, i| run.value(&s, v, i)), 1, "its label holds");
+        assert!(!matches!(run.wrong(&s), Some(Wrong::Error { .. } | Wrong::Deadlock)), "node {n}: {:?}", run.wrong(&s));
+        let live = p.thread_ids().any(|t| run.is_live(&s, t));
+        if node.next.is_empty() {
+            assert!(!live || run.is_over(&s), "nobody may go at node {n}");
+        }
+        let allowed: HashSet<_> = node.next.iter().map(|e| e.0).collect();
+        for t in allowed {
+            let after = run.successors(&s, t).unwrap();
+            assert!(!after.is_empty(), "thread {t} may go at node {n} and cannot");
+            for (step, state) in after {
+                let e = node.next.iter().find(|e| e.0 == t && e.1 == step.transition);
+                let to = e.unwrap_or_else(|| panic!("a step of thread {t} is constrained at node {n}")).2;
+                if seen.insert((state.clone(), to)) {
+                    assert!(seen.len() <= most, "too many states");
+                    stack.push((state, to));
+                }
+            }
+        }
+    }
+    seen.len()
+}
