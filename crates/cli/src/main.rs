@@ -30,6 +30,9 @@ mod terminal;
 #[cfg(c_programs)]
 mod toolchain;
 mod verify;
+mod verify_atomic;
+mod verify_outline;
+mod verify_races;
 
 use clap::{Args, Parser, Subcommand, builder::PossibleValuesParser};
 use explore::Schedule;

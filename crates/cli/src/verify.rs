@@ -13,11 +13,14 @@ pub(crate) const ABOUT: &str =
 
 The program is not run: it is read as automata (`raddle model` shows them). Threads may loop for ever. `safe` comes with a proof
 that was checked by code of its own, `unsafe` with a run that was replayed. Integers are bit-vectors, as in C; signed arithmetic
-wraps around.
+wraps around. Blocks that are atomic, by the locks they hold, are single steps unless --no-merge is given.
+
+Other questions: --outline checks what comments of the form /*@ requires ... */ say, --atomic whether functions might as well run
+without interruption, --races which accesses race. docs/outlines.md has an example of each.
 
 Exit codes:
-  0  safe
-  1  unsafe, or safe under some schedules only
+  0  safe; all conditions hold; nothing declared is wrong; no race
+  1  unsafe, or safe under some schedules only; a condition fails; a race
   2  the program cannot be read, or the command line is wrong
   3  unknown, with the reason";
 
@@ -46,6 +49,22 @@ pub(crate) struct VerifyArgs {
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
+
+    /// Check the annotations in the comments of the file: contracts, invariants, assertions of threads
+    #[arg(long, group = "question")]
+    outline: bool,
+
+    /// Say which functions are atomic, and which locks guard which variables
+    #[arg(long, group = "question")]
+    atomic: bool,
+
+    /// List data races: what locks tell, and what executions show
+    #[arg(long, group = "question")]
+    races: bool,
+
+    /// Let threads be interrupted everywhere: do not make single steps of blocks that are atomic
+    #[arg(long)]
+    no_merge: bool,
 }
 
 fn names() -> clap::builder::PossibleValuesParser {
@@ -57,6 +76,15 @@ pub(crate) fn run(args: &VerifyArgs) -> ExitCode {
         preprocessor: args.define.iter().map(|d| format!("-D{d}")).collect(),
         ..::model::Options::default()
     };
+    if args.outline {
+        return crate::verify_outline::run(&args.file, &read, args.seconds, args.json);
+    }
+    if args.atomic {
+        return crate::verify_atomic::run(&args.file, &read, args.seconds, args.json);
+    }
+    if args.races {
+        return crate::verify_races::run(&args.file, &read, args.seconds, args.json);
+    }
     let program = match ::model::read_file(&args.file, &read) {
         Ok(program) => program,
         Err(why) => {
@@ -71,6 +99,7 @@ pub(crate) fn run(args: &VerifyArgs) -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    let engine = if args.no_merge { engine } else { Box::new(::verify::Merging(engine)) };
     let budget = Budget { seconds: Some(args.seconds), work: None };
     let options = Options { deadlocks: args.deadlocks, budget };
     let out = ::verify::verify_checked(&*engine, &program, &options);

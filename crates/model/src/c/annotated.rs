@@ -8,9 +8,9 @@ use super::ctype::{ADDRESS, CType, Shape, ShapeKind};
 use super::lower::{Entity, Function, Lowering, Res};
 use super::source::{self, Source};
 use super::{Options, Refusal};
-use crate::notes::{self, Annotation, INVARIANT, NOTE, Named, Names, Note, Noted, Start};
+use crate::notes::{self, Annotation, Call, INVARIANT, NOTE, Named, Names, Note, Noted, Start};
 use crate::passes;
-use crate::program::{LocationKind, Scope};
+use crate::program::{LocationId, LocationKind, Mark, Scope};
 use crate::term::{Assign, Place, VarId};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
@@ -26,6 +26,7 @@ pub(crate) struct Noting {
     /// Invariants that wait for their loop.
     pub(crate) pending: Vec<usize>,
     starts: BTreeMap<usize, Start>,
+    calls: Vec<Call>,
     /// For what a parameter points to: the variable that has its length.
     pub(crate) lengths: HashMap<VarId, VarId>,
     /// For a parameter that is a pointer: what it points to.
@@ -118,7 +119,7 @@ impl Annotated {
                 let (builder, interior) = lowering.into_parts();
                 let program = passes::finish_annotated(builder, &interior, function.is_none())?;
                 let starts = noting.starts.into_values().collect();
-                return Ok(Noted { program, notes: noting.notes, starts });
+                return Ok(Noted { program, notes: noting.notes, starts, calls: noting.calls });
             }
             taken.extend(more);
         }
@@ -280,6 +281,20 @@ impl<'a> Lowering<'a> {
         self.noting.starts.insert(self.t.index(), start);
     }
 
+    /// A function begins here.
+    pub(super) fn enter(&mut self, f: &Function<'a>) -> u32 {
+        let n = self.noting.calls.len() as u32;
+        self.noting.calls.push(Call { function: f.name.clone(), thread: self.t });
+        let at = self.b.here(self.t);
+        self.b.mark(self.t, at, Mark::Enter(n));
+        n
+    }
+
+    /// It returns there.
+    pub(super) fn leave_call(&mut self, call: u32, at: LocationId) {
+        self.b.mark(self.t, at, Mark::Leave(call));
+    }
+
     /// Whether a call stands for an annotation: then it is noted.
     pub(super) fn noted(&mut self, name: &str, args: &'a [Node<Expression>], span: Span) -> Res<bool> {
         if name != NOTE && name != INVARIANT {
@@ -303,7 +318,8 @@ impl<'a> Lowering<'a> {
     fn note(&mut self, annotation: usize) {
         if !self.dead {
             let names = self.names();
-            self.b.note(self.t, self.noting.notes.len() as u32);
+            let at = self.b.here(self.t);
+            self.b.mark(self.t, at, Mark::Note(self.noting.notes.len() as u32));
             self.noting.notes.push(Note { annotation, names });
         }
     }
