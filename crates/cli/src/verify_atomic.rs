@@ -12,7 +12,8 @@ use std::process::ExitCode;
 const EXECUTIONS: u64 = 100_000;
 
 pub(crate) fn run(path: &Path, options: &Options, seconds: f64, as_json: bool) -> ExitCode {
-    let found = Annotated::read_file(path, options).and_then(|f| ::verify::atomicity(&f, EXECUTIONS, seconds));
+    let found =
+        Annotated::read_file(path, options).and_then(|f| ::verify::atomicity(&f, EXECUTIONS, seconds));
     let found = match found {
         Ok(found) => found,
         Err(why) => {
@@ -30,7 +31,8 @@ pub(crate) fn run(path: &Path, options: &Options, seconds: f64, as_json: bool) -
 /// What is declared decides: what is only inferred is no claim.
 fn code(a: &Atomicity) -> u8 {
     let declared = || a.functions.iter().filter(|f| f.declared.is_some());
-    let wrong = declared().any(|f| matches!(f.serial, Serial::No(_))) || a.guards.iter().any(|g| !g.without.is_empty());
+    let wrong = declared().any(|f| matches!(f.serial, Serial::No(_)))
+        || a.guards.iter().any(|g| !g.without.is_empty());
     let open = declared().any(|f| matches!(f.serial, Serial::Unknown(_)));
     match (wrong, open) {
         (true, _) => 1,
@@ -53,7 +55,9 @@ fn why(f: &FunctionAtomicity) -> String {
     let steps = if steps.is_empty() { "local".to_owned() } else { steps.join(" ") };
     match &f.serial {
         Serial::ByMovers => format!("{steps} = {}", f.mover.letter()),
-        Serial::BySearch(n) => format!("{steps} = {}, but none of all {n} executions breaks it", f.mover.letter()),
+        Serial::BySearch(n) => {
+            format!("{steps} = {}, but none of all {n} executions breaks it", f.mover.letter())
+        }
         Serial::No(_) => format!("{steps} = {}, and a run breaks it", f.mover.letter()),
         Serial::Unknown(why) => format!("{steps} = {}; {why}", f.mover.letter()),
     }
@@ -67,7 +71,10 @@ fn guard(p: &Program, g: &GuardChecked) -> (&'static str, String) {
     let inferred: Vec<&str> = g.inferred.iter().map(|s| lock(p, *s)).collect();
     match g.declared {
         Some((s, _)) if g.without.is_empty() => ("guarded", format!("by {}, as declared", lock(p, s))),
-        Some((s, _)) => ("NOT GUARDED", format!("by {}, as declared: {} accesses without it", lock(p, s), g.without.len())),
+        Some((s, _)) => (
+            "NOT GUARDED",
+            format!("by {}, as declared: {} accesses without it", lock(p, s), g.without.len()),
+        ),
         None if inferred.is_empty() => ("not guarded", "no lock is held at all accesses".to_owned()),
         None => ("guarded", format!("by {}", inferred.join(", "))),
     }
@@ -118,7 +125,8 @@ fn what(p: &Program, run: &Interpreter<'_>, states: &[::model::State], step: &St
         for q in list.iter().filter(|q| !p.var(q.var).internal) {
             if let Some(c) = run.place_cell(&states[n], *q) {
                 let (v, i) = run.place_of(c);
-                let name = if p.var(v).len.is_some() { format!("{}[{i}]", p.name(v)) } else { p.name(v).to_owned() };
+                let name =
+                    if p.var(v).len.is_some() { format!("{}[{i}]", p.name(v)) } else { p.name(v).to_owned() };
                 parts.push(format!("{word} {name} ({})", p.var(v).ty.value(state.values[c])));
             }
         }
@@ -129,7 +137,13 @@ fn what(p: &Program, run: &Interpreter<'_>, states: &[::model::State], step: &St
 fn to_text(a: &Atomicity, source: &Source) -> String {
     let p = &a.program;
     let mut out = String::new();
-    let wide = a.functions.iter().map(|f| f.name.len()).chain(a.guards.iter().map(|g| p.name(g.var).len())).max().unwrap_or(0);
+    let wide = a
+        .functions
+        .iter()
+        .map(|f| f.name.len())
+        .chain(a.guards.iter().map(|g| p.name(g.var).len()))
+        .max()
+        .unwrap_or(0);
     out += "functions (R right mover, L left mover, B both, A atomic, C not atomic)\n";
     for f in &a.functions {
         let said = if f.declared.is_some() { "declared" } else { "inferred" };
@@ -190,7 +204,8 @@ fn to_json(a: &Atomicity) -> Value {
     let p = &a.program;
     let place = |s: &Step| p.show_span(p.thread(s.thread).transition(s.transition).span);
     let function = |f: &FunctionAtomicity| {
-        let steps: Vec<Value> = f.way.iter().map(|(m, line)| json!({ "mover": m.letter().to_string(), "line": line })).collect();
+        let steps: Vec<Value> =
+            f.way.iter().map(|(m, line)| json!({ "mover": m.letter().to_string(), "line": line })).collect();
         let mut out = json!({
             "name": f.name, "line": f.line, "declared": f.declared.is_some(), "mover": f.mover.letter().to_string(),
             "steps": steps,

@@ -10,8 +10,13 @@ use std::process::ExitCode;
 pub(crate) fn run(path: &Path, options: &Options, seconds: f64, as_json: bool) -> ExitCode {
     let found = Annotated::read_file(path, options).and_then(|file| {
         if file.annotations.is_empty() {
-            let reason = "there are no annotations: expected comments such as /*@ requires ...; ensures ...; */";
-            return Err(::model::Refusal { file: file.file().to_owned(), line: 0, reason: reason.to_owned() });
+            let reason =
+                "there are no annotations: expected comments such as /*@ requires ...; ensures ...; */";
+            return Err(::model::Refusal {
+                file: file.file().to_owned(),
+                line: 0,
+                reason: reason.to_owned(),
+            });
         }
         ::verify::check_outline(&file, seconds)
     });
@@ -92,11 +97,15 @@ fn at(p: &Place) -> String {
 /// What went wrong, in a sentence.
 fn headline(c: &Condition) -> String {
     match c.kind {
-        ConditionKind::Triple if c.from.line == c.to.line => format!("`{}`: a round of the loop does not keep its invariant", c.of),
+        ConditionKind::Triple if c.from.line == c.to.line => {
+            format!("`{}`: a round of the loop does not keep its invariant", c.of)
+        }
         ConditionKind::Triple => format!("`{}`: what is claimed at {} does not follow", c.of, at(&c.to)),
         ConditionKind::Assertion => format!("`{}`: the assertion at {} does not follow", c.of, at(&c.to)),
         ConditionKind::Check => format!("`{}`: nothing keeps {} from going wrong", c.of, at(&c.to)),
-        ConditionKind::Sequential => format!("`{}`: a step does not lead to what stands at {}", c.of, at(&c.to)),
+        ConditionKind::Sequential => {
+            format!("`{}`: a step does not lead to what stands at {}", c.of, at(&c.to))
+        }
         ConditionKind::Interference => format!("`{}`: a step destroys what stands at {}", c.of, at(&c.to)),
         ConditionKind::Initial => format!("what stands at {} does not hold at the start", at(&c.to)),
         ConditionKind::Final => format!("what is claimed at {} does not hold in the end", at(&c.to)),
@@ -171,7 +180,9 @@ fn to_json(o: &Outline) -> Value {
         match &c.status {
             Status::Holds => {}
             Status::Unknown(why) => out["reason"] = why.clone().into(),
-            Status::Fails(e) => out["example"] = json!({ "before": list(&e.before), "after": list(&e.after) }),
+            Status::Fails(e) => {
+                out["example"] = json!({ "before": list(&e.before), "after": list(&e.after) })
+            }
         }
         out
     };

@@ -103,7 +103,9 @@ fn access(p: &Program, (t, e): (ThreadId, TransitionId), var: VarId, source: &So
 
 fn summary(orders: &Result<HappensBefore, String>) -> String {
     match orders {
-        Ok(o) if o.all => format!("all {} executions were followed, one for each order of dependent steps", o.executions),
+        Ok(o) if o.all => {
+            format!("all {} executions were followed, one for each order of dependent steps", o.executions)
+        }
         Ok(o) => format!("{} executions were followed, and there are more", o.executions),
         Err(why) => format!("executions were not followed: {why}"),
     }
@@ -136,9 +138,7 @@ fn to_text(p: &Program, rows: &[Row], orders: &Result<HappensBefore, String>, so
 }
 
 fn to_json(p: &Program, rows: &[Row], orders: &Result<HappensBefore, String>) -> Value {
-    let place = |(t, e): (ThreadId, TransitionId)| {
-        json!({ "thread": p.thread(t).name, "place": p.show_span(p.thread(t).transition(e).span) })
-    };
+    let place = |(t, e): (ThreadId, TransitionId)| json!({ "thread": p.thread(t).name, "place": p.show_span(p.thread(t).transition(e).span) });
     let pair = |x: &Option<Pair>| x.map(|(a, b)| vec![place(a), place(b)]);
     let row = |r: &Row| {
         json!({

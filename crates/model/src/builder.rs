@@ -22,8 +22,8 @@
 //! ```
 
 use crate::program::{
-    Action, ErrorKind, Location, LocationId, LocationKind, Mark, Program, Scope, Span, Sync, SyncId, SyncKind,
-    Thread, ThreadId, Transition, TransitionId, Var,
+    Action, ErrorKind, Location, LocationId, LocationKind, Mark, Program, Scope, Span, Sync, SyncId,
+    SyncKind, Thread, ThreadId, Transition, TransitionId, Var,
 };
 use crate::term::{Assign, Node, Place, Term, Terms, Type, VarId};
 use std::collections::{BTreeSet, HashMap};

@@ -86,8 +86,12 @@ pub struct Atomicity {
 
 /// Checks what is declared atomic or guarded, and infers the rest. A search goes on for so many executions and seconds.
 pub fn atomicity(file: &Annotated, executions: u64, seconds: f64) -> Result<Atomicity, Refusal> {
-    let Some(noted) = file.program()? else {
-        return Err(Refusal { file: file.file().to_owned(), line: 0, reason: "there is no `main`".to_owned() });
+    let Some(noted) = file.program_to_run()? else {
+        return Err(Refusal {
+            file: file.file().to_owned(),
+            line: 0,
+            reason: "there is no `main`".to_owned(),
+        });
     };
     let locks = locksets(&noted.program);
     let p = &noted.program;
@@ -111,7 +115,8 @@ pub fn atomicity(file: &Annotated, executions: u64, seconds: f64) -> Result<Atom
             };
             if all.is_none() || broken.is_some() && all.is_some_and(Mover::is_atomic) {
                 let line = |id: TransitionId| p.thread(call.thread).transition(id).span.line;
-                let shared = |id: TransitionId| p.thread(call.thread).transition(id).action != model::Action::Local;
+                let shared =
+                    |id: TransitionId| p.thread(call.thread).transition(id).action != model::Action::Local;
                 way = steps.iter().filter(|s| shared(s.0)).map(|(id, m)| (*m, line(*id))).collect();
             }
             let m = if broken.is_some() { Mover::Compound } else { m };
@@ -161,7 +166,11 @@ fn declared(file: &Annotated) -> Result<BTreeMap<String, u32>, Refusal> {
     Ok(out)
 }
 
-fn guards(file: &Annotated, noted: &Noted, locks: &crate::races::Locksets) -> Result<Vec<GuardChecked>, Refusal> {
+fn guards(
+    file: &Annotated,
+    noted: &Noted,
+    locks: &crate::races::Locksets,
+) -> Result<Vec<GuardChecked>, Refusal> {
     let p = &noted.program;
     let here = |v: &model::Var| p.files.get(v.span.file.0 as usize).is_some_and(|f| f == file.file());
     let global = |v: &model::Var| !v.internal && !v.name.contains('%') && !v.name.contains("main.");
@@ -181,7 +190,10 @@ fn guards(file: &Annotated, noted: &Noted, locks: &crate::races::Locksets) -> Re
             _ => None,
         };
         let Some(Named::Sync(lock)) = named else {
-            return Err(refuse(format!("expected the name of a lock after `guarded_by`, found `{}`", a.text)));
+            return Err(refuse(format!(
+                "expected the name of a lock after `guarded_by`, found `{}`",
+                a.text
+            )));
         };
         let lines = p.vars.iter().filter(|v| here(v) && global(v)).map(|v| v.span.line);
         let line = if a.trails { Some(a.line) } else { lines.filter(|l| *l >= a.end).min() };
@@ -223,7 +235,13 @@ fn ends(p: &Program, t: ThreadId, call: u32) -> Option<(LocationId, LocationId)>
 }
 
 /// A shortest way through a function.
-fn one_way(p: &Program, movers: &Movers, t: ThreadId, from: LocationId, to: LocationId) -> Vec<(TransitionId, Mover)> {
+fn one_way(
+    p: &Program,
+    movers: &Movers,
+    t: ThreadId,
+    from: LocationId,
+    to: LocationId,
+) -> Vec<(TransitionId, Mover)> {
     let mut seen = BTreeSet::from([from]);
     let mut open = std::collections::VecDeque::from([(from, Vec::new())]);
     while let Some((l, way)) = open.pop_front() {
@@ -289,16 +307,24 @@ fn search(
             (Some((_, broken)), _) => Serial::No(Box::new(broken)),
             (None, Err(why)) => Serial::Unknown(format!("its executions cannot be searched: {why}")),
             (None, Ok(s)) if s.all && !doubtful.contains(f) => Serial::BySearch(s.executions),
-            (None, Ok(s)) if s.all => {
-                Serial::Unknown(format!("in {} executions it is interrupted, but only locks tell", s.executions))
+            (None, Ok(s)) if s.all => Serial::Unknown(format!(
+                "in {} executions it is interrupted, but only locks tell",
+                s.executions
+            )),
+            (None, Ok(s)) => {
+                Serial::Unknown(format!("{} executions do not break it, and there are more", s.executions))
             }
-            (None, Ok(s)) => Serial::Unknown(format!("{} executions do not break it, and there are more", s.executions)),
         };
     }
 }
 
 /// What a step touches: cells and objects, whether it writes, and whether it is data.
-fn touches(p: &Program, run: &Interpreter<'_>, state: &model::State, step: &Step) -> Vec<(usize, bool, bool)> {
+fn touches(
+    p: &Program,
+    run: &Interpreter<'_>,
+    state: &model::State,
+    step: &Step,
+) -> Vec<(usize, bool, bool)> {
     let mut out = Vec::new();
     for (place, write) in data(p, step.thread, step.transition) {
         if let Some(c) = run.place_cell(state, place) {
@@ -354,9 +380,9 @@ fn interrupted(
     locks: bool,
 ) -> Option<[usize; 3]> {
     let conflict = |a: usize, b: usize| {
-        touched[a].iter().any(|x| {
-            touched[b].iter().any(|y| x.0 == y.0 && (x.1 || y.1) && (locks || x.2 && y.2))
-        })
+        touched[a]
+            .iter()
+            .any(|x| touched[b].iter().any(|y| x.0 == y.0 && (x.1 || y.1) && (locks || x.2 && y.2)))
     };
     let linked = |a: usize, b: usize| steps[a].thread == steps[b].thread || conflict(a, b);
     let (first, last) = (*block.first()?, *block.last()?);
@@ -390,7 +416,8 @@ mod tests {
     const PRELUDE: &str = "typedef unsigned long pthread_t; typedef struct { int dummy; } pthread_mutex_t;";
 
     fn answer(text: &str) -> Atomicity {
-        let file = Annotated::read_text("a.c", &format!("{PRELUDE}\n{text}"), &model::Options::default()).unwrap();
+        let file =
+            Annotated::read_text("a.c", &format!("{PRELUDE}\n{text}"), &model::Options::default()).unwrap();
         atomicity(&file, 5000, 20.0).unwrap()
     }
 
@@ -421,8 +448,9 @@ mod tests {
 
     #[test]
     fn the_account_of_the_lectures_is_atomic_in_its_first_form_and_not_in_its_second() {
-        let first =
-            answer(&bank("pthread_mutex_lock(&l); int r = balance; balance = r - x; pthread_mutex_unlock(&l);"));
+        let first = answer(&bank(
+            "pthread_mutex_lock(&l); int r = balance; balance = r - x; pthread_mutex_unlock(&l);",
+        ));
         for (name, steps) in [("deposit", "RBBL"), ("read", "RBL"), ("withdraw", "RBBL")] {
             let f = of(&first, name);
             assert_eq!((f.mover, &f.serial), (Mover::Atomic, &Serial::ByMovers), "{name}");
@@ -431,7 +459,9 @@ mod tests {
         }
         let [balance] = &first.guards[..] else { panic!("one variable is shared: {:?}", first.guards) };
         assert!(balance.without.is_empty() && balance.inferred.len() == 1);
-        let second = answer(&bank("int r = read(); pthread_mutex_lock(&l); balance = r - x; pthread_mutex_unlock(&l);"));
+        let second = answer(&bank(
+            "int r = read(); pthread_mutex_lock(&l); balance = r - x; pthread_mutex_unlock(&l);",
+        ));
         let f = of(&second, "withdraw");
         assert_eq!(f.mover, Mover::Compound);
         assert!(word(f).starts_with("RBLR"), "{}", word(f));

@@ -21,7 +21,11 @@ pub(crate) struct Seen {
 }
 
 /// Shows one execution of each class to `see`, which says whether to go on.
-pub(crate) fn each(p: &Program, reach: Reach, see: &mut dyn FnMut(&Execution) -> bool) -> Result<Seen, String> {
+pub(crate) fn each(
+    p: &Program,
+    reach: Reach,
+    see: &mut dyn FnMut(&Execution) -> bool,
+) -> Result<Seen, String> {
     let mut runner = Runner::new(p).map_err(|e| e.to_string())?;
     runner.longest = reach.longest;
     let plan = Plan::of("optimal").map_err(|e| e.to_string())?;

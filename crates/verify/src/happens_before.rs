@@ -111,7 +111,9 @@ impl<'p> Follow<'p> {
                     join(&mut self.threads[t.index()], &readers);
                 }
             }
-            Action::Unlock(s) | Action::WriteUnlock(s) | Action::SemPost(s) | Action::Broadcast(s) => self.release(t, s),
+            Action::Unlock(s) | Action::WriteUnlock(s) | Action::SemPost(s) | Action::Broadcast(s) => {
+                self.release(t, s)
+            }
             Action::Signal { condition: s, .. } => self.release(t, s),
             Action::ReadUnlock(s) => {
                 let from = self.threads[t.index()].clone();
@@ -288,11 +290,20 @@ mod tests {
     fn what_it_finds_is_warned_of_and_what_can_happen_at_once_is_found() {
         let mut seen = 0;
         for seed in 0..120 {
-            let p = testing::random(seed);
+            let text = testing::random_text(seed);
+            // Endless threads have endless executions.
+            if text.contains("while") {
+                continue;
+            }
+            let p = testing::read(&text);
             let Ok(found) = happens_before(&p, 3000, 5.0) else { continue };
             let warned = locksets(&p);
             for r in &found.races {
-                assert!(warned.warns(r.first, r.second), "seed {seed}: {r:?}\n{}", testing::random_text(seed));
+                assert!(
+                    warned.warns(r.first, r.second),
+                    "seed {seed}: {r:?}\n{}",
+                    testing::random_text(seed)
+                );
                 seen += 1;
             }
             if found.all {

@@ -19,7 +19,8 @@ use crate::movers::{Mover, Movers};
 use crate::outcome::{Options, Outcome, Trace, Unknown, Verdict};
 use crate::races::{Locksets, locksets};
 use model::{
-    Action, Interpreter, LocationId, LocationKind, Program, Step, SyncId, SyncKind, ThreadId, Transition, TransitionId,
+    Action, Interpreter, LocationId, LocationKind, Program, Step, SyncId, SyncKind, ThreadId, Transition,
+    TransitionId,
 };
 
 /// Steps of a thread that are one.
@@ -207,11 +208,16 @@ impl Merged {
     }
 
     fn unchanged(p: &Program) -> Merged {
-        let one = |t: &model::Thread| (0..t.transitions.len() as u32).map(|n| vec![TransitionId(n)]).collect();
+        let one =
+            |t: &model::Thread| (0..t.transitions.len() as u32).map(|n| vec![TransitionId(n)]).collect();
         Merged { program: p.clone(), gone: Vec::new(), parts: p.threads.iter().map(one).collect() }
     }
 
-    fn make(p: &Program, deadlocks: bool, given: Option<&[(ThreadId, LocationId)]>) -> Result<Merged, String> {
+    fn make(
+        p: &Program,
+        deadlocks: bool,
+        given: Option<&[(ThreadId, LocationId)]>,
+    ) -> Result<Merged, String> {
         let mut out = Merged::unchanged(p);
         let locks = locksets(p);
         if given.is_some_and(|g| g.is_empty()) {
@@ -247,7 +253,11 @@ impl Merged {
                 };
                 let Some(l) = next else { break };
                 if !reducer.may_go(l, deadlocks) {
-                    return Err(format!("location {} of `{}` is one at which others may come", l.0, p.thread(t).name));
+                    return Err(format!(
+                        "location {} of `{}` is one at which others may come",
+                        l.0,
+                        p.thread(t).name
+                    ));
                 }
                 match joined(&mut out.program, &reducer, &edges, l) {
                     Some(made) => {
@@ -257,7 +267,11 @@ impl Merged {
                         out.gone.push((t, l));
                     }
                     None if listed.is_some() => {
-                        return Err(format!("the steps through location {} of `{}` are not one", l.0, p.thread(t).name));
+                        return Err(format!(
+                            "the steps through location {} of `{}` are not one",
+                            l.0,
+                            p.thread(t).name
+                        ));
                     }
                     None => stay[l.index()] = true,
                 }
@@ -306,7 +320,12 @@ impl Merged {
 }
 
 /// The transitions that come of a location that goes, in the order of [`Reducer::let_go`].
-fn joined(p: &mut Program, reducer: &Reducer<'_>, edges: &[Transition], l: LocationId) -> Option<Vec<Transition>> {
+fn joined(
+    p: &mut Program,
+    reducer: &Reducer<'_>,
+    edges: &[Transition],
+    l: LocationId,
+) -> Option<Vec<Transition>> {
     let mut made = Vec::new();
     debug_assert!(edges.len() == reducer.runs.len());
     for a in edges.iter().filter(|e| e.to == l) {
@@ -327,7 +346,8 @@ impl Engine for Merging {
 
     fn verify(&self, program: &Program, options: &Options) -> Outcome {
         let merged = Merged::of(program, options.deadlocks);
-        if merged.gone.is_empty() {
+        // Schedules are about the steps of the program itself, so whoever makes them gets those.
+        if merged.gone.is_empty() || self.0.name() == "imc" {
             return self.0.verify(program, options);
         }
         let mut out = self.0.verify(&merged.program, options);
@@ -336,10 +356,11 @@ impl Engine for Merging {
             Err(why) => Verdict::Unknown(Unknown::Mistake(why)),
         };
         out.verdict = match out.verdict {
-            Verdict::Safe(inner) => Verdict::Safe(Certificate::Merged { gone: merged.gone.clone(), inner: Box::new(inner) }),
+            Verdict::Safe(inner) => {
+                Verdict::Safe(Certificate::Merged { gone: merged.gone.clone(), inner: Box::new(inner) })
+            }
             Verdict::Unsafe(trace) => back(&trace),
             Verdict::Unknown(Unknown::Bound(trace)) => back(&trace),
-            // Schedules are about the steps of the program itself.
             Verdict::PartiallySafe { .. } => return self.0.verify(program, options),
             unknown => unknown,
         };

@@ -12,8 +12,8 @@ fn compute(swapped: Option<usize>) -> Program {
     let mut b = Builder::new();
     let locked = b.shared("m", Type::BOOL, 0);
     let t = b.thread("compute");
-    let [i, n, x, y] =
-        [("i", 0), ("n", i128::from(i32::MAX)), ("x", 0), ("y", 0)].map(|(name, v)| b.local(t, name, Type::INT, v));
+    let [i, n, x, y] = [("i", 0), ("n", i128::from(i32::MAX)), ("x", 0), ("y", 0)]
+        .map(|(name, v)| b.local(t, name, Type::INT, v));
     let entry = b.here(t);
     let at: Vec<LocationId> = std::iter::once(entry).chain((1..7).map(|_| b.location(t))).collect();
     let edge = |b: &mut Builder, from: LocationId, to: LocationId, guard, assigns, havoc: Vec<Place>| {
@@ -27,18 +27,19 @@ fn compute(swapped: Option<usize>) -> Program {
     edge(&mut b, at[0], at[6], over, vec![], vec![]);
     edge(&mut b, at[2], at[3], differ, vec![], vec![]);
     edge(&mut b, at[2], at[5], same, vec![], vec![]);
-    let operation = |b: &mut Builder, number: usize, from: usize, to: usize, acquire: bool, more: Vec<Assign>, havoc| {
-        let acquire = acquire != (swapped == Some(number));
-        let held = b.value(locked);
-        let free = b.terms().not(held);
-        let (fine, wrong) = if acquire { (free, held) } else { (held, free) };
-        let value = b.terms().boolean(acquire);
-        let mut assigns = vec![Assign { place: Place::scalar(locked), value }];
-        assigns.extend(more);
-        let error = b.error_location(t, ErrorKind::Assertion, "the lock is used against its rules");
-        edge(b, at[from], at[to], fine, assigns, havoc);
-        edge(b, at[from], error, wrong, vec![], vec![]);
-    };
+    let operation =
+        |b: &mut Builder, number: usize, from: usize, to: usize, acquire: bool, more: Vec<Assign>, havoc| {
+            let acquire = acquire != (swapped == Some(number));
+            let held = b.value(locked);
+            let free = b.terms().not(held);
+            let (fine, wrong) = if acquire { (free, held) } else { (held, free) };
+            let value = b.terms().boolean(acquire);
+            let mut assigns = vec![Assign { place: Place::scalar(locked), value }];
+            assigns.extend(more);
+            let error = b.error_location(t, ErrorKind::Assertion, "the lock is used against its rules");
+            edge(b, at[from], at[to], fine, assigns, havoc);
+            edge(b, at[from], error, wrong, vec![], vec![]);
+        };
     // Whoever had the lock before may have changed x and y.
     let inputs = || [x, y].map(Place::scalar).to_vec();
     operation(&mut b, 1, 1, 2, true, vec![], inputs());

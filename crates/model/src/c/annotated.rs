@@ -22,6 +22,8 @@ use std::rc::Rc;
 /// What was noted on the way.
 #[derive(Default)]
 pub(crate) struct Noting {
+    /// Whether the program is read with its annotations.
+    active: bool,
     notes: Vec<Note>,
     /// Invariants that wait for their loop.
     pub(crate) pending: Vec<usize>,
@@ -91,23 +93,33 @@ impl Annotated {
 
     /// The whole program, if there is a `main`.
     pub fn program(&self) -> Result<Option<Noted>, Refusal> {
+        self.whole(false)
+    }
+
+    /// The same to be run: values that the program does not need are left out, and formulas cannot speak of them.
+    pub fn program_to_run(&self) -> Result<Option<Noted>, Refusal> {
+        self.whole(true)
+    }
+
+    fn whole(&self, lean: bool) -> Result<Option<Noted>, Refusal> {
         if !self.functions().iter().any(|f| f.name == "main") {
             // Says what is wrong with a file of which nothing can be read.
             Lowering::new(&self.source, &self.options, &BTreeSet::new()).collect_functions()?;
             return Ok(None);
         }
-        self.lower(None).map(Some)
+        self.lower(None, lean).map(Some)
     }
 
     /// One function, as if called by anybody.
     pub fn function(&self, name: &str) -> Result<Noted, Refusal> {
-        self.lower(Some(name))
+        self.lower(Some(name), false)
     }
 
-    fn lower(&self, function: Option<&str>) -> Result<Noted, Refusal> {
+    fn lower(&self, function: Option<&str>, lean: bool) -> Result<Noted, Refusal> {
         let mut taken = BTreeSet::new();
         loop {
             let mut lowering = Lowering::new(&self.source, &self.options, &taken);
+            lowering.noting.active = true;
             let done = match function {
                 None => lowering.run(),
                 Some(name) => lowering.run_function(name),
@@ -117,7 +129,7 @@ impl Annotated {
                 done?;
                 let noting = std::mem::take(&mut lowering.noting);
                 let (builder, interior) = lowering.into_parts();
-                let program = passes::finish_annotated(builder, &interior, function.is_none())?;
+                let program = passes::finish_annotated(builder, &interior, function.is_none(), lean)?;
                 let starts = noting.starts.into_values().collect();
                 return Ok(Noted { program, notes: noting.notes, starts, calls: noting.calls });
             }
@@ -147,7 +159,8 @@ impl<'v> Visit<'v> for Moves<'_> {
 
     fn visit_unary_operator_expression(&mut self, e: &'v UnaryOperatorExpression, s: &'v Span) {
         use UnaryOperator::*;
-        let writes = matches!(e.operator.node, PostIncrement | PostDecrement | PreIncrement | PreDecrement | Address);
+        let writes =
+            matches!(e.operator.node, PostIncrement | PostDecrement | PreIncrement | PreDecrement | Address);
         self.found |= writes && self.is(&e.operand.node);
         visit::visit_unary_operator_expression(self, e, s);
     }
@@ -185,7 +198,8 @@ impl<'a> Lowering<'a> {
             self.declare(name.clone(), Entity::Object(object));
             if let CType::Pointer(element) = p.ctype.plain() {
                 let ShapeKind::Scalar(pointer) = self.objects[object].shape.kind else { continue };
-                if let CType::Sync(_) | CType::Void | CType::Function(_) | CType::Opaque(_) = element.plain() {
+                if let CType::Sync(_) | CType::Void | CType::Function(_) | CType::Opaque(_) = element.plain()
+                {
                     continue;
                 }
                 if element.scalar().is_none() || !self.is_tracked(pointer) {
@@ -210,7 +224,14 @@ impl<'a> Lowering<'a> {
     }
 
     /// A parameter points to an array of its own.
-    fn point_to_array(&mut self, n: usize, name: &str, pointer: VarId, element: &Rc<CType>, span: Span) -> Res<()> {
+    fn point_to_array(
+        &mut self,
+        n: usize,
+        name: &str,
+        pointer: VarId,
+        element: &Rc<CType>,
+        span: Span,
+    ) -> Res<()> {
         // Two cells make an array of it; how many there are says a variable.
         let array = CType::Array(element.clone(), 2);
         let full = format!("{}.{name}[]", self.b.program().thread(self.t).name);
@@ -256,7 +277,9 @@ impl<'a> Lowering<'a> {
                 None => Named::Var(*v),
             },
             ShapeKind::Array { len, element, .. } => match element.kind {
-                ShapeKind::Scalar(v) if matches!(element.ctype.plain(), CType::Int(_)) => Named::Array(v, *len),
+                ShapeKind::Scalar(v) if matches!(element.ctype.plain(), CType::Int(_)) => {
+                    Named::Array(v, *len)
+                }
                 _ => Named::Other,
             },
             ShapeKind::Struct(fields) => {
@@ -272,6 +295,9 @@ impl<'a> Lowering<'a> {
 
     /// A function starts a thread, or stands alone.
     pub(super) fn note_start(&mut self, f: &Rc<Function<'a>>) {
+        if !self.noting.active {
+            return;
+        }
         let start = Start {
             function: f.name.clone(),
             names: self.names(),
@@ -284,6 +310,9 @@ impl<'a> Lowering<'a> {
     /// A function begins here.
     pub(super) fn enter(&mut self, f: &Function<'a>) -> u32 {
         let n = self.noting.calls.len() as u32;
+        if !self.noting.active {
+            return n;
+        }
         self.noting.calls.push(Call { function: f.name.clone(), thread: self.t });
         let at = self.b.here(self.t);
         self.b.mark(self.t, at, Mark::Enter(n));
@@ -292,7 +321,9 @@ impl<'a> Lowering<'a> {
 
     /// It returns there.
     pub(super) fn leave_call(&mut self, call: u32, at: LocationId) {
-        self.b.mark(self.t, at, Mark::Leave(call));
+        if self.noting.active {
+            self.b.mark(self.t, at, Mark::Leave(call));
+        }
     }
 
     /// Whether a call stands for an annotation: then it is noted.

@@ -1130,7 +1130,9 @@ impl<'a> Lowering<'a> {
             let zero = self.b.terms().constant(0, ADDRESS);
             match (at, hit) {
                 (None, _) => {
-                    return Err(self.refuse(span, "arithmetic on a pointer that is a parameter; write `a[i]`"));
+                    return Err(
+                        self.refuse(span, "arithmetic on a pointer that is a parameter; write `a[i]`")
+                    );
                 }
                 (Some(_), true) => {
                     if let Some(lv) = self.indexed(address, zero, &ctype, None) {

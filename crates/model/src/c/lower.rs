@@ -1200,7 +1200,9 @@ impl<'a> Lowering<'a> {
     /// Forgets what a loop may change.
     fn forget(&mut self, found: &Found) {
         let (roots, fixed) = (&self.roots, &self.noting.fixed);
-        self.env.retain(|(v, _), _| fixed.contains(v) || roots.get(v).is_some_and(|n| !found.assigned.contains(n)));
+        self.env.retain(|(v, _), _| {
+            fixed.contains(v) || roots.get(v).is_some_and(|n| !found.assigned.contains(n))
+        });
     }
 
     /// What a loop does, in itself and in what it calls.

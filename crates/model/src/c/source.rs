@@ -75,7 +75,10 @@ pub(crate) fn read(path: &Path, arguments: &[String]) -> Result<Source, Refusal>
 }
 
 /// Reads a file with its annotations: those at statements are calls in what comes back.
-pub(crate) fn read_annotated(path: &Path, arguments: &[String]) -> Result<(Source, Vec<Annotation>), Refusal> {
+pub(crate) fn read_annotated(
+    path: &Path,
+    arguments: &[String],
+) -> Result<(Source, Vec<Annotation>), Refusal> {
     let name = path.display().to_string();
     let whole = |reason: String| Refusal { file: name.clone(), line: 0, reason };
     let text = std::fs::read_to_string(path).map_err(|e| whole(format!("cannot be read: {e}")))?;
@@ -86,7 +89,8 @@ pub(crate) fn read_annotated(path: &Path, arguments: &[String]) -> Result<(Sourc
     let headers = Headers::write().map_err(|e| whole(format!("cannot write headers: {e}")))?;
     let copy = headers.0.join("annotated.c");
     let escaped = name.replace('\\', "\\\\").replace('"', "\\\"");
-    std::fs::write(&copy, format!("#line 1 \"{escaped}\"\n{text}")).map_err(|e| whole(format!("cannot write a copy: {e}")))?;
+    std::fs::write(&copy, format!("#line 1 \"{escaped}\"\n{text}"))
+        .map_err(|e| whole(format!("cannot write a copy: {e}")))?;
     // What it includes by a name in quotes is next to the file itself.
     let mut words = arguments.to_vec();
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));

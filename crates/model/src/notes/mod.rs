@@ -159,7 +159,11 @@ pub(crate) fn scan(file: &str, text: &str) -> Result<(Vec<Annotation>, String), 
                         if !matches!(last, ';' | '{' | '}' | ':') {
                             let reason = "an annotation of a statement stands before a statement of a block: \
                                           put braces around the statement";
-                            return Err(Refusal { file: file.to_owned(), line: from, reason: reason.to_owned() });
+                            return Err(Refusal {
+                                file: file.to_owned(),
+                                line: from,
+                                reason: reason.to_owned(),
+                            });
                         }
                         out.push_str(&format!("{call}({number}); "));
                     }
@@ -216,7 +220,8 @@ mod tests {
 
     #[test]
     fn an_annotation_where_no_statement_can_stand_is_refused() {
-        let wrong = scan("f.c", "void f(int n) {\n  if (n)\n    //@ assert n != 0;\n    g();\n}").unwrap_err();
+        let wrong =
+            scan("f.c", "void f(int n) {\n  if (n)\n    //@ assert n != 0;\n    g();\n}").unwrap_err();
         assert_eq!(wrong.line, 3);
         assert!(wrong.reason.contains("braces"), "{wrong}");
     }

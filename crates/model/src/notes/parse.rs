@@ -116,8 +116,8 @@ impl std::fmt::Display for Token {
 
 /// The longer ones first.
 const SIGNS: [&str; 35] = [
-    "<==>", "==>", "<=", ">=", "==", "!=", "<<", ">>", "&&", "||", "..", "->", "<", ">", "+", "-", "*", "/", "%",
-    "&", "^", "|", "~", "!", "?", ":", "(", ")", "[", "]", ";", ",", ".", "@", "#",
+    "<==>", "==>", "<=", ">=", "==", "!=", "<<", ">>", "&&", "||", "..", "->", "<", ">", "+", "-", "*", "/",
+    "%", "&", "^", "|", "~", "!", "?", ":", "(", ")", "[", "]", ";", ",", ".", "@", "#",
 ];
 
 struct Tokens<'t> {
@@ -175,7 +175,12 @@ impl<'t> Tokens<'t> {
             let word = |s: &str| s.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(s.len());
             let (token, n) = if c.is_ascii_digit() {
                 let n = word(rest);
-                (Token::Number(number(&rest[..n]).ok_or_else(|| refuse(format!("the number {}", &rest[..n])))?), n)
+                (
+                    Token::Number(
+                        number(&rest[..n]).ok_or_else(|| refuse(format!("the number {}", &rest[..n])))?,
+                    ),
+                    n,
+                )
             } else if c.is_alphabetic() || c == '_' {
                 let n = word(rest);
                 (Token::Name(rest[..n].to_owned()), n)
@@ -609,12 +614,22 @@ fn bound_of(e: &Expr, name: &str) -> Option<(bool, Expr)> {
 fn mentions(e: &Expr, name: &str) -> bool {
     match e {
         Expr::Name(n) => n == name,
-        Expr::Number(_) | Expr::Truth(_) | Expr::Result | Expr::Separated(_) | Expr::At(..) | Expr::Held(..) => false,
-        Expr::Field(a, _) | Expr::Not(a) | Expr::Neg(a) | Expr::Complement(a) | Expr::Old(a) | Expr::Length(a) => {
-            mentions(a, name)
-        }
+        Expr::Number(_)
+        | Expr::Truth(_)
+        | Expr::Result
+        | Expr::Separated(_)
+        | Expr::At(..)
+        | Expr::Held(..) => false,
+        Expr::Field(a, _)
+        | Expr::Not(a)
+        | Expr::Neg(a)
+        | Expr::Complement(a)
+        | Expr::Old(a)
+        | Expr::Length(a) => mentions(a, name),
         Expr::Index(a, b) | Expr::Binary(_, a, b) => mentions(a, name) || mentions(b, name),
-        Expr::Cond(a, b, c) | Expr::Valid(a, b, c) => mentions(a, name) || mentions(b, name) || mentions(c, name),
+        Expr::Cond(a, b, c) | Expr::Valid(a, b, c) => {
+            mentions(a, name) || mentions(b, name) || mentions(c, name)
+        }
         Expr::Quantified { name: own, low, high, body, .. } => {
             mentions(low, name) || mentions(high, name) || own != name && mentions(body, name)
         }
@@ -659,13 +674,16 @@ mod tests {
         let least = formula("\\forall integer j; 0 <= j < n ==> a[j] > 0");
         assert_eq!(formula("\\forall integer j; j < n && j >= 0 ==> a[j] > 0"), least);
         assert_eq!(formula("\\forall integer j; 0 <= j && n > j ==> a[j] > 0"), least);
-        let Expr::Quantified { all, high, body, .. } = formula("\\exists integer j; 0 <= j <= n && a[j] == 1") else {
+        let Expr::Quantified { all, high, body, .. } =
+            formula("\\exists integer j; 0 <= j <= n && a[j] == 1")
+        else {
             panic!("it is quantified");
         };
         assert!(!all);
         assert_eq!(*high, formula("n + 1"));
         assert_eq!(*body, formula("a[j] == 1"));
-        let Expr::Quantified { name, body, .. } = formula("\\forall integer i, j; 0 <= i < n && i <= j < n ==> a[i] <= a[j]")
+        let Expr::Quantified { name, body, .. } =
+            formula("\\forall integer i, j; 0 <= i < n && i <= j < n ==> a[i] <= a[j]")
         else {
             panic!("it is quantified");
         };

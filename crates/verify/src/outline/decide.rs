@@ -38,7 +38,12 @@ enum Normal {
     Term(Term),
     And(Vec<Normal>),
     Or(Vec<Normal>),
-    All { var: VarId, low: Term, high: Term, body: Box<Normal> },
+    All {
+        var: VarId,
+        low: Term,
+        high: Term,
+        body: Box<Normal>,
+    },
     /// Something that is left out: it would need a function.
     Anything,
 }
@@ -82,7 +87,9 @@ pub(super) fn decide(
         for p in &parts {
             match ground(&mut world.terms, p, &numbers, &mut count) {
                 Some(t) => all.push(t),
-                None => return Decided::Unknown("too many numbers to put in for quantified variables".to_owned()),
+                None => {
+                    return Decided::Unknown("too many numbers to put in for quantified variables".to_owned());
+                }
             }
         }
         match solver.check(&world.terms, &all) {
@@ -111,7 +118,9 @@ pub(super) fn decide(
         match (fine, wrong) {
             (Some(fine), Some(false)) if fine.iter().all(|b| *b) => return Decided::Fails(values),
             (None, _) | (_, None) => {
-                return Decided::Unknown("a quantified variable has too many values to try them all".to_owned());
+                return Decided::Unknown(
+                    "a quantified variable has too many values to try them all".to_owned(),
+                );
             }
             _ => {}
         }

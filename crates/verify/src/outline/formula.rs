@@ -5,7 +5,9 @@
 //! claim that it is below 2^63.
 
 use model::notes::{Expr, Operator};
-use model::{Assign, Binary, Named, Names, Node, Place, Program, SyncKind, Term, Terms, ThreadId, Type, Unary, VarId};
+use model::{
+    Assign, Binary, Named, Names, Node, Place, Program, SyncKind, Term, Terms, ThreadId, Type, Unary, VarId,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The type of numbers in formulas.
@@ -19,7 +21,13 @@ pub(super) enum Formula {
     And(Vec<Formula>),
     Or(Vec<Formula>),
     /// For all numbers from `low` up to before `high`, or for one of them.
-    Quantified { all: bool, var: VarId, low: Term, high: Term, body: Box<Formula> },
+    Quantified {
+        all: bool,
+        var: VarId,
+        low: Term,
+        high: Term,
+        body: Box<Formula>,
+    },
 }
 
 /// Terms of a program, and more variables than it has.
@@ -65,7 +73,12 @@ impl<'p> World<'p> {
     }
 
     /// The formula before a parallel assignment.
-    pub(super) fn before(&mut self, f: &Formula, assigns: &[Assign], known: &mut HashMap<Term, Term>) -> Formula {
+    pub(super) fn before(
+        &mut self,
+        f: &Formula,
+        assigns: &[Assign],
+        known: &mut HashMap<Term, Term>,
+    ) -> Formula {
         f.map(&mut |t| self.terms.substitute_with(t, assigns, known))
     }
 
@@ -184,7 +197,11 @@ pub(super) struct Maker<'m, 'p> {
 type Made<T> = Result<T, String>;
 
 impl<'m, 'p> Maker<'m, 'p> {
-    pub(super) fn new(world: &'m mut World<'p>, context: &'m Context<'m>, olds: &'m mut Olds) -> Maker<'m, 'p> {
+    pub(super) fn new(
+        world: &'m mut World<'p>,
+        context: &'m Context<'m>,
+        olds: &'m mut Olds,
+    ) -> Maker<'m, 'p> {
         Maker { world, context, olds, bound: Vec::new(), old: false, in_bounds: false, claims: Vec::new() }
     }
 
@@ -310,9 +327,10 @@ impl<'m, 'p> Maker<'m, 'p> {
                 None => Err(format!("`{n}` is not known here")),
             },
             Expr::Field(base, field) => match self.named(base)? {
-                Named::Struct(fields) => {
-                    fields.get(field).cloned().ok_or_else(|| format!("`{}` has no field `{field}`", show(base)))
-                }
+                Named::Struct(fields) => fields
+                    .get(field)
+                    .cloned()
+                    .ok_or_else(|| format!("`{}` has no field `{field}`", show(base))),
                 _ => Err(format!("`{}` is no structure", show(base))),
             },
             _ => Err(format!("expected the name of a variable, found `{}`", show(e))),
@@ -401,7 +419,11 @@ impl<'m, 'p> Maker<'m, 'p> {
                     let t = self.world.value(v);
                     self.leaf(t)
                 }
-                None => return Err("`\\result` is known in `ensures` of a function that returns something".to_owned()),
+                None => {
+                    return Err(
+                        "`\\result` is known in `ensures` of a function that returns something".to_owned()
+                    );
+                }
             },
             Expr::Old(a) => {
                 let before = std::mem::replace(&mut self.old, true);
@@ -426,7 +448,8 @@ impl<'m, 'p> Maker<'m, 'p> {
             Expr::Binary(op, a, b) if arithmetic(*op).is_some() => {
                 let op = arithmetic(*op).expect("it was looked at");
                 let (a, b) = self.both(a, b)?;
-                if matches!(op, Binary::Div | Binary::Rem) && self.terms().as_const(b).is_none_or(|n| n == 0) {
+                if matches!(op, Binary::Div | Binary::Rem) && self.terms().as_const(b).is_none_or(|n| n == 0)
+                {
                     return Err(format!("expected a constant other than 0 to divide by, in `{}`", show(e)));
                 }
                 self.terms().binary(op, a, b)
@@ -463,7 +486,8 @@ impl<'m, 'p> Maker<'m, 'p> {
     /// A formula without quantifiers as a term.
     fn truth(&mut self, e: &Expr) -> Made<Term> {
         let f = self.formula(e)?;
-        plain(&mut self.world.terms, &f).ok_or_else(|| format!("a quantifier inside of a number, in `{}`", show(e)))
+        plain(&mut self.world.terms, &f)
+            .ok_or_else(|| format!("a quantifier inside of a number, in `{}`", show(e)))
     }
 }
 

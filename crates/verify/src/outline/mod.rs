@@ -10,16 +10,16 @@
 mod decide;
 mod formula;
 mod sequential;
-mod threads;
 #[cfg(test)]
 mod tests;
+mod threads;
 
 use self::decide::{Decided, Values, decide, eval, value};
 use self::formula::{Context, Formula, Maker, Olds, World, input};
 use model::notes::Expr;
 use model::{
-    Annotated, Annotation, Assign, Clause, ErrorKind, LocationId, LocationKind, Names, Note, Place as Target, Program, Refusal, Span, SyncKind,
-    Term, ThreadId, TransitionId, VarId,
+    Annotated, Annotation, Assign, Clause, ErrorKind, LocationId, LocationKind, Names, Note, Place as Target,
+    Program, Refusal, Span, SyncKind, Term, ThreadId, TransitionId, VarId,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -162,7 +162,9 @@ pub fn check_outline(file: &Annotated, seconds: f64) -> Result<Outline, Refusal>
             continue;
         }
         let inside = annotated_inside(file, &f.name);
-        if contracts.before(&f.name).is_none() && (inside.is_empty() || inside.iter().all(|n| seen.contains(n))) {
+        if contracts.before(&f.name).is_none()
+            && (inside.is_empty() || inside.iter().all(|n| seen.contains(n)))
+        {
             continue;
         }
         let noted = file.function(&f.name)?;
@@ -183,7 +185,9 @@ fn annotated_inside(file: &Annotated, name: &str) -> Vec<usize> {
     let Some(at) = functions.iter().position(|f| f.name == name) else { return Vec::new() };
     let end = functions.get(at + 1).map_or(u32::MAX, |f| f.line);
     let inside = |a: &Annotation| {
-        matches!(a.clause, Clause::Assert(_) | Clause::Invariant(_)) && a.line >= functions[at].line && a.line < end
+        matches!(a.clause, Clause::Assert(_) | Clause::Invariant(_))
+            && a.line >= functions[at].line
+            && a.line < end
     };
     (0..file.annotations.len()).filter(|n| inside(&file.annotations[*n])).collect()
 }
@@ -252,7 +256,9 @@ fn claim(
     let a = &file.annotations[annotation];
     let e = match &a.clause {
         Clause::Requires(e) | Clause::Ensures(e) | Clause::Invariant(e) | Clause::Assert(e) => e,
-        Clause::GuardedBy(_) | Clause::Atomic => return Err(refuse(file, a, "expected a formula".to_owned())),
+        Clause::GuardedBy(_) | Clause::Atomic => {
+            return Err(refuse(file, a, "expected a formula".to_owned()));
+        }
     };
     let context = Context { names, me, result, as_called: as_called.clone(), at };
     let formula = Maker::new(world, &context, olds).make(e).map_err(|why| refuse(file, a, why))?;
@@ -311,7 +317,10 @@ fn is_bounds_check(p: &Program, t: ThreadId, n: TransitionId) -> bool {
     let bounds = |l: LocationId| {
         matches!(thread.location(l).kind, LocationKind::Error { kind: ErrorKind::OutOfBounds, .. })
     };
-    !bounds(e.to) && e.assigns.is_empty() && e.havoc.is_empty() && thread.from(e.from).any(|(_, f)| bounds(f.to))
+    !bounds(e.to)
+        && e.assigns.is_empty()
+        && e.havoc.is_empty()
+        && thread.from(e.from).any(|(_, f)| bounds(f.to))
 }
 
 /// All that conditions of one program have in common.
@@ -331,9 +340,18 @@ struct Work<'w, 'p> {
 
 impl<'w, 'p> Work<'w, 'p> {
     fn new(file: &'w Annotated, program: &'p Program, seconds: f64) -> Work<'w, 'p> {
-        let arrays = program.vars.iter().enumerate().filter_map(|(n, v)| Some((VarId(n as u32), v.len?))).collect();
+        let arrays =
+            program.vars.iter().enumerate().filter_map(|(n, v)| Some((VarId(n as u32), v.len?))).collect();
         let world = World::new(program);
-        Work { file, world, arrays, called: BTreeMap::new(), places: BTreeMap::new(), all_known: false, seconds }
+        Work {
+            file,
+            world,
+            arrays,
+            called: BTreeMap::new(),
+            places: BTreeMap::new(),
+            all_known: false,
+            seconds,
+        }
     }
 
     /// Whether claims hold after a way, if something holds before it; and which of them does not.
@@ -466,7 +484,10 @@ impl<'w, 'p> Work<'w, 'p> {
                 && v.index() < self.world.program.vars.len()
                 && let Some(name) = self.name(*v)
             {
-                out.push((format!("{name}[{}]", *i as i64), self.world.program.var(*v).ty.value(*bits).to_string()));
+                out.push((
+                    format!("{name}[{}]", *i as i64),
+                    self.world.program.var(*v).ty.value(*bits).to_string(),
+                ));
             }
         }
         out
@@ -474,7 +495,11 @@ impl<'w, 'p> Work<'w, 'p> {
 
     fn place(&self, span: Span, what: impl Into<String>) -> Place {
         let file = self.world.program.files.get(span.file.0 as usize).cloned();
-        Place { file: file.unwrap_or_else(|| self.file.file().to_owned()), line: span.line, what: what.into() }
+        Place {
+            file: file.unwrap_or_else(|| self.file.file().to_owned()),
+            line: span.line,
+            what: what.into(),
+        }
     }
 
     fn at_line(&self, line: u32, what: impl Into<String>) -> Place {

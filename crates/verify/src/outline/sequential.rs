@@ -9,7 +9,8 @@ use super::{
 };
 use model::notes::Expr;
 use model::{
-    Annotated, Clause, ErrorKind, LocationId, LocationKind, Named, Noted, Refusal, Scope, ThreadId, TransitionId, Type, VarId,
+    Annotated, Clause, ErrorKind, LocationId, LocationKind, Named, Noted, Refusal, Scope, ThreadId,
+    TransitionId, Type, VarId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +31,10 @@ pub(super) fn check(
     let thread = p.thread(t);
     let start = &noted.starts[0];
     if p.threads.len() > 1 {
-        return Err(whole(file, format!("`{}` makes threads: only `main` may, in an outline", start.function)));
+        return Err(whole(
+            file,
+            format!("`{}` makes threads: only `main` may, in an outline", start.function),
+        ));
     }
     let mut work = Work::new(file, p, seconds);
     let prefix = format!("{}.", thread.name);
@@ -52,7 +56,8 @@ pub(super) fn check(
     }
     separated(file, noted, contracts, &modified)?;
 
-    let alone = |_: &mut super::World<'_>, _: &str, _: &str| Err("there are no other threads here".to_owned());
+    let alone =
+        |_: &mut super::World<'_>, _: &str, _: &str| Err("there are no other threads here".to_owned());
     let mut olds = Olds::default();
     let none = BTreeSet::new();
     let mut requires = Vec::new();
@@ -69,7 +74,8 @@ pub(super) fn check(
     }
     let mut ensures = Vec::new();
     for (n, _) in contracts.parts(file, &start.function, true) {
-        let claimed = claim(file, &mut work.world, &mut olds, n, &start.names, t, start.result, &as_called, &alone)?;
+        let claimed =
+            claim(file, &mut work.world, &mut olds, n, &start.names, t, start.result, &as_called, &alone)?;
         ensures.push(claimed);
     }
     // What stands at locations.
@@ -138,7 +144,10 @@ pub(super) fn check(
         search.from(file, &mut path, true, &mut found)?;
         ways += found.len();
         if ways > MOST_WAYS {
-            return Err(whole(file, format!("`{}` has more than {MOST_WAYS} ways without a loop", start.function)));
+            return Err(whole(
+                file,
+                format!("`{}` has more than {MOST_WAYS} ways without a loop", start.function),
+            ));
         }
         for way in found {
             let (mut status, which) = work.decide(&assumed, &way.items, &[], &way.claims, &renamed);
@@ -235,9 +244,17 @@ fn separated(
             let same_type = p.var(*cells).ty.bits == p.var(other).ty.bits;
             let matters = modified.contains(cells) || modified.contains(&other);
             let said = apart.iter().any(|names| names.contains(a) && names.contains(b));
-            if *cells != other && same_type && matters && used.contains(cells) && used.contains(&other) && !said {
+            if *cells != other
+                && same_type
+                && matters
+                && used.contains(cells)
+                && used.contains(&other)
+                && !said
+            {
                 let line = file.functions().iter().find(|f| f.name == start.function).map_or(0, |f| f.line);
-                let reason = format!("`{a}` and `{b}` may be the same memory: expected `requires \\separated({a}, {b});`");
+                let reason = format!(
+                    "`{a}` and `{b}` may be the same memory: expected `requires \\separated({a}, {b});`"
+                );
                 return Err(Refusal { file: file.file().to_owned(), line, reason });
             }
         }
@@ -279,7 +296,13 @@ struct Ways<'s> {
 
 impl Ways<'_> {
     /// All ways on from where a path is.
-    fn from(&self, file: &Annotated, path: &mut Path, first: bool, out: &mut Vec<Way>) -> Result<(), Refusal> {
+    fn from(
+        &self,
+        file: &Annotated,
+        path: &mut Path,
+        first: bool,
+        out: &mut Vec<Way>,
+    ) -> Result<(), Refusal> {
         let p = &self.noted.program;
         let thread = p.thread(self.t);
         let location = thread.location(path.at);
@@ -289,7 +312,14 @@ impl Ways<'_> {
         });
         let mut way = |kind, claims: Vec<Claim>, what: &str| {
             let span = last.unwrap_or(location.span);
-            out.push(Way { kind, items: path.items.clone(), claims, span, what: what.to_owned(), beyond: None });
+            out.push(Way {
+                kind,
+                items: path.items.clone(),
+                claims,
+                span,
+                what: what.to_owned(),
+                beyond: None,
+            });
         };
         if !first && let Some(claims) = self.invariants.get(&path.at) {
             way(ConditionKind::Triple, claims.clone(), "the head of a loop");
@@ -315,10 +345,18 @@ impl Ways<'_> {
                 let span = last.unwrap_or(location.span);
                 let beyond = (*kind == ErrorKind::Bound).then(|| message.clone());
                 let what = format!("{}: {message}", kind.name());
-                out.push(Way { kind: ConditionKind::Check, items: path.items.clone(), claims, span, what, beyond });
+                out.push(Way {
+                    kind: ConditionKind::Check,
+                    items: path.items.clone(),
+                    claims,
+                    span,
+                    what,
+                    beyond,
+                });
             }
             LocationKind::Normal => {
-                let next: Vec<(TransitionId, LocationId)> = thread.from(path.at).map(|(id, e)| (id, e.to)).collect();
+                let next: Vec<(TransitionId, LocationId)> =
+                    thread.from(path.at).map(|(id, e)| (id, e.to)).collect();
                 for (id, to) in next {
                     if path.visited.contains(&to) && !self.invariants.contains_key(&to) {
                         let span = thread.location(to).span;

@@ -135,7 +135,11 @@ fn an_outline_that_says_too_little_or_something_wrong_fails() {
         ("another start", INCREMENT.replace("int x;", "int x = 1;")),
     ] {
         let o = outline(&text);
-        assert_eq!(o.conditions.len(), outline(INCREMENT).conditions.len() - if what.contains("operations") { 2 } else { 0 }, "{what}");
+        assert_eq!(
+            o.conditions.len(),
+            outline(INCREMENT).conditions.len() - if what.contains("operations") { 2 } else { 0 },
+            "{what}"
+        );
         let failing: Vec<&Condition> = o.failing().collect();
         assert!(!failing.is_empty(), "{what}");
         assert!(failing.iter().all(|c| c.from.line > 0 && c.to.line > 0), "two places: {failing:?}");
@@ -160,13 +164,15 @@ fn what_fails_is_shown_with_both_places_and_values() {
 #[test]
 fn blocks_that_are_atomic_need_annotations_at_their_ends_alone() {
     // What stands inside of the locks goes: 2 + 4 + 2 conditions instead of 72.
-    let inside = |l: &str| ["L1:", "L2:", "L3:", "L4:", "M1:", "M2:", "M3:", "M4:"].iter().any(|n| l.contains(n));
+    let inside =
+        |l: &str| ["L1:", "L2:", "L3:", "L4:", "M1:", "M2:", "M3:", "M4:"].iter().any(|n| l.contains(n));
     let text: Vec<&str> = INCREMENT.lines().map(|l| if inside(l) { "" } else { l }).collect();
     let o = outline(&text.join("\n"));
     assert_eq!(counts(&o), (2, 4, 2), "{:?}", o.remarks);
     assert_eq!(o.failing().count() + o.undecided().count(), 0);
     // Without the lock the places inside stay, and nothing is known there.
-    let open = text.join("\n").replace("pthread_mutex_lock(&l);", "").replace("pthread_mutex_unlock(&l);", "");
+    let open =
+        text.join("\n").replace("pthread_mutex_lock(&l);", "").replace("pthread_mutex_unlock(&l);", "");
     let o = outline(&open);
     assert!(counts(&o).0 > 2 && o.failing().count() > 0);
     assert!(o.remarks.iter().any(|r| r.contains("taken as \\true")), "{:?}", o.remarks);
@@ -246,7 +252,9 @@ fn memory_that_may_be_the_same_must_be_said_to_be_apart() {
 
 #[test]
 fn an_assertion_on_the_way_is_checked_and_then_known() {
-    let o = outline("/*@ ensures \\result > 0; */ int f(int n) { if (n < 1) n = 1;\n //@ assert n >= 1;\n return n; }");
+    let o = outline(
+        "/*@ ensures \\result > 0; */ int f(int n) { if (n < 1) n = 1;\n //@ assert n >= 1;\n return n; }",
+    );
     assert_eq!(o.count(Assertion), 2, "one for each way");
     assert_eq!(o.failing().count(), 0);
     let o = outline("int f(int n) { n = n / 2;\n //@ assert n >= 0;\n return n; }");
@@ -256,13 +264,23 @@ fn an_assertion_on_the_way_is_checked_and_then_known() {
 #[test]
 fn a_loop_without_an_invariant_and_names_that_are_not_known_are_refused_with_their_lines() {
     for (text, line, part) in [
-        ("\n//@ ensures \\result == n;\nint f(int n) { int i = 0;\nwhile (i < n) i++;\nreturn i; }", 4, "`loop invariant`"),
+        (
+            "\n//@ ensures \\result == n;\nint f(int n) { int i = 0;\nwhile (i < n) i++;\nreturn i; }",
+            4,
+            "`loop invariant`",
+        ),
         ("\n//@ requires m > 0;\nint f(int n) { return n; }", 2, "`m` is not known here"),
         ("\n//@ requires \\result > 0;\nint f(int n) { return n; }", 2, "\\result"),
-        ("\nint x; void *A(void *p) {\n//@ assert B@L;\nx = 1; return 0; }\nint main(void) { pthread_t a; pthread_create(&a, 0, A, 0); return 0; }",
-            3, "no thread `B`"),
-        ("\nint x; void *A(void *p) {\n//@ assert x >= 0;\nx = 1; return 0; }\nint main(void) { pthread_t a; pthread_create(&a, 0, A, 0); x = 2;\npthread_join(a, 0); return 0; }",
-            5, "while they run"),
+        (
+            "\nint x; void *A(void *p) {\n//@ assert B@L;\nx = 1; return 0; }\nint main(void) { pthread_t a; pthread_create(&a, 0, A, 0); return 0; }",
+            3,
+            "no thread `B`",
+        ),
+        (
+            "\nint x; void *A(void *p) {\n//@ assert x >= 0;\nx = 1; return 0; }\nint main(void) { pthread_t a; pthread_create(&a, 0, A, 0); x = 2;\npthread_join(a, 0); return 0; }",
+            5,
+            "while they run",
+        ),
         ("\n//@ ensures \\result == 0;", 2, "expected a function after this"),
     ] {
         let e = try_outline(text).unwrap_err();

@@ -17,8 +17,8 @@ use crate::movers::Movers;
 use crate::races::locksets;
 use model::notes::Expr;
 use model::{
-    Action, Annotated, Assign, Clause, LocationId, LocationKind, Noted, Place as Target, Program, Refusal, Term, ThreadId,
-    TransitionId, Type, VarId,
+    Action, Annotated, Assign, Clause, LocationId, LocationKind, Noted, Place as Target, Program, Refusal,
+    Term, ThreadId, TransitionId, Type, VarId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -91,7 +91,8 @@ impl Automaton {
         places.extend(a.edges.iter().flat_map(|e| [e.from, e.to]));
         places.extend(a.errors.iter().map(|e| e.from));
         if a.ends.is_empty() {
-            a.ends = places.iter().copied().filter(|l| thread.location(*l).kind == LocationKind::End).collect();
+            a.ends =
+                places.iter().copied().filter(|l| thread.location(*l).kind == LocationKind::End).collect();
         }
         a.places = places.into_iter().collect();
         a
@@ -173,14 +174,17 @@ pub(super) fn check(
     let mut automata = Vec::new();
     for t in p.thread_ids().skip(1) {
         let thread = p.thread(t);
-        if let Some(e) = thread.transitions.iter().find(|e| matches!(e.action, Action::Create(_) | Action::Join(_))) {
+        if let Some(e) =
+            thread.transitions.iter().find(|e| matches!(e.action, Action::Create(_) | Action::Join(_)))
+        {
             let place = p.files.get(e.span.file.0 as usize).cloned().unwrap_or_default();
             let reason = "threads of an outline are made and joined by `main` alone".to_owned();
             return Err(Refusal { file: place, line: e.span.line, reason });
         }
         let mentioned = |l: &LocationId| {
             let location = thread.location(*l);
-            let label = location.label.as_ref().is_some_and(|n| named.contains(&(thread.name.clone(), n.clone())));
+            let label =
+                location.label.as_ref().is_some_and(|n| named.contains(&(thread.name.clone(), n.clone())));
             label || location.notes().next().is_some()
         };
         let keep: BTreeSet<LocationId> = thread.location_ids().filter(mentioned).collect();
@@ -195,7 +199,10 @@ pub(super) fn check(
             let location = thread.location(*l);
             let label = location.label.clone().or_else(|| {
                 // The end that is one with a place has the name of that place.
-                a.same.iter().find(|(_, to)| *to == l).and_then(|(from, _)| thread.location(*from).label.clone())
+                a.same
+                    .iter()
+                    .find(|(_, to)| *to == l)
+                    .and_then(|(from, _)| thread.location(*from).label.clone())
             });
             (u64::from(l.0), label.unwrap_or_else(|| format!("line {}", location.span.line)))
         };
@@ -219,7 +226,12 @@ fn named_labels(file: &Annotated) -> BTreeSet<(String, String)> {
             Expr::At(t, l) => {
                 out.insert((t.clone(), l.clone()));
             }
-            Expr::Not(a) | Expr::Neg(a) | Expr::Complement(a) | Expr::Old(a) | Expr::Length(a) | Expr::Field(a, _) => {
+            Expr::Not(a)
+            | Expr::Neg(a)
+            | Expr::Complement(a)
+            | Expr::Old(a)
+            | Expr::Length(a)
+            | Expr::Field(a, _) => {
                 find(a, out);
             }
             Expr::Binary(_, a, b) | Expr::Index(a, b) => {
@@ -246,7 +258,8 @@ fn named_labels(file: &Annotated) -> BTreeSet<(String, String)> {
     }
     let mut out = BTreeSet::new();
     for a in &file.annotations {
-        if let Clause::Requires(e) | Clause::Ensures(e) | Clause::Invariant(e) | Clause::Assert(e) = &a.clause {
+        if let Clause::Requires(e) | Clause::Ensures(e) | Clause::Invariant(e) | Clause::Assert(e) = &a.clause
+        {
             find(e, &mut out);
         }
     }
@@ -281,7 +294,10 @@ fn is_at(
     }
     if !found {
         let names: Vec<String> = p.thread(t).locations.iter().filter_map(|l| l.label.clone()).collect();
-        return Err(format!("thread `{thread}` is never at `{label}`; it has the labels {}", names.join(", ")));
+        return Err(format!(
+            "thread `{thread}` is never at `{label}`; it has the labels {}",
+            names.join(", ")
+        ));
     }
     Ok(some)
 }
@@ -300,18 +316,46 @@ impl Proof<'_, '_> {
                 let place = a.same.get(&l).copied().unwrap_or(l);
                 for note in notes_at(p, &noted.notes, a.t, l) {
                     let n = note.annotation;
-                    let c =
-                        claim(file, &mut self.work.world, &mut olds, n, &note.names, a.t, None, &none, &where_is)?;
+                    let c = claim(
+                        file,
+                        &mut self.work.world,
+                        &mut olds,
+                        n,
+                        &note.names,
+                        a.t,
+                        None,
+                        &none,
+                        &where_is,
+                    )?;
                     self.claims.entry((a.t, place)).or_default().push(c);
                 }
             }
             for (n, _) in contracts.parts(file, &start.function, false) {
-                let c = claim(file, &mut self.work.world, &mut olds, n, &start.names, a.t, None, &none, &where_is)?;
+                let c = claim(
+                    file,
+                    &mut self.work.world,
+                    &mut olds,
+                    n,
+                    &start.names,
+                    a.t,
+                    None,
+                    &none,
+                    &where_is,
+                )?;
                 self.claims.entry((a.t, a.entry)).or_default().push(c);
             }
             for (n, _) in contracts.parts(file, &start.function, true) {
-                let c =
-                    claim(file, &mut self.work.world, &mut olds, n, &start.names, a.t, None, &none, &where_is)?;
+                let c = claim(
+                    file,
+                    &mut self.work.world,
+                    &mut olds,
+                    n,
+                    &start.names,
+                    a.t,
+                    None,
+                    &none,
+                    &where_is,
+                )?;
                 for end in &a.ends {
                     self.claims.entry((a.t, *end)).or_default().push(c.clone());
                 }
@@ -367,7 +411,8 @@ impl Proof<'_, '_> {
             }
             let v = self.at[t.index()].expect("it is not main");
             let places = self.automata[n].places.clone();
-            let some = places.iter().map(|l| Formula::Term(self.work.world.is(v, WHERE, u64::from(l.0)))).collect();
+            let some =
+                places.iter().map(|l| Formula::Term(self.work.world.is(v, WHERE, u64::from(l.0)))).collect();
             out.push(Formula::Or(some));
         }
         out
@@ -622,21 +667,27 @@ impl Main {
         };
         if let Some(n) = main.locations.iter().flat_map(|l| l.notes()).next() {
             let a = &file.annotations[noted.notes[n as usize].annotation];
-            let reason = "expected annotations in threads, not in `main`: it has `requires` and `ensures`".to_owned();
+            let reason =
+                "expected annotations in threads, not in `main`: it has `requires` and `ensures`".to_owned();
             return Err(Refusal { file: file.file().to_owned(), line: a.line, reason });
         }
         if let Some((n, _)) = contracts.parts(file, "main", false).first() {
             let a = &file.annotations[*n];
-            let reason = "nothing can be required of the start of a program: the values of its variables are known";
+            let reason =
+                "nothing can be required of the start of a program: the values of its variables are known";
             return Err(Refusal { file: file.file().to_owned(), line: a.line, reason: reason.to_owned() });
         }
         let claims = !contracts.parts(file, "main", true).is_empty();
         let line = file.functions().iter().find(|f| f.name == "main").map_or(0, |f| f.line);
-        let mut out = Main { span: model::Span { line, ..main.location(main.entry).span }, ..Main::default() };
+        let mut out =
+            Main { span: model::Span { line, ..main.location(main.entry).span }, ..Main::default() };
         let seen_by_others = seen_by_others(p, noted, file);
         let mut paths = Vec::new();
         walk(p, main.entry, &mut Vec::new(), &mut vec![main.entry], &mut paths).map_err(|l| {
-            refuse(main.location(l).span, "`main` has a loop: expected one that makes or joins threads".to_owned())
+            refuse(
+                main.location(l).span,
+                "`main` has a loop: expected one that makes or joins threads".to_owned(),
+            )
         })?;
         let all: BTreeSet<ThreadId> = p.thread_ids().skip(1).collect();
         for path in paths {
@@ -702,7 +753,8 @@ impl Main {
             if ended != all {
                 let loud = after.iter().any(|e| main.transition(*e).action != Action::Local);
                 if loud || claims || wrong.is_some() {
-                    let left: Vec<&str> = all.difference(&ended).map(|t| p.thread(*t).name.as_str()).collect();
+                    let left: Vec<&str> =
+                        all.difference(&ended).map(|t| p.thread(*t).name.as_str()).collect();
                     let reason = format!("`main` goes on before it has joined {}", left.join(", "));
                     return Err(refuse(span, reason));
                 }
@@ -732,7 +784,12 @@ fn seen_by_others(p: &Program, noted: &Noted, file: &Annotated) -> BTreeSet<VarI
             Expr::Name(n) => {
                 out.insert(n.clone());
             }
-            Expr::Field(a, _) | Expr::Not(a) | Expr::Neg(a) | Expr::Complement(a) | Expr::Old(a) | Expr::Length(a) => {
+            Expr::Field(a, _)
+            | Expr::Not(a)
+            | Expr::Neg(a)
+            | Expr::Complement(a)
+            | Expr::Old(a)
+            | Expr::Length(a) => {
                 names(a, out);
             }
             Expr::Held(a, _) => names(a, out),
@@ -755,7 +812,8 @@ fn seen_by_others(p: &Program, noted: &Noted, file: &Annotated) -> BTreeSet<VarI
     }
     let mut said = BTreeSet::new();
     for a in &file.annotations {
-        if let Clause::Requires(e) | Clause::Ensures(e) | Clause::Invariant(e) | Clause::Assert(e) = &a.clause {
+        if let Clause::Requires(e) | Clause::Ensures(e) | Clause::Invariant(e) | Clause::Assert(e) = &a.clause
+        {
             names(e, &mut said);
         }
     }
