@@ -24,14 +24,17 @@ mod rust_std;
 mod rust_test;
 #[cfg(c_programs)]
 mod scan;
+mod schedules;
 #[cfg(c_programs)]
 mod scratch;
 mod terminal;
 #[cfg(c_programs)]
 mod toolchain;
-mod schedules;
 mod verify;
+mod verify_atomic;
 mod verify_certificate;
+mod verify_outline;
+mod verify_races;
 mod verify_replay;
 mod verify_svcomp;
 mod witness;

@@ -5,10 +5,10 @@ use crate::verify_replay::{self, Replayed};
 use crate::verify_svcomp::{self, Answer, Integers, Property, SvcompArgs};
 use crate::witness;
 use ::model::{Interpreter, Program, Wrong};
-use ::verify::{Budget, Engine, Options, Outcome, SmtCommand, Trace, Unknown, Verdict};
+use ::verify::{Budget, Options, Outcome, SmtCommand, Trace, Unknown, Verdict};
 use clap::Args;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// What `raddle verify --help` says.
@@ -22,13 +22,34 @@ possible: then there is a token for `raddle check --replay`. Integers are bit-ve
 
 `--engine imc` finds schedules that keep the program safe, fair and free of deadlocks for every input, also of programs that are
 not safe: `partially-safe` means that there are such schedules and that something goes wrong without. `--schedules DIR` writes them
-as soon as they are there (docs/verify-schedules.md).
+as soon as they are there (docs/verify-schedules.md). Other engines take blocks that are atomic, by the locks they hold, as single
+steps unless --no-merge is given.
+
+Other questions: --outline checks what comments of the form /*@ requires ... */ say, --atomic whether functions might as well run
+without interruption, --races which accesses race. docs/outlines.md has an example of each.
 
 Exit codes:
-  0  safe (TRUE); a certificate holds
-  1  unsafe, or safe under some schedules only: partially-safe (FALSE); a certificate is refused
+  0  safe (TRUE); a certificate holds; all conditions hold; nothing declared is wrong; no race
+  1  unsafe, or safe under some schedules only: partially-safe (FALSE); a certificate is refused; a condition fails; a race
   2  the program cannot be read, or the command line is wrong; a certificate cannot be read
   3  unknown, with the reason (UNKNOWN)";
+
+/// Options that mean nothing where no verdict is asked for.
+const OF_VERDICTS: [&str; 13] = [
+    "engine",
+    "deadlocks",
+    "solver",
+    "no_replay",
+    "no_merge",
+    "schedules",
+    "art",
+    "certificate",
+    "check_certificate",
+    "svcomp",
+    "witness",
+    "int",
+    "property",
+];
 
 #[derive(Args)]
 pub(crate) struct VerifyArgs {
@@ -78,6 +99,22 @@ pub(crate) struct VerifyArgs {
 
     #[command(flatten)]
     schedules: crate::schedules::ScheduleArgs,
+
+    /// Check the annotations in the comments of the file: contracts, invariants, assertions of threads
+    #[arg(long, group = "question", conflicts_with_all = OF_VERDICTS)]
+    outline: bool,
+
+    /// Say which functions are atomic, and which locks guard which variables
+    #[arg(long, group = "question", conflicts_with_all = OF_VERDICTS)]
+    atomic: bool,
+
+    /// List data races: what locks tell, and what executions show
+    #[arg(long, group = "question", conflicts_with_all = OF_VERDICTS)]
+    races: bool,
+
+    /// Let threads be interrupted everywhere: do not make single steps of blocks that are atomic
+    #[arg(long)]
+    no_merge: bool,
 }
 
 fn names() -> clap::builder::PossibleValuesParser {
@@ -94,16 +131,20 @@ pub(crate) fn run(args: &VerifyArgs) -> ExitCode {
     }
 }
 
-/// The automata; in mathematical integers also why they cannot be had, where the program itself can be read.
-fn read(args: &VerifyArgs) -> Result<Result<Program, Unknown>, String> {
-    let math = args.svcomp.int == Integers::Math;
-    let read = ::model::Options {
+/// How the file is read.
+fn reading(args: &VerifyArgs) -> ::model::Options {
+    ::model::Options {
         preprocessor: args.define.iter().map(|d| format!("-D{d}")).collect(),
         // A proof must hold for all that the standards allow.
         spurious: !args.no_spurious_wakeups,
-        overflow: math,
+        overflow: args.svcomp.int == Integers::Math,
         ..::model::Options::default()
-    };
+    }
+}
+
+/// The automata; in mathematical integers also why they cannot be had, where the program itself can be read.
+fn read(args: &VerifyArgs) -> Result<Result<Program, Unknown>, String> {
+    let (math, read) = (args.svcomp.int == Integers::Math, reading(args));
     match ::model::read_file(&args.file, &read) {
         Ok(program) => Ok(Ok(program)),
         Err(why) if math => {
@@ -117,9 +158,21 @@ fn read(args: &VerifyArgs) -> Result<Result<Program, Unknown>, String> {
 }
 
 fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
+    let other = match (args.outline, args.atomic, args.races) {
+        (true, ..) => Some(crate::verify_outline::run as fn(&Path, &::model::Options, f64, bool) -> ExitCode),
+        (_, true, _) => Some(crate::verify_atomic::run as _),
+        (.., true) => Some(crate::verify_races::run as _),
+        _ => None,
+    };
+    if let Some(answer) = other {
+        return Ok(answer(&args.file, &reading(args), args.seconds, args.json));
+    }
     let read = read(args)?;
     let integers = args.svcomp.int.says();
     let engine = (::verify::engine(&args.engine).map_err(|e| e.to_string())?.make)();
+    // A schedule speaks of the program's own steps, and a witness of states that are inside blocks too.
+    let merge = !args.no_merge && args.engine != "imc" && args.svcomp.witness.is_none();
+    let engine = if merge { Box::new(::verify::Merging(engine)) } else { engine };
     let solver = args.solver.as_deref().map(SmtCommand::find).transpose().map_err(|e| e.to_string())?;
     let budget = Budget { seconds: Some(args.seconds), work: None };
     let options = Options { deadlocks: args.deadlocks, budget };
@@ -190,7 +243,7 @@ fn decide(
     Ok(out)
 }
 
-fn write_witness(to: &std::path::Path, text: Option<String>) -> Result<(), String> {
+fn write_witness(to: &Path, text: Option<String>) -> Result<(), String> {
     match text {
         Some(text) => std::fs::write(to, text)
             .map_err(|e| format!("the witness cannot be written to {}: {e}", to.display())),

@@ -22,8 +22,8 @@
 //! ```
 
 use crate::program::{
-    Action, ErrorKind, Location, LocationId, LocationKind, Program, Scope, Span, Sync, SyncId, SyncKind,
-    Thread, ThreadId, Transition, TransitionId, Var,
+    Action, ErrorKind, Location, LocationId, LocationKind, Mark, Program, Scope, Span, Sync, SyncId,
+    SyncKind, Thread, ThreadId, Transition, TransitionId, Var,
 };
 use crate::term::{Assign, Node, Place, Term, Terms, Type, VarId};
 use std::collections::{BTreeSet, HashMap};
@@ -229,7 +229,7 @@ impl Builder {
             span,
             may_block: false,
             loop_head: false,
-            notes: Vec::new(),
+            marks: Vec::new(),
         });
         LocationId(thread.locations.len() as u32 - 1)
     }
@@ -250,19 +250,22 @@ impl Builder {
         self.program.threads[t.index()].locations[at.index()].label = Some(name.to_owned());
     }
 
-    /// An annotation stands where the thread goes on.
-    pub(crate) fn note(&mut self, t: ThreadId, note: u32) {
-        let at = self.here(t);
-        self.program.threads[t.index()].locations[at.index()].notes.push(note);
+    /// Something of the source is at a location.
+    pub(crate) fn mark(&mut self, t: ThreadId, at: LocationId, mark: Mark) {
+        self.program.threads[t.index()].locations[at.index()].marks.push(mark);
     }
 
-    /// The annotations that stand where the thread goes on stand elsewhere from now on.
+    /// The annotations that stand where the thread goes on stand elsewhere from now on, unless that place has a name of its own.
     pub(crate) fn move_notes(&mut self, t: ThreadId, to: LocationId) {
         let at = self.here(t);
-        if at != to && self.program.thread(t).location(at).label.is_none() {
-            let notes = std::mem::take(&mut self.program.threads[t.index()].locations[at.index()].notes);
-            self.program.threads[t.index()].locations[to.index()].notes.extend(notes);
+        let locations = &mut self.program.threads[t.index()].locations;
+        if at == to || locations[at.index()].label.is_some() {
+            return;
         }
+        let note = |m: &Mark| matches!(m, Mark::Note(_));
+        let notes: Vec<Mark> = locations[at.index()].marks.iter().copied().filter(note).collect();
+        locations[at.index()].marks.retain(|m| !note(m));
+        locations[to.index()].marks.extend(notes);
     }
 
     /// The value of a variable.

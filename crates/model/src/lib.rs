@@ -35,10 +35,10 @@ mod values;
 
 pub use builder::Builder;
 pub use c::{Annotated, Defined, Options, Refusal, read_file, read_text};
-pub use notes::{Annotation, Clause, Named, Names, Note, Noted, Start};
+pub use notes::{Annotation, Call, Clause, Named, Names, Note, Noted, Start};
 pub use program::{
-    Accesses, Action, ErrorKind, FileId, Location, LocationId, LocationKind, Program, Scope, Span, Sync,
-    SyncId, SyncKind, Thread, ThreadId, Transition, TransitionId, Var,
+    Accesses, Action, ErrorKind, FileId, Location, LocationId, LocationKind, Mark, Program, Scope, Span,
+    Sync, SyncId, SyncKind, Thread, ThreadId, Transition, TransitionId, Var,
 };
 pub use reach::{Reach, Reached, Reduction};
 pub use run::{CannotRun, Execution, Explored, Runner};

@@ -66,11 +66,13 @@ pub(crate) fn finish(
 }
 
 /// The same for a program with annotations, which may speak of every variable: each step stays an edge of its own, and no value goes.
-/// `whole` says that it is all of a program, so that nothing else assigns its variables.
+/// `whole` says that it is all of a program, so that nothing else assigns its variables; `lean` that no formula is asked for, so that
+/// values that the program itself does not need may go.
 pub(crate) fn finish_annotated(
     builder: Builder,
     interior: &[BTreeSet<LocationId>],
     whole: bool,
+    lean: bool,
 ) -> Result<Program, Refusal> {
     let mut p = builder.unfinished();
     let mut inside: Vec<Vec<bool>> = Vec::new();
@@ -88,6 +90,9 @@ pub(crate) fn finish_annotated(
         }
     }
     refuse_repeated_creation(&p)?;
+    if lean {
+        drop_dead_values(&mut p);
+    }
     for t in p.thread_ids() {
         let here = &mut inside[t.index()];
         contract(&mut p, t, here)?;

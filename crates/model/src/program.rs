@@ -219,6 +219,17 @@ pub enum LocationKind {
     },
 }
 
+/// Something of the source at a location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mark {
+    /// An annotation: an index into [`crate::Noted::notes`].
+    Note(u32),
+    /// A function begins: an index into [`crate::Noted::calls`].
+    Enter(u32),
+    /// It returns.
+    Leave(u32),
+}
+
 /// A location of a thread's automaton.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
@@ -232,8 +243,8 @@ pub struct Location {
     pub may_block: bool,
     /// Whether it is the head of a loop: every cycle of the automaton goes through such a location.
     pub loop_head: bool,
-    /// The annotations that stand here: indices into [`crate::Noted::notes`].
-    pub notes: Vec<u32>,
+    /// What stands, begins or ends here, in a program that was read with its annotations.
+    pub marks: Vec<Mark>,
 }
 
 /// What a transition is, besides what it does to variables.
@@ -433,6 +444,16 @@ pub struct Thread {
     pub life: Option<VarId>,
     /// For a thread that waits at condition variables or barriers: a shared variable with the number of the object plus one, or 0.
     pub waiting: Option<VarId>,
+}
+
+impl Location {
+    /// The annotations that stand here: indices into [`crate::Noted::notes`].
+    pub fn notes(&self) -> impl Iterator<Item = u32> {
+        self.marks.iter().filter_map(|m| match m {
+            Mark::Note(n) => Some(*n),
+            _ => None,
+        })
+    }
 }
 
 impl Thread {

@@ -57,10 +57,8 @@ impl Engine for Impact {
         let meter = Meter::new(options.budget);
         let (mut few, mut most, mut queries, mut nodes, mut given_up) = (false, FIRST_TRY, 0, 0, false);
         let (mut run, ended) = loop {
-            let budget = Budget {
-                seconds: meter.left(),
-                work: options.budget.work.map(|w| w.saturating_sub(nodes)),
-            };
+            let budget =
+                Budget { seconds: meter.left(), work: options.budget.work.map(|w| w.saturating_sub(nodes)) };
             let mut run = Run::new(program, &Options { budget, ..options.clone() });
             (run.few_guards, run.most_queries) = (few, most);
             let ended = run.unwind();
@@ -752,7 +750,9 @@ impl<'p> Run<'p> {
     pub(crate) fn force_cover(&mut self, v: NodeId) -> Result<bool, Stop> {
         let candidates = self.by_place[&self.nodes[v].at].clone();
         let older: Vec<NodeId> = candidates.into_iter().filter(|w| *w < v).collect();
-        for w in older.into_iter().rev().filter(|w| self.may_cover(v, *w)).take(CANDIDATES).collect::<Vec<_>>() {
+        for w in
+            older.into_iter().rev().filter(|w| self.may_cover(v, *w)).take(CANDIDATES).collect::<Vec<_>>()
+        {
             let x = self.common_ancestor(v, w);
             let path = self.path(x, v);
             let pre = self.nodes[x].label.clone();

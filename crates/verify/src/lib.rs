@@ -10,6 +10,7 @@
 
 #[cfg(test)]
 mod agreement;
+mod atomicity;
 mod bdd;
 mod bits;
 mod bmc;
@@ -18,8 +19,10 @@ mod certificate;
 mod checker;
 mod contexts;
 mod engines;
+mod executions;
 mod explicit;
 mod futures;
+mod happens_before;
 mod imc;
 mod impact;
 mod inputs;
@@ -42,11 +45,13 @@ mod symbolic;
 mod testing;
 mod unrolling;
 
+pub use atomicity::{Atomicity, Broken, FunctionAtomicity, GuardChecked, Serial, atomicity};
 pub use bits::BitSolver;
 pub use budget::{Budget, Meter, Spent};
 pub use certificate::{Certificate, Invariant, StateSet, Tree, TreeEdge, TreeNode};
 pub use checker::{Refuted, check};
 pub use engines::{Engine, Listed, UnknownEngine, engine, engines};
+pub use happens_before::{HappensBefore, OrderRace, happens_before};
 pub use imc::{Art, ArtNode, Event, Found, Kind, schedules};
 pub use merging::{Merged, Merging};
 pub use movers::{Mover, Movers, NotAtomic};

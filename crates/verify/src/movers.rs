@@ -72,6 +72,17 @@ impl Mover {
         }
     }
 
+    /// Its letter in the literature.
+    pub fn letter(self) -> char {
+        match self {
+            Mover::Both => 'B',
+            Mover::Right => 'R',
+            Mover::Left => 'L',
+            Mover::Atomic => 'A',
+            Mover::Compound => 'C',
+        }
+    }
+
     /// Whether it is as if done in one step.
     pub fn is_atomic(self) -> bool {
         self != Mover::Compound
@@ -111,6 +122,31 @@ impl Movers {
     /// How a step moves.
     pub fn step(&self, t: ThreadId, e: TransitionId) -> Mover {
         self.of[t.index()][e.index()]
+    }
+
+    /// How all ways of a thread from one location to another move.
+    pub fn between(&self, p: &Program, t: ThreadId, from: LocationId, to: LocationId) -> Mover {
+        let thread = p.thread(t);
+        let mut at: Vec<Option<Mover>> = vec![None; thread.locations.len()];
+        at[from.index()] = Some(Mover::Both);
+        let mut open = vec![from];
+        while let Some(l) = open.pop() {
+            let Some(before) = at[l.index()] else { continue };
+            for (id, e) in thread.from(l) {
+                let here = before.then(self.step(t, id));
+                let there = &mut at[e.to.index()];
+                let new = there.map_or(here, |m| m.or(here));
+                if *there != Some(new) {
+                    *there = Some(new);
+                    if e.to != to {
+                        open.push(e.to);
+                    }
+                }
+            }
+        }
+        // What never comes there is as its worst part is.
+        let worst = at.iter().flatten().fold(Mover::Both, |a, b| if b.is_atomic() { a } else { *b });
+        at[to.index()].map_or(worst, |m| m.or(worst))
     }
 
     /// Whether every way of a thread from one location to another (or to the end, or for ever) is atomic. A step of the stretch that

@@ -53,6 +53,8 @@ pub struct Locksets {
     pub guards: BTreeMap<VarId, BTreeSet<SyncId>>,
     /// Pairs of accesses that may be concurrent and hold no lock in common.
     pub warnings: Vec<(Access, Access)>,
+    /// The accesses to each such variable.
+    pub concurrent: BTreeMap<VarId, Vec<Access>>,
     /// For each thread and location, the locks that are certainly held there; `None` where it never is.
     held: Vec<Vec<Option<BTreeMap<SyncId, Mode>>>>,
 }
@@ -118,13 +120,20 @@ pub fn locksets(p: &Program) -> Locksets {
             a.held.iter().filter(|(_, mode)| !a.write || **mode == Mode::Write).map(|(m, _)| *m).collect()
         };
         let common = list.iter().map(|a| guards(a)).reduce(|x, y| &x & &y).unwrap_or_default();
+        let mut each: Vec<Access> = Vec::new();
+        for a in list {
+            if !each.contains(a) {
+                each.push(a.clone());
+            }
+        }
+        out.concurrent.insert(v, each);
         out.guards.insert(v, common);
     }
     out
 }
 
 /// The shared data that a transition reads or writes; once a place, as a write if it does both.
-fn data(p: &Program, t: ThreadId, e: TransitionId) -> Vec<(Place, bool)> {
+pub(crate) fn data(p: &Program, t: ThreadId, e: TransitionId) -> Vec<(Place, bool)> {
     let a = p.accesses(p.thread(t).transition(e));
     let mut out: Vec<(Place, bool)> = a.writes.iter().map(|q| (*q, true)).collect();
     out.extend(a.reads.iter().filter(|q| !a.writes.contains(q)).map(|q| (*q, false)));
@@ -138,7 +147,7 @@ fn is_one_step(p: &Program, a: &Access) -> bool {
 }
 
 /// Whether an access is one step by itself: to a variable that was declared atomic, or an update, an exchange, an atomic block.
-fn is_atomic(p: &Program, action: Action, place: Place) -> bool {
+pub(crate) fn is_atomic(p: &Program, action: Action, place: Place) -> bool {
     p.var(place.var).atomic
         || matches!(action, Action::Update | Action::CompareExchange { .. } | Action::Atomic)
 }

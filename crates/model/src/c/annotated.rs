@@ -8,9 +8,9 @@ use super::ctype::{ADDRESS, CType, Shape, ShapeKind};
 use super::lower::{Entity, Function, Lowering, Res};
 use super::source::{self, Source};
 use super::{Options, Refusal};
-use crate::notes::{self, Annotation, INVARIANT, NOTE, Named, Names, Note, Noted, Start};
+use crate::notes::{self, Annotation, Call, INVARIANT, NOTE, Named, Names, Note, Noted, Start};
 use crate::passes;
-use crate::program::{LocationKind, Scope};
+use crate::program::{LocationId, LocationKind, Mark, Scope};
 use crate::term::{Assign, Place, VarId};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
@@ -22,10 +22,13 @@ use std::rc::Rc;
 /// What was noted on the way.
 #[derive(Default)]
 pub(crate) struct Noting {
+    /// Whether the program is read with its annotations.
+    active: bool,
     notes: Vec<Note>,
     /// Invariants that wait for their loop.
     pub(crate) pending: Vec<usize>,
     starts: BTreeMap<usize, Start>,
+    calls: Vec<Call>,
     /// For what a parameter points to: the variable that has its length.
     pub(crate) lengths: HashMap<VarId, VarId>,
     /// For a parameter that is a pointer: what it points to.
@@ -90,23 +93,33 @@ impl Annotated {
 
     /// The whole program, if there is a `main`.
     pub fn program(&self) -> Result<Option<Noted>, Refusal> {
+        self.whole(false)
+    }
+
+    /// The same to be run: values that the program does not need are left out, and formulas cannot speak of them.
+    pub fn program_to_run(&self) -> Result<Option<Noted>, Refusal> {
+        self.whole(true)
+    }
+
+    fn whole(&self, lean: bool) -> Result<Option<Noted>, Refusal> {
         if !self.functions().iter().any(|f| f.name == "main") {
             // Says what is wrong with a file of which nothing can be read.
             Lowering::new(&self.source, &self.options, &BTreeSet::new()).collect_functions()?;
             return Ok(None);
         }
-        self.lower(None).map(Some)
+        self.lower(None, lean).map(Some)
     }
 
     /// One function, as if called by anybody.
     pub fn function(&self, name: &str) -> Result<Noted, Refusal> {
-        self.lower(Some(name))
+        self.lower(Some(name), false)
     }
 
-    fn lower(&self, function: Option<&str>) -> Result<Noted, Refusal> {
+    fn lower(&self, function: Option<&str>, lean: bool) -> Result<Noted, Refusal> {
         let mut taken = BTreeSet::new();
         loop {
             let mut lowering = Lowering::new(&self.source, &self.options, &taken);
+            lowering.noting.active = true;
             let done = match function {
                 None => lowering.run(),
                 Some(name) => lowering.run_function(name),
@@ -116,9 +129,9 @@ impl Annotated {
                 done?;
                 let noting = std::mem::take(&mut lowering.noting);
                 let (builder, interior) = lowering.into_parts();
-                let program = passes::finish_annotated(builder, &interior, function.is_none())?;
+                let program = passes::finish_annotated(builder, &interior, function.is_none(), lean)?;
                 let starts = noting.starts.into_values().collect();
-                return Ok(Noted { program, notes: noting.notes, starts });
+                return Ok(Noted { program, notes: noting.notes, starts, calls: noting.calls });
             }
             taken.extend(more);
         }
@@ -282,6 +295,9 @@ impl<'a> Lowering<'a> {
 
     /// A function starts a thread, or stands alone.
     pub(super) fn note_start(&mut self, f: &Rc<Function<'a>>) {
+        if !self.noting.active {
+            return;
+        }
         let start = Start {
             function: f.name.clone(),
             names: self.names(),
@@ -289,6 +305,25 @@ impl<'a> Lowering<'a> {
             result: self.results[self.t.index()],
         };
         self.noting.starts.insert(self.t.index(), start);
+    }
+
+    /// A function begins here.
+    pub(super) fn enter(&mut self, f: &Function<'a>) -> u32 {
+        let n = self.noting.calls.len() as u32;
+        if !self.noting.active {
+            return n;
+        }
+        self.noting.calls.push(Call { function: f.name.clone(), thread: self.t });
+        let at = self.b.here(self.t);
+        self.b.mark(self.t, at, Mark::Enter(n));
+        n
+    }
+
+    /// It returns there.
+    pub(super) fn leave_call(&mut self, call: u32, at: LocationId) {
+        if self.noting.active {
+            self.b.mark(self.t, at, Mark::Leave(call));
+        }
     }
 
     /// Whether a call stands for an annotation: then it is noted.
@@ -314,7 +349,8 @@ impl<'a> Lowering<'a> {
     fn note(&mut self, annotation: usize) {
         if !self.dead {
             let names = self.names();
-            self.b.note(self.t, self.noting.notes.len() as u32);
+            let at = self.b.here(self.t);
+            self.b.mark(self.t, at, Mark::Note(self.noting.notes.len() as u32));
             self.noting.notes.push(Note { annotation, names });
         }
     }

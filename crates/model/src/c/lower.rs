@@ -329,12 +329,14 @@ impl<'a> Lowering<'a> {
             self.declare(name.clone(), Entity::Object(object));
         }
         self.note_start(f);
+        let call = self.enter(f);
         self.statement(f.body)?;
         self.close();
         let mut frame = self.frames.pop().expect("it was pushed");
         self.jump(&mut frame.exit, f.span)?;
         self.note_interior();
         let at = frame.exit.at;
+        self.leave_call(call, at);
         let kind = if main { LocationKind::Exit } else { LocationKind::End };
         self.b.set_kind(self.t, at, kind);
         Ok(())
@@ -827,6 +829,7 @@ impl<'a> Lowering<'a> {
         let outer_scopes = self.scopes.split_off(1);
         let outer_tags = self.tags.split_off(1);
         let exit = self.join();
+        let call = self.enter(f);
         self.push_frame(&f.name, exit, result);
         self.open();
         for (p, (value, ctype)) in f.parameters.iter().zip(arguments) {
@@ -844,6 +847,7 @@ impl<'a> Lowering<'a> {
         self.tags.extend(outer_tags);
         let mut frame = self.frames.pop().expect("it was pushed");
         self.jump(&mut frame.exit, f.span)?;
+        self.leave_call(call, frame.exit.at);
         self.land(frame.exit);
         Ok(())
     }

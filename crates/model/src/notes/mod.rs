@@ -76,7 +76,7 @@ pub enum Named {
 /// The names that are known somewhere.
 pub type Names = BTreeMap<String, Named>;
 
-/// An annotation at a location: [`crate::Location::notes`] has its number.
+/// An annotation at a location: [`crate::Location::marks`] has its number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Note {
     /// Which annotation, by its number in [`crate::Annotated::annotations`].
@@ -98,6 +98,15 @@ pub struct Start {
     pub result: Option<VarId>,
 }
 
+/// A function where it was inlined, or that a thread starts with: [`crate::Location::marks`] says where it begins and returns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Its name.
+    pub function: String,
+    /// Which thread.
+    pub thread: crate::ThreadId,
+}
+
 /// A program with its annotations.
 #[derive(Clone, Debug)]
 pub struct Noted {
@@ -107,6 +116,8 @@ pub struct Noted {
     pub notes: Vec<Note>,
     /// By thread: what it starts with.
     pub starts: Vec<Start>,
+    /// The functions that it calls.
+    pub calls: Vec<Call>,
 }
 
 /// The call that stands for an annotation at a statement.

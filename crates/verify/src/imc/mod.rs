@@ -219,7 +219,9 @@ impl<'p> Search<'p, '_> {
         }
         match end {
             Err(Stop::Unknown(u)) => Verdict::Unknown(u),
-            Err(Stop::Wrong(_) | Stop::Again) => Verdict::Unknown(Unknown::Mistake("a run is left over".to_owned())),
+            Err(Stop::Wrong(_) | Stop::Again) => {
+                Verdict::Unknown(Unknown::Mistake("a run is left over".to_owned()))
+            }
             Ok(false) => Verdict::Unknown(Unknown::Cannot("it was told to stop".to_owned())),
             Ok(true) => match (self.undecided.take(), self.run.bound.take()) {
                 (Some(u), _) => Verdict::Unknown(u),
@@ -690,7 +692,8 @@ impl<'p> Search<'p, '_> {
                 }
                 self.run.nodes[v].bad.extend(more);
                 let covers = std::mem::take(&mut self.run.nodes[v].covers);
-                let (stay, go): (Vec<_>, Vec<_>) = covers.into_iter().partition(|z| self.run.may_cover(*z, v));
+                let (stay, go): (Vec<_>, Vec<_>) =
+                    covers.into_iter().partition(|z| self.run.may_cover(*z, v));
                 self.run.nodes[v].covers = stay;
                 for z in go {
                     self.run.uncover(z);

@@ -88,7 +88,9 @@ pub(super) fn decide(
             match ground(&mut world.terms, p, &numbers, &mut count) {
                 Some(t) => all.push(t),
                 None => {
-                    return Decided::Unknown("too many numbers to put in for quantified variables".to_owned());
+                    return Decided::Unknown(
+                        "too many numbers to put in for quantified variables".to_owned(),
+                    );
                 }
             }
         }

@@ -528,5 +528,5 @@ impl<'w, 'p> Work<'w, 'p> {
 
 /// What stands at a location, by annotation.
 fn notes_at<'n>(program: &Program, notes: &'n [Note], t: ThreadId, l: LocationId) -> Vec<&'n Note> {
-    program.thread(t).location(l).notes.iter().map(|n| &notes[*n as usize]).collect()
+    program.thread(t).location(l).notes().map(|n| &notes[n as usize]).collect()
 }

@@ -30,6 +30,12 @@ pub(super) fn check(
     let t = ThreadId(0);
     let thread = p.thread(t);
     let start = &noted.starts[0];
+    if p.threads.len() > 1 {
+        return Err(whole(
+            file,
+            format!("`{}` makes threads: only `main` may, in an outline", start.function),
+        ));
+    }
     let mut work = Work::new(file, p, seconds);
     let prefix = format!("{}.", thread.name);
     for (n, v) in p.vars.iter().enumerate() {

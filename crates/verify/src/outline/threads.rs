@@ -185,7 +185,7 @@ pub(super) fn check(
             let location = thread.location(*l);
             let label =
                 location.label.as_ref().is_some_and(|n| named.contains(&(thread.name.clone(), n.clone())));
-            label || !location.notes.is_empty()
+            label || location.notes().next().is_some()
         };
         let keep: BTreeSet<LocationId> = thread.location_ids().filter(mentioned).collect();
         automata.push(Automaton::of(p, movers.as_ref(), t, &keep));
@@ -665,8 +665,8 @@ impl Main {
             let name = p.files.get(span.file.0 as usize).cloned();
             Refusal { file: name.unwrap_or_else(|| file.file().to_owned()), line: span.line, reason }
         };
-        if let Some(n) = main.locations.iter().flat_map(|l| &l.notes).next() {
-            let a = &file.annotations[noted.notes[*n as usize].annotation];
+        if let Some(n) = main.locations.iter().flat_map(|l| l.notes()).next() {
+            let a = &file.annotations[noted.notes[n as usize].annotation];
             let reason =
                 "expected annotations in threads, not in `main`: it has `requires` and `ensures`".to_owned();
             return Err(Refusal { file: file.file().to_owned(), line: a.line, reason });

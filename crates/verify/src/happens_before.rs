@@ -1,0 +1,317 @@
+//! Races by happens-before, on executions: the dynamic check beside the static one of [`crate::locksets`].
+//!
+//! Every execution that a search of `crates/explore` takes is followed with vector clocks (Lamport 1978; Mattern 1988; "FastTrack",
+//! Flanagan and Freund 2009): each thread has one, and so has each lock, condition variable, barrier, semaphore and atomic cell.
+//! A race is two accesses to one cell by two threads, one of them a write, of which neither happens before the other. Accesses that are
+//! one step by themselves order what is around them and do not race with each other.
+//!
+//! What is reported is a race of that execution. That there is none is known of all executions only if the search saw all of them.
+
+use crate::executions::{Reach, each};
+use crate::races::{data, is_atomic};
+use model::{Action, Interpreter, Program, Step, SyncId, ThreadId, TransitionId, VarId};
+use std::collections::BTreeMap;
+
+/// Two accesses that nothing orders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderRace {
+    /// The variable.
+    pub var: VarId,
+    /// The earlier access.
+    pub first: (ThreadId, TransitionId),
+    /// The later one.
+    pub second: (ThreadId, TransitionId),
+    /// A run that has both; the later one is its last step.
+    pub run: Vec<Step>,
+}
+
+/// What the check found.
+#[derive(Clone, Debug, Default)]
+pub struct HappensBefore {
+    /// Races, each pair of places once.
+    pub races: Vec<OrderRace>,
+    /// How many executions were followed.
+    pub executions: u64,
+    /// Whether these were all, one for each order of dependent steps.
+    pub all: bool,
+}
+
+impl HappensBefore {
+    /// The first race on a variable.
+    pub fn of(&self, v: VarId) -> Option<&OrderRace> {
+        self.races.iter().find(|r| r.var == v)
+    }
+}
+
+type Clock = Vec<u32>;
+
+fn join(into: &mut Clock, other: &Clock) {
+    into.iter_mut().zip(other).for_each(|(a, b)| *a = (*a).max(*b));
+}
+
+/// The last accesses to a cell: by thread, when, by which transition, and whether it was one step by itself.
+#[derive(Clone, Default)]
+struct Cell {
+    reads: BTreeMap<ThreadId, (u32, TransitionId, bool)>,
+    writes: BTreeMap<ThreadId, (u32, TransitionId, bool)>,
+}
+
+struct Follow<'p> {
+    p: &'p Program,
+    threads: Vec<Clock>,
+    ended: Vec<Clock>,
+    /// What was given back to each object; readers of a lock apart from writers.
+    syncs: Vec<Clock>,
+    readers: Vec<Clock>,
+    atomics: BTreeMap<usize, Clock>,
+    cells: BTreeMap<usize, Cell>,
+}
+
+impl<'p> Follow<'p> {
+    fn new(p: &'p Program) -> Follow<'p> {
+        let n = p.threads.len();
+        let zero = vec![0; n];
+        let mut threads = vec![zero.clone(); n];
+        threads.iter_mut().enumerate().for_each(|(t, c)| c[t] = 1);
+        Follow {
+            p,
+            threads,
+            ended: vec![zero.clone(); n],
+            syncs: vec![zero.clone(); p.syncs.len()],
+            readers: vec![zero; p.syncs.len()],
+            atomics: BTreeMap::new(),
+            cells: BTreeMap::new(),
+        }
+    }
+
+    fn acquire(&mut self, t: ThreadId, s: SyncId) {
+        let from = self.syncs[s.index()].clone();
+        join(&mut self.threads[t.index()], &from);
+    }
+
+    fn release(&mut self, t: ThreadId, s: SyncId) {
+        let from = self.threads[t.index()].clone();
+        join(&mut self.syncs[s.index()], &from);
+        self.threads[t.index()][t.index()] += 1;
+    }
+
+    /// What a step of synchronisation orders.
+    fn order(&mut self, t: ThreadId, action: Action, took: bool) {
+        match action {
+            Action::Lock(s) | Action::SemWait(s) | Action::Wake { condition: s, .. } | Action::Pass(s) => {
+                self.acquire(t, s);
+            }
+            Action::TryLock(s) | Action::SemTryWait(s) if took => self.acquire(t, s),
+            Action::ReadLock(s) => self.acquire(t, s),
+            Action::TryReadLock(s) if took => self.acquire(t, s),
+            Action::WriteLock(s) | Action::TryWriteLock(s) => {
+                if took || matches!(action, Action::WriteLock(_)) {
+                    self.acquire(t, s);
+                    let readers = self.readers[s.index()].clone();
+                    join(&mut self.threads[t.index()], &readers);
+                }
+            }
+            Action::Unlock(s) | Action::WriteUnlock(s) | Action::SemPost(s) | Action::Broadcast(s) => {
+                self.release(t, s)
+            }
+            Action::Signal { condition: s, .. } => self.release(t, s),
+            Action::ReadUnlock(s) => {
+                let from = self.threads[t.index()].clone();
+                join(&mut self.readers[s.index()], &from);
+                self.threads[t.index()][t.index()] += 1;
+            }
+            Action::Wait { mutex, .. } => self.release(t, mutex),
+            Action::Arrive { barrier, last } => {
+                if last {
+                    self.acquire(t, barrier);
+                }
+                self.release(t, barrier);
+            }
+            Action::SyncInit(s) => self.release(t, s),
+            Action::Create(child) => {
+                let from = self.threads[t.index()].clone();
+                join(&mut self.threads[child.index()], &from);
+                self.threads[t.index()][t.index()] += 1;
+            }
+            Action::End => self.ended[t.index()] = self.threads[t.index()].clone(),
+            Action::Join(child) => {
+                let from = self.ended[child.index()].clone();
+                join(&mut self.threads[t.index()], &from);
+            }
+            Action::Local
+            | Action::Read
+            | Action::Write
+            | Action::Update
+            | Action::CompareExchange { .. }
+            | Action::Atomic
+            | Action::TryLock(_)
+            | Action::SemTryWait(_)
+            | Action::TryReadLock(_) => {}
+        }
+    }
+
+    /// An access; the earlier ones that it races with.
+    fn access(
+        &mut self,
+        t: ThreadId,
+        e: TransitionId,
+        cell: usize,
+        write: bool,
+        atomic: bool,
+    ) -> Vec<(ThreadId, TransitionId)> {
+        if atomic {
+            // In the one order of all atomic accesses to a cell, each sees all before it.
+            let seen = self.atomics.entry(cell).or_insert_with(|| vec![0; self.p.threads.len()]).clone();
+            join(&mut self.threads[t.index()], &seen);
+        }
+        let now = self.threads[t.index()].clone();
+        let known = self.cells.entry(cell).or_default();
+        let mut found = Vec::new();
+        let mut look = |list: &BTreeMap<ThreadId, (u32, TransitionId, bool)>| {
+            for (u, (when, by, one)) in list {
+                if *u != t && *when > now[u.index()] && !(atomic && *one) {
+                    found.push((*u, *by));
+                }
+            }
+        };
+        look(&known.writes);
+        if write {
+            look(&known.reads);
+        }
+        let mine = (now[t.index()], e, atomic);
+        if write {
+            known.writes.insert(t, mine);
+        } else {
+            known.reads.insert(t, mine);
+        }
+        if atomic {
+            self.atomics.insert(cell, now);
+            self.threads[t.index()][t.index()] += 1;
+        }
+        found
+    }
+}
+
+/// Follows up to so many executions.
+pub fn happens_before(p: &Program, executions: u64, seconds: f64) -> Result<HappensBefore, String> {
+    let run = Interpreter::new(p);
+    let mut out = HappensBefore::default();
+    let reach = Reach { executions, seconds, longest: 2000 };
+    let mut wrong = None;
+    let seen = each(p, reach, &mut |execution| {
+        let states = match run.replay(&execution.run) {
+            Ok(states) => states,
+            Err(e) => {
+                wrong = Some(e.to_string());
+                return false;
+            }
+        };
+        let mut follow = Follow::new(p);
+        for (n, step) in execution.run.iter().enumerate() {
+            let (t, e) = (step.thread, p.thread(step.thread).transition(step.transition));
+            // A lock that was tried was taken if a variable of it changed.
+            let took = e.assigns.iter().any(|a| p.var(a.place.var).internal);
+            follow.order(t, e.action, took);
+            for (place, write) in data(p, t, step.transition) {
+                let Some(cell) = run.place_cell(&states[n], place) else { continue };
+                let atomic = is_atomic(p, e.action, place);
+                for first in follow.access(t, step.transition, cell, write, atomic) {
+                    let second = (t, step.transition);
+                    let var = run.place_of(cell).0;
+                    let same = |r: &OrderRace| {
+                        r.var == var && (r.first, r.second) == (first, second)
+                            || r.var == var && (r.second, r.first) == (first, second)
+                    };
+                    if !out.races.iter().any(same) {
+                        out.races.push(OrderRace { var, first, second, run: execution.run[..=n].to_vec() });
+                    }
+                }
+            }
+        }
+        true
+    })?;
+    if let Some(why) = wrong {
+        return Err(why);
+    }
+    (out.executions, out.all) = (seen.executions, seen.all);
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Budget, locksets, races, testing};
+
+    fn racy(p: &Program) -> Vec<String> {
+        let found = happens_before(p, 5000, 20.0).unwrap();
+        assert!(found.all);
+        let mut names: Vec<String> = found.races.iter().map(|r| p.name(r.var).to_owned()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    #[test]
+    fn increments_race_without_a_lock_and_not_with_one() {
+        assert_eq!(racy(&testing::increments(2, false, false)), ["x"]);
+        assert!(racy(&testing::increments(2, true, false)).is_empty());
+    }
+
+    #[test]
+    fn a_variable_that_is_always_under_its_lock_does_not_race() {
+        let p = testing::read(
+            "int x, y; pthread_mutex_t m, n;
+             void *f(void *p) { pthread_mutex_lock(&m); x = 1; pthread_mutex_unlock(&m);
+               pthread_mutex_lock(&n); y = 1; pthread_mutex_unlock(&n); return 0; }
+             void *g(void *p) { pthread_mutex_lock(&m); x = 2; pthread_mutex_unlock(&m); return 0; }
+             int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_create(&t, 0, g, 0); return 0; }",
+        );
+        assert!(racy(&p).is_empty());
+        assert!(locksets(&p).warnings.is_empty());
+    }
+
+    #[test]
+    fn making_and_joining_threads_and_atomic_variables_order() {
+        let text = |flag: &str, join: &str| {
+            testing::read(&format!(
+                "int x; {flag} done;
+                 void *f(void *p) {{ x = 1; done = 1; return 0; }}
+                 int main(void) {{ pthread_t t; x = 5; pthread_create(&t, 0, f, 0);
+                   if (done) x = 2; {join} return 0; }}"
+            ))
+        };
+        assert!(racy(&text("_Atomic int", "")).is_empty());
+        assert_eq!(racy(&text("int", "")), ["done", "x"]);
+        assert!(racy(&text("_Atomic int", "pthread_join(t, 0); x = 3;")).is_empty());
+        assert_eq!(racy(&text("_Atomic int", "x = 3; pthread_join(t, 0);")), ["x"]);
+    }
+
+    #[test]
+    fn what_it_finds_is_warned_of_and_what_can_happen_at_once_is_found() {
+        let mut seen = 0;
+        for seed in 0..120 {
+            let text = testing::random_text(seed);
+            // Endless threads have endless executions.
+            if text.contains("while") {
+                continue;
+            }
+            let p = testing::read(&text);
+            let Ok(found) = happens_before(&p, 3000, 5.0) else { continue };
+            let warned = locksets(&p);
+            for r in &found.races {
+                assert!(
+                    warned.warns(r.first, r.second),
+                    "seed {seed}: {r:?}\n{}",
+                    testing::random_text(seed)
+                );
+                seen += 1;
+            }
+            if found.all {
+                for r in races(&p, Budget::default()).unwrap() {
+                    assert!(found.of(r.var).is_some(), "seed {seed}: {r:?}\n{}", testing::random_text(seed));
+                }
+            }
+        }
+        assert!(seen > 50, "{seen}");
+    }
+}
