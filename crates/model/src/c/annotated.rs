@@ -76,9 +76,8 @@ impl Annotated {
 
     /// The functions that the file itself defines, in the order of the text.
     pub fn functions(&self) -> Vec<Defined> {
-        let taken = BTreeSet::new();
         let mut out = Vec::new();
-        let mut lowering = Lowering::new(&self.source, &self.options, &taken);
+        let mut lowering = Lowering::new(&self.source, &self.options, &BTreeSet::new(), &[]);
         if lowering.collect_functions().is_ok() {
             for f in lowering.functions.values() {
                 let (file, line) = self.source.lines.at(f.span.start);
@@ -104,7 +103,7 @@ impl Annotated {
     fn whole(&self, lean: bool) -> Result<Option<Noted>, Refusal> {
         if !self.functions().iter().any(|f| f.name == "main") {
             // Says what is wrong with a file of which nothing can be read.
-            Lowering::new(&self.source, &self.options, &BTreeSet::new()).collect_functions()?;
+            Lowering::new(&self.source, &self.options, &BTreeSet::new(), &[]).collect_functions()?;
             return Ok(None);
         }
         self.lower(None, lean).map(Some)
@@ -116,25 +115,18 @@ impl Annotated {
     }
 
     fn lower(&self, function: Option<&str>, lean: bool) -> Result<Noted, Refusal> {
-        let mut taken = BTreeSet::new();
-        loop {
-            let mut lowering = Lowering::new(&self.source, &self.options, &taken);
+        let mut lowering = super::settled(&self.source, &self.options, |lowering| {
             lowering.noting.active = true;
-            let done = match function {
+            match function {
                 None => lowering.run(),
                 Some(name) => lowering.run_function(name),
-            };
-            let more = lowering.taken();
-            if more.iter().all(|t| taken.contains(t)) {
-                done?;
-                let noting = std::mem::take(&mut lowering.noting);
-                let (builder, interior) = lowering.into_parts();
-                let program = passes::finish_annotated(builder, &interior, function.is_none(), lean)?;
-                let starts = noting.starts.into_values().collect();
-                return Ok(Noted { program, notes: noting.notes, starts, calls: noting.calls });
             }
-            taken.extend(more);
-        }
+        })?;
+        let noting = std::mem::take(&mut lowering.noting);
+        let (builder, interior) = lowering.into_parts();
+        let program = passes::finish_annotated(builder, &interior, function.is_none(), lean)?;
+        let starts = noting.starts.into_values().collect();
+        Ok(Noted { program, notes: noting.notes, starts, calls: noting.calls })
     }
 }
 
@@ -289,7 +281,7 @@ impl<'a> Lowering<'a> {
                 [one] => Named::Sync(one),
                 _ => Named::Other,
             },
-            ShapeKind::Opaque => Named::Other,
+            ShapeKind::Union { .. } | ShapeKind::Opaque => Named::Other,
         }
     }
 

@@ -100,7 +100,7 @@ pub(crate) struct Lowering<'a> {
     /// The names of variables that `main` alone uses.
     main_only: BTreeSet<String>,
     /// The objects whose address is taken, by the place of their declaration: as far as was known before, and what came to it.
-    taken_before: &'a BTreeSet<usize>,
+    taken_before: BTreeSet<usize>,
     pub(super) taken: BTreeSet<usize>,
     /// Objects that pointers may point to, and those of `malloc`.
     pub(crate) noted: super::heap::Noted,
@@ -141,7 +141,7 @@ impl<'a> Lowering<'a> {
     pub(crate) fn new(
         source: &'a Source,
         options: &'a Options,
-        taken: &'a BTreeSet<usize>,
+        taken: &BTreeSet<usize>,
         early: &[super::heap::Early],
     ) -> Lowering<'a> {
         let mut b = Builder::new();
@@ -161,7 +161,7 @@ impl<'a> Lowering<'a> {
             next_address: 1 << 32,
             statics: HashMap::new(),
             main_only: BTreeSet::new(),
-            taken_before: taken,
+            taken_before: taken.clone(),
             taken: BTreeSet::new(),
             noted: super::heap::Noted::new(early),
             frees: false,
@@ -193,7 +193,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The objects that pointers may point to, of those that code makes.
-    pub(crate) fn noted(&self) -> Vec<super::heap::Early> {
+    pub(crate) fn early(&self) -> Vec<super::heap::Early> {
         self.noted.now.clone()
     }
 

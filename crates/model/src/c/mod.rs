@@ -122,17 +122,26 @@ pub fn read_text(name: &str, text: &str, options: &Options) -> Result<Program, R
 const LOWERED: usize = 50;
 
 fn lower(source: &source::Source, options: &Options) -> Result<Program, Refusal> {
+    let (builder, interior) = settled(source, options, lower::Lowering::run)?.into_parts();
+    passes::finish(builder, &interior, options)
+}
+
+/// Everything lowered by `run`, again and again until the objects that pointers can point to are known.
+fn settled<'s>(
+    source: &'s source::Source,
+    options: &'s Options,
+    run: impl Fn(&mut lower::Lowering<'s>) -> Result<(), Refusal>,
+) -> Result<lower::Lowering<'s>, Refusal> {
     let mut taken = BTreeSet::new();
     let mut early = Vec::new();
     for _ in 0..LOWERED {
         let mut lowering = lower::Lowering::new(source, options, &taken, &early);
-        let done = lowering.run();
-        let (more, now) = (lowering.taken(), lowering.noted());
+        let done = run(&mut lowering);
+        let (more, now) = (lowering.taken(), lowering.early());
         // What is refused may be so only because an address was not known to be taken yet.
         if more.iter().all(|t| taken.contains(t)) && now == early {
             done?;
-            let (builder, interior) = lowering.into_parts();
-            return passes::finish(builder, &interior, options);
+            return Ok(lowering);
         }
         taken.extend(more);
         early = now;
