@@ -98,7 +98,10 @@ impl<'p> Follow<'p> {
     /// What a step of synchronisation orders.
     fn order(&mut self, t: ThreadId, action: Action, took: bool) {
         match action {
-            Action::Lock(s) | Action::SemWait(s) | Action::Wake { condition: s, .. } | Action::Pass(s) => {
+            Action::Lock(s)
+            | Action::SemWait(s)
+            | Action::Wake { condition: s, spurious: false }
+            | Action::Pass(s) => {
                 self.acquire(t, s);
             }
             Action::TryLock(s) | Action::SemTryWait(s) if took => self.acquire(t, s),
@@ -144,6 +147,8 @@ impl<'p> Follow<'p> {
             | Action::Update
             | Action::CompareExchange { .. }
             | Action::Atomic
+            | Action::Wake { .. }
+            | Action::TimeOut { .. }
             | Action::TryLock(_)
             | Action::SemTryWait(_)
             | Action::TryReadLock(_) => {}
