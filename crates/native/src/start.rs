@@ -154,9 +154,8 @@ fn save(handed: Region) {
     match built() {
         // SAFETY: nothing else runs yet.
         Ok(image) => unsafe {
-            FS[0].write(image.donors.main());
-            for i in 1..explore::MAX_THREADS {
-                FS[i].write(image.donors.get(i - 1));
+            for (i, fs) in (*(&raw mut FS)).iter_mut().enumerate() {
+                fs.write(if i == 0 { image.donors.main() } else { image.donors.get(i - 1) });
             }
             IMAGE = Some(image);
         },
