@@ -298,7 +298,9 @@ impl Iterative {
             round.covered = s.reduction().within_limit(round.limit);
             round.executions = round.covered.saturating_sub(before);
             round.new = round.executions;
-            round.over_bound = stats.executions + stats.assumed + stats.over_bound - round.covered;
+            // A branch that was cut and taken up again since is not over any more.
+            let (now, later) = s.reduction().waiting();
+            round.over_bound = stats.executions + stats.assumed - round.covered + (now + later) as u64;
         }
     }
 
