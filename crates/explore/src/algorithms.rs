@@ -53,7 +53,7 @@ impl Algorithm {
             [limit] if limit.kind == BoundKind::Preemptions && !limit.is_iterative() => Self::DEFAULT,
             // Whoever asks for one limit after the other wants the low ones soon. `optimal` runs no class twice, but must go past
             // a limit by as many preemptions as there are threads but two before it can call it complete: of the ten seeded
-            // bugs it finds five within 100,000 executions, and `bpor` seven; the four that both find, after a tenth of the
+            // bugs it finds six within 100,000 executions, and `bpor` seven; the five that both find, after a tenth of the
             // executions or less.
             _ => "bpor",
         };
