@@ -14,7 +14,7 @@ const PLANS: [(&str, bool); 12] = [
     ("best-first=preemptions", false),
     ("best-first=random", true),
     ("@preemptions=0..", false),
-    ("bpor@preemptions=0..", false),
+    ("optimal@preemptions=0..", false),
     ("random", true),
     ("pct=3", true),
     ("pos", true),
@@ -44,9 +44,13 @@ pub(crate) struct Bugs {
     skipped: Vec<Skipped>,
 }
 
-pub(crate) fn run(effort: Effort, mut progress: impl FnMut(&str)) -> Bugs {
+/// Measures these searches, or all if there are none.
+pub(crate) fn run(effort: Effort, only: &[String], mut progress: impl FnMut(&str)) -> Bugs {
     let (mut cells, mut skipped) = (Vec::new(), Vec::new());
     for (text, random) in PLANS {
+        if !only.is_empty() && !only.iter().any(|o| o == text.trim_start_matches('@')) {
+            continue;
+        }
         let plan = match known(text) {
             Ok(plan) => plan,
             Err(why) => {

@@ -32,6 +32,10 @@ struct Cli {
     #[arg(long)]
     bounds: bool,
 
+    /// Only the bugs, with this search, as the table has it; may be given again
+    #[arg(long, value_name = "PLAN", conflicts_with = "bounds")]
+    plan: Vec<String>,
+
     /// The most executions to a bug [default: 100000, quick: 5000]
     #[arg(long, value_name = "N")]
     executions: Option<u64>,
@@ -87,8 +91,8 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let progress = |what: &str| eprintln!("measured {what}");
-    let bugs = (!cli.bounds).then(|| bugs::run(effort, progress));
-    let bounds = (!cli.bugs).then(|| bounds::run(effort, progress));
+    let bugs = (!cli.bounds).then(|| bugs::run(effort, &cli.plan, progress));
+    let bounds = (!cli.bugs && cli.plan.is_empty()).then(|| bounds::run(effort, progress));
     if cli.json {
         println!("{:#}", serde_json::json!({ "bugs": bugs, "bounds": bounds }));
     } else {

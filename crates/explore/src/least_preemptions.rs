@@ -120,18 +120,30 @@ impl LeastPreemptions {
 /// tested, against all interleavings of random programs. With no slack at all classes are lost.
 pub(crate) struct PreemptionBound {
     limit: u32,
+    /// Executions are cut at the limit: it is the caller who makes up for it.
+    at_once: bool,
     least: LeastPreemptions,
 }
 
 impl PreemptionBound {
     pub(crate) fn new(limit: u32) -> PreemptionBound {
-        PreemptionBound { limit, least: LeastPreemptions::default() }
+        PreemptionBound { limit, at_once: false, least: LeastPreemptions::default() }
+    }
+
+    /// Cuts executions at the limit, with no slack.
+    pub(crate) fn at_once(limit: u32) -> PreemptionBound {
+        PreemptionBound { at_once: true, ..PreemptionBound::new(limit) }
+    }
+
+    /// The slack for so many threads that have run.
+    pub(crate) fn slack(threads: usize) -> u32 {
+        (threads as u32).saturating_sub(2).max(1)
     }
 
     /// Up to how many preemptions the execution at hand goes on.
     #[inline]
     fn reach(&self, trace: &Trace) -> u32 {
-        let slack = (trace.threads_that_ran() as u32).saturating_sub(2).max(1);
+        let slack = if self.at_once { 0 } else { PreemptionBound::slack(trace.threads_that_ran()) };
         self.limit.saturating_add(slack)
     }
 
@@ -159,10 +171,10 @@ impl PreemptionBound {
         core.prune = true;
     }
 
-    /// How many preemptions the execution needs, which is over and over the bound.
+    /// How many preemptions the execution needs, which is over.
     pub(crate) fn needed(&mut self, core: &Core, view: &View<'_>, end: End) -> u32 {
         let view = (end != End::Cut).then_some(view);
-        (self.limit + 1..).find(|k| self.least.at_most(&core.trace, *k, view)).unwrap_or(u32::MAX)
+        (0..).find(|k| self.least.at_most(&core.trace, *k, view)).unwrap_or(u32::MAX)
     }
 
     /// The limit.

@@ -468,14 +468,6 @@ impl<R: Reduction> Search<R> {
         change(&mut self.reduction);
     }
 
-    /// Executions that were over the bound are within it now.
-    pub(crate) fn now_within(&mut self, executions: u64, assumed: u64) {
-        let s = &mut self.core.stats;
-        s.executions += executions;
-        s.assumed += assumed;
-        s.over_bound -= executions + assumed;
-    }
-
     #[cold]
     fn diverge(&mut self, thread: ThreadId, view: &View<'_>) -> Decision {
         let pos = self.core.pos;
@@ -669,7 +661,8 @@ impl<R: Reduction> Explorer for Search<R> {
         if self.divergence.is_some() {
             return false;
         }
-        let redundant = end == End::Stopped || core.prune;
+        // What a bound cut after its last step is complete, if the bound says so.
+        let redundant = end == End::Stopped || core.prune && !core.over_bound;
         core.over_bound = self.reduction.over_bound(core, view, end);
         core.refused |= core.over_bound;
         let s = &mut core.stats;

@@ -263,7 +263,7 @@ impl Page<'_> {
     }
 }
 
-/// How many preemptions the search was to allow, or allowed last where it went from one limit to the next.
+/// How many preemptions the search was to allow at most.
 fn most_preemptions(report: &Report) -> Option<u32> {
     let bounds = report.bound.iter().flat_map(|b| b.split(','));
     let limits: Vec<Limit> = bounds.filter_map(|b| b.parse().ok()).collect();
@@ -272,7 +272,7 @@ fn most_preemptions(report: &Report) -> Option<u32> {
         return None;
     }
     let limit = limits.iter().find(|l| l.kind == BoundKind::Preemptions)?;
-    if limit.is_iterative() { report.rounds.last().map(|r| r.limit) } else { Some(limit.first) }
+    limit.last
 }
 
 /// The algorithm and what it ran.

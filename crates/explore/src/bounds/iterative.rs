@@ -4,9 +4,9 @@
 //! A search of every interleaving goes on at `k + 1` with the steps that were refused at `k`: bounds are monotonic, so what lies
 //! behind such a step costs more than `k` and was not run before, and what lies before it need not be run to its end again. When
 //! there are too many of them to keep, the next round begins anew. So it is with `optimal` and preemptions: what a class costs
-//! is the same for all its executions, so a branch that was cut at `k` is one to take at `k + 1`, and nothing else of round `k`
-//! changes ([`crate::reductions::optimal`]). Executions that were complete but over `k` are not run again; they are counted
-//! when their limit comes.
+//! is the same for all its executions, so a branch that was cut is one to take within the next limit, and nothing else changes
+//! ([`crate::reductions::optimal`]). It runs what needs few preemptions first, and says of a limit that it is complete when
+//! it is some way past it; what it ran by then is not run again, and counted when its limit comes.
 //!
 //! With the other reductions a round begins anew always: what `bpor` explores from a state depends on what was refused below it,
 //! and so on the limit; which of the branches of round `k` are still the ones to take at `k + 1` is known only after
@@ -33,7 +33,7 @@ use serde::Serialize;
 pub struct Round {
     /// The limit.
     pub limit: u32,
-    /// Complete executions: those that were run, and those that ended over the limit before and are within it now.
+    /// Complete executions within the limit: those of this round, and those of earlier ones that were over the limit then.
     pub executions: u64,
     /// All that are known to be within the limit: those, and where the round went on with what the one before had left, those of
     /// that one.
@@ -89,7 +89,7 @@ impl Inner {
                 (promise, left)
             }
             Inner::Reduced(s) => (s.promise(), s.reduction().refused_first),
-            Inner::Classes(s) => (s.reduction().promise_of_round(), s.reduction().left_out()),
+            Inner::Classes(s) => (s.promise(), s.reduction().waiting().1 > 0),
             Inner::Other(s) => (s.promise(), matches!(s.promise(), Promise::Within(_))),
         }
     }
@@ -113,8 +113,6 @@ pub(crate) struct Iterative {
     rounds: Vec<Round>,
     /// What the rounds before covered that this one goes on from.
     base: u64,
-    /// Executions of rounds before that are within the limit since this one.
-    moved: u64,
     /// Of the last complete round.
     promise: Option<Promise>,
     finished: bool,
@@ -210,7 +208,6 @@ impl Iterative {
             begin: Stats::default(),
             rounds: Vec::new(),
             base: 0,
-            moved: 0,
             promise: None,
             finished: false,
         };
@@ -222,10 +219,7 @@ impl Iterative {
     fn inner(plan: &Plan, limits: &Limits, room: usize) -> Inner {
         let (limits, on) = (limits.clone(), plan.optimisations);
         if plan.algorithm().name == "optimal" {
-            let limit = limits[0].1;
-            // A step of a class is some twenty choices large.
-            let make = move || Optimal::growing(limit, room / 16);
-            return Inner::Classes(Search::new(make, Meter::unlimited()));
+            return Self::classes(limits[0].1, room);
         }
         if let Some(other) = other(plan, &limits) {
             return Inner::Other(other);
@@ -239,6 +233,13 @@ impl Iterative {
         } else {
             Inner::Reduced(Search::new(move || Bpor::new(&limits, on, None), Meter::unlimited()))
         }
+    }
+
+    /// A search for classes, beginning with this level.
+    fn classes(level: u32, room: usize) -> Inner {
+        // A step of a class is some twenty choices large.
+        let make = move || Optimal::growing(level, room / 16);
+        Inner::Classes(Search::new(make, Meter::unlimited()))
     }
 
     fn open_round(&mut self) {
@@ -273,11 +274,7 @@ impl Iterative {
             // What a search ran after its first round could not have been run in that.
             Inner::Everything(s) => s.reduction().dearest,
             Inner::Reduced(s) => s.reduction().dearest,
-            Inner::Classes(_) if self.base > 0 => now.executions - self.begin.executions,
-            Inner::Classes(s) => match self.rounds[..] {
-                [.., before, _] => s.stats().executions.saturating_sub(before.covered),
-                _ => 0,
-            },
+            Inner::Classes(_) => return self.note_classes(),
             // Each class once, and all of those that the round before had.
             Inner::Other(s) => match self.rounds[..] {
                 [.., before, _] => s.stats().executions.saturating_sub(before.executions),
@@ -288,24 +285,70 @@ impl Iterative {
         let round = self.rounds.last_mut().expect("there is a round");
         round.executions = now.executions - self.begin.executions;
         round.covered = self.base + round.executions;
-        round.over_bound = now.over_bound + self.moved - self.begin.over_bound;
+        round.over_bound = now.over_bound - self.begin.over_bound;
         round.new = if first { round.executions } else { dearest };
+    }
+
+    /// The same for classes. What was run past the limit is over it.
+    fn note_classes(&mut self) {
+        let Inner::Classes(s) = &self.inner else { return };
+        let before = self.rounds.iter().rev().nth(1).map_or(0, |r| r.covered);
+        let stats = s.stats();
+        if let Some(round) = self.rounds.last_mut() {
+            round.covered = s.reduction().within_limit(round.limit);
+            round.executions = round.covered.saturating_sub(before);
+            round.new = round.executions;
+            // A branch that was cut and taken up again since is not over any more.
+            let (now, later) = s.reduction().waiting();
+            round.over_bound = stats.executions + stats.assumed - round.covered + (now + later) as u64;
+        }
+    }
+
+    /// A level of the search for classes is done: whether there is more to do. If so, sets it up.
+    fn go_on_with_classes(&mut self) -> bool {
+        loop {
+            let Inner::Classes(s) = &mut self.inner else { return false };
+            if s.reduction_mut().take_up() {
+                s.go_on(|_| ());
+                return true;
+            }
+            let complete = s.reduction().complete_within();
+            let (all, most) = (complete == Some(u32::MAX), s.reduction().most_needed());
+            while complete.is_some_and(|k| self.limits[0].1 <= k) {
+                let limit = self.limits[0].1;
+                self.note_classes();
+                self.rounds.last_mut().expect("there is a round").complete = true;
+                let within = BoundKind::Preemptions.say(limit);
+                self.promise = Some(if all { Promise::Everything } else { Promise::Within(within) });
+                if self.last == Some(limit) || all && limit >= most || limit == u32::MAX {
+                    self.finished = true;
+                    return false;
+                }
+                self.limits[0].1 += 1;
+                self.open_round();
+            }
+            let Inner::Classes(s) = &mut self.inner else { return false };
+            if s.reduction().must_begin_anew() {
+                let level = s.reduction().level() + 1;
+                self.past = self.total();
+                self.inner = Self::classes(level, self.room);
+                return true;
+            }
+            s.reduction_mut().raise();
+        }
     }
 
     /// The search at hand has nothing more to run: whether there is more to do. If so, sets it up.
     fn go_on(&mut self) -> bool {
+        if matches!(self.inner, Inner::Classes(_)) {
+            return self.go_on_with_classes();
+        }
         loop {
             let limit = self.limits[0].1;
             if let Inner::Everything(s) = &mut self.inner
                 && let Some(prefix) = s.reduction_mut().frontier.as_mut().and_then(Frontier::next)
             {
                 s.go_on(|r| r.prefix = prefix);
-                return true;
-            }
-            if let Inner::Classes(s) = &mut self.inner
-                && s.reduction_mut().take_up()
-            {
-                s.go_on(|_| ());
                 return true;
             }
             self.note();
@@ -324,18 +367,9 @@ impl Iterative {
                     self.base = self.rounds.last().map_or(0, |r| r.covered);
                     self.open_round();
                 }
-                Inner::Classes(s) if !s.reduction().must_begin_anew() => {
-                    let (executions, assumed) = s.reduction_mut().raise(next);
-                    self.base = self.rounds.last().map_or(0, |r| r.covered);
-                    self.open_round();
-                    self.moved = executions + assumed;
-                    if let Inner::Classes(s) = &mut self.inner {
-                        s.now_within(executions, assumed);
-                    }
-                }
                 _ => {
                     self.past = self.total();
-                    (self.base, self.moved) = (0, 0);
+                    self.base = 0;
                     self.inner = Self::inner(&self.plan, &self.limits, self.room);
                     self.open_round();
                     return true;
@@ -425,7 +459,7 @@ impl Progress for Iterative {
         self.inner = Self::inner(&self.plan, &self.limits, self.room);
         (self.past, self.promise, self.finished) = (Stats::default(), None, false);
         self.rounds.clear();
-        (self.base, self.moved) = (0, 0);
+        self.base = 0;
         self.open_round();
     }
 

@@ -20,7 +20,6 @@
 use crate::explorer::{End, View};
 use crate::ids::{ObjectId, ThreadId};
 use crate::least_preemptions::PreemptionBound;
-use crate::plan::BoundKind;
 use crate::reductions::postponed::Postponed;
 use crate::reductions::wakeup::{Covered, Forest, Later, Sequence};
 use crate::search::{Core, Node, Promise, Reduction};
@@ -40,11 +39,16 @@ pub(crate) struct Optimal {
 }
 
 /// What a search within a bound keeps for the next.
+///
+/// With what is cut kept, nothing is lost by cutting an execution as soon as it needs more preemptions than the *level* at hand.
+/// So the classes that need few come first; and what is within a limit is complete when the level is above it by the slack
+/// of [`PreemptionBound`].
 struct Kept {
     postponed: Postponed,
-    /// Executions that ended over the bound, by how many preemptions they need: complete ones, and those that do not satisfy an
-    /// assumption.
-    over: BTreeMap<u32, (u64, u64)>,
+    /// Executions by how many preemptions they need.
+    ended: BTreeMap<u32, u64>,
+    /// The most threads that ran in one execution.
+    threads: usize,
 }
 
 impl Default for Optimal {
@@ -61,22 +65,15 @@ impl Optimal {
         Optimal { bound: preemptions.map(PreemptionBound::new), ..Optimal::default() }
     }
 
-    /// The same, and keeps what it puts off for a greater bound, if there is room for so many steps.
-    pub(crate) fn growing(preemptions: u32, room: usize) -> Optimal {
-        let kept = Kept { postponed: Postponed::with_room(room), over: BTreeMap::new() };
-        Optimal { kept: Some(kept), ..Optimal::within(Some(preemptions)) }
+    /// Begins with this level, and keeps what it puts off for the next one, if there is room for so many steps.
+    pub(crate) fn growing(level: u32, room: usize) -> Optimal {
+        let kept = Kept { postponed: Postponed::with_room(room), ended: BTreeMap::new(), threads: 0 };
+        Optimal { kept: Some(kept), bound: Some(PreemptionBound::at_once(level)), ..Optimal::default() }
     }
 
-    /// How many branches wait: for this bound, and for the next.
+    /// How many branches wait: for this level, and for the next.
     pub(crate) fn waiting(&self) -> (usize, usize) {
         self.kept.as_ref().map_or((0, 0), |k| k.postponed.waiting())
-    }
-
-    /// What was seen within the bound is not everything.
-    pub(crate) fn left_out(&self) -> bool {
-        self.must_begin_anew()
-            || self.waiting().1 > 0
-            || self.kept.as_ref().is_some_and(|k| !k.over.is_empty())
     }
 
     /// There was no room for all that was put off.
@@ -84,27 +81,41 @@ impl Optimal {
         self.kept.as_ref().is_none_or(|k| k.postponed.is_full())
     }
 
-    /// Raises the bound. Gives how many executions that were over it are within it now: complete ones, and those that do not
-    /// satisfy an assumption.
-    pub(crate) fn raise(&mut self, limit: u32) -> (u64, u64) {
-        self.bound.iter_mut().for_each(|b| b.raise(limit));
-        let Some(kept) = &mut self.kept else { return (0, 0) };
-        kept.postponed.raise();
-        kept.over.remove(&limit).unwrap_or_default()
+    /// The limit that is complete now that the level is; `None` while there is none. Nothing left is complete for any.
+    pub(crate) fn complete_within(&self) -> Option<u32> {
+        let (Some(kept), Some(bound)) = (&self.kept, &self.bound) else { return None };
+        if self.waiting().1 == 0 && !self.must_begin_anew() {
+            return Some(u32::MAX);
+        }
+        bound.limit().checked_sub(PreemptionBound::slack(kept.threads))
+    }
+
+    /// How many executions need at most so many preemptions.
+    pub(crate) fn within_limit(&self, limit: u32) -> u64 {
+        self.kept.as_ref().map_or(0, |k| k.ended.range(..=limit).map(|e| e.1).sum())
+    }
+
+    /// The most preemptions that an execution needs.
+    pub(crate) fn most_needed(&self) -> u32 {
+        self.kept.as_ref().and_then(|k| k.ended.last_key_value()).map_or(0, |e| *e.0)
+    }
+
+    /// The level.
+    pub(crate) fn level(&self) -> u32 {
+        self.bound.as_ref().map_or(0, PreemptionBound::limit)
+    }
+
+    /// Goes to the next level.
+    pub(crate) fn raise(&mut self) {
+        let level = self.level() + 1;
+        self.bound.iter_mut().for_each(|b| b.raise(level));
+        self.kept.iter_mut().for_each(|k| k.postponed.raise());
     }
 
     /// Makes ready to go on from a branch that was put off; says whether there is one.
     pub(crate) fn take_up(&mut self) -> bool {
         debug_assert_eq!(self.below, u32::MAX);
         self.kept.as_mut().is_some_and(|k| k.postponed.take_up())
-    }
-
-    /// What the rounds so far promise.
-    pub(crate) fn promise_of_round(&self) -> Promise {
-        match &self.bound {
-            Some(b) if self.left_out() => Promise::Within(BoundKind::Preemptions.say(b.limit())),
-            _ => Promise::Everything,
-        }
     }
 
     /// Turns the race of event `e` with `op` of `thread` round, and adds the sequence where it is new. `at` is where the later
@@ -219,20 +230,18 @@ impl Reduction for Optimal {
 
     fn over_bound(&mut self, core: &Core, view: &View<'_>, end: End) -> bool {
         let Some(bound) = &mut self.bound else { return false };
-        let over = bound.exceeded(core, view, end);
-        match &mut self.kept {
-            Some(kept) if over && end == End::Stopped => {
-                let below = std::mem::replace(&mut self.below, u32::MAX);
-                kept.postponed.put_off(core, below, &mut self.forest);
-            }
-            // With the step that took it over the bound it was at its end.
-            Some(kept) if over => {
-                let (complete, assumed) = kept.over.entry(bound.needed(core, view, end)).or_default();
-                *(if end == End::Assumed { assumed } else { complete }) += 1;
-            }
-            _ => {}
+        let Some(kept) = &mut self.kept else { return bound.exceeded(core, view, end) };
+        kept.threads = kept.threads.max(core.trace.threads_that_ran());
+        let cut = core.over_bound && end == End::Stopped;
+        if cut {
+            let below = std::mem::replace(&mut self.below, u32::MAX);
+            kept.postponed.put_off(core, below, &mut self.forest);
+        } else if end != End::Stopped {
+            // Perhaps over the level, but with the step that took it there it was at its end.
+            let needed = bound.needed(core, view, end);
+            *kept.ended.entry(needed).or_default() += 1;
         }
-        over
+        cut
     }
 
     #[inline]
