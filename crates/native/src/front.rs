@@ -108,7 +108,6 @@ impl Front for Program {
     }
 
     fn failed(&self, what: &str) {
-        let what = std::ffi::CString::new(what.replace('\0', " ")).unwrap_or_default();
-        crate::report_out::raddle_failure_found(what.as_ptr());
+        crate::debugger::failed(what);
     }
 }
