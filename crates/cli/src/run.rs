@@ -109,19 +109,85 @@ fn name(signal: i32) -> Option<&'static str> {
     })
 }
 
-/// What gdb does first. The signals are the runtime's own; the failure is told in the first argument of the function.
-const SCRIPT: &str = "\
+/// What gdb does first. The signals are the runtime's own; the failure is told in the first argument of the function. The threads of the
+/// program are fibers, of which gdb knows nothing: the runtime has a table of where they are.
+const SCRIPT: &str = r#"
 set breakpoint pending on
+set print frame-arguments scalars
 handle SIGSEGV nostop noprint pass
 handle SIGVTALRM nostop noprint pass
+handle SIG60 nostop noprint pass
+set $raddle_away = 0
+
+define raddle-thread
+  if $raddle_away == 0
+    set $raddle_rip = $rip
+    set $raddle_rbp = $rbp
+    set $raddle_rsp = $rsp
+    set $raddle_away = 1
+  end
+  set $raddle_place = (unsigned long *) &raddle_thread_places + 3 * $arg0
+  set $rbp = $raddle_place[1]
+  set $rsp = $raddle_place[1] - 256
+  set $rip = $raddle_place[0]
+  printf "\n%s:\n", (char *) $raddle_place[2]
+end
+document raddle-thread
+raddle-thread N: go to thread N of the program, as raddle-threads counts them from 0.
+Then backtrace, up, down, print and info locals are about it; raddle-back leads back.
+end
+
+define raddle-back
+  if $raddle_away == 1
+    set $rip = $raddle_rip
+    set $rbp = $raddle_rbp
+    set $rsp = $raddle_rsp
+    set $raddle_away = 0
+  end
+end
+document raddle-back
+Go back from raddle-thread to where the failure was found.
+end
+
+define raddle-threads
+  set $raddle_i = 0
+  while $raddle_i < *(unsigned long *) &raddle_thread_count
+    raddle-thread $raddle_i
+    backtrace 24
+    set $raddle_i = $raddle_i + 1
+  end
+  raddle-back
+end
+document raddle-threads
+Where each thread of the program is.
+end
+
+define hook-continue
+  raddle-back
+end
+define hook-next
+  raddle-back
+end
+define hook-step
+  raddle-back
+end
+define hook-finish
+  raddle-back
+end
+
 break raddle_failure_found
 commands
 silent
-printf \"\\nraddle: %s\\nThe thread that found it stands here (`up` leads to the program):\\n\", (char *) $rdi
-backtrace 24
+printf "\nraddle: %s\n", (char *) $rdi
+if *(unsigned long *) &raddle_found_in_thread != 0
+  printf "\nThe thread that found it stands here (`up` leads to the program):\n"
+  backtrace 24
+end
+printf "\nWhere the threads of the program are (`raddle-thread N` goes there, `raddle-back` back):\n"
+raddle-threads
 end
 run
-";
+"#;
 
 /// gdb on the program: it stops where the failure is found.
 fn debugger(start: &Start<'_>, script: &Path) -> Result<Command, String> {

@@ -716,9 +716,14 @@ fn a_search_that_is_interrupted_ends_and_leaves_nothing_behind() {
         .stdout(std::process::Stdio::piped());
     let child = command.spawn().unwrap();
     let started = std::time::Instant::now();
-    let running =
-        || fs::read_dir(place.0.join("tmp")).unwrap().flatten().any(|e| e.path().join("counter").exists());
-    while !running() && started.elapsed().as_secs() < 20 {
+    // It is ready to be told when it has started the program.
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    let running = || {
+        let all = fs::read_to_string(&children).unwrap_or_default();
+        let name = |pid: &str| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        all.split_whitespace().any(|pid| name(pid).trim() == "counter")
+    };
+    while !running() && started.elapsed().as_secs() < 60 {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     std::thread::sleep(std::time::Duration::from_millis(200));
@@ -732,4 +737,210 @@ fn a_search_that_is_interrupted_ends_and_leaves_nothing_behind() {
         err(&output)
     );
     assert_eq!(fs::read_dir(place.0.join("tmp")).unwrap().count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn a_meson_project_is_checked_by_target_and_built_with_the_drop_in_compiler() {
+    if !have("meson") || !have("ninja") {
+        println!(
+            "skipped: meson and ninja are not both here (Debian, Ubuntu: `apt install meson ninja-build`)"
+        );
+        return;
+    }
+    let build = "\
+project('demo', 'c')
+threads = dependency('threads')
+lib = include_directories('lib')
+shared = static_library('shared', 'lib/shared.c', include_directories: lib, c_args: '-DSTEP=1')
+executable('app', 'main.c', include_directories: lib, link_with: shared, dependencies: threads, c_args: '-DSTEP=1')
+executable('other', 'counter.c', dependencies: threads)
+";
+    let files = [
+        ("meson.build", build),
+        ("main.c", MAIN),
+        ("lib/shared.c", SHARED),
+        ("lib/shared.h", HEADER),
+        ("counter.c", COUNTER),
+    ];
+    let place = Place::with("meson", &files);
+    let made = place.command("meson").args(["setup", "build"]).output().unwrap();
+    assert!(made.status.success(), "{}{}", out(&made), err(&made));
+    let (code, report) = place.json(&["--project", ".", "--target", "app"]);
+    assert_eq!((code, &report["executions"]), (Some(0), &Value::from(2)), "{report}");
+    let (_, report) = place.json(&["--project", "build", "--target", "other"]);
+    assert_eq!(report["executions"], Value::from(20), "{report}");
+    refused(
+        &place.check(&["--project", "build", "--target", "nothing"]),
+        &["no target `nothing`", "app", "other"],
+    );
+
+    let ours = |program: &str, args: &[&str]| {
+        place.command(program).env("CC", format!("{RADDLE} cc")).args(args).output().unwrap()
+    };
+    let made = ours("meson", &["setup", "ours"]);
+    assert!(made.status.success(), "{}{}", out(&made), err(&made));
+    let made = ours("ninja", &["-C", "ours"]);
+    assert!(made.status.success(), "{}{}", out(&made), err(&made));
+    let run = place.command("ours/app").output().unwrap();
+    assert!(err(&run).contains("verified: all 2 executions"), "{}", err(&run));
+}
+
+#[test]
+fn gdb_shows_where_each_thread_of_a_deadlock_is_in_the_program() {
+    if !have("gdb") {
+        println!("skipped: there is no gdb");
+        return;
+    }
+    let deadlock = "\
+#include <pthread.h>
+static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
+static void second_of_first(int depth) {
+    pthread_mutex_lock(&b); /* line 4 */
+    pthread_mutex_unlock(&b);
+    (void)depth;
+}
+static void *first(void *arg) {
+    pthread_mutex_lock(&a);
+    second_of_first(17); /* line 10 */
+    pthread_mutex_unlock(&a);
+    return arg;
+}
+static void *second(void *arg) {
+    pthread_mutex_lock(&b);
+    pthread_mutex_lock(&a); /* line 16 */
+    pthread_mutex_unlock(&a);
+    pthread_mutex_unlock(&b);
+    return arg;
+}
+int main(void) {
+    pthread_t t, u;
+    pthread_create(&t, 0, first, 0);
+    pthread_create(&u, 0, second, 0);
+    pthread_join(t, 0); /* line 25 */
+    pthread_join(u, 0);
+    return 0;
+}
+";
+    let place = Place::with("gdb-deadlock", &[("deadlock.c", deadlock)]);
+    let (_, report) = place.json(&["deadlock.c"]);
+    assert_eq!(report["failures"][0]["kind"], Value::from("deadlock"), "{report}");
+    let token = report["failures"][0]["replay"].as_str().unwrap();
+    let mut command = place.command(RADDLE);
+    command.args(["check", "deadlock.c", "--replay", token, "--gdb"]);
+    let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+    let text = out(&output) + &err(&output);
+    for frames in [
+        &["main (", "deadlock.c:25"][..],
+        &["second_of_first (depth=17)", "deadlock.c:4", "first (", "deadlock.c:10"],
+        &["second (", "deadlock.c:16"],
+    ] {
+        let mut rest = text.as_str();
+        for part in frames {
+            let at = rest.find(part).unwrap_or_else(|| panic!("no {part:?} of {frames:?} in:\n{text}"));
+            rest = &rest[at..];
+        }
+    }
+}
+
+#[test]
+fn a_program_that_explores_itself_refuses_what_it_does_not_know_and_names_what_it_does() {
+    let place = Place::with("environment", &[("counter.c", COUNTER)]);
+    let made = place.run(&["cc", "-pthread", "counter.c", "-o", "counter"]);
+    assert!(made.status.success(), "{}", err(&made));
+    for (name, value, says) in [
+        ("RADDLE_ALGORITHM", "nonsense", "there are: bpor,"),
+        ("RADDLE_BOUND", "nonsense=1", "the kinds are depth,"),
+        ("RADDLE_BOUND", "nonsense", "preemptions=2"),
+        ("RADDLE_ORDER", "nonsense", "there are: depth-first,"),
+        ("RADDLE_RACES", "nonsense", "`report`, `ignore` or `sync`"),
+        ("RADDLE_EXIT_CODES", "nonsense", "say 1 or 0"),
+        ("RADDLE_NONSENSE", "1", "no variable RADDLE_NONSENSE"),
+        ("RADDLE_REPLAY", "nonsense", "rd1-"),
+    ] {
+        let run = place.command("./counter").env(name, value).output().unwrap();
+        refused(&run, &[name, says]);
+    }
+}
+
+#[test]
+fn a_program_that_waits_inside_the_c_library_for_the_outside_says_so() {
+    let reader = "\
+#include <stdio.h>
+#include <unistd.h>
+int main(void) {
+    int p[2];
+    if (pipe(p)) return 1;
+    FILE *f = fdopen(p[0], \"r\");
+    return fgetc(f) == 'x'; /* line 7 */
+}
+";
+    let place = Place::with("outside", &[("reader.c", reader)]);
+    let mut command = place.command(RADDLE);
+    let output = command.env("RADDLE_WATCHDOG", "1").args(["check", "--json", "reader.c"]).output().unwrap();
+    let report: Value = serde_json::from_str(&out(&output)).unwrap();
+    let failure = &report["failures"][0];
+    assert_eq!(failure["kind"], "limit", "{failure:#}");
+    assert!(failure["message"].as_str().unwrap().contains("waits in the kernel"), "{failure:#}");
+    assert!(failure["location"].as_str().unwrap().contains("reader.c:7"), "{failure:#}");
+}
+
+#[test]
+fn standard_input_that_is_never_closed_holds_up_nobody_but_who_reads_it() {
+    let reader = "#include <stdio.h>\nint main(void) { return getchar() == 'x'; }\n";
+    let place = Place::with("input", &[("counter.c", COUNTER), ("reader.c", reader)]);
+    let run = |file: &str, give: Option<&str>| {
+        let mut command = place.command(RADDLE);
+        command.env("RADDLE_WATCHDOG", "1").args(["check", file, "--exit-codes"]);
+        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut input = child.stdin.take();
+        if let Some(text) = give {
+            std::io::Write::write_all(&mut input.take().unwrap(), text.as_bytes()).unwrap();
+        }
+        let output = child.wait_with_output().unwrap();
+        drop(input);
+        out(&output)
+    };
+    let text = run("counter.c", None);
+    assert!(text.contains("verified: all 20 executions"), "{text}");
+    let text = run("reader.c", None);
+    assert!(text.contains("waits in the kernel for something from outside"), "{text}");
+    let text = run("reader.c", Some("x"));
+    assert!(text.contains("the program ends with exit code 1"), "what is given is read: {text}");
+}
+
+#[test]
+fn a_livelock_whose_loops_write_is_described_at_the_step_limit() {
+    let place = Place::new("livelock");
+    let program = format!("{}/../../programs/c/failures/livelock.c", env!("CARGO_MANIFEST_DIR"));
+    let (code, report) = place.json(&[&program, "--max-steps", "1000"]);
+    let failure = &report["failures"][0];
+    assert_eq!((code, &failure["kind"]), (Some(1), &Value::from("limit")), "{failure:#}");
+    let message = failure["message"].as_str().unwrap();
+    for part in ["again and again", "a livelock, it seems", "--max-steps"] {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn threads_and_processes_behind_our_back_are_refused_by_name() {
+    let head = "#define _GNU_SOURCE\n#include <spawn.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n";
+    for (name, statement, says) in [
+        ("raw", "return syscall(SYS_fork) < 0;", "syscall(SYS_fork)"),
+        ("raw-clone", "return syscall(SYS_clone, 0, 0, 0, 0, 0) < 0;", "syscall(SYS_clone)"),
+        ("fork", "return fork() < 0;", "`fork`"),
+        (
+            "spawn",
+            "char *none[] = {0}; return posix_spawn(0, \"/bin/true\", 0, 0, none, none);",
+            "`posix_spawn`",
+        ),
+    ] {
+        let text = format!("{head}int main(void) {{ {statement} }}\n");
+        let place = Place::with(&format!("behind-{name}"), &[("main.c", &text)]);
+        let (code, report) = place.json(&["main.c"]);
+        let failure = &report["failures"][0];
+        assert_eq!((code, &failure["kind"]), (Some(1), &Value::from("limit")), "{name}: {report:#}");
+        let message = failure["message"].as_str().unwrap();
+        assert!(message.contains(says) && message.contains("not under control"), "{name}: {message}");
+    }
 }

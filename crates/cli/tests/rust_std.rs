@@ -26,50 +26,83 @@ fn text(out: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr))
 }
 
-/// The reports of all tests of the project, by name.
-fn reports() -> &'static BTreeMap<String, Value> {
-    static REPORTS: OnceLock<BTreeMap<String, Value>> = OnceLock::new();
-    REPORTS.get_or_init(|| {
-        let out =
-            command("rust-project", "rust-project").args(["--json", "--max-seconds", "20"]).output().unwrap();
-        assert_eq!(out.status.code(), Some(1), "some fail: {}", text(&out));
-        let lines = String::from_utf8_lossy(&out.stdout).into_owned();
-        let lines = lines.lines().map(|l| serde_json::from_str::<Value>(l).unwrap());
-        lines.map(|v| (v["test"].as_str().unwrap().to_owned(), v)).collect()
-    })
+type Reports = BTreeMap<String, Value>;
+
+/// The reports of all tests of a project, by name.
+fn run(project: &str, options: &[&str]) -> Reports {
+    let out = command(project, project).arg("--json").args(options).output().unwrap();
+    assert_eq!(out.status.code(), Some(1), "some fail: {}", text(&out));
+    let lines = String::from_utf8_lossy(&out.stdout).into_owned();
+    let lines = lines.lines().map(|l| serde_json::from_str::<Value>(l).unwrap());
+    lines.map(|v| (v["test"].as_str().unwrap().to_owned(), v)).collect()
 }
 
-fn is_verified(test: &str) -> u64 {
-    let report = &reports()[test]["report"];
+fn reports() -> &'static Reports {
+    static REPORTS: OnceLock<Reports> = OnceLock::new();
+    REPORTS.get_or_init(|| run("rust-project", &["--max-seconds", "20"]))
+}
+
+/// The same with all accesses looked at.
+fn with_accesses() -> &'static Reports {
+    static REPORTS: OnceLock<Reports> = OnceLock::new();
+    REPORTS.get_or_init(|| run("rust-project", &["--accesses", "--max-seconds", "20"]))
+}
+
+/// parking_lot and crossbeam, which have much to explore: so many executions are enough for each of the bugs.
+fn of_crates() -> &'static Reports {
+    static REPORTS: OnceLock<Reports> = OnceLock::new();
+    REPORTS.get_or_init(|| run("rust-crates", &["--max-executions", "3000"]))
+}
+
+fn verified_in(reports: &Reports, test: &str) -> u64 {
+    let report = &reports[test]["report"];
     assert_eq!(report["verdict"], "verified", "{test}: {report:#}");
     report["executions"].as_u64().unwrap()
 }
 
-fn fails_with(test: &str, kind: &str, says: &str) {
-    let report = &reports()[test]["report"];
+fn is_verified(test: &str) -> u64 {
+    verified_in(reports(), test)
+}
+
+fn fails_in(reports: &Reports, test: &str, kind: &str, says: &str) {
+    let report = &reports[test]["report"];
     assert_eq!(report["verdict"], "failure", "{test}: {report:#}");
     let failure = &report["failures"][0];
     assert_eq!(failure["kind"], kind, "{test}: {failure:#}");
     assert!(failure["message"].as_str().unwrap().contains(says), "{test}: {failure:#}");
 }
 
+fn fails_with(test: &str, kind: &str, says: &str) {
+    fails_in(reports(), test, kind, says);
+}
+
+/// What is said of a search, and whether it came to its end.
+fn no_failure_in(reports: &Reports, test: &str) -> bool {
+    let report = &reports[test]["report"];
+    let verdict = report["verdict"].as_str().unwrap();
+    assert!(["no-failure-within-bound", "incomplete"].contains(&verdict), "{test}: {report:#}");
+    verdict != "incomplete"
+}
+
+const RIGHT: [&str; 13] = [
+    "adds",
+    "mutex",
+    "scope",
+    "condvar",
+    "rwlock",
+    "once",
+    "once_lock",
+    "barrier",
+    "park",
+    "channel",
+    "locals",
+    "seeds_and_clocks",
+    "a_panic_that_is_joined",
+];
+
 #[test]
 fn programs_over_types_of_std_that_are_right_are_verified() {
-    for test in [
-        "adds",
-        "mutex",
-        "scope",
-        "condvar",
-        "rwlock",
-        "once",
-        "once_lock",
-        "barrier",
-        "park",
-        "channel",
-        "locals",
-        "seeds_and_clocks",
-        "a_panic_that_is_joined",
-    ] {
+    for test in RIGHT {
         is_verified(&format!("right::{test}"));
         assert_eq!(reports()[&format!("right::{test}")]["direct"], true, "{test} is run without its harness");
     }
@@ -93,12 +126,89 @@ fn tests_that_should_panic_or_return_a_result_are_judged_by_the_harness() {
 
 #[test]
 fn bugs_in_programs_over_types_of_std_are_found() {
-    fails_with("wrong::lost_update", "panic", "left: 1");
+    for reports in [reports(), with_accesses()] {
+        fails_in(reports, "wrong::lost_update", "panic", "left: 1");
+        fails_in(reports, "wrong::opposite_orders", "deadlock", "waits for");
+        fails_in(reports, "wrong::lost_wake_up", "deadlock", "");
+        fails_in(reports, "wrong::reads_again_while_a_writer_waits", "deadlock", "waits for");
+        fails_in(reports, "wrong::order_of_messages", "panic", "right: Ok(2)");
+        fails_in(reports, "wrong::nobody_unparks", "deadlock", "");
+    }
     fails_with("wrong::opposite_orders", "deadlock", "held by");
-    fails_with("wrong::lost_wake_up", "deadlock", "");
-    fails_with("wrong::reads_again_while_a_writer_waits", "deadlock", "");
-    fails_with("wrong::order_of_messages", "panic", "right: Ok(2)");
-    fails_with("wrong::nobody_unparks", "deadlock", "");
+}
+
+#[test]
+fn accesses_that_are_not_atomic_make_no_false_alarms() {
+    for test in RIGHT {
+        verified_in(with_accesses(), &format!("right::{test}"));
+    }
+}
+
+#[test]
+fn bugs_in_programs_over_parking_lot_and_crossbeam_are_found() {
+    let all = of_crates();
+    fails_in(all, "wrong::two_critical_sections", "panic", "left: 1");
+    fails_in(all, "wrong::opposite_orders", "deadlock", "");
+    fails_in(all, "wrong::lost_wake_up", "deadlock", "");
+    fails_in(all, "wrong::reads_again_while_a_writer_waits", "deadlock", "");
+    fails_in(all, "wrong::scope_lost_update", "panic", "left: 1");
+    fails_in(all, "wrong::nobody_unparks", "deadlock", "");
+    fails_in(all, "wrong::the_owner_loses_a_job", "panic", "left: None");
+}
+
+#[test]
+fn programs_over_parking_lot_and_crossbeam_that_are_right_have_no_failure_and_are_not_called_verified() {
+    let large = ["condvar", "epochs"];
+    let small =
+        ["mutex", "try_lock", "rwlock", "once", "scope", "parker", "wait_group", "sharded_lock", "deque"];
+    for test in small.iter().chain(&large) {
+        let ended = no_failure_in(of_crates(), &format!("right::{test}"));
+        assert!(ended || large.contains(test), "{test} was not explored to its end");
+        // Both have `unsafe` code, and parking_lot inline assembly.
+        let report = &of_crates()[&format!("right::{test}")]["report"];
+        let warnings = report["warnings"].to_string();
+        for krate in ["crossbeam_epoch", "parking_lot"] {
+            assert!(warnings.contains(krate) && warnings.contains("unsafe code"), "{test}: {report:#}");
+        }
+    }
+}
+
+#[test]
+fn memory_that_is_freed_too_early_is_found_where_all_accesses_are_looked_at() {
+    // Freeing is no atomic operation: as it stands nothing is seen, and that is said.
+    no_failure_in(of_crates(), "wrong::freed_too_early");
+    let exact = ["--accesses", "wrong::freed_too_early", "--exact"];
+    fails_in(&run("rust-crates", &exact), "wrong::freed_too_early", "data-race", "");
+}
+
+#[test]
+#[ignore = "fetches crates"]
+fn programs_over_channels_and_queues_of_crossbeam_are_judged_as_they_are() {
+    let fetched = Command::new(env!("CARGO"))
+        .args(["fetch", "--locked"])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rust-channels"))
+        .output()
+        .unwrap();
+    assert!(fetched.status.success(), "{}", text(&fetched));
+    let all = run("rust-channels", &["--max-executions", "20000"]);
+    for test in ["unbounded_channel", "bounded_channel", "rendezvous", "array_queue", "seg_queue"] {
+        let ended = no_failure_in(&all, &format!("right::{test}"));
+        assert!(ended || test == "bounded_channel", "{test} was not explored to its end");
+    }
+    fails_in(&all, "wrong::order_of_messages", "panic", "right: Ok(2)");
+    fails_in(&all, "wrong::both_send_first", "deadlock", "");
+    fails_in(&all, "wrong::no_room", "panic", "there was room");
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn programs_over_parking_lot_and_crossbeam_have_no_failure_in_all_executions() {
+    for options in
+        [&["right::", "--max-seconds", "600"][..], &["right::", "--accesses", "--max-seconds", "600"]]
+    {
+        let out = command("rust-crates", "rust-crates").arg("--json").args(options).output().unwrap();
+        assert_eq!(out.status.code(), Some(0), "{}", text(&out));
+    }
 }
 
 #[test]

@@ -124,11 +124,12 @@ impl FromStr for Limit {
     /// ```
     fn from_str(s: &str) -> Result<Limit, BadPlan> {
         let bad = |why: String| BadPlan(format!("`{s}` is not a bound: {why}"));
-        let (name, at) = s.split_once('=').ok_or_else(|| bad("say KIND=N, as in preemptions=2".into()))?;
-        let kind = KINDS.iter().find(|k| k.1 == name.trim()).map(|k| k.0).ok_or_else(|| {
-            let known: Vec<_> = KINDS.iter().map(|k| k.1).collect();
-            bad(format!("the kinds are {}", known.join(", ")))
-        })?;
+        let kinds = || KINDS.iter().map(|k| k.1).collect::<Vec<_>>().join(", ");
+        let (name, at) = s
+            .split_once('=')
+            .ok_or_else(|| bad(format!("say KIND=N, as in preemptions=2; the kinds are {}", kinds())))?;
+        let kind = KINDS.iter().find(|k| k.1 == name.trim()).map(|k| k.0);
+        let kind = kind.ok_or_else(|| bad(format!("the kinds are {}", kinds())))?;
         let number = |n: &str| {
             n.trim().parse::<u32>().map_err(|_| bad(format!("`{n}` is not a number; say N, N.. or N..M")))
         };

@@ -176,12 +176,25 @@ pub(crate) fn touch(entry: &Entry, address: usize, bytes: usize, how: Touching, 
 
 /// A block is freed in which this object lies.
 pub(crate) fn free_part(entry: &'static mut Entry, call: Call) {
-    match options().races {
-        Races::Sync => step(entry, true, call),
-        _ => {
-            let (address, bytes) = (entry.address, entry.bytes as usize);
-            check(entry, address, bytes, true, call);
+    if options().races == Races::Sync {
+        return step(entry, true, call);
+    }
+    runtime::settle();
+    if !entry.plain {
+        entry.plain = true;
+        if entry.atomic {
+            runtime::restart_soon();
         }
+    }
+    // What this execution has not met nobody has accessed, and whoever does so later uses it after it was freed. It may be known from
+    // others all the same, and must not be met here: objects are numbered as they are met, the same in each execution.
+    let met = |handle: &Handle| runtime::peek(handle).is_some();
+    let how = Touching { write: true, atomic: false, elsewhere: true };
+    if entry.merged {
+        let all = entry.address..entry.address + entry.bytes as usize;
+        all.filter(|at| met(&table::byte(*at).handle)).for_each(|at| touch(entry, at, 1, how, call));
+    } else if met(&entry.handle) {
+        touch(entry, entry.address, entry.bytes as usize, how, call);
     }
 }
 
@@ -257,6 +270,9 @@ fn volatile(address: usize, bytes: usize, write: bool) {
     let found =
         if (address & 7) + bytes <= 8 { table::memory(address, bytes) } else { table::block(address, bytes) };
     let entry = entry(found);
+    if entry.mask != u64::MAX {
+        entry.widen(address, bytes);
+    }
     if !entry.on_stack || !is_private(entry) {
         step(entry, write, call);
     }

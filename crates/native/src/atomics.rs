@@ -18,6 +18,15 @@ fn order(mo: i32) -> MemoryOrder {
     }
 }
 
+/// The order of a compare-exchange that fails, where only that of one which does not is known: what C makes of a single order.
+fn without_release(mo: i32) -> i32 {
+    match mo & 0xff {
+        3 => 0,
+        4 => 2,
+        other => other,
+    }
+}
+
 /// An integer of the program.
 pub(crate) trait Value: Copy + PartialEq {
     const BYTES: usize;
@@ -111,6 +120,9 @@ fn entry<V: Value>(address: usize, call: Call) -> &'static mut Entry {
     };
     let entry = access::entry(found);
     entry.atomic = true;
+    if entry.mask != u64::MAX {
+        entry.widen(address, V::BYTES);
+    }
     entry
 }
 
@@ -201,6 +213,7 @@ pub(crate) fn store_at<V: Value>(address: usize, new: V, mo: i32, call: Call) {
         done::<V>(entry, address, true, call);
     } else {
         modify::<V>(entry, address, mo, call, |_| new);
+        done::<V>(entry, address, true, call);
     }
 }
 
@@ -211,7 +224,9 @@ pub(crate) fn wait_while_taken(address: usize, value: u32, by_last: bool, call: 
     if found.is_value(4) {
         return runtime::wait_while(&found.handle, u64::from(value), by_last, call.place);
     }
-    // It is a part of something larger, all of which is waited for. Nobody runs between the load and the look at all of it.
+    // It is a part of something larger, all of which is waited for. Nobody runs between the load and the look at all of it. The load
+    // is another one than that of a loop around this.
+    let call = call.with(u64::from(value)).with(1);
     if load_at::<u32>(address, 0, call) == value {
         let found = entry::<u32>(address, call);
         runtime::wait_while(&found.handle, found.read(), false, call.place);
@@ -231,7 +246,9 @@ fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
     let call = call();
     let entry = entry::<V>(address, call);
     if !entry.is_value(V::BYTES) {
-        return modify(entry, address, mo, call, f);
+        let old = modify(entry, address, mo, call, f);
+        done::<V>(entry, address, true, call);
+        return old;
     }
     let request = request(entry, OpKind::Rmw, mo, 0, 0, call);
     let change = |word| f(V::of(word)).word();
@@ -241,7 +258,7 @@ fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
     V::of(old)
 }
 
-/// The same on a part of an object.
+/// The same on a part of an object, but for what is to be checked then.
 #[cold]
 fn modify<V: Value>(entry: &Entry, address: usize, mo: i32, call: Call, f: impl FnOnce(V) -> V) -> V {
     let mut old = None;
@@ -255,14 +272,14 @@ fn modify<V: Value>(entry: &Entry, address: usize, mo: i32, call: Call, f: impl 
         entry.read()
     };
     let request = request(entry, OpKind::Rmw, mo, 0, 0, call);
-    runtime::on_memory(&request, call.state, || entry.read(), change, |w| entry.write(w));
-    done::<V>(entry, address, true, call);
+    // It is written already, and the word is not all of what lies there.
+    runtime::on_memory(&request, call.state, || entry.read(), change, |_| ());
     // SAFETY: as above.
     old.unwrap_or_else(|| unsafe { V::read(address) })
 }
 
 /// A compare-exchange: gives what was there, and whether it was what was expected.
-fn exchange_if<V: Value>(address: usize, expected: V, new: V, mo: i32, weak: bool) -> (V, bool) {
+fn exchange_if<V: Value>(address: usize, expected: V, new: V, orders: (i32, i32), weak: bool) -> (V, bool) {
     if !is_step(address) {
         // SAFETY: the program reads and writes here, and nobody else runs.
         unsafe {
@@ -273,7 +290,7 @@ fn exchange_if<V: Value>(address: usize, expected: V, new: V, mo: i32, weak: boo
             return (old, old == expected);
         }
     }
-    exchange_in(address, expected, new, mo, weak, call())
+    exchange_in(address, expected, new, orders, weak, call())
 }
 
 /// The same inside another call.
@@ -281,27 +298,37 @@ pub(crate) fn exchange_in<V: Value>(
     address: usize,
     expected: V,
     new: V,
-    mo: i32,
+    (mo, failed): (i32, i32),
     weak: bool,
     call: Call,
 ) -> (V, bool) {
     let entry = entry::<V>(address, call);
     if !entry.is_value(V::BYTES) {
+        // What is expected is no part of the step then, so it must be one of the local state.
+        let call = call.with(expected.word()).with(new.word());
         let old = modify(entry, address, mo, call, |old: V| if old == expected { new } else { old });
-        return (old, old == expected);
+        let ok = old == expected;
+        if !ok {
+            runtime::only_read(order(failed));
+        }
+        done::<V>(entry, address, ok, call);
+        return (old, ok);
     }
     let kind = if weak { OpKind::CompareExchangeWeak } else { OpKind::CompareExchange };
     let request = request(entry, kind, mo, expected.word(), new.word(), call);
     let Done { value, ok } =
         runtime::on_memory(&request, call.state, read_at::<V>(address), |w| w, write_at::<V>(address));
+    if !ok && failed != mo {
+        runtime::only_read(order(failed));
+    }
     done::<V>(entry, address, ok, call);
     (V::of(value), ok)
 }
 
-fn exchange_at<V: Value>(address: usize, expected: usize, new: V, mo: i32, weak: bool) -> i32 {
+fn exchange_at<V: Value>(address: usize, expected: usize, new: V, orders: (i32, i32), weak: bool) -> i32 {
     // SAFETY: the program hands in a place of its own for the expected value.
     unsafe {
-        let (old, ok) = exchange_if(address, V::read(expected), new, mo, weak);
+        let (old, ok) = exchange_if(address, V::read(expected), new, orders, weak);
         if !ok {
             V::write(expected, old);
         }
@@ -353,14 +380,16 @@ macro_rules! atomics {
         extern "C" fn $nand(address: usize, value: $ty, mo: i32) -> $ty {
             rmw(address, mo, |old: $ty| old.nand(value))
         }
-        extern "C" fn $strong(address: usize, expected: usize, new: $ty, mo: i32, _failed: i32) -> i32 {
-            exchange_at(address, expected, new, mo, false)
+        extern "C" fn $strong(address: usize, expected: usize, new: $ty, mo: i32, failed: i32) -> i32 {
+            exchange_at(address, expected, new, (mo, failed), false)
         }
-        extern "C" fn $weak(address: usize, expected: usize, new: $ty, mo: i32, _failed: i32) -> i32 {
-            exchange_at(address, expected, new, mo, true)
+        extern "C" fn $weak(address: usize, expected: usize, new: $ty, mo: i32, failed: i32) -> i32 {
+            exchange_at(address, expected, new, (mo, failed), true)
         }
-        extern "C" fn $val(address: usize, expected: $ty, new: $ty, mo: i32, _failed: i32) -> $ty {
-            exchange_if(address, expected, new, mo, false).0
+        extern "C" fn $val(address: usize, expected: $ty, new: $ty, mo: i32, failed: i32) -> $ty {
+            // With 16 bytes this argument is on the stack, where shims do not hand it on.
+            let failed = if size_of::<$ty>() == 16 { without_release(mo) } else { failed };
+            exchange_if(address, expected, new, (mo, failed), false).0
         }
     )*};
 }

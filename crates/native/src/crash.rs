@@ -15,9 +15,11 @@ struct Crash {
     address: usize,
     at: usize,
     code: libc::c_int,
+    /// Where the stack ends.
+    stack: usize,
 }
 
-static mut CRASH: Crash = Crash { signal: 0, address: 0, at: 0, code: 0 };
+static mut CRASH: Crash = Crash { signal: 0, address: 0, at: 0, code: 0, stack: 0 };
 
 pub(crate) const SIGNALS: [libc::c_int; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT];
@@ -125,7 +127,8 @@ unsafe extern "C" fn handler(signal: libc::c_int, info: *mut libc::siginfo_t, co
             libc::sigaction(signal, &default, std::ptr::null_mut());
             return;
         }
-        CRASH = Crash { signal, address, at, code: (*info).si_code };
+        let stack = registers[libc::REG_RSP as usize] as usize;
+        CRASH = Crash { signal, address, at, code: (*info).si_code, stack };
         // Below the red zone, aligned as after a call.
         let stack = (registers[libc::REG_RSP as usize] as usize - 128) & !15;
         registers[libc::REG_RSP as usize] = (stack - 8) as i64;
@@ -136,7 +139,7 @@ unsafe extern "C" fn handler(signal: libc::c_int, info: *mut libc::siginfo_t, co
 /// Where a thread goes on that has crashed.
 extern "C" fn crashed() -> ! {
     // SAFETY: written by the handler just now.
-    let Crash { signal, address, at, code } = unsafe { CRASH };
+    let Crash { signal, address, at, code, stack } = unsafe { CRASH };
     // An address is a place as a return address is: just behind the instruction.
     let inside = matches!(
         crate::modules::owner(at),
@@ -144,6 +147,13 @@ extern "C" fn crashed() -> ! {
             | None
     );
     let place = Place::at(if inside { shim::return_address() } else { at + 1 });
+    // SAFETY: the thread ran there just now.
+    if signal == TICK && inside && unsafe { is_system_call(at) } {
+        let message = "the thread waits in the kernel for something from outside, such as input, a connection or another process. Real \
+                       input and output that blocks is not modelled: give the program what it waits for (a file, `< /dev/null`), or \
+                       check it with a function of your own in the place of that call";
+        runtime::fail(FailureKind::Limit, message.to_owned(), caller(stack).unwrap_or(place));
+    }
     if signal == TICK {
         // Where it is just now differs from run to run.
         let place = runtime::last_place().unwrap_or(place);
@@ -156,6 +166,33 @@ extern "C" fn crashed() -> ! {
         );
     }
     runtime::fail(FailureKind::Signal, describe(signal, address, code), place)
+}
+
+/// Whether a thread that was interrupted here is in a system call, or about to make one again.
+///
+/// # Safety
+///
+/// There is code here, and before it.
+unsafe fn is_system_call(at: usize) -> bool {
+    const SYSCALL: [u8; 2] = [0x0f, 0x05];
+    // SAFETY: by the contract.
+    unsafe { [at, at - 2].into_iter().any(|p| (p as *const [u8; 2]).read_unaligned() == SYSCALL) }
+}
+
+/// Where the program has called the C library that is waiting now: the first return address on the stack that lies in the program's
+/// code, behind a call. The C library keeps no frame pointers.
+fn caller(stack: usize) -> Option<Place> {
+    let words = (stack..runtime::frames_end()).step_by(8);
+    let found = words.map(|w| {
+        // SAFETY: between the stack pointer and the end of the thread's frames.
+        unsafe { (w as *const usize).read() }
+    });
+    let is_return = |site: &usize| {
+        crate::modules::owner(*site) == Some(crate::modules::Owner::Program)
+            // SAFETY: it lies in code, and the start of a program's code is not called from.
+            && unsafe { ((*site - 5) as *const u8).read() == 0xe8 || ((*site - 6) as *const u8).read() == 0xff }
+    };
+    found.into_iter().find(is_return).map(Place::at)
 }
 
 fn describe(signal: libc::c_int, address: usize, code: libc::c_int) -> String {

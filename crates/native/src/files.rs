@@ -2,7 +2,7 @@
 //!
 //! What a program reads must be the same in every execution, and it must not wait for the outside: everything runs on one OS
 //! thread, so nobody could do anything meanwhile. Regular files are read as they are; standard input is made one, and read
-//! from its beginning in each execution. What else has nothing to read at the moment is refused. Descriptors that an execution leaves
+//! from its beginning in each execution, unless nothing comes from there at all. What else has nothing to read at the moment is refused. Descriptors that an execution leaves
 //! open are closed before the next one. What was written to files stays: `--isolate` does not change that either.
 
 use crate::modules::{self, Owner};
@@ -56,6 +56,26 @@ pub(crate) fn prepare() {
     }
 }
 
+/// How many milliseconds standard input may take to begin. It may be a pipe that nobody will ever write to or close, as where a program
+/// is started by another one, and most programs read none.
+const PATIENCE: c_int = 2000;
+
+/// Puts a pipe that stays empty in the place of standard input: whoever reads it waits, and that is noticed.
+unsafe fn no_input() {
+    // SAFETY: system calls on descriptors of our own, and on standard input, which nothing has read yet.
+    unsafe {
+        let mut ends = [0; 2];
+        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+            return;
+        }
+        libc::dup2(ends[0], 0);
+        libc::close(ends[0]);
+        // It is open for good, above what programs count on.
+        libc::fcntl(ends[1], libc::F_DUPFD_CLOEXEC, 500);
+        libc::close(ends[1]);
+    }
+}
+
 /// Reads all of standard input, which comes but once, into a file in memory that takes its place.
 unsafe fn keep_input() {
     // SAFETY: system calls on descriptors and a buffer of our own.
@@ -65,6 +85,11 @@ unsafe fn keep_input() {
             return;
         }
         let mut buffer = vec![0u8; 1 << 16];
+        let mut ready = libc::pollfd { fd: 0, events: libc::POLLIN, revents: 0 };
+        if libc::poll(&raw mut ready, 1, PATIENCE) == 0 {
+            libc::close(file);
+            return no_input();
+        }
         loop {
             let n = libc::read(0, buffer.as_mut_ptr().cast(), buffer.len());
             if n <= 0 || libc::write(file, buffer.as_ptr().cast(), n as usize) != n {

@@ -2,8 +2,8 @@
 
 use crate::table::Entry;
 use crate::{
-    arguments, crash, files, heap, isolate, kept, names, own_heap, process, random, rust_tests, shim, start,
-    sync, threads,
+    arguments, crash, files, heap, isolate, kept, leaving, names, own_heap, process, random, rust_tests,
+    shim, start, sync, threads,
 };
 use explore::ThreadId;
 use runtime::{Class, Crashed, Front, Handle};
@@ -72,6 +72,7 @@ impl Front for Program {
         process::begin();
         files::begin();
         kept::begin();
+        leaving::begin();
         random::begin();
         rust_tests::begin();
         shim::begin();
@@ -107,7 +108,6 @@ impl Front for Program {
     }
 
     fn failed(&self, what: &str) {
-        let what = std::ffi::CString::new(what.replace('\0', " ")).unwrap_or_default();
-        crate::report_out::raddle_failure_found(what.as_ptr());
+        crate::debugger::failed(what);
     }
 }

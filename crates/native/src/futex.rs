@@ -155,6 +155,9 @@ extern "C" fn system_call(n: Long, a: usize, b: usize, c: usize, d: usize, e: us
         crate::rust_tests::fill(a as *mut u8, b);
         return b as Long;
     }
+    if runtime::in_execution() {
+        crate::process::refuse_system_call(n);
+    }
     if n != libc::SYS_futex || !runtime::in_execution() {
         return system_call_inside(n, a, b, c, d, e, f);
     }

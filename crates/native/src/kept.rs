@@ -3,7 +3,7 @@
 use crate::crash;
 use crate::modules::{self, Owner};
 use crate::real::real;
-use crate::shim::{export, return_address};
+use crate::shim::{export, export_past, return_address};
 use std::ffi::{c_int, c_void};
 
 /// Memory that the running execution has mapped: address and size.
@@ -29,18 +29,32 @@ fn of_program() -> bool {
 
 extern "C" fn map(at: usize, bytes: usize, protection: c_int, flags: c_int, fd: c_int, offset: i64) -> usize {
     let is_programs = of_program();
-    let start = real!(mmap(at, bytes, protection, flags, fd, offset):
-        fn(usize, usize, c_int, c_int, c_int, i64) -> usize);
+    let start = map_inside(at, bytes, protection, flags, fd, offset);
     if is_programs && start != usize::MAX {
         mapped().push((start, bytes));
     }
     start
 }
 
+extern "C" fn map_inside(
+    at: usize,
+    bytes: usize,
+    protection: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: i64,
+) -> usize {
+    real!(mmap(at, bytes, protection, flags, fd, offset): fn(usize, usize, c_int, c_int, c_int, i64) -> usize)
+}
+
 extern "C" fn unmap(start: usize, bytes: usize) -> c_int {
     if of_program() {
         mapped().retain(|m| *m != (start, bytes));
     }
+    unmap_inside(start, bytes)
+}
+
+extern "C" fn unmap_inside(start: usize, bytes: usize) -> c_int {
     real!(munmap(start, bytes): fn(usize, usize) -> c_int)
 }
 
@@ -111,10 +125,14 @@ extern "C" fn remap(start: usize, old: usize, new: usize, flags: c_int, to: *mut
     moved
 }
 
+// Stacks are mapped by the runtime, in the middle of calls of the program.
+export_past! {
+    mmap => map, map_inside;
+    mmap64 => map, map_inside;
+    munmap => unmap, unmap_inside;
+}
+
 export! {
-    mmap => map;
-    mmap64 => map;
-    munmap => unmap;
     mremap => remap;
     sigaction => set_action;
     signal => set_handler;

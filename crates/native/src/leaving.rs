@@ -3,15 +3,17 @@
 //! The stack is unwound by force, as the C library does it, so that destructors of C++ run, and handlers that were pushed with
 //! `pthread_cleanup_push`: in C++ these are destructors too, in C they are buffers to jump to, which are jumped to when the
 //! frame that they lie in is reached. At the end of the stack come `thread_local` objects and keys, and then the thread is gone.
-//! When it was the first one the process goes on until the last thread ends.
+//! When it was the first one the process goes on until the last thread ends. Then the handlers of `atexit` run: in a thread of
+//! their own, which waits for all others. So it makes no difference which of them was the last, and nobody needs to try that out.
 //!
 //! To cancel another thread is not modelled, and says so; to ask or set whether oneself may be cancelled is harmless.
 
 use crate::real::real;
-use crate::shim::{call, export};
+use crate::shim::{Call, call, export};
 use crate::sync::not_modelled;
-use crate::{locals, threads};
+use crate::{locals, process, threads};
 use explore::{FailureKind, ThreadId};
+use runtime::Place;
 use std::ffi::c_void;
 
 #[repr(C, align(16))]
@@ -65,6 +67,12 @@ pub(crate) fn fresh(t: ThreadId) {
     (of.cancel_state, of.cancel_type) = (0, 0);
 }
 
+/// An execution begins.
+pub(crate) fn begin() {
+    // SAFETY: as above; no thread runs.
+    unsafe { (LEFT_AT, WAITED_FOR) = (None, false) };
+}
+
 /// Somebody has caught the unwinding of an ending thread and not passed it on.
 extern "C" fn caught(_reason: libc::c_int, _exception: *mut Exception) {
     let message =
@@ -99,7 +107,52 @@ unsafe extern "C-unwind" fn at_frame(
 fn gone() -> ! {
     runtime::settle();
     locals::end();
+    threads::set_ended();
+    if runtime::current() == ThreadId::MAIN {
+        // SAFETY: one OS thread alone runs code of the program.
+        unsafe { LEFT_AT = Some(runtime::last_place().unwrap_or(Place::at(0))) };
+        handlers_are_there();
+    }
     runtime::leave_thread()
+}
+
+/// Where the first thread has ended while others went on.
+static mut LEFT_AT: Option<Place> = None;
+/// Whether somebody waits for the last thread.
+static mut WAITED_FOR: bool = false;
+
+/// There may be something to run at the end of the process: if the first thread has ended, somebody must wait for the others.
+pub(crate) fn handlers_are_there() {
+    // SAFETY: as in `of`.
+    unsafe {
+        if let Some(place) = LEFT_AT
+            && !WAITED_FOR
+            && process::has_handlers()
+        {
+            WAITED_FOR = true;
+            let t = threads::start(at_the_end, std::ptr::null_mut(), true, None, place);
+            runtime::name_thread(t, "exit handlers".to_owned());
+        }
+    }
+}
+
+/// Waits for all other threads and ends the process.
+unsafe extern "C" fn at_the_end(_: *mut c_void) -> *mut c_void {
+    let own = runtime::current();
+    // SAFETY: as in `of`.
+    let place = unsafe { LEFT_AT }.unwrap_or(Place::at(0));
+    // A thread that is made meanwhile is known when the one that made it has ended. Those that have ended are joined too: what they did
+    // comes before this.
+    let mut joined = [false; explore::MAX_THREADS];
+    while let Some(t) = (0..threads::met() as u16)
+        .map(ThreadId)
+        .find(|t| *t != own && threads::is_made(*t) && !joined[t.index()])
+    {
+        joined[t.index()] = true;
+        let _ = runtime::join(t, place);
+    }
+    process::end(0, Call { place, state: 0 });
+    std::ptr::null_mut()
 }
 
 fn unwind() -> ! {

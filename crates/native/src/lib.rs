@@ -34,6 +34,7 @@ mod changes;
 mod channels;
 mod condvar;
 mod crash;
+mod debugger;
 mod exceptions;
 mod files;
 mod front;

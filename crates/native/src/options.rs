@@ -25,26 +25,33 @@ static OPTIONS: OnceLock<Options> = OnceLock::new();
 /// The options, read at the start.
 #[inline]
 pub(crate) fn options() -> &'static Options {
-    OPTIONS.get_or_init(read)
+    // Whoever is asked before `check` was called gets what is usual in place of what is wrong.
+    OPTIONS.get_or_init(|| Options {
+        races: races().unwrap_or(Races::Report),
+        exit_codes: flag("RADDLE_EXIT_CODES").unwrap_or(false),
+    })
 }
 
-fn read() -> Options {
-    let races = match std::env::var("RADDLE_RACES").as_deref() {
-        Err(_) | Ok("report") => Races::Report,
-        Ok("ignore") => Races::Ignore,
-        Ok("sync") => Races::Sync,
-        Ok(other) => crate::start::usage(&format!(
-            "RADDLE_RACES is set to {other:?}; it can be `report`, `ignore` or `sync`"
-        )),
-    };
-    Options { races, exit_codes: flag("RADDLE_EXIT_CODES", false) }
+/// Says what is wrong with them, if anything is. Nothing may be said where they are first asked for: to say it is to ask for them.
+pub(crate) fn check() -> Result<(), String> {
+    races()?;
+    flag("RADDLE_EXIT_CODES")?;
+    Ok(())
 }
 
-fn flag(name: &str, default: bool) -> bool {
+fn races() -> Result<Races, String> {
+    match std::env::var("RADDLE_RACES").as_deref() {
+        Err(_) | Ok("report") => Ok(Races::Report),
+        Ok("ignore") => Ok(Races::Ignore),
+        Ok("sync") => Ok(Races::Sync),
+        Ok(other) => Err(format!("RADDLE_RACES is set to {other:?}; it can be `report`, `ignore` or `sync`")),
+    }
+}
+
+fn flag(name: &str) -> Result<bool, String> {
     match std::env::var(name).as_deref() {
-        Err(_) => default,
-        Ok("1" | "true" | "yes" | "on") => true,
-        Ok("0" | "false" | "no" | "off" | "") => false,
-        Ok(other) => crate::start::usage(&format!("{name} is set to {other:?}; say 1 or 0")),
+        Ok("1" | "true" | "yes" | "on") => Ok(true),
+        Err(_) | Ok("0" | "false" | "no" | "off" | "") => Ok(false),
+        Ok(other) => Err(format!("{name} is set to {other:?}; say 1 or 0")),
     }
 }

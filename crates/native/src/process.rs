@@ -31,6 +31,11 @@ fn handlers() -> &'static mut Vec<Handler> {
     unsafe { &mut *(&raw mut HANDLERS) }
 }
 
+/// Whether there is anything to call at the end.
+pub(crate) fn has_handlers() -> bool {
+    !handlers().is_empty()
+}
+
 /// Constructors have run.
 pub(crate) fn seal() {
     // SAFETY: nothing else runs.
@@ -139,6 +144,9 @@ extern "C" fn verifier_assert(holds: c_int) {
 extern "C" fn cxa_atexit(function: usize, argument: *mut c_void, object: *mut c_void) -> c_int {
     if runtime::in_execution() || modules::owner(return_address()) == Some(Owner::Program) {
         handlers().push(Handler { function, argument, wants_code: false });
+        if runtime::in_execution() {
+            crate::leaving::handlers_are_there();
+        }
         return 0;
     }
     real!(__cxa_atexit(function, argument, object): fn(usize, *mut c_void, *mut c_void) -> c_int)
@@ -146,6 +154,9 @@ extern "C" fn cxa_atexit(function: usize, argument: *mut c_void, object: *mut c_
 
 extern "C" fn at_exit_with_code(function: usize, argument: *mut c_void) -> c_int {
     handlers().push(Handler { function, argument, wants_code: true });
+    if runtime::in_execution() {
+        crate::leaving::handlers_are_there();
+    }
     0
 }
 
@@ -154,6 +165,22 @@ fn unsupported(what: &str, why: &str) -> ! {
     let call = call();
     runtime::settle();
     runtime::fail(FailureKind::Limit, format!("the program calls `{what}`: {why}"), call.place)
+}
+
+/// The same for system calls that are made without the C library's functions for them.
+pub(crate) fn refuse_system_call(n: libc::c_long) {
+    let what = match n {
+        libc::SYS_clone => "clone",
+        libc::SYS_clone3 => "clone3",
+        libc::SYS_fork => "fork",
+        libc::SYS_vfork => "vfork",
+        libc::SYS_execve => "execve",
+        _ => return,
+    };
+    if modules::owner(return_address()) == Some(Owner::Program) {
+        let why = "a thread or process that is made behind the C library is not under control";
+        unsupported(&format!("syscall(SYS_{what})"), why);
+    }
 }
 
 macro_rules! refuse {
@@ -171,6 +198,8 @@ macro_rules! refuse {
 refuse! {
     no_fork fork: "a process that it makes is not under control; check the two programs apart";
     no_vfork vfork: "a process that it makes is not under control; check the two programs apart";
+    no_spawn posix_spawn: "a process that it makes is not under control; check the two programs apart";
+    no_spawnp posix_spawnp: "a process that it makes is not under control; check the two programs apart";
     no_clone clone: "a thread made behind pthreads is not under control";
     no_dlopen dlopen: "what it loads would not be put back between executions; link it instead";
     no_system system: "a process that it makes is not under control";

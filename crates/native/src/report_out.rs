@@ -108,6 +108,7 @@ pub(crate) struct Out {
 /// Explores the program, says what was found, and ends the process.
 pub(crate) fn explore(mut out: Out, program: fn()) -> ! {
     check_names();
+    crate::options::check().unwrap_or_else(|why| start::usage(&why));
     let terminal = out.errors.clone().filter(|_| variable("RADDLE_QUIET").is_none());
     let config = Config::new().stack_size(1 << 20).leaks(false).quiet(true).progress_on(terminal);
     let config = config.try_environment().unwrap_or_else(|why| start::usage(&why));
@@ -151,6 +152,9 @@ fn output_of(config: &Config, token: &str, program: fn()) -> Option<String> {
     token.parse::<explore::Schedule>().ok()?;
     config.clone().replay(token).shrink(false).run(program);
     let mut text = start::take_output();
+    if crate::rust_tests::is_rust() {
+        text = crate::rust_tests::without_end(&text);
+    }
     if text.len() > MOST_OUTPUT {
         let end = (0..=MOST_OUTPUT).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
         text.truncate(end);
@@ -358,11 +362,4 @@ fn quoted(word: &str) -> String {
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
     }
-}
-
-/// Where a debugger stops: called with what is wrong, in the thread and at the place where it was found.
-#[unsafe(no_mangle)]
-#[inline(never)]
-pub extern "C" fn raddle_failure_found(what: *const libc::c_char) {
-    std::hint::black_box(what);
 }

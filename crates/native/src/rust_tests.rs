@@ -104,6 +104,12 @@ fn last_panic(output: &str) -> Option<String> {
     Some(format!("{message} (panicked at {place})"))
 }
 
+/// What the program has written, without what std says of a panic that nobody catches: there was nobody because of us.
+pub(crate) fn without_end(output: &str) -> String {
+    let ours = |line: &&str| !line.starts_with("fatal runtime error: failed to initiate panic");
+    output.split_inclusive('\n').filter(ours).collect()
+}
+
 /// A number for the running thread: the same in each execution that comes to the same call in the thread.
 fn draw() -> u64 {
     let t = if runtime::in_execution() { runtime::current().index() } else { 0 };

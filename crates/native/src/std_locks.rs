@@ -21,14 +21,26 @@ use crate::{atomics, functions, start};
 const ACQUIRE: i32 = 2;
 const RELAXED: i32 = 0;
 
+/// The call that has just come in, with a local state that no other call has: these functions loop inside, and what of the thread's own
+/// state matters there is added to it.
+fn own_call() -> Call {
+    static mut CALLS: u64 = 0;
+    // SAFETY: one OS thread alone runs code of the program.
+    let n = unsafe {
+        CALLS += 1;
+        CALLS
+    };
+    Call { state: 0, ..call() }.with(n)
+}
+
 fn exchange(word: usize, old: u32, new: u32, mo: i32, call: Call) -> Result<(), u32> {
-    let (found, ok) = atomics::exchange_in(word, old, new, mo, false, call);
+    let (found, ok) = atomics::exchange_in(word, old, new, (mo, RELAXED), false, call);
     if ok { Ok(()) } else { Err(found) }
 }
 
 /// `Mutex` is one word: 0 when it is free, 1 when it is taken.
 extern "C" fn lock_mutex(word: usize) {
-    let call = call();
+    let call = own_call();
     let mut found = 1;
     loop {
         atomics::wait_while_taken(word, found, true, call);
@@ -47,9 +59,10 @@ const READERS_WAIT: u32 = 1 << 30;
 const WRITERS_WAIT: u32 = 1 << 31;
 
 extern "C" fn lock_to_read(word: usize) {
-    let call = call();
+    let call = own_call();
     let mut waited = false;
     loop {
+        let call = call.with(waited.into());
         let state: u32 = atomics::load_at(word, RELAXED, call);
         let readers = state & WRITER;
         // A writer that waits comes first; but not before who has waited and finds others reading.
@@ -68,10 +81,11 @@ extern "C" fn lock_to_read(word: usize) {
 }
 
 extern "C" fn lock_to_write(word: usize) {
-    let call = call();
+    let call = own_call();
     // Whoever was seen to wait may still do so when this one gets the lock.
     let mut others = 0;
     loop {
+        let call = call.with(others.into());
         let state: u32 = atomics::load_at(word, RELAXED, call);
         if state & WRITER == 0 {
             if exchange(word, state, state | WRITER | others, ACQUIRE, call).is_ok() {

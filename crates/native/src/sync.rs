@@ -215,9 +215,17 @@ impl On {
 /// A block of the heap is freed: that is the end of whatever lies in it.
 pub(crate) fn freed(start: usize, size: usize, call: Call) {
     table::known_sync(start, size, |entry| {
-        if entry.atomic {
+        if !entry.atomic {
+            return;
+        }
+        if !entry.plain {
+            entry.plain = true;
+            runtime::restart_soon();
+        }
+        // As in `access::free_part`: what this execution has not met stays so.
+        if runtime::peek(&table::sync(entry.address + LIFE).handle).is_some() {
             let on = On::new(entry.address, Class::Variable);
-            on.ended("the memory it lies in is freed", FailureKind::UseAfterFree, call);
+            on.live(true, "the memory it lies in is freed", FailureKind::UseAfterFree, call);
         }
     });
 }

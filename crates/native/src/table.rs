@@ -27,6 +27,9 @@ pub(crate) struct Entry {
     pub(crate) foreign: bool,
     /// It is made of several: what is accessed is a part of it.
     pub(crate) merged: bool,
+    /// Which bits of the word are looked at by steps. What lies beside an atomic and is accessed by something else is no part of the
+    /// word: it changes without a step, and may be padding, which is different in each execution.
+    pub(crate) mask: u64,
 }
 
 /// What is known of the eight bytes at an address: by offset, which object starts there.
@@ -202,7 +205,20 @@ impl Entry {
         self.bytes as usize == bytes && bytes <= 16
     }
 
+    /// These bytes of it are looked at by a step, too. If that is news, the search starts again.
+    #[cold]
+    pub(crate) fn widen(&mut self, address: usize, bytes: usize) {
+        let mask = self.mask | mask(self.address, address, bytes);
+        if mask != self.mask {
+            self.mask = mask;
+            runtime::restart_soon();
+        }
+    }
+
     fn join(&mut self, other: &Entry) {
+        if other.atomic {
+            self.mask |= mask(self.address, other.address, other.bytes as usize);
+        }
         self.plain |= other.plain;
         self.atomic |= other.atomic;
         self.foreign |= other.foreign;
@@ -211,7 +227,7 @@ impl Entry {
     /// What is in memory, as a word: the value, or a number that stands for it.
     #[inline]
     pub(crate) fn read(&self) -> u64 {
-        read_word(self.address, self.bytes)
+        read_word(self.address, self.bytes) & self.mask
     }
 
     /// Puts a word there.
@@ -231,6 +247,12 @@ impl Entry {
             }
         }
     }
+}
+
+/// The bits that some bytes are in the word of an object at `start`; all, if the word is no plain value.
+fn mask(start: usize, address: usize, bytes: usize) -> u64 {
+    let Some(offset) = address.checked_sub(start).filter(|o| o + bytes <= 8) else { return u64::MAX };
+    if bytes == 8 { u64::MAX } else { ((1 << (8 * bytes)) - 1) << (8 * offset) }
 }
 
 #[inline]
@@ -276,6 +298,7 @@ fn new_entry(address: usize, bytes: u32, is_sync: bool) -> *mut Entry {
         on_stack,
         foreign: false,
         merged: false,
+        mask: u64::MAX,
     };
     Box::leak(Box::new(entry))
 }
@@ -394,6 +417,7 @@ fn meet(entries: &mut [*mut Entry; 8], address: usize, bytes: u32) -> Found {
             if !(*whole).merged && options().races == Races::Report {
                 // From now on it matters which part is accessed.
                 (*whole).merged = true;
+                (*whole).mask = if (*whole).atomic { u64::MAX } else { 0 };
                 return Found::Changed(&mut *whole);
             }
             return Found::Entry(&mut *whole);
@@ -401,6 +425,7 @@ fn meet(entries: &mut [*mut Entry; 8], address: usize, bytes: u32) -> Found {
         if entries.iter().any(|e| overlaps(&e)) {
             let whole = new_entry(start, 8, false);
             (*whole).merged = true;
+            (*whole).mask = if options().races == Races::Sync { u64::MAX } else { 0 };
             for e in entries.iter_mut().filter(|e| !e.is_null()) {
                 (*whole).join(&**e);
                 *e = std::ptr::null_mut();

@@ -4,7 +4,7 @@ use crate::real::real;
 use crate::shim::{Call, call, export, export_past};
 use crate::{access, changes, futex, leaving, locals, rust_tests, time, verifier};
 use explore::ThreadId;
-use runtime::{Body, Task};
+use runtime::{Body, Place, Task};
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
@@ -21,6 +21,8 @@ pub(crate) struct Known {
     result: *mut c_void,
     detached: bool,
     joined: bool,
+    /// It runs no code of the program any more.
+    ended: bool,
 }
 
 const UNKNOWN: Known = Known {
@@ -30,6 +32,7 @@ const UNKNOWN: Known = Known {
     result: std::ptr::null_mut(),
     detached: false,
     joined: false,
+    ended: false,
 };
 
 static mut KNOWN: [Known; explore::MAX_THREADS] = [UNKNOWN; explore::MAX_THREADS];
@@ -77,6 +80,22 @@ pub(crate) fn set_result(result: *mut c_void) {
     known(runtime::current()).result = result;
 }
 
+/// The running thread runs no code of the program any more.
+pub(crate) fn set_ended() {
+    known(runtime::current()).ended = true;
+}
+
+/// Whether this execution has the thread.
+pub(crate) fn is_made(t: ThreadId) -> bool {
+    t == ThreadId::MAIN || known(t).routine.is_some()
+}
+
+/// Threads of the execution that still run code of the program, or will.
+pub(crate) fn alive() -> impl Iterator<Item = ThreadId> {
+    let all = (0..met() as u16).map(ThreadId);
+    all.filter(|t| is_made(*t) && !known(*t).ended)
+}
+
 /// What programs know a thread by: what the C library does, too.
 pub(crate) fn handle(t: ThreadId) -> libc::pthread_t {
     crate::start::fs_of(t).address() as libc::pthread_t
@@ -110,6 +129,7 @@ impl Body for Start {
             known.result = result;
             locals::end();
             runtime::settle();
+            known.ended = true;
         }
     }
 
@@ -212,6 +232,20 @@ pub(crate) extern "C" fn create(
         detached = state == libc::PTHREAD_CREATE_DETACHED;
         stack = (size > 0).then_some(size);
     }
+    let t = start(routine, argument, detached, stack, call.place);
+    // SAFETY: the program hands in a place for the handle.
+    unsafe { out.write(handle(t)) };
+    0
+}
+
+/// Makes a thread.
+pub(crate) fn start(
+    routine: Routine,
+    argument: *mut c_void,
+    detached: bool,
+    stack: Option<usize>,
+    place: Place,
+) -> ThreadId {
     // The number is known only once the thread is made; until its first step it does not look.
     let next = runtime::next_child();
     let leave = |_: NonNull<dyn Body>| ();
@@ -223,10 +257,7 @@ pub(crate) extern "C" fn create(
         fresh(t);
     }
     // SAFETY: the body is a static.
-    let t = runtime::spawn(None, stack, call.place, unsafe { Task::new(body, leave) });
-    // SAFETY: the program hands in a place for the handle.
-    unsafe { out.write(handle(t)) };
-    0
+    runtime::spawn(None, stack, place, unsafe { Task::new(body, leave) })
 }
 
 pub(crate) extern "C" fn join(thread: libc::pthread_t, result: *mut *mut c_void) -> libc::c_int {

@@ -291,7 +291,7 @@ mod waiting {
                 }
             });
         });
-        says(&failure.message, &["goes on for ever"]);
+        says(&failure.message, &["again and again"]);
     }
 
     #[test]

@@ -541,3 +541,30 @@ fn a_race_on_a_cell_is_found_also_when_the_schedule_orders_it() {
     found(DataRace, || publish(Relaxed, Acquire));
     found(DataRace, || publish(Release, Relaxed));
 }
+
+#[test]
+fn a_compare_exchange_that_fails_orders_what_its_failure_order_says() {
+    struct Shared(UnsafeCell<usize>);
+    // SAFETY: the point of the test is that it is not; accesses are checked.
+    unsafe impl Sync for Shared {}
+    let publish = |success, failure| {
+        let (cell, flag) = (Shared(UnsafeCell::new(0)), AtomicUsize::new(0));
+        thread::scope(|s| {
+            s.spawn(|| {
+                let cell = &cell;
+                // SAFETY: checked by raddle.
+                cell.0.with_mut(|p| unsafe { *p = 1 });
+                flag.store(1, Release);
+            });
+            if flag.compare_exchange(0, 2, success, failure).is_err() {
+                // SAFETY: checked by raddle.
+                assert_eq!(cell.0.with(|p| unsafe { *p }), 1);
+            }
+        });
+    };
+    verified(|| publish(Acquire, Acquire));
+    verified(|| publish(Relaxed, Acquire));
+    verified(|| publish(Release, Acquire));
+    found(DataRace, || publish(Acquire, Relaxed));
+    found(DataRace, || publish(SeqCst, Relaxed));
+}

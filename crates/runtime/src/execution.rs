@@ -638,15 +638,53 @@ impl Execution {
         let busiest =
             self.order.iter().copied().max_by_key(|t| self.threads[t.index()].seq).unwrap_or(ThreadId::MAIN);
         let message = format!(
-            "{} took {} steps without the execution ending, {} steps in all: it goes on for ever, or it needs more than \
-             Config::max_steps / RADDLE_MAX_STEPS allows",
+            "{} took {} steps without the execution ending, {} steps in all{}; if it would end, allow it more \
+             (--max-steps, Config::max_steps, RADDLE_MAX_STEPS)",
             self.thread_label(busiest),
             self.threads[busiest.index()].seq,
-            self.steps
+            self.steps,
+            self.over_and_over()
         );
         let place = crate::record::place_of(self.pending[busiest.index()].site);
         self.note_failure(FailureKind::Limit, message, place, Some(busiest));
         self.end = Some(End::Cut);
+    }
+
+    /// What an execution did last that took too many steps: whether it was the same again and again, and whose.
+    ///
+    /// That is what a livelock looks like whose loops write, but no proof of one: the values that were written are not compared.
+    fn over_and_over(&self) -> String {
+        /// The most steps that are looked for as a turn of the loop, how many turns there must be, and how many steps may come after.
+        const LONGEST: usize = 500;
+        const TURNS: usize = 5;
+        const AFTER: usize = 32;
+        let key = |l: &Logged| (l.thread, l.kind, l.object, l.mode, l.ok);
+        let same = |end: usize, period: usize| {
+            let steps = self.log[..end].iter().rev();
+            let earlier = steps.clone().skip(period);
+            steps.zip(earlier).take_while(|(a, b)| key(a) == key(b)).count() + period
+        };
+        // The last steps may be others: the search tries them after all the rest.
+        let ends = (0..=AFTER).filter_map(|after| self.log.len().checked_sub(after));
+        let turn = ends.flat_map(|end| (1..=LONGEST.min(end)).map(move |p| (end, p)));
+        let turn = turn.map(|(end, p)| (end, p, same(end, p))).find(|(_, p, steps)| *steps >= p * TURNS);
+        let Some((end, period, steps)) = turn else {
+            return ": it goes on for ever, or it is long".to_owned();
+        };
+        let turn = &self.log[end - period..end];
+        let mut threads: Vec<ThreadId> = turn.iter().map(|l| l.thread).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        let who: Vec<String> = threads.iter().map(|t| self.thread_label(*t)).collect();
+        let nobody = if who.len() > 1 {
+            "a livelock, it seems, in which they keep each other from getting on"
+        } else {
+            "a livelock, it seems, in a loop that writes, so that it cannot be seen to wait for another thread"
+        };
+        format!(
+            ": {steps} of them, at the end, were the same {period} again and again, by {}: {nobody}",
+            who.join(" and ")
+        )
     }
 
     /// Remembers a failure unless there is one already.

@@ -10,7 +10,7 @@ use crate::objects::Handle;
 use crate::spin::{self, Key};
 use crate::sync::{self, await_change, given_up, turn, turn_here};
 use crate::{Class, Done, Place, Request, context, foreign, races};
-use explore::{ObjectId, Op, OpKind, ThreadId};
+use explore::{MemoryOrder, Mode, ObjectId, Op, OpKind, ThreadId};
 
 /// A write whose turn has come and whose value will be in memory at the next operation.
 #[derive(Clone, Copy)]
@@ -74,6 +74,16 @@ impl LocalState {
     pub(crate) fn word(self) -> u64 {
         self.0 as u64
     }
+}
+
+/// Where the frames of the running thread end; 0 where none runs.
+pub fn frames_end() -> usize {
+    let ex = context::current();
+    if ex.is_null() {
+        return 0;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe { (&(*ex).threads)[(*ex).current.index()].frames_end }
 }
 
 /// Ends the step of a write that has been done meanwhile. Every operation of such a program starts with this.
@@ -210,6 +220,27 @@ pub fn on_memory(
             write(new);
         }
         done
+    }
+}
+
+/// The compare-exchange that the running thread has just done did not find what it expected. So it has only read, with this order,
+/// and not with that which it would have had.
+#[cold]
+pub fn only_read(order: MemoryOrder) {
+    let ex = context::current();
+    if ex.is_null() {
+        return;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    let ex = unsafe { &mut *ex };
+    let t = ex.current;
+    if let Some(last) = ex.log.last_mut().filter(|l| l.thread == t) {
+        use OpKind::{CompareExchange, CompareExchangeWeak, Rmw};
+        debug_assert!(
+            ex.phase != Phase::Running || matches!(last.kind, CompareExchange | CompareExchangeWeak | Rmw)
+        );
+        last.order = order;
+        last.mode = Mode::Read;
     }
 }
 

@@ -1,5 +1,5 @@
 // Two threads that want to pass step back for each other for ever, if they keep step.
-// Fails: `livelock`.
+// Fails: `limit`. Its loops write, so they cannot be seen to wait; the message at the step limit says that it looks like a livelock.
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

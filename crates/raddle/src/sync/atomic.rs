@@ -120,7 +120,13 @@ impl<V: AsWord> Atom<V> {
         failure_order(failure, place);
         let done =
             self.step(kind, any_order(success), place).operands(current.to_word(), new.to_word()).run();
-        if done.ok { Ok(V::from_word(done.value)) } else { Err(V::from_word(done.value)) }
+        if done.ok {
+            return Ok(V::from_word(done.value));
+        }
+        if failure != success {
+            runtime::only_read(any_order(failure));
+        }
+        Err(V::from_word(done.value))
     }
 
     fn try_update(
