@@ -121,8 +121,8 @@ fn to_text(p: &Program, rows: &[Row], orders: &Result<HappensBefore, String>, so
     }
     for r in rows {
         let (pair, word) = match (&r.raced, &r.warned) {
-            (Some(pair), _) => (pair, "nothing orders"),
-            (None, Some(pair)) => (pair, "no lock keeps apart"),
+            (Some(pair), _) => (pair, "nothing orders these two"),
+            (None, Some(pair)) => (pair, "no lock keeps these two apart"),
             _ => continue,
         };
         out += &format!("\n`{}`: {word}\n", p.name(r.var));

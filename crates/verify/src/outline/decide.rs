@@ -74,10 +74,11 @@ pub(super) fn decide(
         for t in seen {
             indices(&mut world.terms, t, &mut numbers);
         }
-        parts.iter().for_each(|p| ends(&mut world.terms, p, &mut numbers));
     }
     let narrow = narrow(world, &parts);
     let start = std::time::Instant::now();
+    // The ends of ranges are put in only where what occurs is not enough: each number makes the question harder.
+    let mut with_ends = !quantified;
     for _ in 0..ROUNDS {
         if start.elapsed().as_secs_f64() > seconds {
             return Decided::Unknown(format!("{seconds} seconds are over"));
@@ -88,7 +89,9 @@ pub(super) fn decide(
             match ground(&mut world.terms, p, &numbers, &mut count) {
                 Some(t) => all.push(t),
                 None => {
-                    return Decided::Unknown("too many numbers to put in for quantified variables".to_owned());
+                    return Decided::Unknown(
+                        "too many numbers to put in for quantified variables".to_owned(),
+                    );
                 }
             }
         }
@@ -96,6 +99,14 @@ pub(super) fn decide(
             Answer::Unsat => return Decided::Holds,
             Answer::Unknown => return Decided::Unknown("the solver gave up".to_owned()),
             Answer::Sat => {}
+        }
+        if !with_ends {
+            with_ends = true;
+            let before = numbers.len();
+            parts.iter().for_each(|p| ends(&mut world.terms, p, &mut numbers));
+            if numbers.len() > before {
+                continue;
+            }
         }
         // Small numbers and short ranges, if there are some: they are easier to read, and to try.
         let small = small(world, &all);
