@@ -86,9 +86,13 @@ fn show_run(p: &Program, b: &Broken, source: &Source) -> String {
     let Ok(states) = run.replay(&b.run) else { return String::new() };
     let mut out = String::new();
     let wide = b.run.iter().map(|s| p.thread(s.thread).name.len()).max().unwrap_or(0);
-    for (n, step) in b.run.iter().enumerate() {
+    // What comes after the third access changes nothing.
+    let shown = || b.run.iter().enumerate().take(b.accesses[2] + 1);
+    let place = |s: &Step| p.show_span(p.thread(s.thread).transition(s.transition).span);
+    let far = shown().map(|(_, s)| place(s).len()).max().unwrap_or(0);
+    for (n, step) in shown() {
         let e = p.thread(step.thread).transition(step.transition);
-        if e.action == Action::Local {
+        if matches!(e.action, Action::Local | Action::End) {
             continue;
         }
         let mark = if b.accesses.contains(&n) {
@@ -98,11 +102,11 @@ fn show_run(p: &Program, b: &Broken, source: &Source) -> String {
         } else {
             ' '
         };
-        let span = p.show_span(e.span);
+        let span = place(step);
         let file = p.files.get(e.span.file.0 as usize).cloned().unwrap_or_default();
         let code = source.line(&file, e.span.line).unwrap_or_default();
         let what = what(p, &run, &states, step, n);
-        out += &format!("  {mark} {:wide$}  {span}  {what:<24}  {code}\n", p.thread(step.thread).name);
+        out += &format!("  {mark} {:wide$}  {span:far$}  {what:<24}  {code}\n", p.thread(step.thread).name);
     }
     out
 }
@@ -113,7 +117,6 @@ fn what(p: &Program, run: &Interpreter<'_>, states: &[::model::State], step: &St
     match e.action {
         Action::Create(t) => return format!("creates {}", p.thread(t).name),
         Action::Join(t) => return format!("joins {}", p.thread(t).name),
-        Action::End => return "ends".to_owned(),
         _ => {}
     }
     if let Some(s) = e.action.sync() {
@@ -172,7 +175,9 @@ fn to_text(a: &Atomicity, source: &Source) -> String {
             out += &format!("  {} {word} it at {}  {code}\n", p.thread(x.thread).name, p.show_span(e.span));
         }
     }
-    for f in &a.functions {
+    // What is not declared is no claim, unless nothing is.
+    let any = a.functions.iter().any(|f| f.declared.is_some());
+    for f in a.functions.iter().filter(|f| f.declared.is_some() || !any) {
         if let Serial::No(b) = &f.serial {
             let place = |n: usize| {
                 let s = &b.run[n];
@@ -182,7 +187,7 @@ fn to_text(a: &Atomicity, source: &Source) -> String {
             out += &format!(
                 "\n`{}` ({}:{}) is interrupted: {} at {} comes after {} and before {}, and neither order can change\n",
                 f.name,
-                source_name(p, f),
+                p.files.first().map_or("?", String::as_str),
                 f.line,
                 p.thread(b.run[y].thread).name,
                 place(y),
@@ -194,10 +199,6 @@ fn to_text(a: &Atomicity, source: &Source) -> String {
         }
     }
     out
-}
-
-fn source_name(p: &Program, _: &FunctionAtomicity) -> String {
-    p.files.first().cloned().unwrap_or_default()
 }
 
 fn to_json(a: &Atomicity) -> Value {

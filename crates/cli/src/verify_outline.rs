@@ -113,7 +113,11 @@ fn headline(c: &Condition) -> String {
 }
 
 fn show(c: &Condition, source: &Source, word: &str) -> String {
-    let mut out = format!("{word} {} ({})\n", headline(c), c.kind.name());
+    let says = match c.status {
+        Status::Unknown(_) => format!("`{}`: what is claimed at {}", c.of, at(&c.to)),
+        _ => headline(c),
+    };
+    let mut out = format!("{word} {says} ({})\n", c.kind.name());
     out += &format!("  assumed  {}  {}\n", at(&c.from), c.from.what);
     for line in &c.steps {
         if let Some(code) = source.line(&c.from.file, *line) {
@@ -157,6 +161,7 @@ fn to_text(o: &Outline, source: &Source) -> String {
     let word = match (failing, unknown) {
         (0, 0) => "all hold".to_owned(),
         (0, n) => format!("{n} undecided, the others hold"),
+        (1, 0) => "1 fails".to_owned(),
         (n, 0) => format!("{n} fail"),
         (n, m) => format!("{n} fail, {m} undecided"),
     };

@@ -24,13 +24,13 @@ pub(crate) fn run(path: &Path, options: &Options, seconds: f64, as_json: bool) -
     let rows = rows(&program, &locks, &orders);
     let source = Source::of(path);
     let text = if as_json {
-        format!("{}\n", to_json(&program, &rows, &orders))
+        format!("{}\n", to_json(&program, &rows, &orders, locks.by_rules))
     } else {
         to_text(&program, &rows, &orders, &source)
     };
     // Whoever reads it may have seen enough.
     let _ = std::io::stdout().write_all(text.as_bytes());
-    ExitCode::from(code(&rows, &orders))
+    ExitCode::from(code(&rows, &orders, locks.by_rules))
 }
 
 type Pair = ((ThreadId, TransitionId), (ThreadId, TransitionId));
@@ -64,12 +64,12 @@ fn rows(p: &Program, locks: &Locksets, orders: &Result<HappensBefore, String>) -
     out
 }
 
-fn code(rows: &[Row], orders: &Result<HappensBefore, String>) -> u8 {
+fn code(rows: &[Row], orders: &Result<HappensBefore, String>, by_rules: bool) -> u8 {
     if rows.iter().any(|r| r.raced.is_some()) {
         return 1;
     }
-    // Locks miss nothing: without a warning there is no race, however many executions there are.
-    let clear = rows.iter().all(|r| r.warned.is_none());
+    // Locks that are used by their rules miss nothing: without a warning there is no race, however many executions there are.
+    let clear = by_rules && rows.iter().all(|r| r.warned.is_none());
     let all = orders.as_ref().is_ok_and(|o| o.all);
     if clear || all { 0 } else { 3 }
 }
@@ -121,8 +121,8 @@ fn to_text(p: &Program, rows: &[Row], orders: &Result<HappensBefore, String>, so
     }
     for r in rows {
         let (pair, word) = match (&r.raced, &r.warned) {
-            (Some(pair), _) => (pair, "nothing orders"),
-            (None, Some(pair)) => (pair, "no lock keeps apart"),
+            (Some(pair), _) => (pair, "nothing orders these two"),
+            (None, Some(pair)) => (pair, "no lock keeps these two apart"),
             _ => continue,
         };
         out += &format!("\n`{}`: {word}\n", p.name(r.var));
@@ -137,7 +137,7 @@ fn to_text(p: &Program, rows: &[Row], orders: &Result<HappensBefore, String>, so
     out + &format!("\n{}\n", summary(orders))
 }
 
-fn to_json(p: &Program, rows: &[Row], orders: &Result<HappensBefore, String>) -> Value {
+fn to_json(p: &Program, rows: &[Row], orders: &Result<HappensBefore, String>, by_rules: bool) -> Value {
     let place = |(t, e): (ThreadId, TransitionId)| json!({ "thread": p.thread(t).name, "place": p.show_span(p.thread(t).transition(e).span) });
     let pair = |x: &Option<Pair>| x.map(|(a, b)| vec![place(a), place(b)]);
     let row = |r: &Row| {
@@ -147,7 +147,7 @@ fn to_json(p: &Program, rows: &[Row], orders: &Result<HappensBefore, String>) ->
         })
     };
     json!({
-        "verdict": match code(rows, orders) { 0 => "none", 1 => "race", _ => "unknown" },
+        "verdict": match code(rows, orders, by_rules) { 0 => "none", 1 => "race", _ => "unknown" },
         "variables": rows.iter().map(row).collect::<Vec<_>>(),
         "executions": orders.as_ref().map_or(0, |o| o.executions),
         "all": orders.as_ref().is_ok_and(|o| o.all),

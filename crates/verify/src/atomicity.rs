@@ -389,8 +389,8 @@ fn interrupted(
     let me = steps[first].thread;
     // Which steps of others must come after a step of the block, and after which one.
     let mut after: BTreeMap<usize, usize> = BTreeMap::new();
-    for n in first + 1..=last {
-        if steps[n].thread == me {
+    for (n, step) in steps.iter().enumerate().take(last).skip(first + 1) {
+        if step.thread == me {
             continue;
         }
         let direct = block.range(..n).find(|a| conflict(**a, n)).copied();

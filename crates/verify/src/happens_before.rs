@@ -224,8 +224,8 @@ pub fn happens_before(p: &Program, executions: u64, seconds: f64) -> Result<Happ
                     let second = (t, step.transition);
                     let var = run.place_of(cell).0;
                     let same = |r: &OrderRace| {
-                        r.var == var && (r.first, r.second) == (first, second)
-                            || r.var == var && (r.second, r.first) == (first, second)
+                        let pair = [(first, second), (second, first)];
+                        r.var == var && pair.contains(&(r.first, r.second))
                     };
                     if !out.races.iter().any(same) {
                         out.races.push(OrderRace { var, first, second, run: execution.run[..=n].to_vec() });

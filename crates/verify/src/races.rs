@@ -53,6 +53,8 @@ pub struct Locksets {
     pub guards: BTreeMap<VarId, BTreeSet<SyncId>>,
     /// Pairs of accesses that may be concurrent and hold no lock in common.
     pub warnings: Vec<(Access, Access)>,
+    /// Whether locks are certainly given back only by who has them. If not, what is said here may miss something.
+    pub by_rules: bool,
     /// The accesses to each such variable.
     pub concurrent: BTreeMap<VarId, Vec<Access>>,
     /// For each thread and location, the locks that are certainly held there; `None` where it never is.
@@ -129,6 +131,7 @@ pub fn locksets(p: &Program) -> Locksets {
         out.concurrent.insert(v, each);
         out.guards.insert(v, common);
     }
+    out.by_rules = crate::merging::locks_follow_rules(p, &out);
     out
 }
 

@@ -8,10 +8,10 @@
 //! **Invariant:** *holds* is said only where the solver found a contradiction in consequences of the assumptions, *fails* only where
 //! the formulas were evaluated on the values that are shown. All else is *unknown*.
 
-use super::formula::{Formula, WIDE, World};
+use super::formula::{Formula, WIDE, World, compare, narrow as as_int};
 use crate::bits::BitSolver;
 use crate::solver::{Answer, Solver};
-use model::{Node, Term, Terms, VarId};
+use model::{Assign, Binary, Node, Place, Term, Terms, Type, VarId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Values of variables and cells; all others are 0.
@@ -32,6 +32,8 @@ pub(super) enum Decided {
 const MOST_NUMBERS: i128 = 100_000;
 const ROUNDS: usize = 40;
 const MOST_INSTANCES: usize = 4000;
+/// Of more numbers than this it is not said that they are in one order.
+const MOST_ORDERED: usize = 10;
 
 /// A formula in which only terms are negated, without names for which something exists.
 enum Normal {
@@ -66,7 +68,7 @@ pub(super) fn decide(
         solver.declare_array(*v, *len);
     }
     solver.limit(Some(seconds));
-    let mut numbers: BTreeSet<Term> = skolems.iter().map(|v| world.terms.var(*v, WIDE)).collect();
+    let mut numbers: BTreeSet<Term> = skolems.iter().copied().collect();
     let quantified = parts.iter().any(has_all);
     if quantified {
         let mut seen = Vec::new();
@@ -74,10 +76,11 @@ pub(super) fn decide(
         for t in seen {
             indices(&mut world.terms, t, &mut numbers);
         }
-        parts.iter().for_each(|p| ends(&mut world.terms, p, &mut numbers));
     }
     let narrow = narrow(world, &parts);
     let start = std::time::Instant::now();
+    // The ends of ranges are put in only where what occurs is not enough: each number makes the question harder.
+    let mut with_ends = !quantified;
     for _ in 0..ROUNDS {
         if start.elapsed().as_secs_f64() > seconds {
             return Decided::Unknown(format!("{seconds} seconds are over"));
@@ -94,10 +97,20 @@ pub(super) fn decide(
                 }
             }
         }
+        let more = orders(&mut world.terms, &all);
+        all.extend(more);
         match solver.check(&world.terms, &all) {
             Answer::Unsat => return Decided::Holds,
             Answer::Unknown => return Decided::Unknown("the solver gave up".to_owned()),
             Answer::Sat => {}
+        }
+        if !with_ends {
+            with_ends = true;
+            let before = numbers.len();
+            parts.iter().for_each(|p| ends(&mut world.terms, p, &mut numbers));
+            if numbers.len() > before {
+                continue;
+            }
         }
         // Small numbers and short ranges, if there are some: they are easier to read, and to try.
         let small = small(world, &all);
@@ -143,7 +156,7 @@ fn normal(
     f: &Formula,
     positive: bool,
     bound: &mut Vec<VarId>,
-    skolems: &mut Vec<VarId>,
+    skolems: &mut Vec<Term>,
 ) -> Normal {
     match f {
         Formula::Term(t) => Normal::Term(if positive { *t } else { world.terms.not(*t) }),
@@ -160,15 +173,17 @@ fn normal(
         }
         Formula::Quantified { .. } if !bound.is_empty() => Normal::Anything,
         Formula::Quantified { var, low, high, body, .. } => {
-            // There is one: it gets a name. The name of the bound variable will do, since each is bound once... but the formula
-            // may occur more than once, so it is a new one.
+            // There is one: it gets a name, and a new one each time that the formula occurs. Between two `int`s it is one.
             let name = world.names.get(var).cloned().unwrap_or_default();
             let one = world.fresh(name);
-            skolems.push(one);
-            let to = BTreeMap::from([(*var, one)]);
-            let body = world.renamed(body, &to);
-            let x = world.terms.var(one, WIDE);
-            let (from, until) = (world.terms.le(*low, x), world.terms.lt(x, *high));
+            let ints = as_int(&mut world.terms, *low).is_some() && as_int(&mut world.terms, *high).is_some();
+            let x = world.terms.var(one, if ints { Type::INT } else { WIDE });
+            let x = world.terms.cast(WIDE, x);
+            skolems.push(x);
+            let put = [Assign { place: Place::scalar(*var), value: x }];
+            let body = world.before(body, &put, &mut HashMap::new());
+            let from = compare(&mut world.terms, Binary::Le, *low, x);
+            let until = compare(&mut world.terms, Binary::Lt, x, *high);
             let body = normal(world, &body, positive, bound, skolems);
             Normal::And(vec![Normal::Term(from), Normal::Term(until), body])
         }
@@ -238,6 +253,48 @@ fn narrow(world: &mut World<'_>, parts: &[Normal]) -> Vec<Term> {
     out
 }
 
+/// That numbers which are compared are in one order: true of all numbers, and hard to see bit by bit.
+fn orders(terms: &mut Terms, all: &[Term]) -> Vec<Term> {
+    let mut seen = BTreeSet::new();
+    let mut compared: BTreeMap<Type, BTreeSet<Term>> = BTreeMap::new();
+    let mut open = all.to_vec();
+    while let Some(t) = open.pop() {
+        if !seen.insert(t) {
+            continue;
+        }
+        match terms.node(t) {
+            Node::Const(..) | Node::Var(..) => {}
+            Node::Cell(_, a, _) | Node::Unary(_, a) | Node::Cast(_, a) => open.push(a),
+            Node::Binary(op, a, b) => {
+                if matches!(op, Binary::Lt | Binary::Le) {
+                    compared.entry(terms.ty(a)).or_default().extend([a, b]);
+                }
+                open.extend([a, b]);
+            }
+            Node::Ite(c, a, b) => open.extend([c, a, b]),
+        }
+    }
+    let mut out = Vec::new();
+    for list in compared.values().filter(|l| (3..=MOST_ORDERED).contains(&l.len())) {
+        for x in list {
+            for y in list {
+                for z in list {
+                    if x != y && y != z && x != z {
+                        let (a, b, c) = (terms.le(*x, *y), terms.le(*y, *z), terms.le(*x, *z));
+                        let both = terms.and(a, b);
+                        let not = terms.not(both);
+                        let one = terms.or(not, c);
+                        if terms.as_const(one).is_none() {
+                            out.push(one);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    out
+}
+
 /// What makes the numbers of the program small.
 fn small(world: &mut World<'_>, all: &[Term]) -> Vec<Term> {
     let mut vars = BTreeSet::new();
@@ -284,19 +341,19 @@ fn ground(terms: &mut Terms, n: &Normal, numbers: &BTreeSet<Term>, count: &mut u
         }
         Normal::All { var, low, high, body } => {
             let body = ground(terms, body, numbers, count)?;
-            let x = terms.var(*var, WIDE);
-            let (from, until) = (terms.le(*low, x), terms.lt(x, *high));
-            let within = terms.and(from, until);
-            let outside = terms.not(within);
-            let each = terms.or(outside, body);
             let mut all = terms.boolean(true);
             for value in numbers {
                 *count += 1;
                 if *count > MOST_INSTANCES {
                     return None;
                 }
-                let put = model::Assign { place: model::Place::scalar(*var), value: *value };
-                let one = terms.substitute(each, &[put]);
+                let put = Assign { place: Place::scalar(*var), value: *value };
+                let from = compare(terms, Binary::Le, *low, *value);
+                let until = compare(terms, Binary::Lt, *value, *high);
+                let within = terms.and(from, until);
+                let outside = terms.not(within);
+                let body = terms.substitute(body, &[put]);
+                let one = terms.or(outside, body);
                 all = terms.and(all, one);
             }
             all

@@ -245,12 +245,15 @@ impl<'m, 'p> Maker<'m, 'p> {
                 let (a, b) = (self.whole(a)?, self.whole(b)?);
                 let terms = self.terms();
                 Formula::Term(match op {
-                    Eq => terms.eq(a, b),
-                    Ne => terms.ne(a, b),
-                    Lt => terms.lt(a, b),
-                    Le => terms.le(a, b),
-                    Gt => terms.lt(b, a),
-                    _ => terms.le(b, a),
+                    Eq => compare(terms, Binary::Eq, a, b),
+                    Ne => {
+                        let same = compare(terms, Binary::Eq, a, b);
+                        terms.not(same)
+                    }
+                    Lt => compare(terms, Binary::Lt, a, b),
+                    Le => compare(terms, Binary::Le, a, b),
+                    Gt => compare(terms, Binary::Lt, b, a),
+                    _ => compare(terms, Binary::Le, b, a),
                 })
             }
             Expr::Quantified { all, name, low, high, body } => {
@@ -496,6 +499,26 @@ fn common(a: Type, b: Type) -> Type {
     let bits = a.bits.max(b.bits).max(32);
     let unsigned = |t: Type| !t.signed && t.bits == bits;
     Type { bits, signed: !unsigned(a) && !unsigned(b) }
+}
+
+/// The `int` that a wide number is, if it is one whatever the values are.
+pub(super) fn narrow(terms: &mut Terms, t: Term) -> Option<Term> {
+    match terms.node(t) {
+        Node::Cast(WIDE, x) if terms.ty(x) == Type::INT => Some(x),
+        Node::Const(v, WIDE) if (Type::INT.min()..=Type::INT.max()).contains(&WIDE.value(v)) => {
+            Some(terms.number(WIDE.value(v), Type::INT))
+        }
+        _ => None,
+    }
+}
+
+/// Whether one wide number is less than another, or not greater. Those that are `int`s are compared as such: the program does so too,
+/// and then it is the same term.
+pub(super) fn compare(terms: &mut Terms, op: Binary, a: Term, b: Term) -> Term {
+    match (narrow(terms, a), narrow(terms, b)) {
+        (Some(x), Some(y)) => terms.binary(op, x, y),
+        _ => terms.binary(op, a, b),
+    }
 }
 
 /// The term of a formula without quantifiers.
