@@ -183,7 +183,7 @@ mod native {
         let told = told(program, trace);
         let file = setting.file.display().to_string();
         let args = ProgramArgs::with_flags(setting.flags.to_vec());
-        let Some(built) = build::build(&[file.clone()], &args, None)? else {
+        let Some(built) = build::build(std::slice::from_ref(&file), &args, None)? else {
             return Err("it does not compile".to_owned());
         };
         let numbers = told.numbers();

@@ -402,8 +402,9 @@ int main(void)
 #[test]
 fn what_the_compiled_program_does_not_notice_is_said_not_to_be_confirmed() {
     let shift = "extern int __VERIFIER_nondet_int(void);\nint main(void) { int n = __VERIFIER_nondet_int(); return 1 << n; }\n";
-    // It does not link: the variable is nowhere.
-    let lonely = "extern void reach_error(void);\nextern int x;\nint main(void) { if (x == 0) reach_error(); return 0; }\n";
+    // It does not link: this function is known to the model alone.
+    let lonely = "extern void reach_error(void);\nextern unsigned __VERIFIER_nondet_unsigned_int(void);\n\
+                  int main(void) { if (__VERIFIER_nondet_unsigned_int() == 3) reach_error(); return 0; }\n";
     let place = Place::with("unconfirmed", &[("shift.c", shift), ("lonely.c", lonely)]);
     let (code, text) = place.verify(&["shift.c"]);
     assert_eq!(code, 1, "{text}");
