@@ -21,11 +21,15 @@ fn search(text: &str, algorithm: &str) -> (Stats, f64) {
 
 /// The table.
 pub(crate) fn table(large: bool) {
-    println!("| program | classes | algorithm | executions | race checks | paper | dependency checks | paper | seconds | paper |");
+    println!(
+        "| program | classes | algorithm | executions | race checks | paper | dependency checks | paper | seconds | paper |"
+    );
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for row in ROWS.iter().filter(|r| large || r.classes <= 10_000) {
         let text = metzler::program(row.program, row.size);
-        for (i, (name, algorithm)) in [("source", "source"), ("EPOR", "epor"), ("EPOR-SH", "epor-sh")].iter().enumerate() {
+        for (i, (name, algorithm)) in
+            [("source", "source"), ("EPOR", "epor"), ("EPOR-SH", "epor-sh")].iter().enumerate()
+        {
             let (stats, seconds) = search(&text, algorithm);
             let [time, traces, dependencies, races] = row.paper[i];
             assert!(stats.executions <= row.classes, "never more executions than classes");
@@ -33,7 +37,11 @@ pub(crate) fn table(large: bool) {
             let first = if i == 0 { format!("{} ({})", row.name, row.size) } else { String::new() };
             let classes = if i == 0 { row.classes.to_string() } else { String::new() };
             // What the paper counted where it is not the number of classes.
-            let note = if traces.is_nan() || traces == row.classes as f64 { String::new() } else { format!(" (paper: {traces})") };
+            let note = if traces.is_nan() || traces == row.classes as f64 {
+                String::new()
+            } else {
+                format!(" (paper: {traces})")
+            };
             println!(
                 "| {first} | {classes} | {name} | {}{note} | {} | {} | {} | {} | {seconds:.3} | {} |",
                 stats.executions,

@@ -35,6 +35,10 @@ pub(crate) struct VerifyArgs {
     #[arg(long)]
     deadlocks: bool,
 
+    /// Threads may wake up from a condition variable, and a weak compare-exchange may fail, for no reason
+    #[arg(long)]
+    spurious: bool,
+
     /// Give up after so many seconds
     #[arg(long, value_name = "N", default_value_t = 60.0)]
     seconds: f64,
@@ -55,6 +59,7 @@ fn names() -> clap::builder::PossibleValuesParser {
 pub(crate) fn run(args: &VerifyArgs) -> ExitCode {
     let read = ::model::Options {
         preprocessor: args.define.iter().map(|d| format!("-D{d}")).collect(),
+        spurious: args.spurious,
         ..::model::Options::default()
     };
     let program = match ::model::read_file(&args.file, &read) {

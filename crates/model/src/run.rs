@@ -285,7 +285,8 @@ fn footprint(run: &Interpreter<'_>, e: &Transition) -> Result<Vec<u32>, CannotRu
 
 /// An atomic step that does nothing but copy one shared cell to another: from where, and to where. Locals decide which cells they are.
 fn copied(p: &Program, thread: &crate::Thread, e: &Transition) -> Option<(Place, Place)> {
-    let [assign] = &e.assigns.iter().filter(|a| p.var(a.place.var).is_shared()).collect::<Vec<_>>()[..] else {
+    let [assign] = &e.assigns.iter().filter(|a| p.var(a.place.var).is_shared()).collect::<Vec<_>>()[..]
+    else {
         return None;
     };
     let from = match p.terms.node(assign.value) {

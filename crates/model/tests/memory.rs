@@ -99,8 +99,12 @@ fn a_wait_with_a_limit_ends_with_a_signal_or_without() {
         ))
     };
     // It may time out before the signal, or be woken by it; a result of neither kind there is not.
-    for (check, errors) in [("r == 0 && !ready", false), ("r != 0", true), ("r != 0 && r != 110", false), ("r != 0 && ready", true)]
-    {
+    for (check, errors) in [
+        ("r == 0 && !ready", false),
+        ("r != 0", true),
+        ("r != 0 && r != 110", false),
+        ("r != 0 && ready", true),
+    ] {
         let p = text(check);
         assert_eq!(states(&p).errors > 0, errors, "{check}");
         assert_eq!(states(&p).deadlocks, 0);

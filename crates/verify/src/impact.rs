@@ -57,10 +57,8 @@ impl Engine for Impact {
         let meter = Meter::new(options.budget);
         let (mut few, mut most, mut queries, mut nodes, mut given_up) = (false, FIRST_TRY, 0, 0, false);
         let (mut run, ended) = loop {
-            let budget = Budget {
-                seconds: meter.left(),
-                work: options.budget.work.map(|w| w.saturating_sub(nodes)),
-            };
+            let budget =
+                Budget { seconds: meter.left(), work: options.budget.work.map(|w| w.saturating_sub(nodes)) };
             let mut run = Run::new(program, &Options { budget, ..options.clone() });
             (run.few_guards, run.most_queries) = (few, most);
             let ended = run.unwind();

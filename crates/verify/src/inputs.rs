@@ -123,7 +123,9 @@ mod tests {
         let t = s.terms.or(many, fine);
         let t = s.terms.or(few, t);
         let all = for_every(&mut s, &mut solver, t, amount);
-        for (value, holds) in [(-1000, false), (-2, false), (-1, true), (0, true), (5, true), (i32::MAX, false)] {
+        for (value, holds) in
+            [(-1000, false), (-2, false), (-1, true), (0, true), (5, true), (i32::MAX, false)]
+        {
             let mut read = |_, _| Type::INT.bits_of(i128::from(value));
             assert_eq!(s.terms.eval(all, &mut read) != 0, holds, "{value}");
         }

@@ -58,7 +58,11 @@ impl fmt::Display for Unknown {
         match self {
             Unknown::Spent(s) => s.fmt(f),
             Unknown::Bound(t) => {
-                write!(f, "a run of {} steps goes beyond a bound under which the program was read", t.steps.len())
+                write!(
+                    f,
+                    "a run of {} steps goes beyond a bound under which the program was read",
+                    t.steps.len()
+                )
             }
             Unknown::Within(why) | Unknown::Cannot(why) => f.write_str(why),
             Unknown::Mistake(why) => write!(f, "a mistake in raddle: {why}"),

@@ -339,9 +339,8 @@ fn executions_within_preemptions_are_no_more_than_the_bound_says() {
     assert_eq!(values, [2, 36, 360, 60, 216]);
     let p = increments(2, false);
     let tree = Tree::of(&p);
-    let within: Vec<u64> = (0..=4)
-        .map(|c| tree.ends.iter().filter(|e| tree.preemptions(&e.0) <= c).count() as u64)
-        .collect();
+    let within: Vec<u64> =
+        (0..=4).map(|c| tree.ends.iter().filter(|e| tree.preemptions(&e.0) <= c).count() as u64).collect();
     assert_eq!(within, [2, 6, 14, 18, 20]);
     assert!(within.iter().zip(0..).all(|(found, c)| *found <= bound(2, 3, c)));
 }
@@ -388,7 +387,11 @@ fn bounded_model_checking_finds_the_error_after_six_steps_and_is_complete_after_
     let Verdict::Unsafe(trace) = &out.verdict else { panic!("{:?}", out.verdict) };
     assert_eq!(trace.steps.len(), 6 + 1);
     for k in 0..=6 {
-        assert_eq!(run("bmc", &text("", ""), &within(k)).verdict.name(), "unknown", "nothing within {k} steps");
+        assert_eq!(
+            run("bmc", &text("", ""), &within(k)).verdict.name(),
+            "unknown",
+            "nothing within {k} steps"
+        );
     }
     let Verdict::Safe(Certificate::Depth(depth)) = run("bmc", &text("l", "l"), &within(100)).verdict else {
         panic!("all runs end");
@@ -404,7 +407,8 @@ fn the_producer_and_the_consumer_of_the_thesis_have_its_states() {
         let m = b.shared("m", Type::INT, 0);
         for up in [true, false] {
             let t = b.thread(if up { "T1" } else { "T2" });
-            let (now, zero, most, one) = (b.value(count), b.terms().int(0), b.terms().int(n), b.terms().int(1));
+            let (now, zero, most, one) =
+                (b.value(count), b.terms().int(0), b.terms().int(n), b.terms().int(1));
             let may = if up { b.terms().lt(now, most) } else { b.terms().lt(zero, now) };
             let not = b.terms().not(may);
             let next = if up { b.terms().add(now, one) } else { b.terms().sub(now, one) };

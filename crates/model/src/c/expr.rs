@@ -1202,7 +1202,8 @@ impl<'a> Lowering<'a> {
         for n in 0..self.objects.len() {
             if self.is_taken(n) {
                 let (base, size) = (self.objects[n].base, self.objects[n].size);
-                let (base, size) = (self.b.terms().constant(base, ADDRESS), self.b.terms().constant(size, ADDRESS));
+                let (base, size) =
+                    (self.b.terms().constant(base, ADDRESS), self.b.terms().constant(size, ADDRESS));
                 let from = self.b.terms().sub(address, base);
                 let here = self.b.terms().lt(from, size);
                 inside = self.b.terms().or(inside, here);

@@ -122,8 +122,7 @@ impl<'a> Lowering<'a> {
         if size <= 0 || size % each != 0 {
             return Err(self.refuse(span, format!("an allocation of {size} bytes of {element}")));
         }
-        let ctype =
-            if size == each { element } else { CType::Array(Rc::new(element), (size / each) as u64) };
+        let ctype = if size == each { element } else { CType::Array(Rc::new(element), (size / each) as u64) };
         let copies = if self.may_come_again() { self.options.allocations } else { 1 };
         let line = self.span(span).line;
         let mut objects = Vec::new();
@@ -284,9 +283,10 @@ impl CType {
     fn is_of(&self, structs: usize) -> bool {
         match self {
             CType::Struct(id) => *id < structs,
-            CType::Pointer(t) | CType::Array(t, _) | CType::OpenArray(t) | CType::Atomic(t) => t.is_of(structs),
+            CType::Pointer(t) | CType::Array(t, _) | CType::OpenArray(t) | CType::Atomic(t) => {
+                t.is_of(structs)
+            }
             _ => true,
         }
     }
 }
-

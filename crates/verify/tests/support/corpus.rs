@@ -82,7 +82,8 @@ impl Case {
             assert_eq!(text.matches(part.as_str()).count(), 1, "line {}: {part:?} is there once", self.line);
             text = text.replace(part.as_str(), "");
         }
-        let folder = std::env::temp_dir().join(format!("raddle-mutation-{}-{}", std::process::id(), self.line));
+        let folder =
+            std::env::temp_dir().join(format!("raddle-mutation-{}-{}", std::process::id(), self.line));
         fs::create_dir_all(&folder).unwrap();
         let file = folder.join(&self.file);
         fs::write(&file, text).unwrap();
