@@ -67,6 +67,15 @@ fn number(seconds: f64) -> String {
     if seconds < 0.995 { format!("{seconds:.2}") } else { format!("{seconds:.1}") }
 }
 
+/// What an engine said of all programs.
+#[derive(Clone, Default)]
+struct Sum {
+    right: u32,
+    unknown: u32,
+    wrong: u32,
+    seconds: f64,
+}
+
 /// The table.
 pub(crate) fn table(seconds: f64, only: &str, engines: &[String], mutations: bool) {
     let all: Vec<&str> = verify::engines().iter().map(|e| e.name).collect();
@@ -74,7 +83,7 @@ pub(crate) fn table(seconds: f64, only: &str, engines: &[String], mutations: boo
         all.into_iter().filter(|n| engines.is_empty() || engines.iter().any(|e| e == n)).collect();
     println!("| program | expected | {} |", names.join(" | "));
     println!("|---|---|{}", "---|".repeat(names.len()));
-    let mut sums = vec![(0, 0, 0, 0.0); names.len()];
+    let mut sums = vec![Sum::default(); names.len()];
     let mut rows = 0;
     for case in corpus::cases().iter().filter(|c| c.name().contains(only) && (mutations || !c.is_mutation()))
     {
@@ -82,7 +91,7 @@ pub(crate) fn table(seconds: f64, only: &str, engines: &[String], mutations: boo
         rows += 1;
         for (n, engine) in names.iter().enumerate() {
             let (word, time) = run(case, engine, seconds);
-            let (right, unknown, wrong, sum) = &mut sums[n];
+            let Sum { right, unknown, wrong, seconds: sum } = &mut sums[n];
             if !time.is_nan() {
                 *sum += time;
             }
@@ -107,12 +116,12 @@ pub(crate) fn table(seconds: f64, only: &str, engines: &[String], mutations: boo
         }
         println!("{row}");
     }
-    let total = |name: &str, of: &dyn Fn(&(i32, i32, i32, f64)) -> String| {
+    let total = |name: &str, of: &dyn Fn(&Sum) -> String| {
         let cells: Vec<String> = sums.iter().map(of).collect();
         println!("| **{name}** | {rows} | {} |", cells.join(" | "));
     };
-    total("decided", &|s| s.0.to_string());
-    total("unknown", &|s| s.1.to_string());
-    total("wrong", &|s| s.2.to_string());
-    total("seconds", &|s| format!("{:.1}", s.3));
+    total("decided", &|s| s.right.to_string());
+    total("unknown", &|s| s.unknown.to_string());
+    total("wrong", &|s| s.wrong.to_string());
+    total("seconds", &|s| format!("{:.1}", s.seconds));
 }

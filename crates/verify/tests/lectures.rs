@@ -183,6 +183,9 @@ fn dependent(p: &Program, a: &Step, b: &Step) -> bool {
 
 type Clock = BTreeMap<ThreadId, usize>;
 
+/// A thread, the how manieth of its events, and its clock.
+type Event = (ThreadId, usize, Vec<(ThreadId, usize)>);
+
 /// The clocks of all events: what happens before each. Two executions are equivalent if these are the same.
 fn clocks(p: &Program, steps: &[Step]) -> Vec<Clock> {
     let mut all: Vec<Clock> = Vec::new();
@@ -201,7 +204,7 @@ fn clocks(p: &Program, steps: &[Step]) -> Vec<Clock> {
 }
 
 /// The order that an execution makes, whatever linear order it is.
-fn order(p: &Program, steps: &[Step]) -> BTreeSet<(ThreadId, usize, Vec<(ThreadId, usize)>)> {
+fn order(p: &Program, steps: &[Step]) -> BTreeSet<Event> {
     let all = clocks(p, steps);
     let event = |(s, c): (&Step, &Clock)| (s.thread, c[&s.thread], c.clone().into_iter().collect());
     steps.iter().zip(&all).map(event).collect()

@@ -39,7 +39,7 @@ fn undecided(cases: &[Case], seconds: f64) -> Vec<String> {
 #[test]
 fn the_portfolio_is_never_wrong_and_decides_what_is_not_marked_slow() {
     let all: Vec<Case> = corpus::cases().into_iter().filter(|c| !c.slow && !c.is_mutation()).collect();
-    let open = undecided(&all, 20.0);
+    let open = undecided(&all, 60.0);
     assert!(open.is_empty(), "{} of {} are not decided: {open:#?}", open.len(), all.len());
 }
 
@@ -67,8 +67,32 @@ fn there_are_enough_programs_and_enough_of_them_without_an_end() {
 #[test]
 fn a_lock_a_guard_or_an_assignment_less_is_found() {
     let all: Vec<Case> = corpus::cases().into_iter().filter(|c| !c.slow && c.is_mutation()).collect();
-    let open = undecided(&all, 20.0);
+    let open = undecided(&all, 60.0);
     assert!(open.is_empty(), "{} of {} are not decided: {open:#?}", open.len(), all.len());
+}
+
+#[test]
+fn who_asks_once_before_it_waits_is_wrong_if_threads_wake_up_for_no_reason() {
+    let text = |ask: &str| {
+        format!(
+            "{} int ready, data; pthread_mutex_t m; pthread_cond_t c;
+             void *f(void *p) {{ pthread_mutex_lock(&m); data = 7; ready = 1; pthread_cond_signal(&c); pthread_mutex_unlock(&m);
+               return 0; }}
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); pthread_mutex_lock(&m);
+               {ask} (!ready) pthread_cond_wait(&c, &m); assert(data == 7); pthread_mutex_unlock(&m); return 0; }}",
+            support::PRELUDE
+        )
+    };
+    for (ask, spurious, verdict) in
+        [("if", false, "safe"), ("while", false, "safe"), ("if", true, "unsafe"), ("while", true, "safe")]
+    {
+        let options = model::Options { spurious, ..model::Options::default() };
+        let p = model::read_text("wait.c", &text(ask), &options).unwrap();
+        for engine in ["explicit", "bdd", "impact"] {
+            let out = support::run(engine, &p, &support::within(5000));
+            assert_eq!(out.verdict.name(), verdict, "{ask}, spurious: {spurious}, {engine}");
+        }
+    }
 }
 
 #[test]

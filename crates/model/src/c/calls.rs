@@ -52,9 +52,13 @@ impl<'a> Lowering<'a> {
     pub(crate) fn call(&mut self, c: &'a Node<CallExpression>) -> Res<Value> {
         let span = c.span;
         let args = &c.node.arguments;
+        let wanted = self.wanted.take();
         if let Expression::Identifier(i) = &c.node.callee.node {
             let name = i.node.name.as_str();
             self.at(span);
+            if matches!(name, "malloc" | "calloc" | "__builtin_malloc") {
+                self.wanted = wanted;
+            }
             if let Some(v) = self.known_call(name, args, span)? {
                 return Ok(v);
             }
@@ -245,6 +249,13 @@ impl<'a> Lowering<'a> {
                 self.give_back(what, span)?;
                 self.void()
             }
+            // The time is any time.
+            "clock_gettime" if self.function(name).is_none() => {
+                let to = self.arg_at(args, 1, span)?;
+                let to = self.pointed(to)?;
+                self.any_content(&to, span)?;
+                self.number(0)
+            }
             "rand" | "random" if self.function(name).is_none() => {
                 let v = self.any_value(Type::INT);
                 let zero = self.b.terms().int(0);
@@ -269,6 +280,25 @@ impl<'a> Lowering<'a> {
 
     fn arg_at(&self, args: &'a [Node<Expression>], n: usize, span: Span) -> Res<&'a Node<Expression>> {
         args.get(n).ok_or_else(|| self.refuse(span, "an argument is missing"))
+    }
+
+    /// Sets an lvalue to any value, field by field.
+    fn any_content(&mut self, to: &Lvalue, span: Span) -> Res<()> {
+        match self.type_at(to).plain().clone() {
+            CType::Struct(id) => {
+                let fields = self.structs[id].fields.clone().unwrap_or_default();
+                for (name, ..) in fields {
+                    let part = self.member(to.clone(), &name, span)?;
+                    self.any_content(&part, span)?;
+                }
+                Ok(())
+            }
+            t => {
+                let Some(ty) = t.scalar() else { return Err(self.refuse(span, format!("any value of {t}"))) };
+                let value = self.any_value(ty);
+                self.store(to, value.term, span)
+            }
+        }
     }
 
     /// Any value of a type.

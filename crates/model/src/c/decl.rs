@@ -554,12 +554,18 @@ impl Lowering<'_> {
             (ShapeKind::Array { len, element, .. }, Initializer::List(items)) => {
                 let mut at = 0u64;
                 for item in items {
+                    let mut last = None;
                     match item.node.designation.first().map(|d| &d.node) {
                         None => {}
                         Some(Designator::Index(i)) => at = self.constant(i, "an index")? as u64,
+                        Some(Designator::Range(r)) => {
+                            at = self.constant(&r.node.from, "an index")? as u64;
+                            last = Some(self.constant(&r.node.to, "an index")? as u64);
+                        }
                         Some(_) => return Err(self.refuse(item.span, "this way to name cells")),
                     }
-                    if at >= *len {
+                    let last = last.unwrap_or(at);
+                    if last >= *len || last < at {
                         return Err(self.refuse(item.span, "more values than the array has cells"));
                     }
                     if !matches!(item.node.initializer.node, Initializer::List(_))
@@ -567,8 +573,10 @@ impl Lowering<'_> {
                     {
                         return Err(self.refuse(item.span, "nested values without braces"));
                     }
-                    self.initial(element, index * len + at, &item.node.initializer, out)?;
-                    at += 1;
+                    for i in at..=last {
+                        self.initial(element, index * len + i, &item.node.initializer, out)?;
+                    }
+                    at = last + 1;
                 }
                 Ok(())
             }

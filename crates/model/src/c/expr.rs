@@ -777,7 +777,7 @@ impl<'a> Lowering<'a> {
                     self.copy(&to, &from, e.span)?;
                     return Ok(self.nothing());
                 }
-                let value = self.rvalue(r)?;
+                let value = self.rvalue_for(r, &ctype)?;
                 let lv = self.lvalue(l)?;
                 let ctype = self.type_at(&lv);
                 let term = self.convert(value, &ctype, e.span)?;
@@ -1152,7 +1152,7 @@ impl<'a> Lowering<'a> {
         Ok(self.b.terms().cast(ADDRESS, i.term))
     }
 
-    fn member(&mut self, base: Lvalue, name: &str, span: Span) -> Res<Lvalue> {
+    pub(crate) fn member(&mut self, base: Lvalue, name: &str, span: Span) -> Res<Lvalue> {
         match base {
             Lvalue::Path(p) => {
                 let (ShapeKind::Struct(fields) | ShapeKind::Union { fields, .. }) = &p.shape.kind else {

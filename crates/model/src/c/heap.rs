@@ -104,6 +104,7 @@ impl<'a> Lowering<'a> {
 
     /// `malloc` and `calloc`.
     pub(crate) fn allocate(&mut self, name: &str, args: &'a [Node<Expression>], span: Span) -> Res<Value> {
+        let wanted = self.wanted.take();
         let pointer = CType::Pointer(Rc::new(CType::Void));
         let nothing = self.b.terms().constant(0, ADDRESS);
         if self.dead {
@@ -115,7 +116,7 @@ impl<'a> Lowering<'a> {
             size *= self.constant(a, "the size of what is allocated")?;
             element = element.or(self.measured(a)?);
         }
-        let Some(element) = element else {
+        let Some(element) = element.or(wanted.filter(|t| !matches!(t, CType::Void))) else {
             return Err(self.refuse(span, "an allocation whose type is not known; `sizeof` says it"));
         };
         let each = i128::from(self.layout(&element).0.max(1));
@@ -163,6 +164,24 @@ impl<'a> Lowering<'a> {
         self.b.step(self.t, from, wrong, beyond, Vec::new());
         self.land(after);
         Ok(Value { term: self.local_value(result), ctype: pointer })
+    }
+
+    /// The value of an expression that is assigned to something of a type: what `malloc` gives is of the type that it points to.
+    pub(crate) fn rvalue_for(&mut self, e: &'a Node<Expression>, ctype: &CType) -> Res<Value> {
+        let pointee = |t: &CType| match t.plain() {
+            CType::Pointer(t) => Some((**t).clone()),
+            _ => None,
+        };
+        self.wanted = None;
+        match &e.node {
+            Expression::Call(_) => self.wanted = pointee(ctype),
+            Expression::Cast(c) if matches!(c.node.expression.node, Expression::Call(_)) => {
+                let to = self.type_name(&c.node.type_name)?;
+                self.wanted = pointee(&to).filter(|t| *t != CType::Void).or_else(|| pointee(ctype));
+            }
+            _ => {}
+        }
+        self.rvalue(e)
     }
 
     /// The address of a new object, whose content is anything, or zero.

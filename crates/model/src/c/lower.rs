@@ -106,6 +106,8 @@ pub(crate) struct Lowering<'a> {
     pub(crate) noted: super::heap::Noted,
     /// Whether the program gives memory back.
     pub(crate) frees: bool,
+    /// What a call whose value is assigned is to point to.
+    pub(crate) wanted: Option<CType>,
     /// How many loops are around the code at hand.
     pub(crate) loops: u32,
     /// The variables of unions.
@@ -165,6 +167,7 @@ impl<'a> Lowering<'a> {
             taken: BTreeSet::new(),
             noted: super::heap::Noted::new(early),
             frees: false,
+            wanted: None,
             loops: 0,
             unions: BTreeSet::new(),
             declared_at: Vec::new(),
@@ -1006,7 +1009,7 @@ impl<'a> Lowering<'a> {
             }
         }
         for (var, index, ctype, e) in list {
-            let value = self.rvalue(e)?;
+            let value = self.rvalue_for(e, &ctype)?;
             let value = self.convert(value, &ctype, e.span)?;
             self.set_cell(var, index, value);
         }
