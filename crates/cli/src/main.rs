@@ -24,12 +24,12 @@ mod rust_std;
 mod rust_test;
 #[cfg(c_programs)]
 mod scan;
+mod schedules;
 #[cfg(c_programs)]
 mod scratch;
 mod terminal;
 #[cfg(c_programs)]
 mod toolchain;
-mod schedules;
 mod verify;
 
 use clap::{Args, Parser, Subcommand, builder::PossibleValuesParser};

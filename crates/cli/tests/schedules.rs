@@ -50,7 +50,11 @@ fn schedules_counterexamples_and_the_tree_are_written() {
     let done = verify(&file, &words);
     let text = String::from_utf8_lossy(&done.stdout).into_owned();
     assert_eq!(done.status.code(), Some(1), "{text}{}", String::from_utf8_lossy(&done.stderr));
-    assert!(text.starts_with("partially-safe: imc (") && text.contains("schedules keep it safe"), "{text}");
+    assert!(
+        text.starts_with("partially-safe: imc (")
+            && text.contains("schedules that keep it safe: 1; without one:"),
+        "{text}"
+    );
 
     let schedule = json(&out.join("schedule-001.json"));
     assert_eq!(schedule["format"], "raddle-schedule-1");
@@ -74,7 +78,9 @@ fn schedules_counterexamples_and_the_tree_are_written() {
 
     let tree = json(&tree);
     assert_eq!(tree["program"], schedule["program"]);
-    assert!(tree["nodes"].as_array().unwrap().iter().any(|n| n["kind"] == "covered" && n["covered_by"].is_u64()));
+    assert!(
+        tree["nodes"].as_array().unwrap().iter().any(|n| n["kind"] == "covered" && n["covered_by"].is_u64())
+    );
     let drawn = verify(&file, &["--engine", "imc", "--art", &path(&dot)]);
     assert_eq!(drawn.status.code(), Some(1));
     let picture = std::fs::read_to_string(&dot).unwrap();
@@ -87,7 +93,8 @@ fn schedules_of_another_engine_are_refused() {
     let dir = Dir::new("refused");
     let file = dir.0.join("slot.c");
     std::fs::write(&file, SLOT).unwrap();
-    let refused = verify(&file, &["--engine", "explicit", "--schedules", dir.0.join("out").to_str().unwrap()]);
+    let refused =
+        verify(&file, &["--engine", "explicit", "--schedules", dir.0.join("out").to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--engine imc"));
     assert!(!dir.0.join("out").exists());

@@ -36,7 +36,9 @@ fn main() {
         ("declared, Fig. 4.15b", thesis::declared(false), "-", "-"),
     ];
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    println!("| program | verdict | first schedule | its nodes | complete | nodes | paper: first | paper: complete |");
+    println!(
+        "| program | verdict | first schedule | its nodes | complete | nodes | paper: first | paper: complete |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     for (name, text, first_then, complete_then) in rows {
         if !wanted.is_empty() && !wanted.iter().any(|w| name.contains(&w[..])) {
@@ -44,7 +46,15 @@ fn main() {
         }
         let program = read(&text);
         let deadlocks = name.contains("4.10") || name.contains("4.15");
-        let options = Options { deadlocks, budget: Budget { seconds: Some(std::env::var("SECONDS_LIMIT").ok().and_then(|s| s.parse().ok()).unwrap_or(600.0)), work: None } };
+        let options = Options {
+            deadlocks,
+            budget: Budget {
+                seconds: Some(
+                    std::env::var("SECONDS_LIMIT").ok().and_then(|s| s.parse().ok()).unwrap_or(600.0),
+                ),
+                work: None,
+            },
+        };
         let start = cpu();
         let mut first = None;
         let found = schedules(&program, &options, 1, &mut |event| {
@@ -66,6 +76,8 @@ fn main() {
         let all = cpu() - start;
         let (first, size) = first.map_or(("-".to_owned(), 0), |(s, n)| (format!("{s:.2} s"), n));
         let nodes = found.outcome.count("nodes").unwrap_or(0);
-        println!("| {name} | {word} | {first} | {size} | {all:.2} s | {nodes} | {first_then} | {complete_then} |");
+        println!(
+            "| {name} | {word} | {first} | {size} | {all:.2} s | {nodes} | {first_then} | {complete_then} |"
+        );
     }
 }

@@ -722,7 +722,9 @@ impl<'p> Run<'p> {
     pub(crate) fn force_cover(&mut self, v: NodeId) -> Result<bool, Stop> {
         let candidates = self.by_place[&self.nodes[v].at].clone();
         let older: Vec<NodeId> = candidates.into_iter().filter(|w| *w < v).collect();
-        for w in older.into_iter().rev().filter(|w| self.may_cover(v, *w)).take(CANDIDATES).collect::<Vec<_>>() {
+        for w in
+            older.into_iter().rev().filter(|w| self.may_cover(v, *w)).take(CANDIDATES).collect::<Vec<_>>()
+        {
             let x = self.common_ancestor(v, w);
             let path = self.path(x, v);
             let pre = self.nodes[x].label.clone();

@@ -3,8 +3,8 @@
 use crate::budget::{Budget, Meter};
 use crate::checker::check;
 use crate::engines::{Engine, engine};
-use crate::scheduled::check_schedule;
 use crate::outcome::{Options, Outcome, Unknown, Verdict};
+use crate::scheduled::check_schedule;
 use model::Program;
 
 /// How many values of variables are looked at, state by state, before formulas are tried.

@@ -18,7 +18,8 @@ pub fn check_schedule(program: &Program, schedule: &Schedule) -> Result<(), Refu
         f.well_formed(&n.locations, n.label)?;
     }
     let Some(first) = schedule.nodes.first() else { return refuted("there is no first node") };
-    if program.threads.iter().map(|t| t.entry).ne(first.locations.iter().copied()) || !f.holds_first(first.label)
+    if program.threads.iter().map(|t| t.entry).ne(first.locations.iter().copied())
+        || !f.holds_first(first.label)
     {
         return refuted("the first state is not one of the first node");
     }
@@ -55,10 +56,15 @@ pub fn check_schedule(program: &Program, schedule: &Schedule) -> Result<(), Refu
         let allowed: HashSet<ThreadId> = n.next.iter().map(|e| e.0).collect();
         for thread in &allowed {
             let here = n.locations[thread.index()];
-            for (id, e) in program.thread(*thread).from(here).filter(|(id, _)| !seen.contains(&(*thread, *id))) {
+            for (id, e) in
+                program.thread(*thread).from(here).filter(|(id, _)| !seen.contains(&(*thread, *id)))
+            {
                 let never = f.terms.boolean(false);
                 if !f.leads_to(n.label, e, never)? {
-                    return refuted(format!("transition {} of thread {thread} is constrained at node {number}", id.0));
+                    return refuted(format!(
+                        "transition {} of thread {thread} is constrained at node {number}",
+                        id.0
+                    ));
                 }
             }
             let can = can_go(&mut f, program, *thread, n.locations[thread.index()]);

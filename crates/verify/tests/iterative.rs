@@ -74,7 +74,8 @@ fn later_schedules_let_each_thread_go_first() {
     assert_eq!(all.len(), 8);
     for (i, s) in all.iter().enumerate() {
         // Somewhere as many threads are allowed as there were schedules so far, and each of those leaves out nobody for ever.
-        let most = s.nodes.iter().map(|n| n.next.iter().map(|e| e.0).collect::<HashSet<_>>().len()).max().unwrap();
+        let most =
+            s.nodes.iter().map(|n| n.next.iter().map(|e| e.0).collect::<HashSet<_>>().len()).max().unwrap();
         assert!(most >= i.min(4), "schedule {i} allows {most}");
     }
     assert!(all.windows(2).all(|w| w[0].nodes.len() < w[1].nodes.len()), "they allow more and more");
@@ -184,8 +185,10 @@ fn who_waits_for_ever_is_left_out_only_where_it_cannot_go() {
     // The same schedule with the second one's lock free all the time is not.
     let p = read(&thesis::program(
         "int x; pthread_mutex_t m;",
-        &["pthread_mutex_lock(&m); while (1) { x = 1; pthread_mutex_unlock(&m); pthread_mutex_lock(&m); }",
-          "pthread_mutex_lock(&m); assert(0);"],
+        &[
+            "pthread_mutex_lock(&m); while (1) { x = 1; pthread_mutex_unlock(&m); pthread_mutex_lock(&m); }",
+            "pthread_mutex_lock(&m); assert(0);",
+        ],
     ));
     assert_eq!(imc(&p, false, 1).0.outcome.verdict.name(), "unsafe");
 }
@@ -195,7 +198,10 @@ fn inputs_are_never_constrained() {
     // Whatever comes in decides who may go next, and both answers are in the schedule.
     let p = read(&thesis::program(
         "int x, y;",
-        &["int r = __VERIFIER_nondet_int(); if (r > 7) { x = 1; } else { x = 2; } y = 1;", "assert(x != 2 || y == 1);"],
+        &[
+            "int r = __VERIFIER_nondet_int(); if (r > 7) { x = 1; } else { x = 2; } y = 1;",
+            "assert(x != 2 || y == 1);",
+        ],
     ));
     let (found, all) = imc(&p, false, 1);
     assert_eq!(found.outcome.verdict.name(), "partially-safe");

@@ -47,11 +47,16 @@ fn random_program(seed: u64) -> String {
                 0 => format!("{v} = {k};\n"),
                 1 => format!("r = {v}; {w} = (r + 1) & 3;\n"),
                 2 => format!("if ({v} == {k}) {w} = 1;\n"),
-                3 => format!("pthread_mutex_lock(&{lock}); r = {v}; {w} = (r + 1) & 3; pthread_mutex_unlock(&{lock});\n"),
+                3 => format!(
+                    "pthread_mutex_lock(&{lock}); r = {v}; {w} = (r + 1) & 3; pthread_mutex_unlock(&{lock});\n"
+                ),
                 4 | 5 => format!("assert({v} != {});\n", 1 + k % 2),
                 6 => "if (__VERIFIER_nondet_bool()) r = 1; else r = 2;\n".to_owned(),
                 7 => format!("assert({v} == r || {w} != {k});\n"),
-                8 => format!("sem_wait(&s); {w} = {k};{}\n", if g.below(3) == 0 { "" } else { " sem_post(&s);" }),
+                8 => format!(
+                    "sem_wait(&s); {w} = {k};{}\n",
+                    if g.below(3) == 0 { "" } else { " sem_post(&s);" }
+                ),
                 9 => format!(
                     "__VERIFIER_atomic_begin(); __VERIFIER_assume({v} == {k}); {w} = {}; __VERIFIER_atomic_end();\n",
                     (k + 1) % 3
@@ -60,8 +65,12 @@ fn random_program(seed: u64) -> String {
                     "pthread_mutex_lock(&{lock}); pthread_mutex_lock(&{other}); {v} = {k}; \
                      pthread_mutex_unlock(&{lock}); pthread_mutex_unlock(&{other});\n"
                 ),
-                11 => format!("pthread_mutex_lock(&m); if ({v} == {k}) pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m);\n"),
-                12 => format!("pthread_mutex_lock(&m); {v} = {k}; pthread_cond_signal(&c); pthread_mutex_unlock(&m);\n"),
+                11 => format!(
+                    "pthread_mutex_lock(&m); if ({v} == {k}) pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m);\n"
+                ),
+                12 => format!(
+                    "pthread_mutex_lock(&m); {v} = {k}; pthread_cond_signal(&c); pthread_mutex_unlock(&m);\n"
+                ),
                 13 => format!("r = __VERIFIER_nondet_bool(); {v} = r;\n"),
                 _ => format!("while ({v} == {k}) ;\n"),
             };

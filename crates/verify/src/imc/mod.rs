@@ -481,7 +481,10 @@ impl<'p> Search<'p, '_> {
         let p = self.run.program;
         for c in children {
             self.open.push(Reverse((self.run.nodes[c].depth, c)));
-            if matches!(p.thread(thread).location(self.node_location(c, thread)).kind, LocationKind::Error { .. }) {
+            if matches!(
+                p.thread(thread).location(self.node_location(c, thread)).kind,
+                LocationKind::Error { .. }
+            ) {
                 self.settle(c)?;
             }
         }
@@ -687,7 +690,8 @@ impl<'p> Search<'p, '_> {
                 }
                 self.run.nodes[v].bad.extend(more);
                 let covers = std::mem::take(&mut self.run.nodes[v].covers);
-                let (stay, go): (Vec<_>, Vec<_>) = covers.into_iter().partition(|z| self.run.may_cover(*z, v));
+                let (stay, go): (Vec<_>, Vec<_>) =
+                    covers.into_iter().partition(|z| self.run.may_cover(*z, v));
                 self.run.nodes[v].covers = stay;
                 for z in go {
                     self.run.uncover(z);

@@ -306,9 +306,7 @@ impl Search<'_, '_> {
     /// Ranks by which nobody is left out, if there are. What was not followed yet is taken to be fine.
     fn ranks(&mut self) -> Result<Option<Ranks>, Stop> {
         let (n, threads) = (self.run.nodes.len(), self.run.program.threads.len());
-        let mut inside: Vec<bool> = (0..n)
-            .map(|v| self.run.is_live(v) && !self.is_lost(v))
-            .collect();
+        let mut inside: Vec<bool> = (0..n).map(|v| self.run.is_live(v) && !self.is_lost(v)).collect();
         // For each node and each thread that may go: where that leads, if it is known.
         type Moves = Vec<(ThreadId, Option<Vec<NodeId>>)>;
         let mut moves: Vec<Moves> = vec![Vec::new(); n];

@@ -94,7 +94,8 @@ impl Game {
                 // It goes, and stays where that is possible for ever.
                 let goes = |s: usize| {
                     let after = self.next[s][*t].as_ref();
-                    within[s] && (self.end[s] && z[s] || after.is_some_and(|after| after.iter().all(|w| z[*w])))
+                    within[s]
+                        && (self.end[s] && z[s] || after.is_some_and(|after| after.iter().all(|w| z[*w])))
                 };
                 let goal: Vec<bool> = (0..n).map(|s| good[s] || goes(s)).collect();
                 let calm: Vec<bool> = (0..n).map(|s| within[s] && self.next[s][*t].is_none()).collect();
@@ -125,7 +126,11 @@ pub fn run_under(p: &Program, schedule: &Schedule, most: usize) -> usize {
         let node = &schedule.nodes[n];
         assert_eq!(s.locations, node.locations, "the schedule is where the program is");
         assert_eq!(schedule.terms.eval(node.label, &mut |v, i| run.value(&s, v, i)), 1, "its label holds");
-        assert!(!matches!(run.wrong(&s), Some(Wrong::Error { .. } | Wrong::Deadlock)), "node {n}: {:?}", run.wrong(&s));
+        assert!(
+            !matches!(run.wrong(&s), Some(Wrong::Error { .. } | Wrong::Deadlock)),
+            "node {n}: {:?}",
+            run.wrong(&s)
+        );
         let live = p.thread_ids().any(|t| run.is_live(&s, t));
         if node.next.is_empty() {
             assert!(!live || run.is_over(&s), "nobody may go at node {n}");

@@ -72,8 +72,11 @@ pub fn file_system() -> String {
 /// Figure 4.15: the same without locks; what must hold is assumed. The second thread asks first whether it has anything to do, or not.
 pub fn declared(asks: bool) -> String {
     let second = "__VERIFIER_atomic_begin(); __VERIFIER_assume(!busy); block = 0; __VERIFIER_atomic_end();";
-    let second =
-        if asks { format!("while (1) {{ if (!busy) {{ {second} }} }}") } else { format!("while (1) {{ {second} }}") };
+    let second = if asks {
+        format!("while (1) {{ if (!busy) {{ {second} }} }}")
+    } else {
+        format!("while (1) {{ {second} }}")
+    };
     program(
         "int block; _Bool busy, inode;",
         &[
