@@ -588,7 +588,10 @@ impl<'p> Search<'p, '_> {
             return Ok(true);
         }
         match self.run.refine_from_root(v, no) {
-            Ok(()) => Ok(!self.run.is_false(v)),
+            Ok(()) => {
+                self.run.notice_false(v)?;
+                Ok(!self.run.is_false(v))
+            }
             Err(Stop::Unknown(Unknown::Cannot(_))) => Ok(true),
             Err(e) => Err(e),
         }
@@ -597,7 +600,8 @@ impl<'p> Search<'p, '_> {
     /// Whether a thread can go in some state of a node that runs come to: labels are strengthened until they say that it cannot, if that
     /// is how it is.
     fn ever_goes(&mut self, v: NodeId, thread: ThreadId) -> Result<bool, Stop> {
-        if !self.may_go(v, thread)? || self.ever.contains(&(v, thread)) {
+        // To say so of data would unwind loops over them: it is tried where nothing else helps.
+        if !self.strict || !self.may_go(v, thread)? || self.ever.contains(&(v, thread)) {
             return self.may_go(v, thread);
         }
         let can = self.can_go(v, thread);
@@ -605,6 +609,7 @@ impl<'p> Search<'p, '_> {
             let cannot = self.run.symbols.terms.not(can);
             match self.run.refine_from_root(v, cannot) {
                 Ok(()) => {
+                    self.run.notice_false(v)?;
                     self.grew = true;
                     self.drain_work();
                     return Ok(false);
