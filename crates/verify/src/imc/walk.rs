@@ -90,10 +90,8 @@ impl Search<'_, '_> {
             if self.grew {
                 continue;
             }
-            let uses = |(key, next): (&(NodeId, Memory), &Vec<(ThreadId, TransitionId, usize)>)| {
-                key.0 == v && next.iter().any(|e| e.0 == thread)
-            };
-            if !graph.keys.iter().zip(&graph.next).any(uses) {
+            let uses = |i: usize| graph.keys[i].0 == v && graph.next[i].iter().any(|e| e.0 == thread);
+            if !(0..graph.keys.len()).any(uses) {
                 return Ok(None);
             }
             let left_out = self.left_out(&graph)?;
@@ -262,7 +260,8 @@ impl Search<'_, '_> {
                 left.push(t);
             }
         }
-        let memory = memory.refreshed(!left.is_empty());
+        // While somebody is inside the body of a loop, with a lock say, that others cannot go ends no round.
+        let memory = if memory.goes_on { memory } else { memory.refreshed(!left.is_empty()) };
         let mut order = Vec::new();
         if memory.goes_on {
             order.push(memory.last);
