@@ -195,14 +195,20 @@ fn quoted(text: &str) -> String {
 }
 
 fn art_dot(program: &Program, art: &Art) -> String {
-    let mut out = String::from(
-        "digraph art {\n  node [shape=box, fontname=\"sans-serif\", fontsize=10, style=filled, fillcolor=white];\n  \
-         edge [fontname=\"sans-serif\", fontsize=9];\n",
+    let names: Vec<&str> = program.threads.iter().map(|t| &t.name[..]).collect();
+    let title = format!(
+        "lines of {}; dashed: covered, grey: impossible, red: wrong, pale red: lost",
+        names.join(", ")
     );
+    let mut out =
+        format!("digraph art {{\n  label=\"{}\"; labelloc=t; fontname=\"sans-serif\";\n", quoted(&title));
+    out += " node [shape=box, fontname=\"sans-serif\", fontsize=10, style=filled, fillcolor=white];\n  \
+         edge [fontname=\"sans-serif\", fontsize=9];\n";
     // What synchronisation is known to be says the place already.
     let is_own = |text: &str| {
-        let internal = |v: &&::model::Var| v.internal && text.contains(&v.name[..]);
-        program.vars.iter().find(internal).is_none()
+        let name = |c: char| c.is_alphanumeric() || "_.#%".contains(c);
+        let internal = |word: &str| program.vars.iter().any(|v| v.internal && v.name == word);
+        !text.split(|c| !name(c)).any(internal)
     };
     for (i, n) in art.nodes.iter().enumerate() {
         let label = art.terms.show(n.label, &|v| program.name(v));

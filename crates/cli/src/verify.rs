@@ -361,7 +361,7 @@ impl Said<'_> {
             Verdict::Unknown(why) => text += &format!("{why}\n"),
             Verdict::Unsafe(trace) | Verdict::PartiallySafe { trace, .. } => {
                 if let Verdict::PartiallySafe { schedules, .. } = &out.verdict {
-                    text += &format!("{} schedules keep it safe; without one of them:\n", schedules.len());
+                    text += &format!("schedules that keep it safe: {}; without one:\n", schedules.len());
                 }
                 text += &format!("{}\n", what(program, &trace.wrong));
                 text += &self.run(trace);

@@ -259,6 +259,16 @@ impl<'p> Run<'p> {
         Ok(yes)
     }
 
+    /// Says so where a label cannot hold.
+    pub(crate) fn notice_false(&mut self, v: NodeId) -> Result<(), Stop> {
+        let (label, no) = (self.nodes[v].label.clone(), self.symbols.terms.boolean(false));
+        if !self.is_false(v) && self.implies(&label, no)? {
+            self.nodes[v].label.push(no);
+            self.uncover_below(v);
+        }
+        Ok(())
+    }
+
     /// How often the solver was asked.
     pub(crate) fn queries(&self) -> u64 {
         self.solver.queries()
@@ -657,11 +667,6 @@ impl<'p> Run<'p> {
         for (w, add) in path.iter().zip(labels).rev() {
             let label = self.nodes[*w].label.clone();
             if self.implies(&label, *add)? {
-                // A label that cannot hold is false, also where it does not look so.
-                if self.symbols.terms.as_const(*add) == Some(0) && !self.is_false(*w) {
-                    self.nodes[*w].label.push(*add);
-                    self.uncover_below(*w);
-                }
                 return Ok(());
             }
             let mut parts = Vec::new();

@@ -124,14 +124,6 @@ fn compare(seeds: std::ops::Range<u64>, most: usize) -> Tally {
                 }
                 ControlFlow::Continue(())
             });
-            if found.outcome.seconds > 1.0 {
-                println!(
-                    "slow: seed {seed} won {won} fairly {fairly} {} {} nodes {:.1}s",
-                    found.outcome.verdict.name(),
-                    found.outcome.count("nodes").unwrap(),
-                    found.outcome.seconds
-                );
-            }
             stands(&p, &options, &found.outcome);
             assert_eq!(found.schedules, seen.len());
             for s in &seen {
@@ -178,17 +170,18 @@ fn compare(seeds: std::ops::Range<u64>, most: usize) -> Tally {
 
 #[test]
 fn schedules_of_random_programs_stand_up_to_being_run_and_are_found_where_there_are_any() {
-    let t = compare(
-        std::env::var("FROM").map_or(0, |s| s.parse().unwrap())
-            ..std::env::var("TO").map_or(300, |s| s.parse().unwrap()),
-        3,
-    );
+    let t = compare(0..150, 3);
     println!("{t:?}");
+    assert!(t.safe > 100 && t.partially > 30 && t.wrong > 20, "all answers occur: {t:?}");
+    assert!(t.schedules > 300, "{t:?}");
+    // A schedule does not see values, and the search for one ends at some time.
+    assert!(t.missed <= 6 && t.unknown <= 3, "most are found: {t:?}");
 }
 
 #[test]
 #[ignore = "long: thousands of programs"]
 fn schedules_of_thousands_of_programs_stand_up_to_being_run() {
-    let t = compare(10_000..14_000, 3);
+    let t = compare(10_000..13_000, 3);
     println!("{t:?}");
+    assert!(t.missed + t.unknown < 200, "most are found: {t:?}");
 }

@@ -44,6 +44,9 @@ use std::ops::ControlFlow;
 const CAREFUL: usize = 1500;
 const NO_PATIENCE: &str = "no schedule was found within the nodes or the time for that";
 
+/// So many times in vain is a more permissive schedule tried.
+const FAILED: usize = 40;
+
 /// So often is a cover of one node forced.
 const FORCED: u32 = 12;
 
@@ -132,6 +135,7 @@ pub fn schedules(
         careful: true,
         patience: options.budget.seconds.map(|s| s / 2.0),
         strict: false,
+        graph: None,
         extra: Vec::new(),
         most,
         see,
@@ -197,6 +201,8 @@ struct Search<'p, 's> {
     patience: Option<f64>,
     /// The same for what may have to wait.
     strict: bool,
+    /// What the last schedule is made of.
+    graph: Option<walk::Graph>,
     /// What later schedules allow besides what the first one does.
     extra: Vec<(NodeId, ThreadId)>,
     most: usize,
@@ -236,31 +242,44 @@ impl<'p> Search<'p, '_> {
         self.run.plant();
         self.drain_work();
         let first = self.find_first()?;
-        let some = first.is_some();
         if let Some(s) = first {
             self.hand_out(s)?;
-        }
-        while !self.over {
-            if !self.counterexamples.is_empty() && (!some || self.schedules.len() >= self.most) {
-                return Ok(true);
+            match self.more_schedules() {
+                Err(Stop::Unknown(Unknown::Within(why))) if why == NO_PATIENCE => {}
+                other => other?,
             }
+        }
+        if self.counterexamples.is_empty() {
+            // The proof is looked for without such care. What was unwound with it may be more than a proof needs.
+            self.careful = false;
+            if self.run.nodes.iter().any(|n| !n.bad.is_empty()) {
+                self.begin_anew();
+            }
+        }
+        // Where something goes wrong and the schedules are there, or cannot be, all is said.
+        while !self.over && self.counterexamples.is_empty() {
             let Some((v, thread)) = self.next_start()? else { return Ok(true) };
             self.iterate(v, thread)?;
-            if !some && !self.counterexamples.is_empty() {
-                // What is wrong elsewhere does not matter: there was no schedule before.
-                return Ok(true);
-            }
-            if some && self.schedules.len() < self.most {
-                self.extra.push((v, thread));
-                match self.find_more()? {
-                    Some(s) => self.hand_out(s)?,
-                    None => {
-                        self.extra.pop();
-                    }
+        }
+        Ok(!self.over)
+    }
+
+    /// Allows more and more: at the first node of the schedule, breadth-first, somebody else as well.
+    fn more_schedules(&mut self) -> Result<(), Stop> {
+        let (mut tried, mut failed) = (HashSet::new(), 0);
+        while self.schedules.len() < self.most && failed < FAILED && !self.over {
+            let Some(new) = self.not_allowed(&tried)? else { return Ok(()) };
+            tried.insert(new);
+            self.extra.push(new);
+            match self.find_more()? {
+                Some(s) => self.hand_out(s)?,
+                None => {
+                    self.extra.pop();
+                    failed += 1;
                 }
             }
         }
-        Ok(false)
+        Ok(())
     }
 
     fn begin_anew(&mut self) {
@@ -271,6 +290,7 @@ impl<'p> Search<'p, '_> {
         self.ever.clear();
         self.may.clear();
         self.open.clear();
+        (self.graph, self.extra) = (None, Vec::new());
         self.run.plant();
         self.drain_work();
     }
@@ -300,13 +320,6 @@ impl<'p> Search<'p, '_> {
             }
         }
         self.strict = false;
-        if self.counterexamples.is_empty() {
-            // The proof is looked for without such care. What was unwound with it may be more than a proof needs.
-            self.careful = false;
-            if self.run.nodes.iter().any(|n| !n.bad.is_empty()) {
-                self.begin_anew();
-            }
-        }
         Ok(first)
     }
 
@@ -590,7 +603,10 @@ impl<'p> Search<'p, '_> {
             return Ok(true);
         }
         match self.run.refine_from_root(v, no) {
-            Ok(()) => Ok(!self.run.is_false(v)),
+            Ok(()) => {
+                self.run.notice_false(v)?;
+                Ok(!self.run.is_false(v))
+            }
             Err(Stop::Unknown(Unknown::Cannot(_))) => Ok(true),
             Err(e) => Err(e),
         }
@@ -599,7 +615,8 @@ impl<'p> Search<'p, '_> {
     /// Whether a thread can go in some state of a node that runs come to: labels are strengthened until they say that it cannot, if that
     /// is how it is.
     fn ever_goes(&mut self, v: NodeId, thread: ThreadId) -> Result<bool, Stop> {
-        if !self.may_go(v, thread)? || self.ever.contains(&(v, thread)) {
+        // To say so of data would unwind loops over them: it is tried where nothing else helps.
+        if !self.strict || !self.may_go(v, thread)? || self.ever.contains(&(v, thread)) {
             return self.may_go(v, thread);
         }
         let can = self.can_go(v, thread);
@@ -607,6 +624,7 @@ impl<'p> Search<'p, '_> {
             let cannot = self.run.symbols.terms.not(can);
             match self.run.refine_from_root(v, cannot) {
                 Ok(()) => {
+                    self.run.notice_false(v)?;
                     self.grew = true;
                     self.drain_work();
                     return Ok(false);

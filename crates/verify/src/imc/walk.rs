@@ -10,7 +10,7 @@ use super::memory::{Memory, jumps_back, only_exits};
 use crate::impact::{NodeId, Stop};
 use crate::outcome::{Schedule, ScheduleNode};
 use model::{ThreadId, TransitionId};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// A schedule with more nodes than this is not made.
 const LARGEST: usize = 4000;
@@ -56,7 +56,7 @@ impl Search<'_, '_> {
                     continue;
                 }
                 if left_out.is_none() {
-                    return Ok(Some(self.schedule(&graph)));
+                    return Ok(Some(self.schedule(graph)));
                 }
             }
             let ranks = self.ranks()?;
@@ -73,7 +73,7 @@ impl Search<'_, '_> {
             if self.grew {
                 continue;
             }
-            return Ok(left_out.is_none().then(|| self.schedule(&graph)));
+            return Ok(left_out.is_none().then(|| self.schedule(graph)));
         }
     }
 
@@ -90,19 +90,44 @@ impl Search<'_, '_> {
             if self.grew {
                 continue;
             }
-            let uses = |(key, next): (&(NodeId, Memory), &Vec<(ThreadId, TransitionId, usize)>)| {
-                key.0 == v && next.iter().any(|e| e.0 == thread)
-            };
-            if !graph.keys.iter().zip(&graph.next).any(uses) {
+            let uses = |i: usize| graph.keys[i].0 == v && graph.next[i].iter().any(|e| e.0 == thread);
+            if !(0..graph.keys.len()).any(uses) {
                 return Ok(None);
             }
             let left_out = self.left_out(&graph)?;
             if self.grew {
                 continue;
             }
-            return Ok(left_out.is_none().then(|| self.schedule(&graph)));
+            return Ok(left_out.is_none().then(|| self.schedule(graph)));
         }
         Ok(None)
+    }
+
+    /// The first node of the last schedule, breadth-first, at which somebody else could go who has had no turn yet, with that thread.
+    pub(crate) fn not_allowed(
+        &mut self,
+        tried: &HashSet<(NodeId, ThreadId)>,
+    ) -> Result<Option<(NodeId, ThreadId)>, Stop> {
+        let Some(graph) = self.graph.take() else { return Ok(None) };
+        let (mut seen, mut queue) = (HashSet::from([0]), VecDeque::from([0]));
+        let mut found = None;
+        while let Some(i) = queue.pop_front() {
+            let (v, memory) = graph.keys[i];
+            let allowed = |t: ThreadId| graph.next[i].iter().any(|e| e.0 == t);
+            let is_new = |t: &ThreadId| !allowed(*t) && !memory.is_served(*t) && !tried.contains(&(v, *t));
+            for t in self.moves(v).into_iter().filter(is_new) {
+                if self.run.is_live(v) && !self.is_end(v) && self.is_good(v, t) && self.may_go(v, t)? {
+                    found = Some((v, t));
+                    break;
+                }
+            }
+            if found.is_some() {
+                break;
+            }
+            queue.extend(graph.next[i].iter().map(|e| e.2).filter(|n| seen.insert(*n)));
+        }
+        self.graph = Some(graph);
+        Ok(found)
     }
 
     /// Follows a thread from a node where others were followed already, and then one thread from each new node.
@@ -235,7 +260,8 @@ impl Search<'_, '_> {
                 left.push(t);
             }
         }
-        let memory = memory.refreshed(!left.is_empty());
+        // While somebody is inside the body of a loop, with a lock say, that others cannot go ends no round.
+        let memory = if memory.goes_on { memory } else { memory.refreshed(!left.is_empty()) };
         let mut order = Vec::new();
         if memory.goes_on {
             order.push(memory.last);
@@ -256,8 +282,7 @@ impl Search<'_, '_> {
         }
         for (_, t) in self.extra.clone().into_iter().filter(|e| e.0 == v) {
             let new = !memory.is_served(t) && out.iter().all(|c| c.0 != t);
-            let follows = moves.contains(&t) && self.facts[v].followed.contains(&t);
-            if new && follows && self.is_good(v, t) && self.is_sure(v, t)? {
+            if new && moves.contains(&t) && self.is_good(v, t) && self.is_sure(v, t)? {
                 out.push((t, memory));
             }
         }
@@ -371,7 +396,7 @@ impl Search<'_, '_> {
     }
 
     /// The schedule of a graph: nodes that allow the same for ever are one.
-    fn schedule(&mut self, graph: &Graph) -> Schedule {
+    fn schedule(&mut self, graph: Graph) -> Schedule {
         let n = graph.keys.len();
         let mut class = vec![0; n];
         let mut classes = 0;
@@ -400,6 +425,7 @@ impl Search<'_, '_> {
                 nodes[class[i]] = Some(ScheduleNode { locations, label, next });
             }
         }
+        self.graph = Some(graph);
         Schedule { terms: self.run.symbols.terms.clone(), nodes: nodes.into_iter().flatten().collect() }
     }
 }

@@ -1,0 +1,272 @@
+//! Iterative Impact on the programs of Metzler's thesis, chapter 4: verdicts, first schedules, and what a schedule has to stand.
+
+#[path = "support/game.rs"]
+mod game;
+mod support;
+#[path = "support/thesis.rs"]
+mod thesis;
+
+use game::run_under;
+use model::{Interpreter, Program, ThreadId};
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use support::{producer_consumer, read, stands};
+use verify::{Budget, Event, Found, Options, Schedule, check_schedule, schedules};
+
+/// Runs the engine; what it found, and its schedules. Everything is checked.
+fn imc(p: &Program, deadlocks: bool, most: usize) -> (Found, Vec<Schedule>) {
+    let options = Options { deadlocks, budget: Budget { seconds: None, work: Some(20_000) } };
+    let mut all = Vec::new();
+    let found = schedules(p, &options, most, &mut |event| {
+        if let Event::Schedule { schedule, .. } = event {
+            all.push(schedule.clone());
+        }
+        ControlFlow::Continue(())
+    });
+    stands(p, &options, &found.outcome);
+    for s in &all {
+        check_schedule(p, s).unwrap();
+    }
+    (found, all)
+}
+
+/// The threads in the order in which a schedule lets them go, each once in a row, for so many turns, taking the first input and the
+/// first thread that is allowed. Steps by which main makes the others, and they begin, are left out.
+fn turns(p: &Program, s: &Schedule, many: usize) -> Vec<u16> {
+    let run = Interpreter::new(p);
+    let (mut state, mut at, mut out) = (run.initial(), 0, Vec::new());
+    while out.len() < many {
+        let Some((thread, ..)) = s.nodes[at].next.first().copied() else { break };
+        let begins = state.locations[thread.index()] == p.thread(thread).entry;
+        let (step, next) = run.successors(&state, thread).unwrap().remove(0);
+        let edge = s.nodes[at].next.iter().find(|e| e.0 == thread && e.1 == step.transition).unwrap();
+        (state, at) = (next, edge.2);
+        if thread != ThreadId(0) && !begins && out.last() != Some(&thread.0) {
+            out.push(thread.0);
+        }
+    }
+    out
+}
+
+#[test]
+fn a_correct_producer_and_consumer_are_safe_and_their_first_schedule_is_there_before() {
+    // Figures 4.3 and 4.9. That cost does not grow with the buffer shows in the nodes and in the questions asked.
+    for threads in [1, 2, 4] {
+        let mut cost = Vec::new();
+        for n in [5, 1000] {
+            let p = read(&producer_consumer(threads, threads, n));
+            let (found, all) = imc(&p, false, 1);
+            assert_eq!(found.outcome.verdict.name(), "safe", "{threads}p{threads}c, {n} cells");
+            assert_eq!(all.len(), 1);
+            let first: Vec<u16> = (1..=2 * threads as u16).collect();
+            assert_eq!(turns(&p, &all[0], 2 * threads as usize), first, "who goes first");
+            cost.push((found.outcome.count("nodes"), found.outcome.count("refinements"), all[0].nodes.len()));
+        }
+        assert_eq!(cost[0], cost[1], "the cost does not grow with the buffer");
+    }
+}
+
+#[test]
+fn later_schedules_let_each_thread_go_first() {
+    let p = read(&producer_consumer(4, 4, 1000));
+    let (found, all) = imc(&p, false, 8);
+    assert_eq!(found.outcome.verdict.name(), "safe");
+    assert_eq!(all.len(), 8);
+    for (i, s) in all.iter().enumerate() {
+        // Somewhere as many threads are allowed as there were schedules so far, and each of those leaves out nobody for ever.
+        let most =
+            s.nodes.iter().map(|n| n.next.iter().map(|e| e.0).collect::<HashSet<_>>().len()).max().unwrap();
+        assert!(most >= i.min(4), "schedule {i} allows {most}");
+    }
+    assert!(all.windows(2).all(|w| w[0].nodes.len() < w[1].nodes.len()), "they allow more and more");
+}
+
+#[test]
+fn where_a_full_or_an_empty_buffer_fails_the_first_schedule_alternates() {
+    // Figure 4.2: the cover that lets the producer go round alone is no schedule.
+    for n in [1, 5, 1000] {
+        let p = read(&thesis::overflowing(n));
+        let (found, all) = imc(&p, false, 1);
+        assert_eq!(found.outcome.verdict.name(), "partially-safe", "{n} cells");
+        assert!(found.outcome.verdict.trace().is_some());
+        assert_eq!(turns(&p, &all[0], 6), [1, 2, 1, 2, 1, 2], "{n} cells");
+        run_under(&p, &all[0], 1000);
+    }
+}
+
+#[test]
+fn two_locks_the_other_way_round_are_used_without_a_deadlock() {
+    // Figure 4.10. Without asking for deadlocks nothing is wrong; schedules are free of them all the same.
+    for deadlocks in [false, true] {
+        let p = read(&thesis::double_lock(false));
+        let (found, all) = imc(&p, deadlocks, 1);
+        assert_eq!(found.outcome.verdict.name(), if deadlocks { "partially-safe" } else { "safe" });
+        assert_eq!(turns(&p, &all[0], 4), [1, 2, 1, 2]);
+        run_under(&p, &all[0], 1000);
+        let p = read(&thesis::double_lock(true));
+        assert_eq!(imc(&p, deadlocks, 1).0.outcome.verdict.name(), "safe");
+    }
+}
+
+#[test]
+fn a_check_outside_the_lock_is_wrong_and_safe_in_rounds() {
+    // Figure 4.12.
+    for n in [1, 2, 5] {
+        let p = read(&thesis::racy(2, 2, n));
+        let (found, all) = imc(&p, false, 1);
+        assert_eq!(found.outcome.verdict.name(), "partially-safe", "{n} cells");
+        assert_eq!(turns(&p, &all[0], 4), [1, 2, 3, 4], "{n} cells");
+        run_under(&p, &all[0], 10_000);
+    }
+}
+
+#[test]
+fn a_lock_that_changes_with_time_is_proved() {
+    // Figure 4.14.
+    let p = read(&thesis::file_system());
+    let (found, all) = imc(&p, true, 1);
+    assert_eq!(found.outcome.verdict.name(), "safe");
+    run_under(&p, &all[0], 10_000);
+}
+
+#[test]
+fn synchronisation_comes_from_assumptions() {
+    // Figure 4.15 a: in order. 4.15 b: the third has to free the block before the second can do anything.
+    let p = read(&thesis::declared(true));
+    let (_, all) = imc(&p, true, 1);
+    assert_eq!(turns(&p, &all[0], 6), [1, 2, 3, 1, 2, 3]);
+    run_under(&p, &all[0], 10_000);
+    let p = read(&thesis::declared(false));
+    let (_, all) = imc(&p, true, 1);
+    let order = turns(&p, &all[0], 9);
+    assert_eq!(order[..6], [1, 3, 2, 1, 3, 2], "the third before the second before the first");
+    run_under(&p, &all[0], 10_000);
+}
+
+#[test]
+fn threads_in_a_ring_wait_for_each_other_at_barriers() {
+    let p = read(&thesis::ring(2));
+    let (found, all) = imc(&p, true, 1);
+    assert_eq!(found.outcome.verdict.name(), "safe");
+    run_under(&p, &all[0], 10_000);
+}
+
+#[test]
+fn a_cover_does_not_hide_what_another_thread_sees() {
+    // Wachter, Kroening, Ouaknine: missed where reduction and covers are combined lightly.
+    let p = read(&thesis::trap());
+    let (found, all) = imc(&p, false, 2);
+    assert_eq!(found.outcome.verdict.name(), "partially-safe");
+    all.iter().for_each(|s| assert!(run_under(&p, s, 1000) > 3));
+}
+
+#[test]
+fn where_whoever_goes_first_fails_there_is_no_schedule() {
+    let p = read(&thesis::program("int x;", &["x = 1; assert(x == 2);", "while (x != 1) ; assert(0);"]));
+    let (found, all) = imc(&p, false, 1);
+    assert_eq!(found.outcome.verdict.name(), "unsafe");
+    assert!(all.is_empty());
+    // Not to let it go at all would be safe, and unfair.
+    let p = read(&thesis::program("int x;", &["assert(x == 1);", "while (1) x = 0;"]));
+    assert_eq!(imc(&p, false, 1).0.outcome.verdict.name(), "unsafe");
+}
+
+#[test]
+fn who_waits_for_ever_is_left_out_only_where_it_cannot_go() {
+    // The first takes the lock and keeps it; the second would fail. That it never can go is fair.
+    let p = read(&thesis::program(
+        "int x; pthread_mutex_t m;",
+        &["pthread_mutex_lock(&m); while (1) x = 1;", "pthread_mutex_lock(&m); assert(0);"],
+    ));
+    let (found, all) = imc(&p, false, 1);
+    assert_eq!(found.outcome.verdict.name(), "partially-safe");
+    let fair = &all[0];
+    run_under(&p, fair, 100);
+    // The same schedule with the second one's lock free all the time is not.
+    let p = read(&thesis::program(
+        "int x; pthread_mutex_t m;",
+        &[
+            "pthread_mutex_lock(&m); while (1) { x = 1; pthread_mutex_unlock(&m); pthread_mutex_lock(&m); }",
+            "pthread_mutex_lock(&m); assert(0);",
+        ],
+    ));
+    assert_eq!(imc(&p, false, 1).0.outcome.verdict.name(), "unsafe");
+}
+
+#[test]
+fn inputs_are_never_constrained() {
+    // Whatever comes in decides who may go next, and both answers are in the schedule.
+    let p = read(&thesis::program(
+        "int x, y;",
+        &[
+            "int r = __VERIFIER_nondet_int(); if (r > 7) { x = 1; } else { x = 2; } y = 1;",
+            "assert(x != 2 || y == 1);",
+        ],
+    ));
+    let (found, all) = imc(&p, false, 1);
+    assert_eq!(found.outcome.verdict.name(), "partially-safe");
+    let branches = |n: &verify::ScheduleNode| n.next.iter().filter(|e| e.0 == ThreadId(1)).count() == 2;
+    assert!(all[0].nodes.iter().any(branches));
+}
+
+#[test]
+fn a_schedule_with_anything_taken_away_is_refused() {
+    let p = read(&thesis::overflowing(5));
+    let (_, all) = imc(&p, false, 1);
+    let good = &all[0];
+    let mut labels = 0;
+    for n in 0..good.nodes.len() {
+        let mut broken = good.clone();
+        let yes = broken.terms.boolean(true);
+        broken.nodes[n].label = yes;
+        labels += usize::from(check_schedule(&p, &broken).is_err());
+        for e in 0..good.nodes[n].next.len() {
+            let mut broken = good.clone();
+            broken.nodes[n].next.remove(e);
+            assert!(check_schedule(&p, &broken).is_err(), "a step of node {n} is not needed");
+            let mut broken = good.clone();
+            broken.nodes[n].next[e].2 = 0;
+            let same = good.nodes[n].next[e].2 == 0;
+            assert_eq!(check_schedule(&p, &broken).is_ok(), same, "a step of node {n} leads anywhere");
+        }
+    }
+    assert!(labels > good.nodes.len() / 3, "labels matter: {labels} of {}", good.nodes.len());
+    // One that goes round without the consumer: the first lap of the producer, closed.
+    let p = read(&producer_consumer(1, 1, 5));
+    let (_, all) = imc(&p, false, 1);
+    let mut unfair = all[0].clone();
+    let head = |n: &verify::ScheduleNode| n.next.first().map(|e| e.0) == Some(ThreadId(2));
+    let waiting: Vec<usize> = (0..unfair.nodes.len()).filter(|n| head(&unfair.nodes[*n])).collect();
+    let producer = (0..unfair.nodes.len()).find(|n| {
+        unfair.nodes[*n].next.first().map(|e| e.0) == Some(ThreadId(1))
+            && waiting.iter().any(|w| unfair.nodes[*w].locations == unfair.nodes[*n].locations)
+    });
+    let producer = producer.expect("the producer starts where the consumer does");
+    let mut closed = 0;
+    for n in 0..unfair.nodes.len() {
+        for e in 0..unfair.nodes[n].next.len() {
+            let to = unfair.nodes[n].next[e].2;
+            if waiting.contains(&to) && unfair.nodes[to].locations == unfair.nodes[producer].locations {
+                unfair.nodes[n].next[e].2 = producer;
+                closed += 1;
+            }
+        }
+    }
+    assert!(closed > 0);
+    let why = check_schedule(&p, &unfair).unwrap_err().to_string();
+    assert!(why.contains("leaves out thread") || why.contains("leaves the label"), "{why}");
+}
+
+#[test]
+fn the_tree_has_covers_and_its_counterexamples() {
+    let p = read(&thesis::overflowing(5));
+    let (found, _) = imc(&p, false, 1);
+    let kinds = |k: fn(&verify::Kind) -> bool| found.art.nodes.iter().filter(|n| k(&n.kind)).count();
+    assert!(kinds(|k| matches!(k, verify::Kind::Covered(_))) > 0);
+    assert!(kinds(|k| matches!(k, verify::Kind::Wrong)) > 0);
+    assert!(kinds(|k| matches!(k, verify::Kind::Impossible)) > 0);
+    for (i, n) in found.art.nodes.iter().enumerate() {
+        assert_eq!(n.parent.is_none(), i == 0);
+        assert!(n.parent.is_none_or(|(above, ..)| above < i));
+    }
+}
