@@ -9,7 +9,7 @@ use verify::{Budget, Options, Unknown, Verdict};
 
 /// One engine on one program; a line for the process that asked.
 pub(crate) fn one(what: &str, engine: &str, seconds: f64) {
-    let case = match what.parse() {
+    let case = match what.parse::<usize>() {
         Ok(line) => corpus::cases().into_iter().find(|c| c.line == line).expect("a line of the manifest"),
         // Any other file.
         Err(_) => Case { file: what.to_owned(), ..Case::default() },

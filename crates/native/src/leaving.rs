@@ -13,7 +13,7 @@ use crate::shim::{Call, call, export};
 use crate::sync::not_modelled;
 use crate::{locals, process, threads};
 use explore::{FailureKind, ThreadId};
-use runtime::Place;
+use runtime::{LocalState, Place};
 use std::ffi::c_void;
 
 #[repr(C, align(16))]
@@ -144,14 +144,14 @@ unsafe extern "C" fn at_the_end(_: *mut c_void) -> *mut c_void {
     // A thread that is made meanwhile is known when the one that made it has ended. Those that have ended are joined too: what they did
     // comes before this.
     let mut joined = [false; explore::MAX_THREADS];
-    while let Some(t) = (0..threads::met() as u16)
+    while let Some(t) = (0..explore::MAX_THREADS as u16)
         .map(ThreadId)
         .find(|t| *t != own && threads::is_made(*t) && !joined[t.index()])
     {
         joined[t.index()] = true;
         let _ = runtime::join(t, place);
     }
-    process::end(0, Call { place, state: 0 });
+    process::end(0, Call { place, state: LocalState::UNKNOWN });
     std::ptr::null_mut()
 }
 

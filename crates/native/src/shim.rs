@@ -44,8 +44,7 @@ impl Call {
 impl Call {
     /// The same, with one more word of local state.
     pub(crate) fn with(self, word: u64) -> Call {
-        let state = (self.state ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
-        Call { state, ..self }
+        Call { state: self.state.with(word), ..self }
     }
 }
 

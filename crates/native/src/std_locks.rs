@@ -17,6 +17,7 @@
 
 use crate::shim::{Call, call, export};
 use crate::{atomics, functions, start};
+use runtime::LocalState;
 
 const ACQUIRE: i32 = 2;
 const RELAXED: i32 = 0;
@@ -30,7 +31,7 @@ fn own_call() -> Call {
         CALLS += 1;
         CALLS
     };
-    Call { state: 0, ..call() }.with(n)
+    Call { state: LocalState::number(0), ..call() }.with(n)
 }
 
 fn exchange(word: usize, old: u32, new: u32, mo: i32, call: Call) -> Result<(), u32> {

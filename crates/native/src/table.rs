@@ -229,24 +229,6 @@ impl Entry {
     pub(crate) fn read(&self) -> u64 {
         read_word(self.address, self.bytes) & self.mask
     }
-
-    /// Puts a word there.
-    #[inline]
-    pub(crate) fn write(&self, word: u64) {
-        let p = self.address as *mut u8;
-        // SAFETY: the program accesses this memory with these very bytes, right now.
-        unsafe {
-            match self.bytes {
-                1 => p.write(word as u8),
-                2 => p.cast::<u16>().write_unaligned(word as u16),
-                4 => p.cast::<u32>().write_unaligned(word as u32),
-                8 => p.cast::<u64>().write_unaligned(word),
-                16 => p.cast::<u128>().write_unaligned(crate::wide::value(word)),
-                // Who writes a part of something larger has done so.
-                _ => {}
-            }
-        }
-    }
 }
 
 /// The bits that some bytes are in the word of an object at `start`; all, if the word is no plain value.

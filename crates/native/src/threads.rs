@@ -92,7 +92,7 @@ pub(crate) fn is_made(t: ThreadId) -> bool {
 
 /// Threads of the execution that still run code of the program, or will.
 pub(crate) fn alive() -> impl Iterator<Item = ThreadId> {
-    let all = (0..met() as u16).map(ThreadId);
+    let all = (0..explore::MAX_THREADS as u16).map(ThreadId);
     all.filter(|t| is_made(*t) && !known(*t).ended)
 }
 

@@ -65,6 +65,19 @@ impl LocalState {
         LocalState(n << 1 | 1)
     }
 
+    /// A number that stands for this one and one more word: the running thread's, in the call that it came with.
+    #[cold]
+    pub fn with(self, word: u64) -> LocalState {
+        if self == LocalState::UNKNOWN {
+            return self;
+        }
+        let ex = context::current();
+        // SAFETY: a current execution is valid; the borrow ends here.
+        let own = if ex.is_null() { self.word() } else { crate::spin::word_of(unsafe { &*ex }, self) };
+        let mixed = (own ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+        LocalState::number(mixed as usize)
+    }
+
     /// The address, if that is what it is.
     pub(crate) fn address(self) -> Option<usize> {
         (self.0 & 1 == 0).then_some(self.0)

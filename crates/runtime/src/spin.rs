@@ -229,14 +229,19 @@ extern "sysv64" fn compare(state: u64) {
 #[cold]
 pub(crate) fn compare_at(ex: &mut Execution, key: Key, state: LocalState) {
     if find(ex, key) {
-        let thread = &ex.threads[ex.current.index()];
-        let state = match state.address() {
-            Some(from) if (thread.stack_floor..thread.frames_end).contains(&from) => {
-                hash(from, thread.frames_end)
-            }
-            _ => state.word(),
-        };
+        let state = word_of(ex, state);
         compare_in(ex, state);
+    }
+}
+
+/// A word for a local state of the running thread.
+pub(crate) fn word_of(ex: &Execution, state: LocalState) -> u64 {
+    let thread = &ex.threads[ex.current.index()];
+    match state.address() {
+        Some(from) if (thread.stack_floor..thread.frames_end).contains(&from) => {
+            hash(from, thread.frames_end)
+        }
+        _ => state.word(),
     }
 }
 

@@ -74,7 +74,7 @@ pub fn verify_checked(engine: &dyn Engine, program: &Program, options: &Options)
 /// Checks an outcome: the proof of *safe*, the schedules of *partially safe*. What does not hold makes it *unknown*.
 pub fn believe_nothing(program: &Program, options: &Options, out: &mut Outcome) {
     if let Verdict::PartiallySafe { schedules, .. } = &out.verdict
-        && let Some(why) = schedules.iter().find_map(|s| check_schedule(program, s).err())
+        && let Some(why) = embedded(|| schedules.iter().find_map(|s| check_schedule(program, s).err()))
     {
         out.verdict = Verdict::Unknown(Unknown::Mistake(why.to_string()));
     }
