@@ -54,7 +54,7 @@ enum Inner {
     Everything(Search<WithinBounds>),
     Reduced(Search<Bpor>),
     /// Each class once, within a limit on preemptions.
-    Classes(Search<Optimal>),
+    Classes(Box<Search<Optimal>>),
     /// Another one that takes a limit on preemptions.
     Other(Box<dyn Progress>),
 }
@@ -64,7 +64,7 @@ impl Inner {
         match self {
             Inner::Everything(s) => s,
             Inner::Reduced(s) => s,
-            Inner::Classes(s) => s,
+            Inner::Classes(s) => &**s,
             Inner::Other(s) => &**s,
         }
     }
@@ -73,7 +73,7 @@ impl Inner {
         match self {
             Inner::Everything(s) => s,
             Inner::Reduced(s) => s,
-            Inner::Classes(s) => s,
+            Inner::Classes(s) => &mut **s,
             Inner::Other(s) => &mut **s,
         }
     }
@@ -239,7 +239,7 @@ impl Iterative {
     fn classes(level: u32, room: usize) -> Inner {
         // A step of a class is some twenty choices large.
         let make = move || Optimal::growing(level, room / 16);
-        Inner::Classes(Search::new(make, Meter::unlimited()))
+        Inner::Classes(Box::new(Search::new(make, Meter::unlimited())))
     }
 
     fn open_round(&mut self) {
