@@ -260,8 +260,7 @@ impl Search<'_, '_> {
                 left.push(t);
             }
         }
-        // While somebody is inside the body of a loop, with a lock say, that others cannot go ends no round.
-        let memory = if memory.goes_on { memory } else { memory.refreshed(!left.is_empty()) };
+        let memory = memory.refreshed(!left.is_empty());
         let mut order = Vec::new();
         if memory.goes_on {
             order.push(memory.last);
