@@ -1,6 +1,6 @@
 //! Annotations: what a programmer says about a program, in comments, in the manner of ACSL.
 //!
-//! Comments that begin with `/*@` or `//@` are found in the text before the preprocessor takes them away ([`scan`]). What stands
+//! Comments that begin with `/*@` or `//@` are found in the text before the preprocessor takes them away. What stands
 //! at a statement (`assert`, `loop invariant`) is put into the text as a call that the lowering knows, on the same line, so that it is
 //! where its statement is, with the names that are known there. What stands before a function or a variable (`requires`, `ensures`,
 //! `atomic`, `guarded_by`) is attached by its line.
