@@ -652,6 +652,6 @@ fn a_solver_on_the_path_can_be_asked_instead() {
     }
     let (code, text) = place.verify(&["safe.c", "--solver", "z3", "--engine", "impact"]);
     assert_eq!(code, 0, "{text}");
-    let (code, text) = place.verify(&["lost.c", "--solver", "z3", "--engine", "bmc", "--no-replay"]);
+    let (code, text) = place.verify(&["lost.c", "--solver", "z3", "--engine", "impact", "--no-replay"]);
     assert_eq!(code, 1, "{text}");
 }
