@@ -1,7 +1,6 @@
 // seqlock: a writer makes a number odd while it writes two cells, a reader takes both again until the number stayed even and the same.
-// Both go on for ever; the number has eight bits and wraps around.
-// Holds: what the reader keeps is of one write, provided that the number does not come round while it reads: the writer stops before
-// that. With -DBUG the reader does not look whether the number is odd.
+// The reader goes on for ever; the writer stops before the number, which has eight bits, comes round.
+// Holds: what the reader keeps is of one write. With -DBUG it does not look whether the number is odd.
 #include <assert.h>
 #include <pthread.h>
 
