@@ -214,7 +214,7 @@ fn a_safe_program_is_proved_and_the_integers_are_named() {
     );
     assert_eq!(
         (value["certificate"].as_str(), value["integers"].as_str()),
-        (Some("tree"), Some("bit-vectors"))
+        (Some("merged"), Some("bit-vectors"))
     );
     assert_eq!(value["spurious_wakeups"], true);
 }
@@ -277,8 +277,16 @@ fn waits_may_end_for_no_reason_unless_that_is_left_out() {
 #[test]
 fn a_certificate_is_written_checked_and_refused_for_what_it_does_not_prove() {
     let place = Place::with("certificate", &[("safe.c", SAFE), ("other.c", &SAFE.replace("x < 5", "x < 4"))]);
-    for (engine, kind) in [("explicit", "states"), ("impact", "tree"), ("predabs", "invariant")] {
-        let (code, text) = place.verify(&["safe.c", "--engine", engine, "--certificate", "proof.json"]);
+    let apart: &[&str] = &["--no-merge"];
+    let cases = [
+        ("explicit", "states", apart),
+        ("impact", "tree", apart),
+        ("predabs", "invariant", apart),
+        ("explicit", "merged", &[]),
+    ];
+    for (engine, kind, flags) in cases {
+        let asked = [&["safe.c", "--engine", engine, "--certificate", "proof.json"], flags].concat();
+        let (code, text) = place.verify(&asked);
         assert_eq!(code, 0, "{text}");
         assert!(text.contains(&format!("certificate: proof.json ({kind})")), "{text}");
         let (code, text) = place.verify(&["--check-certificate", "proof.json", "safe.c"]);
@@ -300,9 +308,13 @@ fn a_certificate_is_written_checked_and_refused_for_what_it_does_not_prove() {
         place.write("cut.json", &whole[..whole.len() / 2]);
         assert_eq!(place.verify(&["--check-certificate", "cut.json", "safe.c"]).0, 2);
         let mut changed: Value = serde_json::from_str(&whole).unwrap();
-        let list =
-            if kind == "invariant" { "at" } else { kind.strip_suffix("s").map_or("nodes", |_| "states") };
-        changed[list].as_array_mut().unwrap().pop();
+        let list = match kind {
+            "invariant" => &mut changed["at"],
+            "tree" => &mut changed["nodes"],
+            "merged" => &mut changed["inner"]["states"],
+            _ => &mut changed["states"],
+        };
+        list.as_array_mut().unwrap().pop();
         place.write("changed.json", &changed.to_string());
         let (code, text) = place.verify(&["--check-certificate", "changed.json", "safe.c"]);
         assert_eq!(code, 1, "{engine}: {text}");
