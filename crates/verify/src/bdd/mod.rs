@@ -83,10 +83,22 @@ impl Engine for Symbolic {
     fn verify(&self, program: &Program, options: &Options) -> Outcome {
         let mut meter = Meter::new(options.budget);
         let mut counts = Vec::new();
-        let verdict = self.verdict(program, options, &mut meter, &mut counts);
+        // Diagrams are gone through level by level, each a call inside the last: that may take more stack than a thread has.
+        let verdict = std::thread::scope(|s| {
+            let search = || self.verdict(program, options, &mut meter, &mut counts);
+            let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(s, search);
+            match thread.map(|t| t.join()) {
+                Ok(Ok(verdict)) => verdict,
+                Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                Err(e) => Verdict::Unknown(Unknown::Cannot(format!("there is no thread for it: {e}"))),
+            }
+        });
         Outcome { engine: self.name(), verdict, counts, seconds: meter.seconds() }
     }
 }
+
+/// Room for the calls of one search.
+const STACK: usize = 64 << 20;
 
 impl Symbolic {
     fn verdict(
