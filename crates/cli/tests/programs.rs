@@ -162,14 +162,20 @@ fn classes(case: &Case, program: &str, algorithm: &str, place: &Path) -> Result<
     Ok(lines.map(class).collect())
 }
 
-fn run(case: &Case, place: &Path) -> Result<(), String> {
+/// What is to be compiled, and how, into what.
+fn compiled(case: &Case, program: &str) -> Vec<String> {
     let source = directory().join(&case.file).display().to_string();
-    let program = place.join("program").display().to_string();
-    let mut what: Vec<String> = vec![source, "-o".into(), program.clone()];
+    let mut what: Vec<String> = vec![source, "-o".into(), program.to_owned()];
     what.extend(case.defines.iter().map(|d| format!("-D{d}")));
     if case.file.ends_with(".cpp") {
         what.push("-std=c++20".into());
     }
+    what
+}
+
+fn run(case: &Case, place: &Path) -> Result<(), String> {
+    let program = place.join("program").display().to_string();
+    let what = compiled(case, &program);
     let what: Vec<&str> = what.iter().map(String::as_str).collect();
     judge(case, &check(case, &what, &[], place)?, true)?;
     if case.none_agrees {
@@ -191,8 +197,29 @@ fn run(case: &Case, place: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// Where accesses are steps, and a process that knows nothing of the program yet is given the token, it fails in the same way.
+fn replay(case: &Case, place: &Path) -> Result<(), String> {
+    let program = place.join("program").display().to_string();
+    let what = compiled(case, &program);
+    let what: Vec<&str> = what.iter().map(String::as_str).collect();
+    let case = Case { flags: vec!["--races".into(), "sync".into()], ..case.clone() };
+    let found = check(&case, &what, &[], place)?;
+    judge(&case, &found, false)?;
+    let token = found["failures"][0]["replay"].as_str().ok_or("no token")?;
+    let again = check(&case, &[&program], &["--replay", token], place)?;
+    let say = |report: &Value| {
+        let failure = &report["failures"][0];
+        format!("{} at {}: {}", failure["kind"], failure["location"], failure["message"])
+    };
+    if say(&again) == say(&found) {
+        Ok(())
+    } else {
+        Err(format!("{}\n    again: {}", say(&found), say(&again)))
+    }
+}
+
 /// Runs cases two at a time, and says which did not do as they should.
-fn run_all(name: &str, cases: &[Case]) {
+fn run_all(name: &str, cases: &[Case], run: fn(&Case, &Path) -> Result<(), String>) {
     let next = AtomicUsize::new(0);
     let wrong = Mutex::new(vec![]);
     std::thread::scope(|s| {
@@ -218,14 +245,38 @@ fn run_all(name: &str, cases: &[Case]) {
 #[test]
 fn every_program_is_judged_as_the_manifest_says() {
     let quick: Vec<Case> = cases().into_iter().filter(|c| !c.slow).collect();
-    run_all("quick", &quick);
+    run_all("quick", &quick, run);
 }
 
 #[test]
 #[ignore = "takes minutes"]
 fn every_slow_program_is_judged_as_the_manifest_says() {
     let slow: Vec<Case> = cases().into_iter().filter(|c| c.slow).collect();
-    run_all("slow", &slow);
+    run_all("slow", &slow, run);
+}
+
+/// The programs with an assertion that fails, or a deadlock.
+fn failing(start: &str) -> Vec<Case> {
+    let is_one = |c: &Case| {
+        let kind = c.kind.as_deref().unwrap_or_default();
+        c.file.starts_with(start) && !c.slow && (kind.starts_with("assertion") || kind == "deadlock")
+    };
+    cases().into_iter().filter(is_one).collect()
+}
+
+#[test]
+fn failures_of_cpp_programs_replay_where_accesses_are_steps() {
+    let cases = failing("cpp/");
+    assert!(cases.len() >= 8, "{}", cases.len());
+    run_all("replay", &cases, replay);
+}
+
+#[test]
+#[ignore = "takes a minute"]
+fn failures_of_c_programs_replay_where_accesses_are_steps() {
+    let cases = failing("c/");
+    assert!(cases.len() >= 40, "{}", cases.len());
+    run_all("replay-c", &cases, replay);
 }
 
 #[test]

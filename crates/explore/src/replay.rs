@@ -34,6 +34,7 @@ impl Explorer for Replay {
     fn begin(&mut self) {
         self.step = 0;
         self.option = 0;
+        self.divergence = None;
     }
 
     fn next_thread(&mut self, view: &View<'_>) -> Decision {

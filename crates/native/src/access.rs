@@ -104,7 +104,7 @@ pub(crate) fn write_now(address: usize, bytes: usize, call: Call, perform: impl 
 /// Whether memory is on the running thread's own stack and nobody else was ever seen to access it.
 #[inline]
 fn is_private(entry: &mut Entry) -> bool {
-    if entry.foreign {
+    if entry.is_foreign() {
         return false;
     }
     if runtime::on_own_stack(entry.address) {
@@ -112,7 +112,7 @@ fn is_private(entry: &mut Entry) -> bool {
     }
     if runtime::on_other_stack(entry.address) {
         // What its owner did to it before was not seen.
-        entry.foreign = true;
+        entry.make_foreign();
         runtime::restart_soon();
     }
     false

@@ -107,6 +107,10 @@ impl Front for Program {
         start::switch(to);
     }
 
+    fn forget(&self) {
+        crate::table::prepare();
+    }
+
     fn failed(&self, what: &str) {
         crate::debugger::failed(what);
     }

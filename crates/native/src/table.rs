@@ -6,8 +6,8 @@
 //! the bytes of a mutex are no shared variable.
 
 use crate::options::{Races, options};
-use runtime::Handle;
-use std::collections::BTreeMap;
+use runtime::{Handle, StackSpot};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One object.
 #[repr(C)]
@@ -24,7 +24,9 @@ pub(crate) struct Entry {
     /// It may lie on a stack: accesses by the thread whose stack it is on count only once another one was seen.
     pub(crate) on_stack: bool,
     /// A thread has accessed it on the stack of another one.
-    pub(crate) foreign: bool,
+    foreign: bool,
+    /// The session that this is known for.
+    session: u32,
     /// It is made of several: what is accessed is a part of it.
     pub(crate) merged: bool,
     /// Which bits of the word are looked at by steps. What lies beside an atomic and is accessed by something else is no part of the
@@ -65,14 +67,21 @@ struct Learned {
     /// Blocks of the heap that were freed in some execution, by address, with their sizes. What lies in them is written when they
     /// are freed, so it must be known by then.
     freed: BTreeMap<usize, usize>,
+    /// What lies on a stack and was accessed by another thread.
+    foreign: BTreeSet<StackSpot>,
 }
 
 static mut LEARNED: *mut Learned = std::ptr::null_mut();
 
-/// Called before the first execution.
+/// Nothing is known. Called before the first execution, and never in one.
 pub(crate) fn prepare() {
-    let learned =
-        Learned { memory: Table::new(), sync: Table::new(), bytes: Table::new(), freed: BTreeMap::new() };
+    let learned = Learned {
+        memory: Table::new(),
+        sync: Table::new(),
+        bytes: Table::new(),
+        freed: BTreeMap::new(),
+        foreign: BTreeSet::new(),
+    };
     // SAFETY: nothing else runs yet.
     unsafe { LEARNED = Box::leak(Box::new(learned)) };
 }
@@ -125,7 +134,7 @@ pub(crate) fn block(address: usize, bytes: usize) -> Found {
         for granule in low..=high {
             let slot = table.slot(granule);
             for e in table.slots[slot].entries.iter_mut().filter(|e| !e.is_null()) {
-                (*whole).join(&**e);
+                (*whole).join(&mut **e);
                 *e = std::ptr::null_mut();
             }
             table.slots[slot].entries[0] = whole;
@@ -215,13 +224,45 @@ impl Entry {
         }
     }
 
-    fn join(&mut self, other: &Entry) {
+    /// Whether a thread was ever seen to access it on the stack of another one. That is remembered by thread and depth: the stacks of
+    /// another session are elsewhere, and a schedule of this one must have the same steps there.
+    #[inline]
+    pub(crate) fn is_foreign(&mut self) -> bool {
+        if self.session != runtime::session_number() {
+            self.recall();
+        }
+        self.foreign
+    }
+
+    #[cold]
+    fn recall(&mut self) {
+        self.session = runtime::session_number();
+        // SAFETY: one OS thread alone runs code of the program, and the borrow ends with the call.
+        let known = unsafe { &learned().foreign };
+        self.foreign = self.spots().any(|spot| known.contains(&spot));
+    }
+
+    /// A thread accesses it on the stack of another one.
+    #[cold]
+    pub(crate) fn make_foreign(&mut self) {
+        (self.session, self.foreign) = (runtime::session_number(), true);
+        // SAFETY: as above.
+        unsafe { learned().foreign.extend(self.spots()) };
+    }
+
+    fn spots(&self) -> impl Iterator<Item = StackSpot> + use<> {
+        (self.address..self.address + self.bytes as usize).filter_map(runtime::stack_spot)
+    }
+
+    fn join(&mut self, other: &mut Entry) {
         if other.atomic {
             self.mask |= mask(self.address, other.address, other.bytes as usize);
         }
         self.plain |= other.plain;
         self.atomic |= other.atomic;
-        self.foreign |= other.foreign;
+        if self.on_stack && other.is_foreign() {
+            self.make_foreign();
+        }
     }
 
     /// What is in memory, as a word: the value, or a number that stands for it.
@@ -279,6 +320,7 @@ fn new_entry(address: usize, bytes: u32, is_sync: bool) -> *mut Entry {
         atomic: false,
         on_stack,
         foreign: false,
+        session: 0,
         merged: false,
         mask: u64::MAX,
     };
@@ -409,7 +451,7 @@ fn meet(entries: &mut [*mut Entry; 8], address: usize, bytes: u32) -> Found {
             (*whole).merged = true;
             (*whole).mask = if options().races == Races::Sync { u64::MAX } else { 0 };
             for e in entries.iter_mut().filter(|e| !e.is_null()) {
-                (*whole).join(&**e);
+                (*whole).join(&mut **e);
                 *e = std::ptr::null_mut();
             }
             entries[0] = whole;

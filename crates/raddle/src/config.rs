@@ -364,7 +364,9 @@ impl Config {
         } else if let Some(schedule) = &self.replay {
             let mut settings = self.settings.clone();
             (settings.shrink, settings.keep_going) = (false, false);
-            failures = runtime::replay(&settings, schedule, test);
+            let meter = Meter::new(self.budget, Box::new(move || start.elapsed().as_secs_f64()));
+            let mut search = self.prepared(&self.plan).0.search(meter).unwrap_or_else(|e| panic!("{e}"));
+            failures = runtime::replay(&settings, schedule, &mut *search, test);
             stats = Stats { executions: 1, ..Stats::default() };
             (finished, spent, estimate) =
                 (false, Some(String::from("one execution, the one replayed")), None);

@@ -1,9 +1,10 @@
 //! The loop of a check: executions until the search has no more, and full reports for what failed.
 
+use crate::front;
 use crate::labels::Labels;
 use crate::polling::{Modes, Restart};
 use crate::record;
-use crate::session::{Once, Session};
+use crate::session::Session;
 use explore::{Divergence, Failure, FailureKind, Follow, Guide, OpKind, Progress, Replay, Schedule, simpler};
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,18 +99,54 @@ pub fn check(
 }
 
 /// Runs `test` once, under a schedule that was recorded, and gives what failed, with its full trace.
-pub fn replay(settings: &Settings, schedule: &Schedule, test: &dyn Fn()) -> Vec<Failure> {
-    let plain = recorded(settings, Modes::default(), test, schedule);
-    if let (failure, None) = plain {
-        return failure.into_iter().collect();
-    }
+///
+/// What a search learns of machine code changes its steps. Where the schedule does not fit what is known at first, `search`, which
+/// should be the one that the schedule is from, goes over the program again, and the schedule is tried at each failure that it finds.
+pub fn replay(
+    settings: &Settings,
+    schedule: &Schedule,
+    search: &mut dyn Progress,
+    test: &dyn Fn(),
+) -> Vec<Failure> {
+    let (failure, divergence) = recorded(settings, Modes::default(), test, schedule);
+    let Some(divergence) = divergence else { return failure.into_iter().collect() };
     // The token may be from a search that gave locks versions, which took steps.
     let mut modes = Modes::default();
     modes.change(Restart::LocksHaveVersions);
-    match (recorded(settings, modes, test, schedule), plain.1) {
-        ((failure, None), _) => failure.into_iter().collect(),
-        (_, Some(divergence)) => vec![nondeterminism(&divergence, schedule)],
-        (_, None) => Vec::new(),
+    if let (failure, None) = recorded(settings, modes, test, schedule) {
+        return failure.into_iter().collect();
+    }
+    if let Some(front) = front::front() {
+        front.forget();
+        if let Some(failure) = searched(settings, schedule, search, test) {
+            return vec![failure];
+        }
+    }
+    vec![nondeterminism(&divergence, schedule)]
+}
+
+/// The failure of a schedule from a search like this one, which has learned more by then than the schedule alone can tell.
+fn searched(
+    settings: &Settings,
+    schedule: &Schedule,
+    search: &mut dyn Progress,
+    test: &dyn Fn(),
+) -> Option<Failure> {
+    let mut session = Session::new(settings);
+    loop {
+        let once = session.run_once(search, test, false);
+        if once.restart {
+            search.restart();
+            continue;
+        }
+        if once.failure.is_some()
+            && let (Some(failure), None) = recorded(settings, session.modes(), test, schedule)
+        {
+            return Some(failure);
+        }
+        if !once.again || search.divergence().is_some() {
+            return None;
+        }
     }
 }
 
@@ -120,7 +157,7 @@ pub fn follow(settings: &Settings, guide: &Guide, test: &dyn Fn()) -> Vec<Failur
     let mut follow = Follow::new(guide.clone(), labels);
     let mut session = Session::new(&watched);
     // What is learned of the program changes its steps, a few times at most.
-    for _ in 0..8 {
+    for _ in 0..MOST_LESSONS {
         let once = session.run_once(&mut follow, test, false);
         if !once.restart {
             let failure = once.failure.map(|f| full(settings, session.modes(), test, *f, &once.schedule));
@@ -157,12 +194,17 @@ fn recorded(
     let mut replay = Replay::strict(schedule.clone());
     let mut session = Session::like(settings, modes);
     let mut once = session.run_once(&mut replay, test, true);
-    if once.restart {
+    for _ in 0..MOST_LESSONS {
+        if !once.restart {
+            break;
+        }
         once = session.run_once(&mut replay, test, true);
     }
-    let Once { failure, .. } = once;
-    (failure.map(|f| *f), explore::Explorer::divergence(&replay).cloned())
+    (once.failure.map(|f| *f), explore::Explorer::divergence(&replay).cloned())
 }
+
+/// How often a schedule is run again because something was learned of the program on the way.
+const MOST_LESSONS: usize = 8;
 
 /// How many schedules are tried to find a simpler failure.
 const MOST_TRIES: usize = 300;

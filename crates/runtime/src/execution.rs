@@ -21,7 +21,7 @@ use explore::{
     OpKind, Options, Pending, Site, ThreadId, ThreadSet, View, semantics,
 };
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What operations do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +89,8 @@ pub(crate) struct Execution {
     pub(crate) next_thread_id: usize,
     pub(crate) steps: u64,
     pub(crate) total_steps: u64,
+    /// No other session of the process has this number, and it is not 0.
+    pub(crate) session: u32,
     /// One short record a step.
     pub(crate) log: Vec<Logged>,
     /// The chosen options, and whether each is the number of a thread.
@@ -197,6 +199,7 @@ impl Execution {
             next_thread_id: 0,
             steps: 0,
             total_steps: 0,
+            session: next_session(),
             log: Vec::new(),
             options: Vec::new(),
             recording: false,
@@ -232,6 +235,7 @@ impl Execution {
         self.pending.clear();
         self.next_thread_id = 0;
         self.total_steps = 0;
+        self.session = next_session();
         self.modes = Modes::default();
         self.search_panicked = false;
     }
@@ -303,9 +307,14 @@ impl Execution {
                     Some(thread) => thread.children.clear(),
                     None => self.threads.push(Thread::default()),
                 }
-                if let Some(p) = parent {
-                    self.threads[p.index()].children.push(id);
-                }
+                self.threads[id.index()].path = match parent {
+                    None => 1,
+                    Some(p) => {
+                        let p = &mut self.threads[p.index()];
+                        p.children.push(id);
+                        path_of_child(p.path, p.spawned)
+                    }
+                };
                 id
             }
         };
@@ -982,4 +991,14 @@ impl Execution {
 enum Asked {
     Below(u32),
     Waiters,
+}
+
+fn next_session() -> u32 {
+    static LAST: AtomicU32 = AtomicU32::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+/// See [`Thread::path`].
+fn path_of_child(parent: u64, number: usize) -> u64 {
+    parent.rotate_left(5).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(number as u64)
 }

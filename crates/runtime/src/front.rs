@@ -94,6 +94,9 @@ pub trait Front: Sync {
     /// The next code that runs is that of this thread, or the runtime's own again. Called whenever that changes.
     fn switch(&self, to: Option<ThreadId>);
 
+    /// Forgets what was learned of the program.
+    fn forget(&self);
+
     /// Something is wrong in the execution at hand: a debugger may want to know. Called where it was found, in the thread that it was
     /// found in if there is one.
     fn failed(&self, what: &str) {

@@ -57,9 +57,9 @@ pub use front::{Crashed, Front, Place, set_front};
 pub use labels::Labels;
 pub use locals::thread_local;
 pub use memory::{
-    LocalState, Touching, exit_process, frames_end, in_execution, in_program, label, last_place,
+    LocalState, StackSpot, Touching, exit_process, frames_end, in_execution, in_program, label, last_place,
     leave_thread, looking_flag, next_child, on_memory, on_other_stack, on_own_stack, only_read, restart_soon,
-    settle, step_in, steps_in_program, touch, write_later, yield_in,
+    session_number, settle, stack_spot, step_in, steps_in_program, touch, write_later, yield_in,
 };
 pub use objects::Handle;
 pub use polling::{Modes, changed, unchanged, unlock};

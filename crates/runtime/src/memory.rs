@@ -322,6 +322,36 @@ pub fn on_other_stack(address: usize) -> bool {
     })
 }
 
+/// A place on the stack of a thread, by names that it has in every session of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StackSpot {
+    /// Which thread that is.
+    pub thread: u64,
+    /// How far down from where its frames begin.
+    pub depth: usize,
+}
+
+/// The place that an address has on the stack of some thread of this execution.
+pub fn stack_spot(address: usize) -> Option<StackSpot> {
+    let ex = context::current();
+    if ex.is_null() {
+        return None;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    let ex = unsafe { &*ex };
+    let mut threads = ex.order.iter().map(|t| &ex.threads[t.index()]);
+    let owner = threads.find(|t| (t.stack_floor..t.frames_end).contains(&address))?;
+    Some(StackSpot { thread: owner.path, depth: owner.frames_end - address })
+}
+
+/// The number of the session that the execution at hand belongs to; 0 outside of executions. Stacks are elsewhere in each.
+#[inline]
+pub fn session_number() -> u32 {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    if ex.is_null() { 0 } else { unsafe { (*ex).session } }
+}
+
 /// Notes an access and gives what is to be said if another one is not ordered with it. Not a step.
 #[inline]
 pub fn touch(object: &Handle, how: Touching, place: Place) -> Option<String> {

@@ -90,6 +90,8 @@ pub(crate) struct Thread {
     /// Where the frames of the body begin.
     pub(crate) frames_end: usize,
     pub(crate) children: Vec<ThreadId>,
+    /// Which child of which thread it is, up to the main thread, as one number: the same in every session.
+    pub(crate) path: u64,
     pub(crate) spawned: usize,
     /// Its place in the order of spawns of this execution.
     pub(crate) rank: u16,
@@ -147,6 +149,7 @@ impl Default for Thread {
             stack_floor: 0,
             frames_end: 0,
             children: Vec::new(),
+            path: 0,
             spawned: 0,
             rank: 0,
             joiners: 0,
