@@ -4,7 +4,7 @@ mod preempting;
 mod support;
 
 use explore::{Meter, Mistake, Plan, Promise, Round, mistaken};
-use preempting::{Found, explore};
+use preempting::{Found, explore, numbered, plain, small};
 use std::collections::BTreeMap;
 use support::{Program, Rng, Stmt::*, execute, random_program, shrink};
 
@@ -104,15 +104,9 @@ fn wrong(p: &Program, too_many: u64) -> Option<String> {
 /// Compares it on programs from these seeds; gives how many programs were compared, and how many of them needed several rounds.
 fn compare(seeds: std::ops::Range<u64>, make: fn(u64) -> Program, too_many: u64) -> (u64, u64) {
     let (mut compared, mut several) = (0, 0);
-    for seed in seeds {
-        let p = make(seed);
-        let oracle = explore(&p, "none", None, too_many);
-        if !oracle.finished {
-            continue;
-        }
+    for (seed, p, oracle, unbounded) in small(seeds, make, too_many) {
         compared += 1;
         several += (oracle.saturation() > 0) as u64;
-        let unbounded = explore(&p, "optimal", None, 4 * too_many).explored();
         if wrong_with(&p, &oracle, unbounded).is_some() {
             let small = shrink(p.clone(), |q| wrong(q, too_many).is_some());
             panic!("seed {seed}: {:?}\n{small:#?}", wrong(&small, too_many));
@@ -121,32 +115,11 @@ fn compare(seeds: std::ops::Range<u64>, make: fn(u64) -> Program, too_many: u64)
     (compared, several)
 }
 
-/// Plain accesses and a few locks: more threads and more preemptions than the others.
+/// Two to five threads.
 fn plain_program(seed: u64) -> Program {
     let mut g = Rng(seed ^ 0x7777);
     let threads = 2 + g.below(4) as usize;
-    let vars = 1 + g.below(3);
-    let longest = 1 + g.below([0, 0, 6, 4, 3, 2][threads]);
-    let locks = g.below(3) == 0;
-    let statement = |g: &mut Rng| {
-        let (x, r) = (g.below(vars) as u8, g.below(2) as u8);
-        match g.below(9) {
-            0 | 1 => Read(x, r),
-            2 | 3 => Write(x, g.below(3)),
-            4 => Cas(x, g.below(2), g.below(3), r),
-            5 => Add(x),
-            6 => If(r, g.below(2), vec![Write(x, 1)]),
-            7 if locks => Critical(g.below(2) as u8, vec![Read(x, r)]),
-            8 if locks => Critical(g.below(2) as u8, vec![Write(x, 2)]),
-            _ => IfElse(r, g.below(2), vec![Read(x, 1)], vec![Write(x, 2)]),
-        }
-    };
-    let mut body = |_| (0..1 + g.below(longest)).map(|_| statement(&mut g)).collect();
-    Program::of((0..threads).map(&mut body).collect())
-}
-
-fn numbered(seed: u64) -> Program {
-    Program { numbered: true, ..random_program(seed) }
+    plain(g, threads)
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod preempting;
 mod support;
 
 use explore::{BoundKind, Limit, Meter, Plan, Promise, algorithms};
-use preempting::{Found, explore, plan};
+use preempting::{Found, explore, numbered, plain, plan, small};
 use std::collections::BTreeSet;
 use support::{Program, Rng, Stmt::*, random_program, shrink};
 
@@ -62,14 +62,8 @@ fn wrong(p: &Program, algorithm: &str, too_many: u64) -> Option<String> {
 /// Compares searches on programs from these seeds; gives how many programs were compared.
 fn compare(seeds: std::ops::Range<u64>, make: fn(u64) -> Program, searches: &[&str], too_many: u64) -> u64 {
     let mut compared = 0;
-    for seed in seeds {
-        let p = make(seed);
-        let oracle = explore(&p, "none", None, too_many);
-        if !oracle.finished {
-            continue;
-        }
+    for (seed, p, oracle, unbounded) in small(seeds, make, too_many) {
         compared += 1;
-        let unbounded = explore(&p, "optimal", None, 4 * too_many).explored();
         for a in searches {
             if (0..=oracle.saturation()).any(|k| wrong_within(&p, a, k, &oracle, unbounded).is_some()) {
                 let small = shrink(p.clone(), |q| wrong(q, a, too_many).is_some());
@@ -80,32 +74,11 @@ fn compare(seeds: std::ops::Range<u64>, make: fn(u64) -> Program, searches: &[&s
     compared
 }
 
-/// A random program of plain accesses and a few locks: more threads and more preemptions than the others.
+/// Three to five threads.
 fn plain_program(seed: u64) -> Program {
     let mut g = Rng(seed ^ 0x5555);
     let threads = 3 + g.below(3) as usize;
-    let vars = 1 + g.below(3);
-    let longest = 1 + g.below([0, 0, 0, 4, 3, 2][threads]);
-    let locks = g.below(3) == 0;
-    let statement = |g: &mut Rng| {
-        let (x, r) = (g.below(vars) as u8, g.below(2) as u8);
-        match g.below(9) {
-            0 | 1 => Read(x, r),
-            2 | 3 => Write(x, g.below(3)),
-            4 => Cas(x, g.below(2), g.below(3), r),
-            5 => Add(x),
-            6 => If(r, g.below(2), vec![Write(x, 1)]),
-            7 if locks => Critical(g.below(2) as u8, vec![Read(x, r)]),
-            8 if locks => Critical(g.below(2) as u8, vec![Write(x, 2)]),
-            _ => IfElse(r, g.below(2), vec![Read(x, 1)], vec![Write(x, 2)]),
-        }
-    };
-    let mut body = |_| (0..1 + g.below(longest)).map(|_| statement(&mut g)).collect();
-    Program::of((0..threads).map(&mut body).collect())
-}
-
-fn numbered(seed: u64) -> Program {
-    Program { numbered: true, ..random_program(seed) }
+    plain(g, threads)
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Preemptions, counted where they happen, and what searches within a bound on them find.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
-use crate::support::{Program, execute};
+use crate::support::{Program, Rng, Stmt::*, execute, random_program};
 use explore::{
     BoundKind, Decision, Divergence, End, Executed, Explorer, Limit, Meter, Options, Plan, Progress, Promise,
     Stats, ThreadId, View,
@@ -120,4 +120,47 @@ pub fn explore(p: &Program, algorithm: &str, preemptions: Option<u32>, limit: u6
             return found;
         }
     }
+}
+
+/// A random program of plain accesses and a few locks: more threads and more preemptions than the others.
+pub fn plain(mut g: Rng, threads: usize) -> Program {
+    let vars = 1 + g.below(3);
+    let longest = 1 + g.below([0, 0, 6, 4, 3, 2][threads]);
+    let locks = g.below(3) == 0;
+    let statement = |g: &mut Rng| {
+        let (x, r) = (g.below(vars) as u8, g.below(2) as u8);
+        match g.below(9) {
+            0 | 1 => Read(x, r),
+            2 | 3 => Write(x, g.below(3)),
+            4 => Cas(x, g.below(2), g.below(3), r),
+            5 => Add(x),
+            6 => If(r, g.below(2), vec![Write(x, 1)]),
+            7 if locks => Critical(g.below(2) as u8, vec![Read(x, r)]),
+            8 if locks => Critical(g.below(2) as u8, vec![Write(x, 2)]),
+            _ => IfElse(r, g.below(2), vec![Read(x, 1)], vec![Write(x, 2)]),
+        }
+    };
+    let mut body = |_| (0..1 + g.below(longest)).map(|_| statement(&mut g)).collect();
+    Program::of((0..threads).map(&mut body).collect())
+}
+
+pub fn numbered(seed: u64) -> Program {
+    Program { numbered: true, ..random_program(seed) }
+}
+
+/// Programs from these seeds whose interleavings are not too many; each with what all of them lead to, and how many executions
+/// `optimal` has without a bound.
+pub fn small(
+    seeds: std::ops::Range<u64>,
+    make: fn(u64) -> Program,
+    too_many: u64,
+) -> impl Iterator<Item = (u64, Program, Found, u64)> {
+    seeds.filter_map(move |seed| {
+        let p = make(seed);
+        let oracle = explore(&p, "none", None, too_many);
+        oracle.finished.then(|| {
+            let unbounded = explore(&p, "optimal", None, 4 * too_many).explored();
+            (seed, p, oracle, unbounded)
+        })
+    })
 }
