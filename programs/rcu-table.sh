@@ -34,7 +34,7 @@ cell() { # version, method, bound or nothing
         ($time | split(" ") | map(tonumber) | add) as $cpu
         | (.blocked + .over_bound) as $cut
         | (if .verdict == "failure" then "F" else "NF" end) as $found
-        | (if .verdict == "incomplete" then "> " else "" end)
+        | (if .verdict == "incomplete" and .open > 0 then "> " else "" end)
             + (.executions | grouped) + (if $cut > 0 then " +" + ($cut | grouped) else "" end)
             + ", " + ($cpu * 100 | round / 100 | tostring) + " s, " + $found
         ' "$work/json" || cat "$work/stderr" >&2
