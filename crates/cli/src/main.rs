@@ -37,6 +37,7 @@ mod verify_outline;
 mod verify_races;
 mod verify_replay;
 mod verify_svcomp;
+mod verify_trace;
 mod witness;
 
 use clap::{Args, Parser, Subcommand, builder::PossibleValuesParser};

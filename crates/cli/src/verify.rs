@@ -3,7 +3,7 @@
 use crate::verify_certificate::{self, CertificateArgs};
 use crate::verify_replay::{self, Replayed};
 use crate::verify_svcomp::{self, Answer, Integers, Property, SvcompArgs};
-use crate::witness;
+use crate::{terminal, verify_trace, witness};
 use ::model::{Interpreter, Program, Wrong};
 use ::verify::{Budget, Options, Outcome, SmtCommand, Trace, Unknown, Verdict};
 use clap::Args;
@@ -344,8 +344,13 @@ impl Said<'_> {
         Interpreter::new(self.program).show_run(&trace.steps).unwrap_or_default()
     }
 
+    fn shown(&self, trace: &Trace) -> String {
+        let table = verify_trace::show(self.program, trace, &terminal::style());
+        format!("{}\n\n{table}\n", what(self.program, &trace.wrong))
+    }
+
     fn text(&self) -> String {
-        let Said { program, out, .. } = self;
+        let Said { out, .. } = self;
         let mut text = format!("{}: {}\n", out.verdict.name(), counts(out));
         match &out.verdict {
             Verdict::Safe(certificate) => {
@@ -363,12 +368,11 @@ impl Said<'_> {
                 if let Verdict::PartiallySafe { schedules, .. } = &out.verdict {
                     text += &format!("schedules that keep it safe: {}; without one:\n", schedules.len());
                 }
-                text += &format!("{}\n", what(program, &trace.wrong));
-                text += &self.run(trace);
+                text += &self.shown(trace);
             }
         }
         if let Some(trace) = self.overflow {
-            text += &format!("{}\n{}", what(program, &trace.wrong), self.run(trace));
+            text += &self.shown(trace);
         }
         match self.replayed {
             Some(Replayed::Confirmed { command, failure, .. }) => {

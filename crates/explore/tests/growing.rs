@@ -87,8 +87,11 @@ fn wrong_with(p: &Program, oracle: &Found, unbounded: u64) -> Option<String> {
     sums.0 += grown.runs;
     sums.1 += grown.classes.len() as u64;
     sums.2 += grown.blocked;
-    sums.3 +=
-        grown.rounds.iter().map(|r| explore(p, "optimal", Some(r.limit), u64::MAX).explored()).sum::<u64>();
+    // That takes longer than all the rest.
+    if unbounded < 1_000 {
+        let anew = grown.rounds.iter().map(|r| explore(p, "optimal", Some(r.limit), u64::MAX).explored());
+        sums.3 += anew.sum::<u64>();
+    }
     None
 }
 
@@ -203,4 +206,17 @@ fn what_it_takes() {
             anew.iter().sum::<u64>(),
         );
     }
+}
+
+#[test]
+fn a_step_below_which_something_is_put_off_does_not_cover_what_it_is_not_part_of() {
+    // Not even at its own node: a class was lost for good.
+    let p = Program::of(vec![
+        vec![Write(0, 1), Cas(2, 1, 2, 1)],
+        vec![Cas(1, 0, 0, 1)],
+        vec![Cas(0, 0, 1, 0), IfElse(1, 1, vec![Read(0, 1)], vec![Write(0, 2)])],
+        vec![IfElse(1, 1, vec![Read(2, 1)], vec![Write(2, 2)]), Cas(1, 1, 0, 0)],
+    ]);
+    assert_eq!(wrong(&p, 1_000_000), None);
+    assert_eq!(grow(&p, &plan("optimal"), false, u64::MAX).classes.len(), 12);
 }

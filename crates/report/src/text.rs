@@ -7,6 +7,12 @@ use crate::trace::{self, Names, hold_of, place, wait_of};
 use explore::{BoundKind, Failure, FailureKind, Limit, Report, ThreadId, Verdict};
 use std::fmt::Write;
 
+/// Only the table of who did what, for a failure that is told about elsewhere.
+pub fn trace(failure: &Failure, style: &Style) -> String {
+    let lines = trace::table(failure, style.width, style.rows, Paint { colour: style.colour });
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
 /// The report as text, with a line end after each line.
 ///
 /// Every line fits the width of the style, but for those that are there to be copied: the replay token and the command.

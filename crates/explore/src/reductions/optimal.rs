@@ -68,7 +68,9 @@ impl Optimal {
     /// Begins with this level, and keeps what it puts off for the next one, if there is room for so many steps.
     pub(crate) fn growing(level: u32, room: usize) -> Optimal {
         let kept = Kept { postponed: Postponed::with_room(room), ended: BTreeMap::new(), threads: 0 };
-        Optimal { kept: Some(kept), bound: Some(PreemptionBound::at_once(level)), ..Optimal::default() }
+        let forest = Forest::with_some_put_off();
+        let bound = Some(PreemptionBound::at_once(level));
+        Optimal { kept: Some(kept), bound, forest, ..Optimal::default() }
     }
 
     /// How many branches wait: for this level, and for the next.

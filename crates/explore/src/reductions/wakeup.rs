@@ -270,9 +270,7 @@ impl Sequence {
                 && path.iter().all(|p| p.thread != t && !p.conflicts(&s.step))
                 && self.independent(&core.trace, &s.step)
         };
-        let inherited = core.nodes[self.e].sleep_inherited as usize;
-        let reliable = core.sleep(self.e).iter().enumerate().filter(|(k, s)| s.settled || *k >= inherited);
-        let asleep = reliable.map(|(_, s)| s).filter(sleeps).count();
+        let asleep = core.sleep(self.e).iter().filter(|s| s.settled).filter(sleeps).count();
         (asleep + self.elsewhere.iter().filter(|o| o.0 == t).count()) as u32
     }
 
@@ -313,8 +311,9 @@ impl Sequence {
     /// such a branch nothing that was inherited should sleep any more. Something may, where a branch was added that was not
     /// needed (objects without names, steps with several outcomes); it covers nothing there.
     ///
-    /// An inherited step that is not in the sequence covers it only if it is settled: what is put off below it leads back when
-    /// the branches that were begun since are finished.
+    /// A step that is not in the sequence covers it only if it is settled. What is put off below it leads back when branches that
+    /// were begun since are finished, also branches that sequence could begin with; and below one of those, a step that was settled
+    /// when it was begun may cover what is left, because of the very sequence that was not added here.
     pub(crate) fn covered_by_sleep(&self, core: &Core) -> Covered {
         let sleep = core.sleep(self.e);
         let node = &core.nodes[self.e];
@@ -326,7 +325,7 @@ impl Sequence {
         }
         let (inherited, own) = sleep.split_at(node.sleep_inherited as usize);
         let now = sleep.iter().any(|s| !self.absent(s.step.thread) && covers(s))
-            || own.iter().any(|s| self.absent(s.step.thread) && covers(s))
+            || own.iter().any(|s| s.settled && self.absent(s.step.thread) && covers(s))
             || node.guided && inherited.iter().any(|s| s.settled && self.absent(s.step.thread) && covers(s));
         if now { Covered::Now } else { Covered::No }
     }
@@ -360,9 +359,17 @@ pub(crate) struct Taken {
 pub(crate) struct Forest {
     branches: Vec<Branch>,
     free: Vec<u32>,
+    /// Branches may be put off: a sequence does not go below a step that it does not have, for the reasons for which such a step
+    /// does not cover it when it sleeps.
+    put_off: bool,
 }
 
 impl Forest {
+    /// For a search in which branches may be put off.
+    pub(crate) fn with_some_put_off() -> Forest {
+        Forest { put_off: true, ..Forest::default() }
+    }
+
     fn new_branch(&mut self, step: Footprint, option: u32, options: u32, view: &View<'_>) -> u32 {
         let mut names = [0; 2];
         step.links().iter().zip(&mut names).for_each(|((o, _), name)| *name = view.name(*o));
@@ -468,7 +475,7 @@ impl Forest {
         while child != NONE {
             let b = self.branches[child as usize];
             let t = b.step.thread;
-            let fits = self.fits(core, sequence, &b, view);
+            let fits = !(self.put_off && sequence.absent(t)) && self.fits(core, sequence, &b, view);
             if fits && b.option != ANY && sequence.absent(t) {
                 let mut below = sequence.clone();
                 below.pass(&b);
