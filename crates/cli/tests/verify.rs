@@ -226,6 +226,9 @@ fn an_unsafe_program_comes_with_its_run() {
     assert_eq!(code, 1, "{text}");
     assert!(text.starts_with("unsafe: ") && text.contains("assertion in `main`: x == 2"), "{text}");
     assert!(text.contains("lost.c:7") && !text.contains("replay"), "{text}");
+    // A column for each thread, without what only the translation has.
+    assert!(text.contains("\n  step  main ") && text.contains("✗ assertion"), "{text}");
+    assert!(text.contains(" preempts ") && !text.contains('%') && !text.contains(".life"), "{text}");
     let (code, value) = place.json(&["lost.c", "--no-replay"]);
     assert_eq!((code, value["verdict"].as_str()), (1, Some("unsafe")));
     assert!(
