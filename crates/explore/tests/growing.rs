@@ -220,3 +220,17 @@ fn a_step_below_which_something_is_put_off_does_not_cover_what_it_is_not_part_of
     assert_eq!(wrong(&p, 1_000_000), None);
     assert_eq!(grow(&p, &plan("optimal"), false, u64::MAX).classes.len(), 12);
 }
+
+#[test]
+fn what_is_found_below_a_settled_step_may_lead_back_along_one_that_is_not() {
+    // The notification is settled when thread 2 goes first, but below it thread 3 has written before thread 1 tries the lock; and below
+    // the write of thread 3 something is put off. A class was lost for good.
+    let p = Program::of(vec![
+        vec![NotifyAll(0)],
+        vec![TryCritical(0, vec![])],
+        vec![Wait(0, 0), Write(0, 2)],
+        vec![Write(0, 0)],
+    ]);
+    assert_eq!(wrong(&p, 1_000_000), None);
+    assert_eq!(grow(&p, &plan("optimal"), false, u64::MAX).classes.len(), 13);
+}

@@ -11,8 +11,9 @@
 //!
 //! One thing is lost. A sleeping step that is not in a sequence covers it in an optimal search, because what comes later and
 //! conflicts with the step is found below the step and leads back, into a branch that was not begun. With something put
-//! off below the step, that branch may have been begun and finished. There the step does not cover such sequences, in
-//! all that was begun before everything below the step was seen; and an execution may end with all threads asleep.
+//! off below the step, that branch may have been begun and finished. So such a step is not *settled* in all that was begun before
+//! everything below it was seen, and where one sleeps that a sequence does not have and does not conflict with, no step covers the sequence
+//! that is not in it. Nor is a sequence put below a branch that it does not have. An execution may then end with all threads asleep.
 
 use crate::explorer::{Divergence, View};
 use crate::footprint::Footprint;

@@ -311,9 +311,9 @@ impl Sequence {
     /// such a branch nothing that was inherited should sleep any more. Something may, where a branch was added that was not
     /// needed (objects without names, steps with several outcomes); it covers nothing there.
     ///
-    /// A step that is not in the sequence covers it only if it is settled. What is put off below it leads back when branches that
-    /// were begun since are finished, also branches that sequence could begin with; and below one of those, a step that was settled
-    /// when it was begun may cover what is left, because of the very sequence that was not added here.
+    /// That holds only if all such steps are settled. What is put off below one leads back when branches that were begun since are
+    /// finished, also branches that the sequence could begin with. And what is found below a step that is settled may lead back along
+    /// one that is not: a sequence that was turned round has steps at its beginning that have nothing to do with it.
     pub(crate) fn covered_by_sleep(&self, core: &Core) -> Covered {
         let sleep = core.sleep(self.e);
         let node = &core.nodes[self.e];
@@ -324,9 +324,13 @@ impl Sequence {
             return Covered::ForGood;
         }
         let (inherited, own) = sleep.split_at(node.sleep_inherited as usize);
+        let settled = || {
+            let put_off = |s: &&Sleeper| !s.settled && self.absent(s.step.thread);
+            !sleep.iter().filter(put_off).any(|s| self.independent(&core.trace, &s.step))
+        };
+        let absent = |s: &Sleeper| self.absent(s.step.thread) && covers(s);
         let now = sleep.iter().any(|s| !self.absent(s.step.thread) && covers(s))
-            || own.iter().any(|s| s.settled && self.absent(s.step.thread) && covers(s))
-            || node.guided && inherited.iter().any(|s| s.settled && self.absent(s.step.thread) && covers(s));
+            || (own.iter().any(absent) || node.guided && inherited.iter().any(absent)) && settled();
         if now { Covered::Now } else { Covered::No }
     }
 }
