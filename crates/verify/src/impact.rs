@@ -148,6 +148,8 @@ pub(crate) struct Node {
     pub(crate) barren: bool,
     /// Who must not go here. It covers only those where the same must not: others may be better off.
     pub(crate) bad: Vec<ThreadId>,
+    /// What must not cover it.
+    pub(crate) apart: Vec<NodeId>,
 }
 
 /// A condition on a path: the guard of a step, or part of it.
@@ -293,7 +295,7 @@ impl<'p> Run<'p> {
 
     pub(crate) fn may_cover(&self, v: NodeId, w: NodeId) -> bool {
         let as_good = self.nodes[w].bad.iter().all(|t| self.nodes[v].bad.contains(t));
-        as_good && !self.nodes[w].barren && self.is_live(w)
+        as_good && !self.nodes[v].apart.contains(&w) && !self.nodes[w].barren && self.is_live(w)
     }
 
     /// The nodes at the place of a node, that one included.
@@ -317,6 +319,7 @@ impl<'p> Run<'p> {
             covers: Vec::new(),
             barren: false,
             bad: Vec::new(),
+            apart: Vec::new(),
         });
         if let Some((p, ..)) = parent {
             self.nodes[p].children.push(id);
@@ -709,6 +712,13 @@ impl<'p> Run<'p> {
             }
             below.extend(&self.nodes[n].children);
         }
+    }
+
+    /// Takes a cover back for good.
+    pub(crate) fn refuse_cover(&mut self, v: NodeId, w: NodeId) {
+        self.nodes[w].covers.retain(|z| *z != v);
+        self.nodes[v].apart.push(w);
+        self.uncover(v);
     }
 
     /// Covers a node by an older one if the labels say so already.

@@ -7,7 +7,8 @@ mod support;
 mod thesis;
 
 use game::run_under;
-use model::{Interpreter, Program, ThreadId};
+use model::{Interpreter, LocationId, Program, ThreadId};
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use support::{producer_consumer, read, stands};
 use verify::{Budget, Event, Found, Options, Schedule, check_schedule, schedules};
@@ -32,10 +33,17 @@ fn imc(p: &Program, deadlocks: bool, most: usize) -> (Found, Vec<Schedule>) {
 /// The threads in the order in which a schedule lets them go, each once in a row, for so many turns, taking the first input and the
 /// first thread that is allowed. Steps by which main makes the others, and they begin, are left out.
 fn turns(p: &Program, s: &Schedule, many: usize) -> Vec<u16> {
+    turns_with(p, s, None, many)
+}
+
+/// The same, but one thread goes first if it is allowed to.
+fn turns_with(p: &Program, s: &Schedule, first: Option<ThreadId>, many: usize) -> Vec<u16> {
     let run = Interpreter::new(p);
     let (mut state, mut at, mut out) = (run.initial(), 0, Vec::new());
     while out.len() < many {
-        let Some((thread, ..)) = s.nodes[at].next.first().copied() else { break };
+        let next = &s.nodes[at].next;
+        let wanted = next.iter().find(|e| out.is_empty() && Some(e.0) == first);
+        let Some((thread, ..)) = wanted.or(next.first()).copied() else { break };
         let begins = state.locations[thread.index()] == p.thread(thread).entry;
         let (step, next) = run.successors(&state, thread).unwrap().remove(0);
         let edge = s.nodes[at].next.iter().find(|e| e.0 == thread && e.1 == step.transition).unwrap();
@@ -45,6 +53,23 @@ fn turns(p: &Program, s: &Schedule, many: usize) -> Vec<u16> {
         }
     }
     out
+}
+
+/// The locations at which a thread is in the runs that a schedule allows.
+fn visited(p: &Program, s: &Schedule, thread: ThreadId) -> HashSet<LocationId> {
+    let run = Interpreter::new(p);
+    let mut seen = HashSet::from([(run.initial(), 0)]);
+    let mut stack = vec![(run.initial(), 0)];
+    while let Some((state, n)) = stack.pop() {
+        for (t, e, to) in &s.nodes[n].next {
+            for (step, next) in run.successors(&state, *t).unwrap() {
+                if step.transition == *e && seen.insert((next.clone(), *to)) {
+                    stack.push((next, *to));
+                }
+            }
+        }
+    }
+    seen.iter().map(|(state, _)| state.locations[thread.index()]).collect()
 }
 
 #[test]
@@ -66,6 +91,31 @@ fn a_correct_producer_and_consumer_are_safe_and_their_first_schedule_is_there_be
 }
 
 #[test]
+fn each_further_schedule_lets_one_more_thread_go_first() {
+    // Section 4.5.1: the i-th schedule allows, besides what those before it do, that the i-th thread goes first, then the others in order.
+    let p = read(&producer_consumer(4, 4, 1000));
+    let (found, all) = imc(&p, false, 8);
+    assert_eq!(found.outcome.verdict.name(), "safe");
+    assert_eq!(all.len(), 8);
+    for (i, s) in (1..).zip(&all) {
+        for first in 1..=8 {
+            // Who is not allowed to go first waits for those before it.
+            let mut order: Vec<u16> = (1..=8).collect();
+            if first <= i {
+                order.remove(first as usize - 1);
+                order.insert(0, first);
+            }
+            assert_eq!(
+                turns_with(&p, s, Some(ThreadId(first)), 8),
+                order,
+                "schedule {i}, thread {first} first"
+            );
+        }
+    }
+    assert!(all.windows(2).all(|w| w[0].nodes.len() < w[1].nodes.len()), "they allow more and more");
+}
+
+#[test]
 fn where_a_full_or_an_empty_buffer_fails_the_first_schedule_alternates() {
     // Figure 4.2: the cover that lets the producer go round alone is no schedule.
     for n in [1, 5, 1000] {
@@ -75,6 +125,9 @@ fn where_a_full_or_an_empty_buffer_fails_the_first_schedule_alternates() {
         assert!(found.outcome.verdict.trace().is_some());
         assert_eq!(turns(&p, &all[0], 6), [1, 2, 1, 2, 1, 2], "{n} cells");
         run_under(&p, &all[0], 1000);
+        // One thread may go at a time, and the producer is the first.
+        assert!(all[0].nodes.iter().all(|s| s.next.iter().all(|e| e.0 == s.next[0].0)));
+        assert_eq!(turns_with(&p, &all[0], Some(ThreadId(2)), 2), [1, 2]);
     }
 }
 
@@ -116,12 +169,22 @@ fn a_lock_that_changes_with_time_is_proved() {
 #[test]
 fn synchronisation_comes_from_assumptions() {
     // Figure 4.15 a: in order. 4.15 b: the third has to free the block before the second can do anything.
+    let verdict = |p: &Program| {
+        let reached = model::Reach::default().search(&Interpreter::new(p)).unwrap();
+        assert_eq!(reached.errors, 0, "nothing is asserted");
+        if reached.deadlocks > 0 { "partially-safe" } else { "safe" }
+    };
     let p = read(&thesis::declared(true));
-    let (_, all) = imc(&p, true, 1);
+    let (found, all) = imc(&p, true, 1);
+    assert_eq!(found.outcome.verdict.name(), verdict(&p));
     assert_eq!(turns(&p, &all[0], 6), [1, 2, 3, 1, 2, 3]);
+    // The second thread finds it busy whenever it comes: it is never past the question.
+    assert_eq!(visited(&p, &all[0], ThreadId(2)).len(), 2, "where it begins, and the head of its loop");
+    assert!(visited(&p, &all[0], ThreadId(1)).len() > 2);
     run_under(&p, &all[0], 10_000);
     let p = read(&thesis::declared(false));
-    let (_, all) = imc(&p, true, 1);
+    let (found, all) = imc(&p, true, 1);
+    assert_eq!(found.outcome.verdict.name(), verdict(&p));
     let order = turns(&p, &all[0], 9);
     assert_eq!(order[..6], [1, 3, 2, 1, 3, 2], "the third before the second before the first");
     run_under(&p, &all[0], 10_000);

@@ -3,21 +3,9 @@
 mod support;
 
 use model::{Interpreter, Program};
+use support::rng::Rng;
 use support::{read, run, within};
 use verify::{Budget, Certificate, Engine, Merged, Merging, Options, Verdict, check, engine};
-
-/// A small deterministic generator (splitmix64).
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
-}
 
 /// A random program with many critical sections: some variables are always under one lock, others not.
 fn random_program(seed: u64) -> String {

@@ -31,14 +31,6 @@ impl Memory {
         self.goes_on = !back;
         self
     }
-
-    /// At the start of a round if nobody who can go is left in this one.
-    pub(crate) fn refreshed(mut self, left: bool) -> Memory {
-        if !left {
-            self.served = 0;
-        }
-        self
-    }
 }
 
 /// Whether a transition jumps back: to the head of a loop from inside.

@@ -18,6 +18,8 @@
 //!   is not used there ([`Search::is_sure`]). No label becomes false for that.
 //! - What is lost ([`Search::find_lost`]) is the greatest fixpoint of the game of the scheduler against inputs and branches. A node that
 //!   is lost covers nothing any more: what it covered may be better off, and is looked at by itself.
+//! - Only where no schedule can be fair otherwise are covers refused that close an unfair cycle, a few in a row; if that does not help
+//!   the cycle is lost ([`Search::part`]).
 //! - Following one thread alone where its steps commute with all others ([`Run::first_of_all`]) is sound for proofs and depends on
 //!   the place alone, so that covers need no set of threads to be followed later. Where a node is lost because of it, it is dropped.
 //!
@@ -137,6 +139,10 @@ pub fn schedules(
         strict: false,
         graph: None,
         extra: Vec::new(),
+        ranked: false,
+        whole: false,
+        refused: 0,
+        can: HashMap::new(),
         most,
         see,
         over: false,
@@ -172,6 +178,8 @@ struct Fact {
     lost: bool,
     /// How often a cover was to be forced.
     forced: u32,
+    /// How many in a row were not to be covered, this one included.
+    refused: u32,
     /// Whose steps were followed.
     followed: Vec<ThreadId>,
 }
@@ -185,6 +193,8 @@ struct Search<'p, 's> {
     sure: HashSet<(NodeId, ThreadId)>,
     /// Threads that can go at a node in some run to it.
     ever: HashSet<(NodeId, ThreadId)>,
+    /// That a thread can go at a node.
+    can: HashMap<(NodeId, ThreadId), Term>,
     /// Whether a thread can ever go at a node with a label of so many parts.
     may: HashMap<(NodeId, ThreadId, usize), bool>,
     /// Nodes from which something may be left to follow, the highest first.
@@ -204,7 +214,13 @@ struct Search<'p, 's> {
     /// What the last schedule is made of.
     graph: Option<walk::Graph>,
     /// What later schedules allow besides what the first one does.
-    extra: Vec<(NodeId, ThreadId)>,
+    extra: Vec<walk::Extra>,
+    /// Whether the schedules are made by ranks.
+    ranked: bool,
+    /// Whether a round lasts until everybody had a turn, also if nobody who is left can go at the moment.
+    whole: bool,
+    /// How many covers were refused because of what they leave out.
+    refused: usize,
     most: usize,
     see: &'s mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
     /// Whoever listens has heard enough.
@@ -249,6 +265,7 @@ impl<'p> Search<'p, '_> {
                 other => other?,
             }
         }
+        self.strict = false;
         if self.counterexamples.is_empty() {
             // The proof is looked for without such care. What was unwound with it may be more than a proof needs.
             self.careful = false;
@@ -267,15 +284,19 @@ impl<'p> Search<'p, '_> {
     /// Allows more and more: at the first node of the schedule, breadth-first, somebody else as well.
     fn more_schedules(&mut self) -> Result<(), Stop> {
         let (mut tried, mut failed) = (HashSet::new(), 0);
+        if self.most > 1 {
+            self.relax()?;
+        }
         while self.schedules.len() < self.most && failed < FAILED && !self.over {
             let Some(new) = self.not_allowed(&tried)? else { return Ok(()) };
-            tried.insert(new);
+            tried.insert(new.clone());
             self.extra.push(new);
             match self.find_more()? {
                 Some(s) => self.hand_out(s)?,
                 None => {
                     self.extra.pop();
                     failed += 1;
+                    self.restore()?;
                 }
             }
         }
@@ -290,7 +311,8 @@ impl<'p> Search<'p, '_> {
         self.ever.clear();
         self.may.clear();
         self.open.clear();
-        (self.graph, self.extra) = (None, Vec::new());
+        self.can.clear();
+        (self.graph, self.extra, self.ranked, self.whole) = (None, Vec::new(), false, false);
         self.run.plant();
         self.drain_work();
     }
@@ -319,7 +341,6 @@ impl<'p> Search<'p, '_> {
                 Err(e) => return Err(e),
             }
         }
-        self.strict = false;
         Ok(first)
     }
 
@@ -435,6 +456,10 @@ impl<'p> Search<'p, '_> {
         bad.dedup();
         for t in self.moves(v).into_iter().filter(|t| bad.contains(t)) {
             self.follow(v, t)?;
+            // It may have to wait here as well.
+            if self.strict && self.run.is_live(v) {
+                self.is_sure(v, t)?;
+            }
             if !self.run.is_live(v) {
                 return Ok(());
             }
@@ -534,6 +559,9 @@ impl<'p> Search<'p, '_> {
 
     /// That a thread can go at a node, as a formula. That it might wake up for no reason does not count.
     fn can_go(&mut self, v: NodeId, thread: ThreadId) -> Term {
+        if let Some(known) = self.can.get(&(v, thread)) {
+            return *known;
+        }
         let at = self.node_location(v, thread);
         let p = self.run.program;
         let mut env = self.run.env_at(v);
@@ -541,7 +569,9 @@ impl<'p> Search<'p, '_> {
         for (_, t) in p.thread(thread).from(at).filter(|(_, t)| !t.action.is_spurious()) {
             guards.push(env.eval(&mut self.run.symbols, t.guard));
         }
-        self.run.symbols.terms.any(guards)
+        let can = self.run.symbols.terms.any(guards);
+        self.can.insert((v, thread), can);
+        can
     }
 
     /// Whether a thread can go in some state of a node.
@@ -651,11 +681,12 @@ impl<'p> Search<'p, '_> {
             && !self.children(v, thread).into_iter().any(|c| self.is_lost(c))
     }
 
-    /// Whether the scheduler has lost at a node, as far as it is known. Where covers are taken lightly also if it has at the one that
-    /// stands for it.
+    /// Whether the scheduler has lost at a node, as far as it is known. Also if it has at the one that stands for it, where covers are
+    /// taken lightly, or nobody must go here.
     fn is_lost(&self, v: NodeId) -> bool {
         let own = |v: NodeId| self.facts[v].wrong || self.facts[v].lost;
-        own(v) || !self.careful && own(self.stands_for(v))
+        let no_better = || self.run.nodes[v].bad.len() == self.run.program.threads.len();
+        own(v) || (!self.careful || no_better()) && own(self.stands_for(v))
     }
 
     /// Finds the nodes from which the scheduler loses whatever it does: the greatest fixpoint over what is fine. What is lost stays

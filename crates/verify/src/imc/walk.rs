@@ -7,7 +7,7 @@
 use super::Search;
 use super::fair::components;
 use super::memory::{Memory, jumps_back, only_exits};
-use crate::impact::{NodeId, Stop};
+use crate::impact::{At, NodeId, Stop};
 use crate::outcome::{Schedule, ScheduleNode};
 use model::{ThreadId, TransitionId};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -16,6 +16,10 @@ use std::collections::{HashMap, HashSet, VecDeque};
 const LARGEST: usize = 4000;
 /// So often is a more permissive schedule tried again after labels have changed.
 const TRIES: usize = 50;
+/// So often in a row is a cover refused because of what it leaves out.
+const REFUSED: u32 = 3;
+/// So often in all: where nothing is fair it may never help.
+const ALL_REFUSED: usize = 40;
 
 /// Nodes of the unwinding together with what the scheduler remembers there; the first one is where it starts.
 pub(crate) struct Graph {
@@ -26,6 +30,22 @@ pub(crate) struct Graph {
 enum Scheduler {
     Rounds,
     Ranked(Ranks),
+}
+
+/// What later schedules allow besides what the first one does: somebody else at a place, at some moment of the round.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Extra {
+    place: At,
+    moment: u128,
+    thread: ThreadId,
+}
+
+/// Where ranks lead.
+enum Ranking {
+    /// Nobody is left out.
+    Fair(Ranks),
+    /// From these nodes on somebody is left out who can go, whatever the scheduler does.
+    LeavesOut(Vec<NodeId>),
 }
 
 /// How far it is, by thread and node, until the thread has gone or is excused.
@@ -45,6 +65,7 @@ impl Search<'_, '_> {
                 return Ok(None);
             }
             self.grew = false;
+            self.ranked = false;
             let graph = self.walk(&Scheduler::Rounds)?;
             if self.grew {
                 continue;
@@ -63,7 +84,18 @@ impl Search<'_, '_> {
             if self.grew {
                 continue;
             }
-            let Some(ranks) = ranks else { return Ok(None) };
+            let ranks = match ranks {
+                Ranking::Fair(ranks) => ranks,
+                // Where only labels say that somebody can go nothing is lost yet.
+                Ranking::LeavesOut(nodes) if self.strict => {
+                    if self.part(&nodes) {
+                        continue;
+                    }
+                    return Ok(None);
+                }
+                Ranking::LeavesOut(_) => return Ok(None),
+            };
+            self.ranked = true;
             let graph = self.walk(&Scheduler::Ranked(ranks))?;
             if self.grew {
                 continue;
@@ -77,47 +109,136 @@ impl Search<'_, '_> {
         }
     }
 
-    /// A schedule that allows the last of the extras, if there is one.
-    pub(crate) fn find_more(&mut self) -> Result<Option<Schedule>, Stop> {
-        let Some((v, thread)) = self.extra.last().copied() else { return Ok(None) };
+    /// Nodes from which somebody is left out for ever go round in circles that covers close. What is covered there may be better off
+    /// than what covers it, so it is looked at by itself, a few times; then the circle is lost. Whether anything has changed.
+    fn part(&mut self, nodes: &[NodeId]) -> bool {
+        let number: HashMap<NodeId, usize> = nodes.iter().copied().zip(0..).collect();
+        // The steps that stay among them: from, the child, and what stands for it.
+        let mut steps = Vec::new();
+        for v in nodes {
+            for t in self.moves(*v).into_iter().filter(|t| self.is_good(*v, *t)) {
+                for c in self.children(*v, t) {
+                    if let Some(to) = number.get(&self.stands_for(c)) {
+                        steps.push((number[v], c, *to));
+                    }
+                }
+            }
+        }
+        let mut next = vec![Vec::new(); nodes.len()];
+        steps.iter().for_each(|(from, _, to)| next[*from].push(*to));
+        let (component, cyclic) = components(&next);
+        let circles =
+            steps.into_iter().filter(|s| component[s.0] == component[s.2] && cyclic[component[s.0]]);
+        let covers: Vec<(NodeId, NodeId)> =
+            circles.filter(|s| s.1 != nodes[s.2]).map(|s| (s.1, nodes[s.2])).collect();
+        let mut parted = false;
+        for (c, w) in &covers {
+            let refused = self.facts[*w].refused;
+            if refused < REFUSED && self.run.nodes[*c].covered_by == Some(*w) {
+                self.facts[*c].refused = self.facts[*c].refused.max(refused + 1);
+                self.run.refuse_cover(*c, *w);
+                parted = true;
+                self.refused += 1;
+            }
+        }
+        if self.refused > ALL_REFUSED {
+            return false;
+        }
+        if !parted {
+            let all: Vec<ThreadId> = self.run.program.thread_ids().collect();
+            let inside = (0..nodes.len()).filter(|n| cyclic[component[*n]]).map(|n| nodes[n]);
+            // What is covered there is lost as well, so that the covers stay.
+            for v in inside.chain(covers.into_iter().map(|c| c.0)).collect::<Vec<_>>() {
+                parted |= !self.facts[v].lost;
+                self.facts[v].lost = true;
+                self.run.nodes[v].bad = all.clone();
+            }
+        }
+        self.drain_work();
+        parted
+    }
+
+    /// What the scheduler of the last schedule does together with the extras, if that is fair.
+    fn walk_again(&mut self) -> Result<Option<Graph>, Stop> {
         for _ in 0..TRIES {
             self.find_lost()?;
-            if self.facts[0].lost || !self.run.is_live(v) || !self.is_good(v, thread) {
+            if self.facts[0].lost {
                 return Ok(None);
             }
             self.grew = false;
-            let Some(graph) = self.walk(&Scheduler::Rounds)? else { return Ok(None) };
+            let scheduler = match self.ranked {
+                false => Scheduler::Rounds,
+                true => match self.ranks()? {
+                    Ranking::Fair(ranks) => Scheduler::Ranked(ranks),
+                    Ranking::LeavesOut(_) if self.grew => continue,
+                    Ranking::LeavesOut(_) => return Ok(None),
+                },
+            };
+            let graph = self.walk(&scheduler)?;
             if self.grew {
                 continue;
             }
-            let uses = |i: usize| graph.keys[i].0 == v && graph.next[i].iter().any(|e| e.0 == thread);
-            if !(0..graph.keys.len()).any(uses) {
-                return Ok(None);
-            }
+            let Some(graph) = graph else { return Ok(None) };
             let left_out = self.left_out(&graph)?;
             if self.grew {
                 continue;
             }
-            return Ok(left_out.is_none().then(|| self.schedule(graph)));
+            return Ok(left_out.is_none().then_some(graph));
         }
         Ok(None)
     }
 
-    /// The first node of the last schedule, breadth-first, at which somebody else could go who has had no turn yet, with that thread.
-    pub(crate) fn not_allowed(
-        &mut self,
-        tried: &HashSet<(NodeId, ThreadId)>,
-    ) -> Result<Option<(NodeId, ThreadId)>, Stop> {
+    /// A schedule that allows the last of the extras, if there is one.
+    pub(crate) fn find_more(&mut self) -> Result<Option<Schedule>, Stop> {
+        let Some(graph) = self.walk_again()? else { return Ok(None) };
+        let Some(extra) = self.extra.last().cloned() else { return Ok(None) };
+        for (i, (v, memory)) in graph.keys.iter().enumerate() {
+            let goes = graph.next[i].iter().any(|e| e.0 == extra.thread);
+            if goes && self.run.nodes[*v].at == extra.place && self.moment(*v, *memory).1 == extra.moment {
+                return Ok(Some(self.schedule(graph)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gets ready for more permissive schedules. A schedule by ranks lets whoever is due go at once, so it can allow little more; by now
+    /// labels say enough for whole rounds, in which anybody may be the first.
+    pub(crate) fn relax(&mut self) -> Result<(), Stop> {
+        if self.ranked {
+            (self.ranked, self.whole) = (false, true);
+            match self.walk_again()? {
+                Some(graph) => self.graph = Some(graph),
+                None => (self.ranked, self.whole) = (true, false),
+            }
+        }
+        Ok(())
+    }
+
+    /// After an extra was tried in vain: what it took apart is put together again, so that the tree is that of the schedules.
+    pub(crate) fn restore(&mut self) -> Result<(), Stop> {
+        if let Some(graph) = self.walk_again()? {
+            self.graph = Some(graph);
+        }
+        Ok(())
+    }
+
+    /// What is to be allowed next: at the first node of the last schedule, breadth-first, somebody else who has had no turn yet.
+    pub(crate) fn not_allowed(&mut self, tried: &HashSet<Extra>) -> Result<Option<Extra>, Stop> {
         let Some(graph) = self.graph.take() else { return Ok(None) };
         let (mut seen, mut queue) = (HashSet::from([0]), VecDeque::from([0]));
         let mut found = None;
         while let Some(i) = queue.pop_front() {
             let (v, memory) = graph.keys[i];
-            let allowed = |t: ThreadId| graph.next[i].iter().any(|e| e.0 == t);
-            let is_new = |t: &ThreadId| !allowed(*t) && !memory.is_served(*t) && !tried.contains(&(v, *t));
-            for t in self.moves(v).into_iter().filter(is_new) {
-                if self.run.is_live(v) && !self.is_end(v) && self.is_good(v, t) && self.may_go(v, t)? {
-                    found = Some((v, t));
+            let (_, moment) = self.moment(v, memory);
+            for thread in self.moves(v) {
+                let extra = Extra { place: self.run.nodes[v].at.clone(), moment, thread };
+                let allowed = graph.next[i].iter().any(|e| e.0 == thread);
+                let is_new = !allowed && (self.ranked || moment >> thread.index() & 1 == 1);
+                if !is_new || tried.contains(&extra) || !self.run.is_live(v) || self.is_end(v) {
+                    continue;
+                }
+                if self.is_good(v, thread) && self.may_go(v, thread)? {
+                    found = Some(extra);
                     break;
                 }
             }
@@ -128,6 +249,37 @@ impl Search<'_, '_> {
         }
         self.graph = Some(graph);
         Ok(found)
+    }
+
+    /// What is remembered at a node when it is left, and the moment of the round: bit by bit who has had no turn and can go. For a ranked
+    /// schedule: whose turn it is.
+    fn moment(&mut self, v: NodeId, mut memory: Memory) -> (Memory, u128) {
+        if self.ranked {
+            return (memory, memory.served);
+        }
+        let mut can = Vec::new();
+        for t in self.run.program.thread_ids() {
+            let formula = self.can_go(v, t);
+            if self.run.symbols.terms.as_const(formula) != Some(0) {
+                can.push(t);
+            }
+        }
+        let bits =
+            |m: &Memory| can.iter().filter(|t| !m.is_served(**t)).fold(0, |b, t| b | 1 << (t.index() % 128));
+        // Whether that the others cannot go while somebody is inside the body of a loop, with a lock say, ends a round. If it does
+        // rounds are short, and so are the paths that labels are made of; if not, everybody has a turn in each.
+        let inside = self.whole && memory.goes_on && self.moves(v).contains(&memory.last);
+        if bits(&memory) == 0 && !inside {
+            memory.served = 0;
+        }
+        let moment = bits(&memory);
+        (memory, moment)
+    }
+
+    /// Who else may go at a node, for the sake of later schedules.
+    fn extras(&self, v: NodeId, moment: u128) -> Vec<ThreadId> {
+        let here = |e: &&Extra| e.moment == moment && e.place == self.run.nodes[v].at;
+        self.extra.iter().filter(here).map(|e| e.thread).collect()
     }
 
     /// Follows a thread from a node where others were followed already, and then one thread from each new node.
@@ -253,14 +405,7 @@ impl Search<'_, '_> {
     fn choose_in_rounds(&mut self, v: NodeId, memory: Memory) -> Result<Vec<(ThreadId, Memory)>, Stop> {
         let p = self.run.program;
         let moves = self.moves(v);
-        let mut left = Vec::new();
-        for t in p.thread_ids().filter(|t| !memory.is_served(*t)) {
-            let can = self.can_go(v, t);
-            if self.run.symbols.terms.as_const(can) != Some(0) {
-                left.push(t);
-            }
-        }
-        let memory = memory.refreshed(!left.is_empty());
+        let (memory, moment) = self.moment(v, memory);
         let mut order = Vec::new();
         if memory.goes_on {
             order.push(memory.last);
@@ -279,8 +424,8 @@ impl Search<'_, '_> {
                 break;
             }
         }
-        for (_, t) in self.extra.clone().into_iter().filter(|e| e.0 == v) {
-            let new = !memory.is_served(t) && out.iter().all(|c| c.0 != t);
+        for t in self.extras(v, moment) {
+            let new = out.iter().all(|c: &(ThreadId, Memory)| c.0 != t);
             if new && moves.contains(&t) && self.is_good(v, t) && self.is_sure(v, t)? {
                 out.push((t, memory));
             }
@@ -301,7 +446,8 @@ impl Search<'_, '_> {
             self.grew = true;
             return Ok(Vec::new());
         }
-        let mut due = memory.served as usize % n;
+        let moment = memory.served;
+        let mut due = moment as usize % n;
         for _ in 0..n {
             if ranks.excused[due][v] {
                 due = (due + 1) % n;
@@ -313,22 +459,29 @@ impl Search<'_, '_> {
             let after = s.children(v, t).into_iter().map(|c| s.stands_for(c));
             after.map(|w| ranks.rank[due].get(w).copied().unwrap_or(NEVER)).max().unwrap_or(0)
         };
+        let mut out = Vec::new();
         if moves.contains(&thread) && stays(self, thread) != NEVER && self.is_sure(v, thread)? {
-            memory.served = ((due + 1) % n) as u128;
-            return Ok(vec![(thread, memory)]);
+            out.push((thread, Memory { served: ((due + 1) % n) as u128, ..memory }));
         }
-        let mut best: Vec<(usize, ThreadId)> = moves.into_iter().map(|t| (stays(self, t), t)).collect();
+        let mut best: Vec<(usize, ThreadId)> = moves.iter().map(|t| (stays(self, *t), *t)).collect();
         best.sort();
         for (rank, t) in best {
-            if rank != NEVER && self.is_sure(v, t)? {
-                return Ok(vec![(t, memory)]);
+            if out.is_empty() && rank != NEVER && self.is_sure(v, t)? {
+                out.push((t, memory));
             }
         }
-        Ok(Vec::new())
+        // Others too, as long as whoever is due comes nearer.
+        for t in self.extras(v, moment) {
+            let new = out.iter().all(|c| c.0 != t) && moves.contains(&t);
+            if new && stays(self, t) < ranks.rank[due][v] && self.is_sure(v, t)? {
+                out.push((t, memory));
+            }
+        }
+        Ok(out)
     }
 
     /// Ranks by which nobody is left out, if there are. What was not followed yet is taken to be fine.
-    fn ranks(&mut self) -> Result<Option<Ranks>, Stop> {
+    fn ranks(&mut self) -> Result<Ranking, Stop> {
         let (n, threads) = (self.run.nodes.len(), self.run.program.threads.len());
         let mut inside: Vec<bool> = (0..n).map(|v| self.run.is_live(v) && !self.is_lost(v)).collect();
         // For each node and each thread that may go: where that leads, if it is known.
@@ -347,6 +500,7 @@ impl Search<'_, '_> {
                 moves[v].push((t, follows.then(after)));
             }
         }
+        let mut first_out = Vec::new();
         loop {
             let usable = |v: NodeId| {
                 let fine = |m: &&(ThreadId, Option<Vec<NodeId>>)| {
@@ -387,8 +541,14 @@ impl Search<'_, '_> {
             }
             let out: Vec<NodeId> =
                 (0..n).filter(|v| inside[*v] && rank.iter().any(|r| r[*v] == NEVER)).collect();
+            if out.is_empty() && inside[0] {
+                return Ok(Ranking::Fair(Ranks { rank, excused }));
+            }
             if out.is_empty() {
-                return Ok(inside[0].then_some(Ranks { rank, excused }));
+                return Ok(Ranking::LeavesOut(first_out));
+            }
+            if first_out.is_empty() {
+                first_out.clone_from(&out);
             }
             out.into_iter().for_each(|v| inside[v] = false);
         }

@@ -1,14 +1,16 @@
 //! Schedules, state by state: what they lead to, and whether there are any. For programs with few states.
 #![allow(dead_code, unreachable_pub, reason = "each user takes its own part")]
 
-use model::{Interpreter, Program, State, Wrong};
-use std::collections::{HashMap, HashSet};
+use model::{Interpreter, Program, State, TransitionId, Wrong};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use verify::Schedule;
 
 /// All states, where each thread leads from them, and what is wrong there.
 pub struct Game {
-    /// By state and thread: the states after its steps, for all inputs; `None` if it cannot go.
+    /// By state and thread: the states after its steps, for all inputs; `None` if it cannot be let go.
     pub next: Vec<Vec<Option<Vec<usize>>>>,
+    /// By state and thread: whether it may be able to go.
+    pub may: Vec<Vec<bool>>,
     /// Something is wrong, or all wait for ever.
     pub bad: Vec<bool>,
     /// The program is over, or nobody is left.
@@ -21,7 +23,7 @@ impl Game {
         let run = Interpreter::new(p);
         let mut number: HashMap<State, usize> = HashMap::from([(run.initial(), 0)]);
         let mut states = vec![run.initial()];
-        let mut game = Game { next: Vec::new(), bad: Vec::new(), end: Vec::new() };
+        let mut game = Game { next: Vec::new(), may: Vec::new(), bad: Vec::new(), end: Vec::new() };
         let mut i = 0;
         while i < states.len() {
             let s = states[i].clone();
@@ -44,8 +46,55 @@ impl Game {
                     .collect();
                 row.push((!after.is_empty()).then_some(after));
             }
+            game.may.push(row.iter().map(Option::is_some).collect());
             game.next.push(row);
             if states.len() > most {
+                return None;
+            }
+            i += 1;
+        }
+        Some(game)
+    }
+
+    /// The same game for a scheduler that sees which transitions are taken and no values, as a schedule does: its states are sets of those
+    /// in which the program may be. It lets a thread go only if it can in all of them.
+    pub fn without_values(p: &Program, most: usize) -> Option<Game> {
+        let run = Interpreter::new(p);
+        let first = BTreeSet::from([run.initial()]);
+        let mut number: HashMap<BTreeSet<State>, usize> = HashMap::from([(first.clone(), 0)]);
+        let mut sets = vec![first];
+        let mut game = Game { next: Vec::new(), may: Vec::new(), bad: Vec::new(), end: Vec::new() };
+        let mut i = 0;
+        while i < sets.len() {
+            let set = sets[i].clone();
+            game.bad.push(set.iter().any(|s| run.wrong(s).is_some()));
+            let ends = |s: &State| run.is_over(s) || !p.thread_ids().any(|t| run.is_live(s, t));
+            game.end.push(!game.bad[i] && set.iter().all(ends));
+            let (mut row, mut may) = (Vec::new(), Vec::new());
+            for t in p.thread_ids() {
+                let mut after: BTreeMap<TransitionId, BTreeSet<State>> = BTreeMap::new();
+                let (mut all, mut some) = (true, false);
+                for s in &set {
+                    let steps = run.successors(s, t).ok()?;
+                    all &= !steps.is_empty();
+                    some |= !steps.is_empty();
+                    for (step, next) in steps {
+                        after.entry(step.transition).or_default().insert(next);
+                    }
+                }
+                may.push(some);
+                let after = after.into_values().map(|set| {
+                    let new = sets.len();
+                    *number.entry(set.clone()).or_insert_with(|| {
+                        sets.push(set);
+                        new
+                    })
+                });
+                row.push(if all { Some(after.collect()) } else { None });
+            }
+            game.next.push(row);
+            game.may.push(may);
+            if sets.len() > most {
                 return None;
             }
             i += 1;
@@ -98,7 +147,7 @@ impl Game {
                         && (self.end[s] && z[s] || after.is_some_and(|after| after.iter().all(|w| z[*w])))
                 };
                 let goal: Vec<bool> = (0..n).map(|s| good[s] || goes(s)).collect();
-                let calm: Vec<bool> = (0..n).map(|s| within[s] && self.next[s][*t].is_none()).collect();
+                let calm: Vec<bool> = (0..n).map(|s| within[s] && !self.may[s][*t]).collect();
                 let mut y = goal.clone();
                 loop {
                     let near: Vec<bool> = (0..n).map(|s| goal[s] || within[s] && self.into(s, &y)).collect();

@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 pub mod corpus;
+pub mod rng;
 
 use model::{Interpreter, Program};
 use verify::{Budget, Options, Outcome, Verdict, check, engine};
