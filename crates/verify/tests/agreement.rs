@@ -3,23 +3,14 @@
 
 mod support;
 
+#[path = "../../model/tests/support/small.rs"]
+mod small;
+
 use explore::{Meter, Plan};
 use model::{Interpreter, Program, Reach, Runner, Wrong};
+use small::Rng;
 use support::{read, run};
 use verify::{Budget, Options, engines};
-
-/// A small deterministic generator (splitmix64).
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
-}
 
 /// A random program with few states: two or three threads, some in endless loops, locks, branches, inputs,
 /// pointers, a union, atomic steps.
