@@ -37,6 +37,8 @@ pub struct LoopInvariant {
 /// At most so many comparisons are tried, and so many labels stand side by side.
 const MOST_SAID: usize = 96;
 const MOST_LABELS: usize = 8;
+/// Formulas longer than this say nothing to anybody.
+const LONGEST: usize = 60;
 /// Not more questions than this for one loop.
 const MOST_QUERIES: u64 = 5000;
 
@@ -433,7 +435,7 @@ impl<'s, 'p> Facts<'s, 'p> {
                 let not = terms.not(t);
                 for t in [t, not] {
                     if let Some(text) = speech.truth(&terms, t)
-                        && text.len() <= 200
+                        && text.len() <= LONGEST
                         && !sayable.iter().any(|(known, _)| *known == t)
                     {
                         sayable.push((t, text));
@@ -527,6 +529,7 @@ impl<'s, 'p> Facts<'s, 'p> {
                 match &texts[..] {
                     [] => {}
                     [only] => parts.push(only.clone()),
+                    _ if texts.iter().map(String::len).sum::<usize>() > 4 * LONGEST => {}
                     _ => parts.push(format!("(({}))", texts.join(") || ("))),
                 }
             }
