@@ -60,9 +60,10 @@ impl Source {
     }
 }
 
-const KINDS: [(ConditionKind, &str); 7] = [
+const KINDS: [(ConditionKind, &str); 8] = [
     (ConditionKind::Triple, "triples"),
     (ConditionKind::Assertion, "assertions"),
+    (ConditionKind::Call, "calls"),
     (ConditionKind::Sequential, "sequential"),
     (ConditionKind::Interference, "non-interference"),
     (ConditionKind::Initial, "initial"),
@@ -102,6 +103,13 @@ fn headline(c: &Condition) -> String {
         }
         ConditionKind::Triple => format!("`{}`: what is claimed at {} does not follow", c.of, at(&c.to)),
         ConditionKind::Assertion => format!("`{}`: the assertion at {} does not follow", c.of, at(&c.to)),
+        ConditionKind::Call => {
+            format!(
+                "`{}`: what is required at {} does not follow where the function is called",
+                c.of,
+                at(&c.to)
+            )
+        }
         ConditionKind::Check => format!("`{}`: nothing keeps {} from going wrong", c.of, at(&c.to)),
         ConditionKind::Sequential => {
             format!("`{}`: a step does not lead to what stands at {}", c.of, at(&c.to))

@@ -35,7 +35,9 @@ mod values;
 
 pub use builder::Builder;
 pub use c::{Annotated, Defined, Options, Refusal, read_file, read_text};
-pub use notes::{Annotation, Call, Clause, Named, Names, Note, Noted, Start};
+pub use notes::{
+    Annotation, AtCall, ByContract, Call, CallContract, Clause, Named, Names, Note, Noted, Start,
+};
 pub use program::{
     Accesses, Action, ErrorKind, FileId, Location, LocationId, LocationKind, Mark, Program, Scope, Span,
     Sync, SyncId, SyncKind, Thread, ThreadId, Transition, TransitionId, Var,

@@ -7,7 +7,9 @@
 
 use crate::builder::Builder;
 use crate::c::{Options, Refusal};
-use crate::program::{Action, Location, LocationId, LocationKind, Program, Scope, ThreadId, Transition};
+use crate::program::{
+    Action, Location, LocationId, LocationKind, Mark, Program, Scope, ThreadId, Transition,
+};
 use crate::term::{Assign, Place, Term, VarId};
 use crate::values;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -44,7 +46,7 @@ pub(crate) fn finish(
         let here = &mut inside[t.index()];
         contract(&mut p, t, here)?;
         if options.compress {
-            compress(&mut p, t, options.keep_labels);
+            compress(&mut p, t, options);
         }
         drop_unreachable(&mut p, t, here);
     }
@@ -53,7 +55,7 @@ pub(crate) fn finish(
     }
     drop_dead_values(&mut p);
     for t in p.thread_ids().filter(|_| options.compress) {
-        compress(&mut p, t, options.keep_labels);
+        compress(&mut p, t, options);
         drop_unreachable(&mut p, t, &mut Vec::new());
     }
     drop_unused_vars(&mut p);
@@ -439,7 +441,7 @@ fn contract(p: &mut Program, t: ThreadId, inside: &mut [bool]) -> Result<(), Ref
 }
 
 /// Makes local steps a part of their neighbours.
-fn compress(p: &mut Program, t: ThreadId, keep_labels: bool) {
+fn compress(p: &mut Program, t: ThreadId, options: &Options) {
     let mut tried: BTreeMap<LocationId, usize> = BTreeMap::new();
     loop {
         let thread = p.thread(t);
@@ -455,7 +457,8 @@ fn compress(p: &mut Program, t: ThreadId, keep_labels: bool) {
             let location = thread.location(*l);
             *l != thread.entry
                 && location.kind == LocationKind::Normal
-                && (!keep_labels || location.label.is_none())
+                && (!options.keep_labels || location.label.is_none())
+                && (!options.keep_loops || !location.marks.contains(&Mark::Head))
                 && !i.is_empty()
                 && !o.is_empty()
                 && (i.len() == 1 || o.len() == 1)

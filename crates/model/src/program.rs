@@ -228,6 +228,10 @@ pub enum Mark {
     Enter(u32),
     /// It returns.
     Leave(u32),
+    /// The head of a loop of the source: `while` or `for`.
+    Head,
+    /// Where a thread starts: on this line it goes through a loop whose head is no location, as its rounds follow each other.
+    Unrolled(u32),
 }
 
 /// A location of a thread's automaton.

@@ -26,6 +26,27 @@ fn every_class_is_completed_once_on_the_automata_of_the_thesis() {
 }
 
 #[test]
+fn rings_and_the_last_zero_have_their_traces_and_their_cycles() {
+    for (n, traces) in (2..).zip([2, 6, 14, 30, 62, 126]) {
+        let seen = search(&read(&program("ring", n)), "epor", &[]).stats;
+        // The two orientations that are cycles, which two threads do not have.
+        assert_eq!((seen.executions, seen.unsatisfiable), (traces, if n == 2 { 0 } else { 2 }), "ring ({n})");
+    }
+    for (n, traces, cycles) in [(2, 6, 10), (3, 90, 4_006), (4, 786, 64_750), (5, 5_730, 1_042_846)] {
+        let p = read(&program("ring-extended", n));
+        let seen = search(&p, "epor", &[]).stats;
+        assert_eq!((seen.executions, seen.unsatisfiable), (traces, cycles), "ring extended ({n})");
+        assert_eq!(search(&p, "epor-sh", &[]).stats.executions, traces, "short sections ({n})");
+    }
+    for (n, traces) in (2..).zip([2, 6, 16, 40]) {
+        for algorithm in ["source", "optimal", "epor", "epor-sh"] {
+            let seen = search(&read(&program("last-zero", n)), algorithm, &[]).stats;
+            assert_eq!(seen.executions, traces, "last zero ({n}) {algorithm}");
+        }
+    }
+}
+
+#[test]
 fn a_section_looks_at_each_pair_once_where_nothing_branches() {
     for n in [3, 5, 7] {
         for name in ["readers-writers", "ring"] {

@@ -321,3 +321,22 @@ fn a_file_goes_through_the_preprocessor_with_the_headers_of_the_system() {
     let error = p.threads[0].errors().next().unwrap();
     assert_eq!(error.2, "x + y == 2 * N");
 }
+
+#[test]
+fn heads_of_loops_are_locations_if_they_are_asked_for() {
+    let text = "\nint x, y;\nvoid *f(void *p) {\n  while (1) {\n    x = 1;\n    for (int i = 0; i < 3; i++)\n      y = i;\n  }\n}\n\
+        int main(void) {\n  pthread_t t;\n  for (int i = 0; i < 2; i++)\n    pthread_create(&t, 0, f, 0);\n  return x + y; }";
+    let heads = |p: &Program, t: usize| -> Vec<u32> {
+        let heads = p.threads[t].locations.iter().filter(|l| l.marks.contains(&model::Mark::Head));
+        let mut lines: Vec<u32> = heads.map(|l| l.span.line).collect();
+        lines.sort_unstable();
+        lines
+    };
+    let kept = read_with(text, &Options { keep_loops: true, ..Options::default() });
+    assert_eq!((heads(&kept, 1), heads(&kept, 2)), (vec![4, 6], vec![4, 6]));
+    // The rounds of the loop that makes threads follow each other.
+    assert_eq!(heads(&kept, 0), []);
+    let main = &kept.threads[0];
+    assert!(main.location(main.entry).marks.contains(&model::Mark::Unrolled(12)), "{kept}");
+    assert!(heads(&read(text), 1).len() < 2, "else they go where that is possible");
+}

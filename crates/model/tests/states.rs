@@ -6,6 +6,7 @@ use model::{
     Action, Assign, Builder, Interpreter, LocationId, Place, Program, Reach, Reached, Reduction, SyncId,
     SyncKind, Term, ThreadId, Transition, Type, VarId, Wrong,
 };
+use support::small::increments;
 use support::{executions, read, search};
 
 fn reach(p: &Program, how: Reach) -> Reached {
@@ -23,31 +24,6 @@ fn tree(p: &Program) -> Reached {
 fn plus(b: &mut Builder, v: VarId, n: i32) -> Term {
     let (old, n) = (b.value(v), b.terms().int(n));
     b.terms().add(old, n)
-}
-
-/// `t := x; t := t + 1; x := t` in so many threads, perhaps under a lock.
-fn increments(threads: usize, locked: bool) -> Program {
-    let mut b = Builder::new();
-    b.check_locks(false);
-    let x = b.shared("x", Type::INT, 0);
-    let l = b.mutex("l");
-    for _ in 0..threads {
-        let t = b.thread("T");
-        let tmp = b.local(t, "t", Type::INT, 0);
-        if locked {
-            b.lock(t, l);
-        }
-        let read = b.value(x);
-        b.assign(t, tmp, read);
-        let more = plus(&mut b, tmp, 1);
-        b.assign(t, tmp, more);
-        let write = b.value(tmp);
-        b.assign(t, x, write);
-        if locked {
-            b.unlock(t, l);
-        }
-    }
-    b.finish()
 }
 
 /// Two locks after each other, and one.
@@ -222,6 +198,7 @@ fn a_producer_and_a_consumer_with_one_lock_are_safe_and_never_stuck() {
         let (wrong, run) = s.wrong.unwrap();
         assert!(matches!(wrong, Wrong::Error { thread: ThreadId(1), .. }), "the consumer comes first");
         assert_eq!(run.len(), 2);
+        assert_eq!(s.errors, 2, "the buffer is full, or it is empty");
     }
 }
 
@@ -268,9 +245,10 @@ fn an_access_through_a_shared_pointer_is_two_steps() {
              void *g(void *p) {{ for (int k = 0; k < {n}; k++) __sync_fetch_and_add(p1, 1); p0 = &c1; return 0; }}
              int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); pthread_create(&t, 0, g, 0); return 0; }}"
         ));
-        let all = search(&p, "optimal", &[]);
-        assert_eq!(search(&p, "epor", &[]).stats.executions, all.stats.executions);
-        assert_eq!(all.stats.blocked, 0);
+        for algorithm in ["optimal", "source", "epor", "epor-sh"] {
+            assert_eq!(executions(&p, algorithm), 2 * n + 1, "{algorithm}, {n} times");
+        }
+        assert_eq!(search(&p, "optimal", &[]).stats.blocked, 0);
     }
 }
 
@@ -292,26 +270,60 @@ fn a_check_of_a_value_just_written_fails_in_one_of_six_traces() {
 
 #[test]
 fn an_index_that_is_read_in_a_step_of_its_own_loses_no_state() {
-    let p = read(
-        "int m3, x[2];
-         void *a(void *p) { x[m3 % 2] = 2; return 0; }
-         void *b(void *p) { m3 = x[1]; return 0; }
-         void *c(void *p) { x[1] = 1; x[0] = 1; return 0; }
-         int main(void) { pthread_t t; pthread_create(&t, 0, a, 0); pthread_create(&t, 0, b, 0);
-                          pthread_create(&t, 0, c, 0); return 0; }",
-    );
-    let all = reach(&p, Reach { keep_finals: true, ..Reach::default() });
-    let shared: Vec<VarId> = ["m3", "x"].iter().map(|n| p.var_named(n).unwrap()).collect();
-    let run = Interpreter::new(&p);
-    let seen = |finals: &std::collections::BTreeSet<model::State>| {
-        let values = |s: &model::State| {
-            [run.value(s, shared[0], 0), run.value(s, shared[1], 0), run.value(s, shared[1], 1)]
+    // x[0] and x[1] are m0 and m1 of the printed programs; a copy is one step there.
+    let copy =
+        |to: &str, from: &str| format!("__VERIFIER_atomic_begin(); {to} = {from}; __VERIFIER_atomic_end();");
+    let small = ["x[m3 % 2] = 2;".to_owned(), copy("m3", "x[1]"), "x[1] = 1; x[0] = 1;".to_owned()];
+    let large = [
+        format!("x[m2 % 2] = 1; {}", copy("m2", "x[0]")),
+        format!("{} int r = m2; m2 = 1;", copy("m3", "m3")),
+        "x[0] = 2; int r = x[0];".to_owned(),
+    ];
+    for (bodies, traces, ends) in [(small, 7, 5), (large, 14, 5)] {
+        let [a, b, c] = bodies;
+        let p = read(&format!(
+            "int m2, m3, x[2];
+             void *a(void *p) {{ {a} return 0; }} void *b(void *p) {{ {b} return 0; }} void *c(void *p) {{ {c} return 0; }}
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, a, 0); pthread_create(&t, 0, b, 0);
+                              pthread_create(&t, 0, c, 0); return 0; }}"
+        ));
+        let all = reach(&p, Reach { keep_finals: true, ..Reach::default() });
+        let shared: Vec<(VarId, u64)> = [("m2", 0), ("m3", 0), ("x", 0), ("x", 1)]
+            .iter()
+            .filter_map(|(n, i)| Some((p.var_named(n)?, *i)))
+            .collect();
+        let run = Interpreter::new(&p);
+        let seen = |finals: &std::collections::BTreeSet<model::State>| {
+            let values =
+                |s: &model::State| shared.iter().map(|(v, i)| run.value(s, *v, *i)).collect::<Vec<_>>();
+            finals.iter().map(values).collect::<std::collections::BTreeSet<_>>()
         };
-        finals.iter().map(values).collect::<std::collections::BTreeSet<_>>()
-    };
-    for algorithm in ["optimal", "source", "dpor", "epor", "epor-sh"] {
-        let found = search(&p, algorithm, &[]);
-        assert_eq!(seen(&found.finals), seen(&all.finals), "{algorithm}");
+        assert_eq!(seen(&all.finals).len(), ends);
+        for algorithm in ["optimal", "source", "dpor", "epor", "epor-sh"] {
+            let found = search(&p, algorithm, &[]);
+            assert_eq!(seen(&found.finals), seen(&all.finals), "{algorithm}");
+            if algorithm != "dpor" {
+                assert_eq!(found.stats.executions, traces, "{algorithm}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_write_through_an_index_that_another_thread_writes_has_five_traces() {
+    // Metzler 2020, figure 3.2; the same if y is 1 at first.
+    for y in [0, 1] {
+        let p = read(&format!(
+            "int x[2], y = {y}, z;
+             void *a(void *p) {{ y = 0; x[y] = 1; return 0; }}
+             void *b(void *p) {{ if (x[0] == 0) z = 1; return 0; }}
+             void *c(void *p) {{ y = 1; return 0; }}
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, a, 0); pthread_create(&t, 0, b, 0);
+                              pthread_create(&t, 0, c, 0); return 0; }}"
+        ));
+        for algorithm in ["optimal", "source", "epor", "epor-sh"] {
+            assert_eq!(executions(&p, algorithm), 5, "{algorithm}, y is {y} at first");
+        }
     }
 }
 
@@ -477,6 +489,12 @@ fn waiting_programs(seeds: std::ops::Range<u64>) {
         let p = read(&text);
         let oracle = reach(&p, Reach { keep_finals: true, ..Reach::default() });
         assert!(oracle.finished);
+        // Heads of loops as locations change no behaviour.
+        let kept =
+            support::read_with(&text, &model::Options { keep_loops: true, ..model::Options::default() });
+        let found = reach(&kept, Reach { keep_finals: true, ..Reach::default() });
+        let ends = |found: &Reached| (found.finals.len(), found.deadlocks > 0, found.errors > 0);
+        assert_eq!(ends(&found), ends(&oracle), "seed {seed}, heads of loops kept\n{text}");
         for reduction in [Reduction::None, Reduction::Static] {
             for sleep in [false, true] {
                 let found = reach(&p, Reach { reduction, sleep, keep_finals: true, ..Reach::default() });

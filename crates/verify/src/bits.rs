@@ -468,23 +468,8 @@ impl Solver for BitSolver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::OPERATIONS;
     use model::{apply_binary, apply_unary, convert};
-
-    const OPERATIONS: [Binary; 13] = [
-        Binary::Add,
-        Binary::Sub,
-        Binary::Mul,
-        Binary::Div,
-        Binary::Rem,
-        Binary::And,
-        Binary::Or,
-        Binary::Xor,
-        Binary::Shl,
-        Binary::Shr,
-        Binary::Eq,
-        Binary::Lt,
-        Binary::Le,
-    ];
 
     /// Whether the solver finds exactly the expected value for a term over two variables with the given values.
     fn agrees(s: &mut BitSolver, t: &mut Terms, term: Term, values: [(Term, u64); 2], expected: u64) {

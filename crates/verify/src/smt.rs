@@ -388,7 +388,7 @@ impl Solver for SmtSolver {
 mod tests {
     use super::*;
     use crate::bits::BitSolver;
-    use crate::testing::{self, Rng};
+    use crate::testing::{self, OPERATIONS, Rng};
     use crate::{Engine, Options, engine, with_solver};
 
     /// A solver that is on this machine; tests that need one say so where there is none.
@@ -399,22 +399,6 @@ mod tests {
         }
         found
     }
-
-    const OPERATIONS: [Binary; 13] = [
-        Binary::Add,
-        Binary::Sub,
-        Binary::Mul,
-        Binary::Div,
-        Binary::Rem,
-        Binary::And,
-        Binary::Or,
-        Binary::Xor,
-        Binary::Shl,
-        Binary::Shr,
-        Binary::Eq,
-        Binary::Lt,
-        Binary::Le,
-    ];
 
     /// A random truth value over three variables and an array.
     fn random_formula(g: &mut Rng, t: &mut Terms) -> Term {

@@ -1,9 +1,13 @@
 //! Random programs for the tests of this crate.
 
-use model::{Action, Assign, Builder, ErrorKind, Place, Program, Transition, Type};
+#[path = "../../model/tests/support/small.rs"]
+mod small;
+
+use model::{Action, Assign, Binary, Builder, ErrorKind, Place, Program, Transition, Type};
+pub(crate) use small::Rng;
 
 /// The types of pthreads, so that no preprocessor is needed.
-const PRELUDE: &str = "typedef unsigned long pthread_t; typedef struct { int dummy; } pthread_mutex_t; \
+pub(crate) const PRELUDE: &str = "typedef unsigned long pthread_t; typedef struct { int dummy; } pthread_mutex_t; \
     typedef struct { int dummy; } pthread_cond_t; _Bool __VERIFIER_nondet_bool(void);";
 
 /// Reads a program after a prelude, which is on its first line.
@@ -14,22 +18,22 @@ pub(crate) fn read(text: &str) -> Program {
     }
 }
 
-/// A small deterministic generator (splitmix64).
-pub(crate) struct Rng(pub(crate) u64);
-
-impl Rng {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-}
+/// Every operation on two terms: ten that give a value of their type, and three comparisons.
+pub(crate) const OPERATIONS: [Binary; 13] = [
+    Binary::Add,
+    Binary::Sub,
+    Binary::Mul,
+    Binary::Div,
+    Binary::Rem,
+    Binary::And,
+    Binary::Or,
+    Binary::Xor,
+    Binary::Shl,
+    Binary::Shr,
+    Binary::Eq,
+    Binary::Lt,
+    Binary::Le,
+];
 
 /// The text of a random program of two or three threads with finitely many states: locks, branches, inputs, loops, assertions.
 pub(crate) fn random_text(seed: u64) -> String {

@@ -54,7 +54,10 @@ fn compute(swapped: Option<usize>) -> Program {
 
 #[test]
 fn four_operations_on_a_lock_are_right_with_one_predicate_and_seven_abstract_states() {
-    let out = run("predabs", &compute(None), &within(10_000));
+    let p = compute(None);
+    let wrong = |l: &model::Location| matches!(l.kind, model::LocationKind::Error { .. });
+    assert_eq!(p.threads[0].locations.iter().filter(|l| wrong(l)).count(), 4, "four assertions");
+    let out = run("predabs", &p, &within(10_000));
     assert_eq!(out.verdict.name(), "safe", "{:?}", out.verdict);
     assert_eq!(out.count("predicates"), Some(1));
     assert_eq!(out.count("states"), Some(7));

@@ -5,7 +5,7 @@ mod support;
 
 use explore::{Meter, Plan};
 use model::{Interpreter, Program, Reach, Runner, Wrong};
-use support::rng::Rng;
+use support::small::Rng;
 use support::{read, run};
 use verify::{Budget, Options, engines};
 

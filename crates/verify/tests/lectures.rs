@@ -6,33 +6,9 @@ mod support;
 
 use model::{Builder, Interpreter, Place, Program, Reach, State, Step, SyncId, Term, ThreadId, Type, VarId};
 use std::collections::{BTreeMap, BTreeSet};
+use support::small::increments;
 use support::{read, run, within};
 use verify::{Certificate, Options, Verdict};
-
-/// `t := x; t := t + 1; x := t` in each thread, perhaps under a lock.
-fn increments(threads: u16, locked: bool) -> Program {
-    let mut b = Builder::new();
-    let x = b.shared("x", Type::INT, 0);
-    let l = b.mutex("l");
-    for n in 0..threads {
-        let t = b.thread(&format!("T{n}"));
-        let own = b.local(t, "t", Type::INT, 0);
-        if locked {
-            b.lock(t, l);
-        }
-        let now = b.value(x);
-        b.assign(t, own, now);
-        let (value, one) = (b.value(own), b.terms().int(1));
-        let more = b.terms().add(value, one);
-        b.assign(t, own, more);
-        let value = b.value(own);
-        b.assign(t, x, value);
-        if locked {
-            b.unlock(t, l);
-        }
-    }
-    b.finish()
-}
 
 /// T1 = acquire m; x := 1; release m; acquire n; y := 1; release n. T2 = acquire m; x := 2; release m.
 fn two_locks_in_a_row() -> Program {
@@ -267,6 +243,44 @@ fn two_increments_with_a_lock_have_the_numbers_of_the_lectures() {
     let tree = Tree::of(&p);
     assert_eq!((tree.ends.len(), tree.classes()), (2, 2));
     assert!(tree.ends.iter().all(|e| x(&tree, &e.1) == 2));
+}
+
+#[test]
+fn the_question_of_the_lectures_is_no_after_21_states_and_without_the_lock_yes_after_22() {
+    // Wrong: x is not 2, and both are at their ends.
+    for (locked, states, wrong) in [(true, 21, false), (false, 22, true)] {
+        let p = increments(2, locked);
+        let run = Interpreter::new(&p);
+        let all = Reach { keep_finals: true, ..Reach::default() }.search(&run).unwrap();
+        assert_eq!(all.states, states, "locked: {locked}");
+        assert_eq!(all.finals.iter().any(|s| run.value(s, VarId(0), 0) != 2), wrong, "locked: {locked}");
+    }
+}
+
+#[test]
+fn a_writer_and_two_readers_have_four_orders() {
+    // Metzler 2020, figure 3.1: the writer before both readers, before one of them, or before none.
+    let mut b = Builder::new();
+    let x = b.shared("x", Type::INT, 0);
+    let writer = b.thread("T1");
+    let one = b.terms().int(1);
+    b.assign(writer, x, one);
+    for name in ["T2", "T3"] {
+        let t = b.thread(name);
+        let own = b.local(t, "t", Type::INT, 0);
+        let now = b.value(x);
+        b.assign(t, own, now);
+    }
+    let p = b.finish();
+    let tree = Tree::of(&p);
+    assert_eq!((tree.ends.len(), tree.classes()), (6, 4));
+    let before = |steps: &[Step]| {
+        let at =
+            |t: u16| steps.iter().position(|s| s.thread == ThreadId(t)).expect("each thread has one step");
+        (at(0) < at(1), at(0) < at(2))
+    };
+    let orders: BTreeSet<(bool, bool)> = tree.ends.iter().map(|e| before(&e.0)).collect();
+    assert_eq!(orders.len(), 4, "{orders:?}");
 }
 
 #[test]

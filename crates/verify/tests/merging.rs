@@ -3,7 +3,7 @@
 mod support;
 
 use model::{Interpreter, Program};
-use support::rng::Rng;
+use support::small::Rng;
 use support::{read, run, within};
 use verify::{Budget, Certificate, Engine, Merged, Merging, Options, Verdict, check, engine};
 

@@ -8,10 +8,13 @@ use super::ctype::{ADDRESS, CType, Shape, ShapeKind};
 use super::lower::{Entity, Function, Lowering, Res};
 use super::source::{self, Source};
 use super::{Options, Refusal};
-use crate::notes::{self, Annotation, Call, INVARIANT, NOTE, Named, Names, Note, Noted, Start};
+use crate::notes::{
+    self, Annotation, AtCall, ByContract, Call, CallContract, INVARIANT, NOTE, Named, Names, Note, Noted,
+    Start,
+};
 use crate::passes;
 use crate::program::{LocationId, LocationKind, Mark, Scope};
-use crate::term::{Assign, Place, VarId};
+use crate::term::{Assign, Place, Term, VarId};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
 use lang_c::visit::{self, Visit};
@@ -24,6 +27,8 @@ use std::rc::Rc;
 pub(crate) struct Noting {
     /// Whether the program is read with its annotations.
     active: bool,
+    /// Whether it is a function alone.
+    pub(crate) alone: bool,
     notes: Vec<Note>,
     /// Invariants that wait for their loop.
     pub(crate) pending: Vec<usize>,
@@ -35,6 +40,8 @@ pub(crate) struct Noting {
     pointed: HashMap<VarId, VarId>,
     /// Those of them that always point there.
     pub(crate) fixed: BTreeSet<VarId>,
+    /// Functions whose calls stand for their contracts.
+    contracts: ByContract,
 }
 
 /// A function of a file.
@@ -95,6 +102,12 @@ impl Annotated {
         self.whole(false)
     }
 
+    /// The same, with calls of some functions standing for their contracts. Only for a program without threads: another thread would
+    /// see what such a function does on its way.
+    pub fn program_by_contract(&self, contracts: &ByContract) -> Result<Noted, Refusal> {
+        self.lower(None, false, contracts)
+    }
+
     /// The same to be run: values that the program does not need are left out, and formulas cannot speak of them.
     pub fn program_to_run(&self) -> Result<Option<Noted>, Refusal> {
         self.whole(true)
@@ -106,17 +119,23 @@ impl Annotated {
             Lowering::new(&self.source, &self.options, &BTreeSet::new(), &[]).collect_functions()?;
             return Ok(None);
         }
-        self.lower(None, lean).map(Some)
+        self.lower(None, lean, &ByContract::new()).map(Some)
     }
 
     /// One function, as if called by anybody.
     pub fn function(&self, name: &str) -> Result<Noted, Refusal> {
-        self.lower(Some(name), false)
+        self.function_by_contract(name, &ByContract::new())
     }
 
-    fn lower(&self, function: Option<&str>, lean: bool) -> Result<Noted, Refusal> {
+    /// The same, with calls of some functions standing for their contracts.
+    pub fn function_by_contract(&self, name: &str, contracts: &ByContract) -> Result<Noted, Refusal> {
+        self.lower(Some(name), false, contracts)
+    }
+
+    fn lower(&self, function: Option<&str>, lean: bool, contracts: &ByContract) -> Result<Noted, Refusal> {
         let mut lowering = super::settled(&self.source, &self.options, |lowering| {
             lowering.noting.active = true;
+            lowering.noting.contracts = contracts.clone();
             match function {
                 None => lowering.run(),
                 Some(name) => lowering.run_function(name),
@@ -161,6 +180,7 @@ impl<'v> Visit<'v> for Moves<'_> {
 impl<'a> Lowering<'a> {
     /// Lowers one function alone.
     fn run_function(&mut self, name: &str) -> Res<()> {
+        self.noting.alone = true;
         self.collect_functions()?;
         let t = self.b.thread(name);
         self.new_thread(t);
@@ -299,6 +319,98 @@ impl<'a> Lowering<'a> {
         self.noting.starts.insert(self.t.index(), start);
     }
 
+    /// What stands for a call of a function, if something does.
+    pub(super) fn contract(&self, f: &Function<'a>) -> Option<CallContract> {
+        self.noting.contracts.get(&f.name).filter(|_| self.atomic == 0).cloned()
+    }
+
+    /// What an argument for a pointer points to: an array by its name, or a parameter that never moves.
+    pub(super) fn pointed_argument(&self, e: &Node<Expression>, ctype: &CType) -> Option<Named> {
+        let Expression::Identifier(name) = &e.node else { return None };
+        let Some(Entity::Object(o)) = self.lookup(&name.node.name) else { return None };
+        let shape = &self.objects[o].shape;
+        let CType::Pointer(element) = ctype.plain() else { return None };
+        if let ShapeKind::Scalar(pointer) = shape.kind
+            && !self.noting.fixed.contains(&pointer)
+        {
+            return None;
+        }
+        let named = self.named(shape);
+        match named {
+            Named::Array(cells, _) | Named::Pointed { cells, .. } => {
+                (Some(self.b.program().var(cells).ty) == element.scalar()).then_some(named)
+            }
+            _ => None,
+        }
+    }
+
+    /// A call that stands for a contract: its claims, then any value for what the function may assign, then what is known.
+    pub(super) fn by_contract(
+        &mut self,
+        f: &Rc<Function<'a>>,
+        contract: &CallContract,
+        arguments: Vec<(Term, CType, Option<Named>)>,
+        result: Option<VarId>,
+        span: Span,
+    ) -> Res<()> {
+        if self.dead {
+            return Ok(());
+        }
+        let outer_scopes = self.scopes.split_off(1);
+        let outer_tags = self.tags.split_off(1);
+        self.open();
+        let mut pointed = Vec::new();
+        for (p, (value, ctype, named)) in f.parameters.iter().zip(arguments) {
+            let Some(name) = &p.name else { continue };
+            let object = self.declare_object(name, &ctype, p.span, true)?;
+            self.declare(name.clone(), Entity::Object(object));
+            let lv = self.whole(object);
+            self.store(&lv, value, span)?;
+            pointed.extend(named.map(|n| (name.clone(), n)));
+        }
+        let mut names = self.names();
+        names.extend(pointed);
+        self.close();
+        self.scopes.extend(outer_scopes);
+        self.tags.extend(outer_tags);
+        // Locations of its own: nothing else leads to where something is known.
+        let yes = self.b.terms().boolean(true);
+        self.step(yes, Vec::new());
+        for n in &contract.requires {
+            let call = AtCall { returned: false, result: None, before: BTreeMap::new() };
+            self.note_at_call(*n, names.clone(), call);
+        }
+        let (mut places, mut saved, mut before) = (Vec::new(), Vec::new(), BTreeMap::new());
+        for name in &contract.assigns {
+            let Some(v) = self.b.program().var_named(name) else { continue };
+            let ty = self.b.program().var(v).ty;
+            let old = self.temporary(ty);
+            self.env.remove(&(old, 0));
+            let value = self.b.terms().var(v, ty);
+            saved.push(Assign { place: Place::scalar(old), value });
+            places.push(Place::scalar(v));
+            before.insert(v, old);
+        }
+        self.step(yes, saved);
+        places.extend(result.map(Place::scalar));
+        for q in &places {
+            self.env.remove(&(q.var, 0));
+        }
+        self.b.havoc_all(self.t, places);
+        for n in &contract.ensures {
+            let call = AtCall { returned: true, result, before: before.clone() };
+            self.note_at_call(*n, names.clone(), call);
+        }
+        self.step(yes, Vec::new());
+        Ok(())
+    }
+
+    fn note_at_call(&mut self, annotation: usize, names: Names, call: AtCall) {
+        let at = self.b.here(self.t);
+        self.b.mark(self.t, at, Mark::Note(self.noting.notes.len() as u32));
+        self.noting.notes.push(Note { annotation, names, call: Some(call) });
+    }
+
     /// A function begins here.
     pub(super) fn enter(&mut self, f: &Function<'a>) -> u32 {
         let n = self.noting.calls.len() as u32;
@@ -343,7 +455,7 @@ impl<'a> Lowering<'a> {
             let names = self.names();
             let at = self.b.here(self.t);
             self.b.mark(self.t, at, Mark::Note(self.noting.notes.len() as u32));
-            self.noting.notes.push(Note { annotation, names });
+            self.noting.notes.push(Note { annotation, names, call: None });
         }
     }
 

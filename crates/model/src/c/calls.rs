@@ -97,6 +97,7 @@ impl<'a> Lowering<'a> {
             return Err(self.refuse(span, format!("`{}` takes {} arguments", f.name, f.parameters.len())));
         }
         let mut values = Vec::new();
+        let mut contract = self.contract(f);
         for (n, a) in args.iter().enumerate() {
             match f.parameters.get(n) {
                 Some(p) => {
@@ -105,7 +106,12 @@ impl<'a> Lowering<'a> {
                     }
                     let v = self.rvalue(a)?;
                     let term = self.convert(v, &p.ctype, a.span)?;
-                    values.push((term, p.ctype.clone()));
+                    let pointed = self.pointed_argument(a, &p.ctype);
+                    // Formulas speak of arrays by name, so a pointer into one is followed into the function.
+                    if matches!(p.ctype.plain(), CType::Pointer(_)) && pointed.is_none() {
+                        contract = None;
+                    }
+                    values.push((term, p.ctype.clone(), pointed));
                 }
                 None => self.effect(a)?,
             }
@@ -119,6 +125,14 @@ impl<'a> Lowering<'a> {
                 Some((self.temporary(ty), t.clone()))
             }
         };
+        if let Some(contract) = contract {
+            self.by_contract(f, &contract, values, result.as_ref().map(|r| r.0), span)?;
+            return match result {
+                None => Ok(self.void()),
+                Some((var, ctype)) => Ok(Value { term: self.local_value(var), ctype }),
+            };
+        }
+        let values = values.into_iter().map(|(term, ctype, _)| (term, ctype)).collect();
         let atomic = f.name.starts_with("__VERIFIER_atomic_");
         if atomic {
             self.begin_atomic();

@@ -8,7 +8,7 @@ use super::source::{Lines, Source};
 use super::{Options, Refusal};
 use crate::builder::Builder;
 use crate::program::{
-    ErrorKind, FileId, LocationId, LocationKind, Scope, Span as Place_, ThreadId, TransitionId,
+    ErrorKind, FileId, LocationId, LocationKind, Mark, Scope, Span as Place_, ThreadId, TransitionId,
 };
 use crate::term::{Assign, Place, Term, Type, VarId};
 use lang_c::ast::*;
@@ -92,7 +92,7 @@ pub(crate) struct Lowering<'a> {
     pub(super) functions: HashMap<String, Rc<Function<'a>>>,
     found: HashMap<String, Found>,
     pub(super) scopes: Vec<HashMap<String, Entity>>,
-    tags: Vec<HashMap<String, usize>>,
+    pub(super) tags: Vec<HashMap<String, usize>>,
     pub(crate) structs: Vec<Structure>,
     pub(crate) objects: Vec<Object>,
     pub(crate) next_address: u64,
@@ -1289,6 +1289,8 @@ impl<'a> Lowering<'a> {
         self.jump(&mut head, s.span)?;
         let again = head.clone();
         self.land(head);
+        let at = self.b.here(self.t);
+        self.b.mark(self.t, at, Mark::Head);
         self.note_loop();
         let mut enter = self.join();
         let mut exit = after;
@@ -1327,6 +1329,9 @@ impl<'a> Lowering<'a> {
         body: &'a Node<Statement>,
         found: &Found,
     ) -> Res<()> {
+        let line = self.lines.at(s.span.start).1;
+        let entry = self.b.program().thread(self.t).entry;
+        self.b.mark(self.t, entry, Mark::Unrolled(line));
         if found.labels || found.gotos {
             return Err(self.refuse(
                 s.span,
@@ -1437,8 +1442,9 @@ impl<'a> Lowering<'a> {
                 Some((var, ctype)) => {
                     let value = self.rvalue(e)?;
                     let term = self.convert(value, &ctype, e.span)?;
-                    // The result of a thread is zero unless it says otherwise, and nobody reads it before its end.
-                    let thread = self.frames.len() == 1;
+                    // The result of a thread is zero unless it says otherwise, and nobody reads it before its end. That of a function
+                    // alone is anything.
+                    let thread = self.frames.len() == 1 && !self.noting.alone;
                     if !(thread && self.b.terms().as_const(term) == Some(0)) {
                         self.set_var(var, term);
                     }

@@ -81,6 +81,8 @@ pub struct Options {
     pub compress: bool,
     /// Whether places that have a label keep their location.
     pub keep_labels: bool,
+    /// Whether heads of loops keep their location ([`crate::Mark::Head`]), so that whoever is at the loop is there.
+    pub keep_loops: bool,
     /// More words for the preprocessor, such as `-DN=3`.
     pub preprocessor: Vec<String>,
 }
@@ -96,6 +98,7 @@ impl Default for Options {
             overflow: false,
             compress: true,
             keep_labels: false,
+            keep_loops: false,
             preprocessor: Vec::new(),
         }
     }

@@ -3,7 +3,7 @@
 //! Comments that begin with `/*@` or `//@` are found in the text before the preprocessor takes them away. What stands
 //! at a statement (`assert`, `loop invariant`) is put into the text as a call that the lowering knows, on the same line, so that it is
 //! where its statement is, with the names that are known there. What stands before a function or a variable (`requires`, `ensures`,
-//! `atomic`, `guarded_by`) is attached by its line.
+//! `assigns`, `atomic`, `guarded_by`) is attached by its line.
 //!
 //! **Invariant:** nothing here knows what holds. An annotation that is not understood is refused, with its line and what was
 //! expected; none is ignored.
@@ -15,7 +15,7 @@ pub use parse::{Expr, Operator};
 use crate::c::Refusal;
 use crate::program::{Program, SyncId};
 use crate::term::VarId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What an annotation is.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +24,8 @@ pub enum Clause {
     Requires(Expr),
     /// What holds where it returns.
     Ensures(Expr),
+    /// The variables, or fields, that a function may assign, besides its own.
+    Assigns(Vec<Expr>),
     /// What holds at the head of the loop that follows.
     Invariant(Expr),
     /// What holds here.
@@ -83,6 +85,34 @@ pub struct Note {
     pub annotation: usize,
     /// What is known there.
     pub names: Names,
+    /// Set for what is claimed or known of a function where it is called, and not where it stands.
+    pub call: Option<AtCall>,
+}
+
+/// What a function with a contract requires where it is called, or what is known of it there after it has returned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AtCall {
+    /// Whether it has returned: what it ensures is known. Else what it requires is claimed.
+    pub returned: bool,
+    /// What it returned.
+    pub result: Option<VarId>,
+    /// For variables that it may have assigned: those that have what they were before.
+    pub before: BTreeMap<VarId, VarId>,
+}
+
+/// Functions whose calls stand for what is written before them: what they require is claimed, all that they may assign gets any value,
+/// and what they ensure is known then.
+pub type ByContract = BTreeMap<String, CallContract>;
+
+/// What is written before a function, by number in [`crate::Annotated::annotations`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallContract {
+    /// What it requires.
+    pub requires: Vec<usize>,
+    /// What it ensures.
+    pub ensures: Vec<usize>,
+    /// The global variables that it may assign, by their names in the program; none of them is an array.
+    pub assigns: BTreeSet<String>,
 }
 
 /// The function that a thread starts with.
@@ -232,6 +262,8 @@ mod tests {
             ("//@ requires x >;\n", 1, "expected an expression, found `;`"),
             ("\n/*@ requires x > 0;\n    loop assigns y; */", 3, "expected `invariant`, found `assigns`"),
             ("//@ ensure x;\n", 1, "expected `requires`, `ensures`"),
+            ("//@ assigns 3;\n", 1, "expected a variable"),
+            ("//@ assigns x, a[0];\n", 1, "no arrays"),
             ("//@ requires x > 0\n", 1, "expected `;`"),
             ("//@ requires \\forall integer j; j > 0;\n", 1, "bounds"),
             ("//@ requires \\foo(x);\n", 1, "`\\foo`"),

@@ -148,7 +148,17 @@ pub(super) fn clauses(file: &str, text: &str, line: u32) -> Res<Vec<(Clause, u32
     Ok(out)
 }
 
-const CLAUSES: &str = "`requires`, `ensures`, `assert`, `loop invariant`, `guarded_by` or `atomic`";
+const CLAUSES: &str =
+    "`requires`, `ensures`, `assigns`, `assert`, `loop invariant`, `guarded_by` or `atomic`";
+
+/// A name, or a field of one.
+fn is_variable(e: &Expr) -> bool {
+    match e {
+        Expr::Name(_) => true,
+        Expr::Field(base, _) => is_variable(base),
+        _ => false,
+    }
+}
 
 impl<'t> Tokens<'t> {
     fn of(file: &'t str, text: &'t str, mut line: u32) -> Res<Tokens<'t>> {
@@ -263,6 +273,29 @@ impl<'t> Tokens<'t> {
                         Ok(Clause::Invariant(self.formula()?))
                     }
                     _ => Err(self.expected("`invariant`")),
+                }
+            }
+            "assigns" => {
+                self.next();
+                if *self.peek() == Token::Word("nothing".to_owned()) {
+                    self.next();
+                    return Ok(Clause::Assigns(Vec::new()));
+                }
+                let mut list = Vec::new();
+                loop {
+                    if !matches!(self.peek(), Token::Name(_)) {
+                        return Err(self.expected("a variable, or `\\nothing`"));
+                    }
+                    let e = self.formula()?;
+                    if !is_variable(&e) {
+                        return Err(
+                            self.refuse("expected variables that are no arrays in `assigns`".to_owned())
+                        );
+                    }
+                    list.push(e);
+                    if !self.is(",") {
+                        return Ok(Clause::Assigns(list));
+                    }
                 }
             }
             "atomic" => {

@@ -1,8 +1,11 @@
 //! What the tests share: a prelude that stands for the headers, and short ways to read and search.
-#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
+#![allow(dead_code, unused_imports, unreachable_pub, reason = "each test file uses its own part")]
+
+pub mod small;
 
 use explore::{Meter, Plan};
 use model::{Explored, Options, Program, Runner};
+pub use small::Rng;
 
 /// The types of pthreads and of C11's atomics, so that no preprocessor is needed.
 pub const PRELUDE: &str = "typedef unsigned long pthread_t; typedef struct { int dummy; } pthread_mutex_t; \
@@ -46,21 +49,4 @@ pub fn executions(p: &Program, algorithm: &str) -> u64 {
     let seen = search(p, algorithm, &[]);
     assert!(seen.finished, "{algorithm} does not finish");
     seen.stats.executions
-}
-
-/// A small deterministic generator (splitmix64).
-pub struct Rng(pub u64);
-
-impl Rng {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
 }

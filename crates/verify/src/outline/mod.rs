@@ -2,11 +2,13 @@
 //!
 //! Sequential code is cut at loop heads ([`sequential`](mod@sequential)): for each way without a loop from one cut to the next, what
 //! stands at the first and the steps of the way imply what stands at the second. For threads ([`threads`]) each place has an
-//! annotation, and besides, no step of a thread may destroy what stands where another one is.
+//! annotation, and besides, no step of a thread may destroy what stands where another one is. A call of a function with a contract is
+//! that contract, where no other thread looks ([`calls`]).
 //!
 //! **Invariant:** a condition *holds* only if the solver refutes the contrary, and *fails* only with values for which it was evaluated
 //! to fail ([`decide`]).
 
+mod calls;
 mod decide;
 mod formula;
 mod sequential;
@@ -30,6 +32,8 @@ pub enum ConditionKind {
     Triple,
     /// An `assert` on a way.
     Assertion,
+    /// What a function requires holds where it is called.
+    Call,
     /// A place where the program would go wrong by itself is not reached: an index, a division, a lock, an assertion in C.
     Check,
     /// A step of a thread leads from what stands before it to what stands after it.
@@ -48,6 +52,7 @@ impl ConditionKind {
         match self {
             ConditionKind::Triple => "triple",
             ConditionKind::Assertion => "assertion",
+            ConditionKind::Call => "call",
             ConditionKind::Check => "check",
             ConditionKind::Sequential => "sequential",
             ConditionKind::Interference => "non-interference",
@@ -143,6 +148,7 @@ impl Outline {
 /// ```
 pub fn check_outline(file: &Annotated, seconds: f64) -> Result<Outline, Refusal> {
     let contracts = Contracts::of(file)?;
+    let by_contract = calls::by_contract(file, &contracts)?;
     let whole = file.program()?;
     let mut out = Outline::default();
     let mut seen = BTreeSet::new();
@@ -152,8 +158,19 @@ pub fn check_outline(file: &Annotated, seconds: f64) -> Result<Outline, Refusal>
         seen.extend(noted.notes.iter().map(|n| n.annotation));
         if noted.program.threads.len() > 1 {
             threads::check(file, noted, &contracts, seconds, &mut out)?;
-        } else if contracts.before("main").is_some() || !noted.notes.is_empty() {
-            sequential::check(file, noted, &contracts, true, seconds, &mut out)?;
+        } else {
+            let noted = file.program_by_contract(&by_contract)?;
+            calls::remarks(&noted, &contracts, &by_contract, &mut out);
+            if contracts.before("main").is_some() || noted.notes.iter().any(|n| n.call.is_none()) {
+                sequential::check(file, &noted, &contracts, true, seconds, &mut out)?;
+            } else if !noted.notes.is_empty() {
+                // Nothing is said of `main` itself, so that its calls cannot be followed is no mistake.
+                let mut found = Outline::default();
+                match sequential::check(file, &noted, &contracts, true, seconds, &mut found) {
+                    Ok(()) => out.conditions.append(&mut found.conditions),
+                    Err(why) => out.remarks.push(format!("the calls in `main` are not checked: {why}")),
+                }
+            }
         }
     }
     // Functions with something to say, each alone. What `main` calls without threads is checked with it as well.
@@ -167,7 +184,8 @@ pub fn check_outline(file: &Annotated, seconds: f64) -> Result<Outline, Refusal>
         {
             continue;
         }
-        let noted = file.function(&f.name)?;
+        let noted = file.function_by_contract(&f.name, &by_contract)?;
+        calls::remarks(&noted, &contracts, &by_contract, &mut out);
         seen.extend(noted.notes.iter().map(|n| n.annotation));
         sequential::check(file, &noted, &contracts, false, seconds, &mut out)?;
     }
@@ -202,7 +220,7 @@ impl Contracts {
         let functions = file.functions();
         let mut of: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (n, a) in file.annotations.iter().enumerate() {
-            if !matches!(a.clause, Clause::Requires(_) | Clause::Ensures(_)) {
+            if !matches!(a.clause, Clause::Requires(_) | Clause::Ensures(_) | Clause::Assigns(_)) {
                 continue;
             }
             match functions.iter().find(|f| f.line >= a.end) {
@@ -256,7 +274,7 @@ fn claim(
     let a = &file.annotations[annotation];
     let e = match &a.clause {
         Clause::Requires(e) | Clause::Ensures(e) | Clause::Invariant(e) | Clause::Assert(e) => e,
-        Clause::GuardedBy(_) | Clause::Atomic => {
+        Clause::GuardedBy(_) | Clause::Atomic | Clause::Assigns(_) => {
             return Err(refuse(file, a, "expected a formula".to_owned()));
         }
     };

@@ -54,8 +54,6 @@ pub(super) fn check(
     for e in &thread.transitions {
         modified.extend(e.assigns.iter().map(|a| a.place.var).chain(e.havoc.iter().map(|h| h.var)));
     }
-    separated(file, noted, contracts, &modified)?;
-
     let alone =
         |_: &mut super::World<'_>, _: &str, _: &str| Err("there are no other threads here".to_owned());
     let mut olds = Olds::default();
@@ -80,18 +78,36 @@ pub(super) fn check(
     }
     // What stands at locations.
     let mut invariants: BTreeMap<LocationId, Vec<Claim>> = BTreeMap::new();
-    let mut asserts: BTreeMap<LocationId, Vec<Claim>> = BTreeMap::new();
+    let mut asserts: BTreeMap<LocationId, Vec<(ConditionKind, Claim)>> = BTreeMap::new();
+    let mut returned: BTreeMap<LocationId, Vec<Claim>> = BTreeMap::new();
     for l in thread.location_ids() {
         for note in notes_at(p, &noted.notes, t, l) {
             let n = note.annotation;
+            if let Some(call) = note.call.as_ref().filter(|c| c.returned) {
+                let mut olds = Olds { of: call.before.clone() };
+                note.names.values().for_each(|named| unchanged(named, &mut olds));
+                let result = call.result;
+                let made = claim(file, &mut work.world, &mut olds, n, &note.names, t, result, &none, &alone)?;
+                returned.entry(l).or_default().push(made);
+                continue;
+            }
             let made = claim(file, &mut work.world, &mut olds, n, &note.names, t, None, &none, &alone)?;
-            let list = match file.annotations[n].clause {
-                Clause::Invariant(_) => &mut invariants,
-                _ => &mut asserts,
-            };
-            list.entry(l).or_default().push(made);
+            match (&file.annotations[n].clause, &note.call) {
+                (Clause::Invariant(_), _) => invariants.entry(l).or_default().push(made),
+                (_, Some(_)) => asserts.entry(l).or_default().push((ConditionKind::Call, made)),
+                _ => asserts.entry(l).or_default().push((ConditionKind::Assertion, made)),
+            }
         }
     }
+    let mut spoken: BTreeSet<VarId> = BTreeSet::new();
+    let all = requires.iter().chain(&ensures).chain(invariants.values().flatten());
+    let all = all.chain(asserts.values().flatten().map(|a| &a.1)).chain(returned.values().flatten());
+    all.for_each(|c| spoken.extend(c.formula.vars(&work.world.terms)));
+    // What something was is the same memory as what it is.
+    let was: Vec<VarId> =
+        olds.of.iter().filter(|(_, old)| spoken.contains(old)).map(|(now, _)| *now).collect();
+    spoken.extend(was);
+    separated(file, noted, contracts, &modified, spoken)?;
     // What is known everywhere: of what never changes.
     let mut known: Vec<Formula> = Vec::new();
     for named in start.names.values() {
@@ -138,7 +154,14 @@ pub(super) fn check(
             }
         };
         let renamed = if entry { entry_olds.clone() } else { BTreeMap::new() };
-        let search = Ways { noted, t, invariants: &invariants, asserts: &asserts, ensures: &ensures };
+        let search = Ways {
+            noted,
+            t,
+            invariants: &invariants,
+            asserts: &asserts,
+            returned: &returned,
+            ensures: &ensures,
+        };
         let mut found = Vec::new();
         let mut path = Path { items: Vec::new(), visited: vec![cut], at: cut };
         search.from(file, &mut path, true, &mut found)?;
@@ -173,6 +196,17 @@ pub(super) fn check(
     Ok(())
 }
 
+/// Variables that a function does not assign are what they were.
+fn unchanged(named: &Named, olds: &mut Olds) {
+    match named {
+        Named::Var(v) | Named::Array(v, _) | Named::Pointed { cells: v, .. } => {
+            olds.of.entry(*v).or_insert(*v);
+        }
+        Named::Struct(fields) => fields.values().for_each(|f| unchanged(f, olds)),
+        Named::Number(_) | Named::Sync(_) | Named::Other => {}
+    }
+}
+
 /// Formulas side by side.
 fn texts(claims: &[Claim]) -> String {
     claims.iter().map(|c| c.text.as_str()).collect::<Vec<_>>().join("; ")
@@ -204,12 +238,13 @@ pub(super) fn initial_values(work: &mut Work<'_, '_>) -> Vec<Formula> {
 }
 
 /// What two parameters point to, or a parameter and a global variable, may be the same: then a write to one changes the other. They
-/// must be said to be apart, unless nobody writes.
+/// must be said to be apart, unless nobody writes. What formulas speak of counts as used.
 fn separated(
     file: &Annotated,
     noted: &Noted,
     contracts: &Contracts,
     modified: &BTreeSet<VarId>,
+    spoken: BTreeSet<VarId>,
 ) -> Result<(), Refusal> {
     let p = &noted.program;
     let start = &noted.starts[0];
@@ -227,7 +262,8 @@ fn separated(
     for (_, e) in contracts.parts(file, &start.function, false) {
         find(e, &mut apart);
     }
-    let mut used: BTreeSet<VarId> = modified.clone();
+    let mut used: BTreeSet<VarId> = spoken;
+    used.extend(modified);
     for e in &p.threads[0].transitions {
         let a = p.accesses(e);
         used.extend(a.reads.iter().chain(&a.writes).map(|q| q.var));
@@ -290,7 +326,9 @@ struct Ways<'s> {
     noted: &'s Noted,
     t: ThreadId,
     invariants: &'s BTreeMap<LocationId, Vec<Claim>>,
-    asserts: &'s BTreeMap<LocationId, Vec<Claim>>,
+    asserts: &'s BTreeMap<LocationId, Vec<(ConditionKind, Claim)>>,
+    /// What is known where a function has returned.
+    returned: &'s BTreeMap<LocationId, Vec<Claim>>,
     ensures: &'s [Claim],
 }
 
@@ -326,11 +364,13 @@ impl Ways<'_> {
             return Ok(());
         }
         let here = self.asserts.get(&path.at).cloned().unwrap_or_default();
-        for claimed in &here {
-            way(ConditionKind::Assertion, vec![claimed.clone()], "");
+        for (kind, claimed) in &here {
+            way(*kind, vec![claimed.clone()], "");
         }
         let length = path.items.len();
-        path.items.extend(here.into_iter().map(|c| Item::Know(c.formula)));
+        path.items.extend(here.into_iter().map(|(_, c)| Item::Know(c.formula)));
+        let known = self.returned.get(&path.at).into_iter().flatten();
+        path.items.extend(known.map(|c| Item::Know(c.formula.clone())));
         match &location.kind {
             LocationKind::End | LocationKind::Exit => {
                 let span = last.unwrap_or(location.span);

@@ -17,8 +17,8 @@ use crate::movers::Movers;
 use crate::races::locksets;
 use model::notes::Expr;
 use model::{
-    Action, Annotated, Assign, Clause, LocationId, LocationKind, Noted, Place as Target, Program, Refusal,
-    Term, ThreadId, TransitionId, Type, VarId,
+    Action, Annotated, Assign, Clause, LocationId, LocationKind, Names, Noted, Place as Target, Program,
+    Refusal, Term, ThreadId, TransitionId, Type, VarId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -156,6 +156,8 @@ struct Proof<'w, 'p> {
     at: Vec<Option<VarId>>,
     automata: Vec<Automaton>,
     claims: BTreeMap<(ThreadId, LocationId), Vec<Claim>>,
+    /// Whether a condition of non-interference assumes where the thread is of which something is claimed.
+    located: bool,
 }
 
 /// Checks the threads of a program.
@@ -164,6 +166,18 @@ pub(super) fn check(
     noted: &Noted,
     contracts: &Contracts,
     seconds: f64,
+    out: &mut Outline,
+) -> Result<(), Refusal> {
+    check_assuming(file, noted, contracts, seconds, true, out)
+}
+
+/// The same with or without assuming where the asserting thread is. Without is sound, and proves less.
+pub(super) fn check_assuming(
+    file: &Annotated,
+    noted: &Noted,
+    contracts: &Contracts,
+    seconds: f64,
+    located: bool,
     out: &mut Outline,
 ) -> Result<(), Refusal> {
     let p = &noted.program;
@@ -209,7 +223,7 @@ pub(super) fn check(
         work.places.insert(v, (thread.name.clone(), a.places.iter().map(name).collect()));
         at.push(Some(v));
     }
-    let mut proof = Proof { work, at, automata, claims: BTreeMap::new() };
+    let mut proof = Proof { work, at, automata, claims: BTreeMap::new(), located };
     proof.read(file, noted, contracts)?;
     proof.remarks(out);
     proof.initial(&main, out);
@@ -310,52 +324,25 @@ impl Proof<'_, '_> {
         let where_is = |w: &mut World<'_>, t: &str, l: &str| is_at(w, at, automata, t, l);
         let none = BTreeSet::new();
         let mut olds = Olds::default();
+        let world = &mut self.work.world;
+        let mut said = |n: usize, names: &Names, t: ThreadId| {
+            claim(file, world, &mut olds, n, names, t, None, &none, &where_is)
+        };
         for a in automata {
             let start = &noted.starts[a.t.index()];
             for l in p.thread(a.t).location_ids() {
                 let place = a.same.get(&l).copied().unwrap_or(l);
                 for note in notes_at(p, &noted.notes, a.t, l) {
-                    let n = note.annotation;
-                    let c = claim(
-                        file,
-                        &mut self.work.world,
-                        &mut olds,
-                        n,
-                        &note.names,
-                        a.t,
-                        None,
-                        &none,
-                        &where_is,
-                    )?;
+                    let c = said(note.annotation, &note.names, a.t)?;
                     self.claims.entry((a.t, place)).or_default().push(c);
                 }
             }
             for (n, _) in contracts.parts(file, &start.function, false) {
-                let c = claim(
-                    file,
-                    &mut self.work.world,
-                    &mut olds,
-                    n,
-                    &start.names,
-                    a.t,
-                    None,
-                    &none,
-                    &where_is,
-                )?;
+                let c = said(n, &start.names, a.t)?;
                 self.claims.entry((a.t, a.entry)).or_default().push(c);
             }
             for (n, _) in contracts.parts(file, &start.function, true) {
-                let c = claim(
-                    file,
-                    &mut self.work.world,
-                    &mut olds,
-                    n,
-                    &start.names,
-                    a.t,
-                    None,
-                    &none,
-                    &where_is,
-                )?;
+                let c = said(n, &start.names, a.t)?;
                 for end in &a.ends {
                     self.claims.entry((a.t, *end)).or_default().push(c.clone());
                 }
@@ -512,6 +499,10 @@ impl Proof<'_, '_> {
                         let (from, to) = (edge.from, edge.to);
                         let items: Vec<Item> = edge.parts.iter().map(|e| Item::Step(u, *e)).collect();
                         let mut assumed = self.stands(t, place);
+                        if !self.located {
+                            assumed.remove(0);
+                            assumed.extend(self.somewhere(&[u]));
+                        }
                         assumed.extend(self.stands(u, from));
                         assumed.extend(others.clone());
                         let extra = [self.moved(u, to)];

@@ -1,7 +1,7 @@
 //! Random programs in which much depends on who goes first.
 #![allow(dead_code, unreachable_pub, reason = "each user takes its own part")]
 
-use crate::support::rng::Rng;
+use crate::support::small::Rng;
 
 /// A random program with few states in which much depends on who goes first: two or three threads, many of them in endless loops.
 pub fn random_program(seed: u64) -> String {

@@ -2,7 +2,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 pub mod corpus;
-pub mod rng;
+#[path = "../../../model/tests/support/small.rs"]
+pub mod small;
 
 use model::{Interpreter, Program};
 use verify::{Budget, Options, Outcome, Verdict, check, engine};
