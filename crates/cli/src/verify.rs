@@ -131,6 +131,11 @@ pub(crate) fn run(args: &VerifyArgs) -> ExitCode {
     }
 }
 
+/// Whether heads of loops are locations: a witness speaks of them. A certificate that is written too is about the program without.
+fn keeps_loops(args: &VerifyArgs) -> bool {
+    args.svcomp.witness.is_some() && args.certificate.certificate.is_none()
+}
+
 /// How the file is read.
 fn reading(args: &VerifyArgs) -> ::model::Options {
     ::model::Options {
@@ -138,6 +143,7 @@ fn reading(args: &VerifyArgs) -> ::model::Options {
         // A proof must hold for all that the standards allow.
         spurious: !args.no_spurious_wakeups,
         overflow: args.svcomp.int == Integers::Math,
+        keep_loops: keeps_loops(args),
         ..::model::Options::default()
     }
 }
@@ -208,7 +214,12 @@ fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
         return svcomp(args, &program, &out, budget);
     }
     if let Some(to) = &args.svcomp.witness {
-        let task = witness::Task { program: &program, file: &args.file, property: Property::UnreachCall };
+        let task = witness::Task {
+            program: &program,
+            file: &args.file,
+            property: Property::UnreachCall,
+            loops: keeps_loops(args),
+        };
         let text = match &out.verdict {
             Verdict::Safe(certificate) => Some(witness::correctness(&task, certificate)?),
             other => other.trace().map(|t| witness::violation(&task, t)).transpose()?,
@@ -263,7 +274,7 @@ fn svcomp(args: &VerifyArgs, program: &Program, out: &Outcome, budget: Budget) -
     };
     let Answer { word, reason, trace, race } = &answer;
     if let Some(to) = &args.svcomp.witness {
-        let task = witness::Task { program, file: &args.file, property };
+        let task = witness::Task { program, file: &args.file, property, loops: keeps_loops(args) };
         let text = match (&out.verdict, trace, race) {
             (_, Some(t), _) => Some(witness::violation(&task, t)?),
             (_, _, Some(r)) => Some(witness::race(&task, r)?),

@@ -1,19 +1,15 @@
 //! Witnesses in the YAML format 2.x of SV-COMP: the run that violates a property, or invariants of loops.
 //!
 //! A violation is a sequence of waypoints, each with the thread that passes it (the concurrency extension of 2.2): where a thread
-//! accesses something shared, what inputs return, and last the target. An invariant is written only where it can be said in C about
-//! variables that every thread sees, at the head of a loop: there the model's place and the program's are the same.
+//! accesses something shared, what inputs return, and last the target. A proof is witnessed by what it says at the heads of loops
+//! ([`verify::loop_invariants`]).
 //!
 //! Values are written as JSON writes them, which YAML takes as they are.
 
 use crate::verify_svcomp::Property;
-use ::model::{
-    Action, Binary, Interpreter, LocationId, Node, Program, Span, State, Step, Term, Terms, ThreadId, Type,
-    Unary, VarId,
-};
+use ::model::{Action, Program, Span, Step, ThreadId};
 use ::verify::{Certificate, Race, Trace};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -23,6 +19,8 @@ pub(crate) struct Task<'a> {
     pub(crate) program: &'a Program,
     pub(crate) file: &'a Path,
     pub(crate) property: Property,
+    /// Whether heads of loops are locations of the program.
+    pub(crate) loops: bool,
 }
 
 /// A run that violates the property, as text.
@@ -52,11 +50,18 @@ pub(crate) fn race(task: &Task<'_>, race: &Race) -> Result<String, String> {
 /// What holds at the heads of loops, as text.
 pub(crate) fn correctness(task: &Task<'_>, certificate: &Certificate) -> Result<String, String> {
     let mut content = Vec::new();
-    for (span, value) in invariants(task, certificate) {
+    let name = task.file.display().to_string();
+    let text = std::fs::read_to_string(task.file).map_err(|e| format!("{name} cannot be read: {e}"))?;
+    let found = if task.loops {
+        ::verify::loop_invariants(task.program, &name, &text, certificate)
+    } else {
+        Vec::new()
+    };
+    for i in found {
         content.push(json!({ "invariant": {
             "type": "loop_invariant",
-            "location": location(task, span),
-            "value": value,
+            "location": location(task, i.span),
+            "value": i.text,
             "format": "c_expression",
         }}));
     }
@@ -207,178 +212,6 @@ fn nested(value: &Value, depth: usize, out: &mut String) {
     } else {
         out.push(' ');
         yaml(value, depth + 1, out);
-    }
-}
-
-// ---- invariants
-
-/// What holds at the heads of loops of the file itself, of variables that every thread sees.
-fn invariants(task: &Task<'_>, certificate: &Certificate) -> Vec<(Span, String)> {
-    let text = std::fs::read_to_string(task.file).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().collect();
-    let name = task.file.display().to_string();
-    let mut heads: BTreeMap<u32, Vec<(ThreadId, LocationId)>> = BTreeMap::new();
-    let mut spans = BTreeMap::new();
-    for t in task.program.thread_ids() {
-        let thread = task.program.thread(t);
-        for l in thread.location_ids().filter(|l| thread.location(*l).loop_head) {
-            let span = thread.location(l).span;
-            let here = task.program.files.get(span.file.0 as usize).is_some_and(|f| *f == name);
-            let line = lines.get((span.line as usize).wrapping_sub(1)).map_or("", |l| l.trim_start());
-            // Of other loops the line does not say where they are.
-            if here
-                && ["while", "for"]
-                    .iter()
-                    .any(|w| line.strip_prefix(w).is_some_and(|r| r.trim_start().starts_with('(')))
-            {
-                heads.entry(span.line).or_default().push((t, l));
-                spans.insert(span.line, Span { column: 0, ..span });
-            }
-        }
-    }
-    let mut out = Vec::new();
-    for (line, places) in heads {
-        let said = match certificate {
-            Certificate::States(set) => ranges(task.program, &set.states, &places),
-            Certificate::Invariant(i) => {
-                let at = i.at.iter().map(|(at, label)| (&at[..], *label));
-                labels(task.program, &i.terms, at, &places)
-            }
-            Certificate::Tree(tree) => {
-                let at = tree.nodes.iter().map(|n| (&n.locations[..], n.label));
-                // Where only some threads were followed, states in between have no node.
-                let whole = tree.nodes.iter().all(|n| n.only.is_none());
-                if whole { labels(task.program, &tree.terms, at, &places) } else { None }
-            }
-            // Where blocks are one step, states inside them are in no label.
-            Certificate::Depth(_) | Certificate::Merged { .. } => None,
-        };
-        if let Some(said) = said {
-            out.push((spans[&line], said));
-        }
-    }
-    out
-}
-
-/// Variables that can be named in C wherever the program is.
-fn globals(program: &Program) -> Vec<VarId> {
-    let plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    (0..program.vars.len() as u32)
-        .map(VarId)
-        .filter(|v| {
-            let var = program.var(*v);
-            var.is_shared() && !var.internal && var.len.is_none() && plain(&var.name)
-        })
-        .collect()
-}
-
-/// Between which numbers each variable is.
-fn ranges<'s>(
-    program: &Program,
-    states: impl IntoIterator<Item = &'s State>,
-    places: &[(ThreadId, LocationId)],
-) -> Option<String> {
-    let run = Interpreter::new(program);
-    let vars = globals(program);
-    let mut found: BTreeMap<VarId, BTreeSet<i128>> = BTreeMap::new();
-    for s in states {
-        if places.iter().any(|(t, l)| s.locations[t.index()] == *l) {
-            for v in &vars {
-                found.entry(*v).or_default().insert(program.var(*v).ty.value(run.value(s, *v, 0)));
-            }
-        }
-    }
-    let mut parts = Vec::new();
-    for (v, values) in found {
-        let (ty, name) = (program.var(v).ty, program.name(v));
-        let (Some(low), Some(high)) = (values.first(), values.last()) else { continue };
-        if low == high {
-            parts.push(format!("{name} == {}", number(*low, ty)));
-        } else if (*low, *high) != (ty.min(), ty.max()) {
-            parts.push(format!("{} <= {name} && {name} <= {}", number(*low, ty), number(*high, ty)));
-        }
-    }
-    (!parts.is_empty()).then(|| parts.join(" && "))
-}
-
-/// Any of the labels at these places; of each, the parts that can be said.
-fn labels<'c>(
-    program: &Program,
-    terms: &Terms,
-    at: impl Iterator<Item = (&'c [LocationId], Term)>,
-    places: &[(ThreadId, LocationId)],
-) -> Option<String> {
-    let mut any = BTreeSet::new();
-    for (locations, label) in at {
-        if !places.iter().any(|(t, l)| locations[t.index()] == *l) {
-            continue;
-        }
-        let mut parts = Vec::new();
-        let mut open = vec![label];
-        while let Some(t) = open.pop() {
-            match terms.node(t) {
-                Node::Binary(Binary::And, a, b) if terms.ty(a) == Type::BOOL => open.extend([b, a]),
-                Node::Const(1, Type::BOOL) => {}
-                Node::Const(0, Type::BOOL) => {
-                    parts = vec!["0".to_owned()];
-                    break;
-                }
-                _ => parts.extend(expression(program, terms, t)),
-            }
-        }
-        if parts.is_empty() {
-            return None;
-        }
-        any.insert(parts.join(" && "));
-    }
-    // Places that nobody is ever at say nothing that is worth writing.
-    any.remove("0");
-    match any.len() {
-        0 => None,
-        1 => any.into_iter().next(),
-        _ => Some(any.iter().map(|p| format!("({p})")).collect::<Vec<_>>().join(" || ")),
-    }
-}
-
-/// A truth value in C, about variables that can be named; none where C would mean something else by the same signs.
-fn expression(program: &Program, terms: &Terms, t: Term) -> Option<String> {
-    let vars = globals(program);
-    match terms.node(t) {
-        Node::Unary(Unary::Not, a) if terms.ty(a) == Type::BOOL => {
-            Some(format!("!({})", expression(program, terms, a)?))
-        }
-        Node::Binary(op @ (Binary::And | Binary::Or), a, b) if terms.ty(a) == Type::BOOL => {
-            let sign = if op == Binary::And { "&&" } else { "||" };
-            Some(format!("({} {sign} {})", expression(program, terms, a)?, expression(program, terms, b)?))
-        }
-        Node::Binary(op @ (Binary::Eq | Binary::Lt | Binary::Le), a, b) => {
-            let sign = match op {
-                Binary::Eq => "==",
-                Binary::Lt => "<",
-                _ => "<=",
-            };
-            // Only variables and numbers: what C makes of arithmetic in smaller types is not what the term says.
-            let side = |t: Term| match terms.node(t) {
-                Node::Const(v, ty) => Some(number(ty.value(v), ty)),
-                Node::Var(v, _) if vars.contains(&v) => Some(program.name(v).to_owned()),
-                _ => None,
-            };
-            Some(format!("{} {sign} {}", side(a)?, side(b)?))
-        }
-        Node::Var(v, Type::BOOL) if vars.contains(&v) => Some(program.name(v).to_owned()),
-        _ => None,
-    }
-}
-
-/// A number as C reads it in its type.
-fn number(v: i128, ty: Type) -> String {
-    match (ty.signed, ty.bits) {
-        (true, 64) if v == i64::MIN as i128 => "(-9223372036854775807L - 1)".to_owned(),
-        (true, 32) if v == i32::MIN as i128 => "(-2147483647 - 1)".to_owned(),
-        (true, 33..) => format!("{v}L"),
-        (false, 33..) => format!("{v}UL"),
-        (false, 32) => format!("{v}U"),
-        _ => v.to_string(),
     }
 }
 
