@@ -238,7 +238,7 @@ fn words(text: &str) -> Vec<&str> {
     while let Some(c) = rest.chars().next() {
         let n = if rest.starts_with("/*") {
             rest.find("*/").map_or(rest.len(), |n| n + 2)
-        } else if c == '#' || rest.starts_with("//") {
+        } else if rest.starts_with("//") || c == '#' {
             rest.find('\n').unwrap_or(rest.len())
         } else if c.is_ascii_alphanumeric() || c == '_' {
             rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len())

@@ -85,11 +85,11 @@ fn all_bits_of_a_product_grow_about_threefold_with_each_bit() {
         let mut sum = vec![no.clone(); 2 * w as usize];
         for (i, b) in y.iter().enumerate() {
             let mut carry = no.clone();
-            for n in i..sum.len() {
+            for (n, bit) in sum.iter_mut().enumerate().skip(i) {
                 let a = x.get(n - i).map_or_else(|| no.clone(), |a| a.and(b).unwrap());
-                let half = sum[n].xor(&a).unwrap();
-                let both = sum[n].and(&a).unwrap().or(&half.and(&carry).unwrap()).unwrap();
-                sum[n] = half.xor(&carry).unwrap();
+                let half = bit.xor(&a).unwrap();
+                let both = bit.and(&a).unwrap().or(&half.and(&carry).unwrap()).unwrap();
+                *bit = half.xor(&carry).unwrap();
                 carry = both;
             }
         }
@@ -101,6 +101,7 @@ fn all_bits_of_a_product_grow_about_threefold_with_each_bit() {
 }
 
 /// Inner nodes of several diagrams, each counted once.
+#[allow(clippy::mutable_key_type, reason = "diagrams are compared by their node, which does not change")]
 fn shared_nodes(roots: &[BDDFunction]) -> usize {
     let mut seen = std::collections::HashSet::new();
     let mut open: Vec<BDDFunction> = roots.to_vec();
