@@ -43,7 +43,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 /// With more nodes than this no schedule is looked for any more.
-const CAREFUL: usize = 1500;
+const CAREFUL: usize = 4000;
 const NO_PATIENCE: &str = "no schedule was found within the nodes or the time for that";
 
 /// So many times in vain is a more permissive schedule tried.
