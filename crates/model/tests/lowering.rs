@@ -321,3 +321,72 @@ fn a_file_goes_through_the_preprocessor_with_the_headers_of_the_system() {
     let error = p.threads[0].errors().next().unwrap();
     assert_eq!(error.2, "x + y == 2 * N");
 }
+
+/// How many states with an error can be reached.
+fn errors(p: &Program) -> usize {
+    Reach::default().search(&Interpreter::new(p)).unwrap().errors as usize
+}
+
+#[test]
+fn what_comes_after_a_loop_in_an_atomic_block_is_not_lost() {
+    let p = read(
+        "int w, r, x;
+         void *f(void *p) {
+             __VERIFIER_atomic_begin();
+             while (w != 0 || r != 0) { __VERIFIER_atomic_end(); __VERIFIER_atomic_begin(); }
+             x = 3;
+             __VERIFIER_atomic_end();
+             return 0;
+         }
+         int main(void) {
+             pthread_t t;
+             w = 1;
+             pthread_create(&t, 0, f, 0);
+             w = 0;
+             r = 0;
+             if (x == 3) reach_error();
+             return 0;
+         }",
+    );
+    assert!(errors(&p) > 0, "{p}");
+}
+
+#[test]
+fn a_condition_of_two_parts_at_a_loop_that_joins_threads_loses_nothing() {
+    let p = read(
+        "int stop, x; pthread_t t[2];
+         void *f(void *p) { x = 1; return 0; }
+         int main(void) {
+             pthread_create(&t[0], 0, f, 0);
+             pthread_create(&t[1], 0, f, 0);
+             for (int i = 0; i < 2 && !stop; i++) pthread_join(t[i], 0);
+             if (x == 1) reach_error();
+             return 0;
+         }",
+    );
+    assert!(errors(&p) > 0, "{p}");
+}
+
+#[test]
+fn the_place_behind_an_array_has_an_address_and_nothing_in_it() {
+    let with = |use_it: &str| {
+        read(&format!(
+            "int a[3] = {{ 1, 2, 3 }}, sum;
+             int add(int *from, int *to) {{ int s = 0; for (; from < to; from++) s += *from; {use_it} return s; }}
+             int main(void) {{ sum = add(&a[0], &a[3]); if (sum != 6) reach_error(); return 0; }}"
+        ))
+    };
+    assert!(errors(&with("")) == 0);
+    assert!(errors(&with("s += *to;")) > 0);
+}
+
+#[test]
+fn a_range_of_cases_is_each_of_them() {
+    for (n, wanted) in [(4, 0), (5, 1), (7, 1), (8, 0)] {
+        let p = read(&format!(
+            "int f(int n) {{ switch (n) {{ case 1: return 2; case 5 ... 7: return 1; default: return 0; }} }}
+             int main(void) {{ if (f({n}) != {wanted}) reach_error(); return 0; }}"
+        ));
+        assert!(errors(&p) == 0, "{n}: {p}");
+    }
+}

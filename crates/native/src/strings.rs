@@ -23,7 +23,7 @@ fn incoming() -> Option<Call> {
     runtime::in_execution().then(call)
 }
 
-fn reads<T>(call: Option<Call>, at: *const T, bytes: usize) {
+pub(crate) fn reads<T>(call: Option<Call>, at: *const T, bytes: usize) {
     if let Some(call) = call
         && bytes > 0
     {
@@ -31,7 +31,7 @@ fn reads<T>(call: Option<Call>, at: *const T, bytes: usize) {
     }
 }
 
-fn writes<T>(call: Option<Call>, at: *mut T, bytes: usize) {
+pub(crate) fn writes<T>(call: Option<Call>, at: *mut T, bytes: usize) {
     if let Some(call) = call
         && bytes > 0
     {
@@ -81,7 +81,7 @@ fn copied(call: Option<Call>, to: *mut c_void, from: *const c_void, n: usize) ->
 }
 
 /// How many bytes of a string up to `most` are looked at, the zero byte included.
-fn extent(s: *const c_char, most: usize) -> usize {
+pub(crate) fn extent(s: *const c_char, most: usize) -> usize {
     // SAFETY: the program hands in a string, or an array of at least `most` bytes.
     let n = unsafe { libc::strnlen(s, most) };
     if n < most { n + 1 } else { n }
