@@ -972,7 +972,11 @@ fn a_notification_that_never_comes_is_a_deadlock_although_waits_may_end_for_no_r
     let place = Place::with("not-notified", &[("waits.c", NOT_NOTIFIED)]);
     for algorithm in ["optimal", "source", "dpor", "none"] {
         let (code, report) = place.json(&["waits.c", "--algorithm", algorithm]);
-        assert_eq!((code, report["failures"][0]["kind"].as_str()), (Some(1), Some("deadlock")), "{algorithm}");
+        assert_eq!(
+            (code, report["failures"][0]["kind"].as_str()),
+            (Some(1), Some("deadlock")),
+            "{algorithm}"
+        );
         let token = report["failures"][0]["replay"].as_str().unwrap();
         let (_, again) = place.json(&["waits.c", "--replay", token]);
         assert_eq!(again["failures"][0]["message"], report["failures"][0]["message"], "{algorithm}");

@@ -390,3 +390,29 @@ fn a_range_of_cases_is_each_of_them() {
         assert!(errors(&p) == 0, "{n}: {p}");
     }
 }
+
+#[test]
+fn the_builtins_of_gcc_take_values_by_address_too_and_say_whether_they_may_fail() {
+    let p = read(
+        "int x; long y;
+         int main(void) {
+             int e = 0, d = 5, seen;
+             if (!__atomic_compare_exchange(&x, &e, &d, 0, 5, 5)) reach_error();
+             if (!__atomic_compare_exchange_n(&x, &d, 6, 0, 5, 5)) reach_error();
+             __atomic_load(&x, &seen, 5);
+             if (seen != 6) reach_error();
+             long v = 7, old = 1;
+             __atomic_store(&y, &v, 5);
+             v = 8;
+             __atomic_exchange(&y, &v, &old, 5);
+             if (old != 7 || y != 8) reach_error();
+             if (__atomic_fetch_nand(&x, 3, 5) != 6 || x != ~(6 & 3)) reach_error();
+             return 0;
+         }",
+    );
+    assert!(errors(&p) == 0, "{p}");
+    let weak = read(
+        "int x; int main(void) { int e = 0; if (!__atomic_compare_exchange_n(&x, &e, 1, 1, 5, 5)) reach_error(); }",
+    );
+    assert!(errors(&weak) > 0, "{weak}");
+}

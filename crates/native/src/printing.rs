@@ -161,6 +161,30 @@ extern "C" fn to_memory(
     }
 }
 
+/// The same in memory of its own.
+extern "C" fn to_new_memory(
+    out: *mut *mut c_char,
+    format: *const c_char,
+    arguments: *mut Arguments,
+) -> c_int {
+    // SAFETY: the program calls the function with these arguments.
+    unsafe {
+        let call = incoming(format, arguments);
+        let mut copy = *arguments;
+        let length = undisturbed(|| vsnprintf(std::ptr::null_mut(), 0, format, &mut copy));
+        let Ok(whole) = usize::try_from(length) else { return -1 };
+        let p = crate::heap::allocate(whole + 1).cast::<c_char>();
+        if p.is_null() {
+            return -1;
+        }
+        undisturbed(|| vsnprintf(p, whole + 1, format, arguments));
+        writes(call, p, whole + 1);
+        writes(call, out, size_of::<*mut c_char>());
+        out.write(p);
+        length
+    }
+}
+
 extern "C" fn to_any_memory(to: *mut c_char, format: *const c_char, arguments: *mut Arguments) -> c_int {
     to_memory(to, c_int::MAX as usize, format, arguments)
 }
@@ -256,11 +280,13 @@ export_variable! {
     __wrap_fprintf => to_file, "16", "rdx";
     __wrap_sprintf => to_any_memory, "16", "rdx";
     __wrap_snprintf => to_memory, "24", "rcx";
+    __wrap_asprintf => to_new_memory, "16", "rdx";
 }
 
 export! {
     __wrap_vsprintf => to_any_memory;
     __wrap_vsnprintf => to_memory;
+    __wrap_vasprintf => to_new_memory;
     __wrap_puts => line;
     __wrap_fputs => string_to_file;
 }

@@ -224,6 +224,31 @@ fn append_parts(call: Option<Call>, to: *mut c_char, from: *const c_char, most: 
     writes(call, unsafe { to.add(old - 1) }, n);
 }
 
+/// A copy of a string of at most `most` bytes: on the program's heap, as if it had called `malloc` itself.
+fn duplicate(s: *const c_char, most: usize) -> *mut c_char {
+    let call = incoming();
+    // SAFETY: the program hands in a string, or an array of at least `most` bytes.
+    unsafe {
+        let n = libc::strnlen(s, most);
+        reads(call, s, extent(s, most));
+        let p = crate::heap::allocate(n + 1).cast::<c_char>();
+        if !p.is_null() {
+            writes(call, p, n + 1);
+            p.copy_from(s, n);
+            *p.add(n) = 0;
+        }
+        p
+    }
+}
+
+extern "C" fn duplicate_all(s: *const c_char) -> *mut c_char {
+    duplicate(s, usize::MAX)
+}
+
+extern "C" fn duplicate_part(s: *const c_char, most: usize) -> *mut c_char {
+    duplicate(s, most)
+}
+
 extern "C" fn zero(to: *mut c_void, n: usize) {
     writes(incoming(), to, n);
     // SAFETY: the program calls the function with these arguments.
@@ -239,6 +264,8 @@ extern "C" fn copy_backwards(from: *const c_void, to: *mut c_void, n: usize) {
 }
 
 export! {
+    __wrap_strdup => duplicate_all;
+    __wrap_strndup => duplicate_part;
     __wrap_bzero => zero;
     __wrap_bcopy => copy_backwards;
     __tsan_memcpy => copy;

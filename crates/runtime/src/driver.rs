@@ -5,7 +5,9 @@ use crate::labels::Labels;
 use crate::polling::{Modes, Restart};
 use crate::record;
 use crate::session::Session;
-use explore::{Divergence, Failure, FailureKind, Follow, Guide, OpKind, Progress, Replay, Schedule, ThreadId, simpler};
+use explore::{
+    Divergence, Failure, FailureKind, Follow, Guide, OpKind, Progress, Replay, Schedule, ThreadId, simpler,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
