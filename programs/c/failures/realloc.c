@@ -1,5 +1,5 @@
 // A pointer into an array is kept while another thread lets it grow.
-// Fails: `use-after-free`. With -DFIXED it is only used under the lock.
+// Fails: `use-after-free`, or the race between the two. With -DFIXED it is only used under the lock.
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
