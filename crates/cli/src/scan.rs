@@ -52,12 +52,27 @@ pub(crate) fn inline_assembly(text: &str) -> Vec<String> {
             (function, place) = (Some(label.to_owned()), None);
         }
     }
+    // gcc calls them `name.0`, and does not instrument what they do to variables of the function around them.
+    let gcc = text.contains("\"GCC: (");
+    let nested = |f: &&&str| {
+        let number = f.split_once('.').map(|(name, number)| (!name.starts_with("_Z"), number));
+        gcc && number.is_some_and(|(c, n)| c && !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let mut nested: Vec<&str> = functions.iter().filter(nested).copied().collect();
+    nested.sort_unstable();
+    let nested = nested.into_iter().map(|f| {
+        let name = f.split('.').next().unwrap_or(f);
+        format!(
+            "`{name}` is inside another function: what it does to variables of that one is not instrumented"
+        )
+    });
+    let nested: Vec<String> = nested.collect();
     let sentences = found.into_iter().map(|(file, line, function)| {
         let at = if line > 0 { format!("{file}:{line}: ") } else { String::new() };
         let inside = function.map(|f| format!(" in `{f}`")).unwrap_or_default();
         format!("{at}inline assembly{inside} is not instrumented: what it does to memory is invisible")
     });
-    sentences.collect()
+    sentences.chain(nested).collect()
 }
 
 /// `0 "directory" "name" md5 ...` or `1 "name"`.

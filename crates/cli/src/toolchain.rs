@@ -132,6 +132,8 @@ impl Compiler {
     pub(crate) fn compile_flags(&self, keep_o: bool) -> Vec<&'static str> {
         let mut flags =
             vec!["-g", "-fno-builtin", "-fno-omit-frame-pointer", "-fno-lto", "-U_FORTIFY_SOURCE"];
+        // `std::string` is compiled with the program, where its accesses are seen, not taken from the library.
+        flags.extend(["-U_GLIBCXX_ASSERTIONS", "-D_GLIBCXX_ASSERTIONS"]);
         if !keep_o {
             flags.push("-O0");
         }

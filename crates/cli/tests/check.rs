@@ -944,3 +944,107 @@ fn threads_and_processes_behind_our_back_are_refused_by_name() {
         assert!(message.contains(says) && message.contains("not under control"), "{name}: {message}");
     }
 }
+
+/// The waiter looks first, but nobody ever notifies it.
+const NOT_NOTIFIED: &str = "\
+#include <pthread.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+static int ready;
+static void *set(void *p) { pthread_mutex_lock(&m); ready = 1; pthread_mutex_unlock(&m); return p; }
+static void *waits(void *p) {
+    pthread_mutex_lock(&m);
+    if (!ready) pthread_cond_wait(&c, &m);
+    pthread_mutex_unlock(&m);
+    return p;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, set, 0);
+    pthread_create(&b, 0, waits, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+}
+";
+
+#[test]
+fn a_notification_that_never_comes_is_a_deadlock_although_waits_may_end_for_no_reason() {
+    let place = Place::with("not-notified", &[("waits.c", NOT_NOTIFIED)]);
+    for algorithm in ["optimal", "source", "dpor", "none"] {
+        let (code, report) = place.json(&["waits.c", "--algorithm", algorithm]);
+        assert_eq!(
+            (code, report["failures"][0]["kind"].as_str()),
+            (Some(1), Some("deadlock")),
+            "{algorithm}"
+        );
+        let token = report["failures"][0]["replay"].as_str().unwrap();
+        let (_, again) = place.json(&["waits.c", "--replay", token]);
+        assert_eq!(again["failures"][0]["message"], report["failures"][0]["message"], "{algorithm}");
+    }
+}
+
+#[test]
+fn what_the_c_library_prints_to_memory_and_what_a_string_of_cpp_holds_can_race() {
+    let printing = "\
+#include <pthread.h>
+#include <stdio.h>
+static char text[64] = \"old\";
+static void *writer(void *p) { sprintf(text, \"%d %s %.1f\", 1, \"new\", 2.5); return p; }
+static void *reader(void *p) { char copy[64]; snprintf(copy, sizeof copy, \"%5d %g <%s>\", 1, 1.5, text); return p; }
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, writer, 0);
+    pthread_create(&b, 0, reader, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+}
+";
+    let string = "\
+#include <string>
+#include <thread>
+std::string s;
+int main() {
+    std::thread a([] { s += \"x\"; }), b([] { s += \"yy\"; });
+    a.join();
+    b.join();
+}
+";
+    let place = Place::with("library-races", &[("printing.c", printing), ("string.cpp", string)]);
+    for what in [&["printing.c"] as &[&str], &["string.cpp", "-std=c++17"]] {
+        let (code, report) = place.json(what);
+        let kind = report["failures"][0]["kind"].as_str();
+        assert_eq!((code, kind), (Some(1), Some("data-race")), "{what:?}");
+    }
+}
+
+#[test]
+fn what_is_printed_is_what_the_c_library_prints() {
+    let text = "\
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+static int into(char *to, size_t n, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    int length = vsnprintf(to, n, format, list);
+    va_end(list);
+    return length;
+}
+int main(void) {
+    char a[200], b[8];
+    int n = sprintf(a, \"%d %u %ld %5.2f %Lf %s %.*s %c %x %g %g %g %g %g %g %g %g %s %d\", -1, 2u, 3L, 4.5, 5.5L, \"six\", 2,
+                    \"seven\", 'c', 255, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, \"end\", 9);
+    assert(!strcmp(a, \"-1 2 3  4.50 5.500000 six se c ff 1 2 3 4 5 6 7 8 end 9\"));
+    assert(n == (int)strlen(a));
+    assert(snprintf(b, sizeof b, \"%s\", \"longer than that\") == 16 && !strcmp(b, \"longer \"));
+    assert(snprintf(NULL, 0, \"%d\", 1234) == 4);
+    assert(into(b, sizeof b, \"%d%s\", 12, \"ab\") == 4 && !strcmp(b, \"12ab\"));
+    assert(printf(\"%s %d\\n\", \"hello\", 1) == 8);
+    return 0;
+}
+";
+    let place = Place::with("printed", &[("printed.c", text)]);
+    let (code, report) = place.json(&["printed.c"]);
+    assert_eq!((code, report["verdict"].as_str()), (Some(0), Some("verified")), "{report}");
+}

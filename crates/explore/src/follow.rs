@@ -164,13 +164,15 @@ pub struct Follow {
     chosen: Option<(ThreadId, u32)>,
     /// Whom the step at hand wakes, if there are several.
     woken: Option<ThreadId>,
+    /// The step at hand decides whether a wait ends for no reason, and this is what the guide says.
+    chance: Option<u32>,
 }
 
 impl Follow {
     /// Along this guide; `names` says where operations are.
     pub fn new(guide: Guide, names: Arc<dyn Names>) -> Follow {
         let inputs = guide.inputs.clone();
-        Follow { guide, names, at: 0, inside: false, inputs, chosen: None, woken: None }
+        Follow { guide, names, at: 0, inside: false, inputs, chosen: None, woken: None, chance: None }
     }
 
     /// How many steps of the guide were met.
@@ -212,7 +214,24 @@ impl Follow {
     fn run(&mut self, t: ThreadId, view: &View<'_>) -> Decision {
         self.chosen = Some((t, self.line(&view.pending[t.index()])));
         self.woken = None;
+        let op = &view.pending[t.index()].op;
+        self.chance = (op.kind == OpKind::Choose && op.b != 0).then(|| self.wakes_alone(t) as u32);
         Decision::Run(t)
+    }
+
+    /// Whether the next wait of a thread ends although nobody notifies it.
+    fn wakes_alone(&self, t: ThreadId) -> bool {
+        let is = |s: &&GuideStep, kind| s.thread == t && s.what == What::Kind(kind);
+        let mut steps = self.guide.steps[self.at..].iter().skip_while(|s| !is(s, OpKind::Wait));
+        let until_woken = steps.find(|s| {
+            let notified = match s.what {
+                What::Kind(OpKind::NotifyOne) => s.woken.is_none_or(|u| u == t),
+                What::Kind(OpKind::NotifyAll) => true,
+                _ => false,
+            };
+            notified && s.thread != t || is(s, OpKind::Wake)
+        });
+        until_woken.is_some_and(|s| s.thread == t)
     }
 }
 
@@ -273,6 +292,9 @@ impl Explorer for Follow {
     }
 
     fn next_option(&mut self, options: Options<'_>) -> u32 {
+        if let Some(chance) = self.chance {
+            return chance;
+        }
         let Some((thread, line)) = self.chosen else { return options.get(0) };
         if let Options::Of(_) = options {
             let wanted = self.woken.map(|t| t.0 as u32);

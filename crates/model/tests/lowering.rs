@@ -340,3 +340,100 @@ fn heads_of_loops_are_locations_if_they_are_asked_for() {
     assert!(main.location(main.entry).marks.contains(&model::Mark::Unrolled(12)), "{kept}");
     assert!(heads(&read(text), 1).len() < 2, "else they go where that is possible");
 }
+
+/// How many states with an error can be reached.
+fn errors(p: &Program) -> usize {
+    Reach::default().search(&Interpreter::new(p)).unwrap().errors as usize
+}
+
+#[test]
+fn what_comes_after_a_loop_in_an_atomic_block_is_not_lost() {
+    let p = read(
+        "int w, r, x;
+         void *f(void *p) {
+             __VERIFIER_atomic_begin();
+             while (w != 0 || r != 0) { __VERIFIER_atomic_end(); __VERIFIER_atomic_begin(); }
+             x = 3;
+             __VERIFIER_atomic_end();
+             return 0;
+         }
+         int main(void) {
+             pthread_t t;
+             w = 1;
+             pthread_create(&t, 0, f, 0);
+             w = 0;
+             r = 0;
+             if (x == 3) reach_error();
+             return 0;
+         }",
+    );
+    assert!(errors(&p) > 0, "{p}");
+}
+
+#[test]
+fn a_condition_of_two_parts_at_a_loop_that_joins_threads_loses_nothing() {
+    let p = read(
+        "int stop, x; pthread_t t[2];
+         void *f(void *p) { x = 1; return 0; }
+         int main(void) {
+             pthread_create(&t[0], 0, f, 0);
+             pthread_create(&t[1], 0, f, 0);
+             for (int i = 0; i < 2 && !stop; i++) pthread_join(t[i], 0);
+             if (x == 1) reach_error();
+             return 0;
+         }",
+    );
+    assert!(errors(&p) > 0, "{p}");
+}
+
+#[test]
+fn the_place_behind_an_array_has_an_address_and_nothing_in_it() {
+    let with = |use_it: &str| {
+        read(&format!(
+            "int a[3] = {{ 1, 2, 3 }}, sum;
+             int add(int *from, int *to) {{ int s = 0; for (; from < to; from++) s += *from; {use_it} return s; }}
+             int main(void) {{ sum = add(&a[0], &a[3]); if (sum != 6) reach_error(); return 0; }}"
+        ))
+    };
+    assert!(errors(&with("")) == 0);
+    assert!(errors(&with("s += *to;")) > 0);
+}
+
+#[test]
+fn a_range_of_cases_is_each_of_them() {
+    for (n, wanted) in [(4, 0), (5, 1), (7, 1), (8, 0)] {
+        let p = read(&format!(
+            "int f(int n) {{ switch (n) {{ case 1: return 2; case 5 ... 7: return 1; default: return 0; }} }}
+             int main(void) {{ if (f({n}) != {wanted}) reach_error(); return 0; }}"
+        ));
+        assert!(errors(&p) == 0, "{n}: {p}");
+    }
+}
+
+#[test]
+fn the_builtins_of_gcc_take_values_by_address_too_and_say_whether_they_may_fail() {
+    let p = read(
+        "int x; long y;
+         int main(void) {
+             int e = 0, d = 5, seen;
+             if (!__atomic_compare_exchange(&x, &e, &d, 0, 5, 5)) reach_error();
+             if (!__atomic_compare_exchange_n(&x, &d, 6, 0, 5, 5)) reach_error();
+             __atomic_load(&x, &seen, 5);
+             if (seen != 6) reach_error();
+             long v = 7, old = 1;
+             __atomic_store(&y, &v, 5);
+             v = 8;
+             __atomic_exchange(&y, &v, &old, 5);
+             if (old != 7 || y != 8) reach_error();
+             if (__atomic_fetch_nand(&x, 3, 5) != 6 || x != ~(6 & 3)) reach_error();
+             return 0;
+         }",
+    );
+    assert!(errors(&p) == 0, "{p}");
+    let options = Options { spurious: true, ..Options::default() };
+    let weak = read_with(
+        "int x; int main(void) { int e = 0; if (!__atomic_compare_exchange_n(&x, &e, 1, 1, 5, 5)) reach_error(); }",
+        &options,
+    );
+    assert!(errors(&weak) > 0, "{weak}");
+}

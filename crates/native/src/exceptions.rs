@@ -54,7 +54,12 @@ fn what(name: &CStr) -> Option<String> {
         if header.is_null() {
             return None;
         }
-        let object = header.byte_add(HEADER).cast::<*const c_char>();
+        // One that was thrown again from a `std::exception_ptr` has a header of its own, which begins with a pointer to the object.
+        let again = header.byte_add(HEADER - 32).cast::<u64>().read() & 0xff == 1;
+        let object = match again {
+            true => header.cast::<*const *const c_char>().read(),
+            false => header.byte_add(HEADER).cast::<*const c_char>(),
+        };
         let text = *object.add(1);
         (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
     }

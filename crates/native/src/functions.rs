@@ -76,6 +76,28 @@ fn find(file: &[u8], mut visit: impl FnMut(Symbol<'_>)) -> Option<()> {
     Some(())
 }
 
+/// Whether the executable asks for stacks with code on them, as functions inside functions need them.
+pub(crate) fn wants_code_on_stacks() -> bool {
+    unsafe extern "C" fn visit(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        data: *mut c_void,
+    ) -> libc::c_int {
+        // SAFETY: `dl_iterate_phdr` hands in a valid `info`, the executable first; `data` is our answer.
+        unsafe {
+            let info = &*info;
+            let headers = std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize);
+            let stack = headers.iter().find(|h| h.p_type == libc::PT_GNU_STACK);
+            data.cast::<bool>().write(stack.is_some_and(|h| h.p_flags & libc::PF_X != 0));
+        }
+        1
+    }
+    let mut wanted = false;
+    // SAFETY: the callback keeps its contract.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut wanted).cast()) };
+    wanted
+}
+
 /// What is added to the addresses of the executable.
 pub(crate) fn base() -> usize {
     unsafe extern "C" fn visit(

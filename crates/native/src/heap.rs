@@ -81,7 +81,7 @@ fn fail(kind: FailureKind, message: impl FnOnce() -> String) -> ! {
     runtime::fail(kind, message(), place)
 }
 
-extern "C" fn allocate(size: usize) -> *mut c_void {
+pub(crate) extern "C" fn allocate(size: usize) -> *mut c_void {
     if !of_program() {
         // SAFETY: the C library's own function.
         return unsafe { __libc_malloc(size) }.cast();

@@ -52,6 +52,7 @@ mod names;
 mod once;
 mod options;
 mod own_heap;
+mod printing;
 mod process;
 mod quiet;
 mod random;

@@ -86,6 +86,9 @@ unsafe extern "C" fn drive(
     crate::front::prepare();
     exceptions::install();
     runtime::set_front(&Program);
+    if crate::functions::wants_code_on_stacks() {
+        runtime::make_stacks_executable();
+    }
     report_out::explore(out, run_program)
 }
 

@@ -23,7 +23,7 @@ fn incoming() -> Option<Call> {
     runtime::in_execution().then(call)
 }
 
-fn reads<T>(call: Option<Call>, at: *const T, bytes: usize) {
+pub(crate) fn reads<T>(call: Option<Call>, at: *const T, bytes: usize) {
     if let Some(call) = call
         && bytes > 0
     {
@@ -31,7 +31,7 @@ fn reads<T>(call: Option<Call>, at: *const T, bytes: usize) {
     }
 }
 
-fn writes<T>(call: Option<Call>, at: *mut T, bytes: usize) {
+pub(crate) fn writes<T>(call: Option<Call>, at: *mut T, bytes: usize) {
     if let Some(call) = call
         && bytes > 0
     {
@@ -81,7 +81,7 @@ fn copied(call: Option<Call>, to: *mut c_void, from: *const c_void, n: usize) ->
 }
 
 /// How many bytes of a string up to `most` are looked at, the zero byte included.
-fn extent(s: *const c_char, most: usize) -> usize {
+pub(crate) fn extent(s: *const c_char, most: usize) -> usize {
     // SAFETY: the program hands in a string, or an array of at least `most` bytes.
     let n = unsafe { libc::strnlen(s, most) };
     if n < most { n + 1 } else { n }
@@ -224,6 +224,31 @@ fn append_parts(call: Option<Call>, to: *mut c_char, from: *const c_char, most: 
     writes(call, unsafe { to.add(old - 1) }, n);
 }
 
+/// A copy of a string of at most `most` bytes: on the program's heap, as if it had called `malloc` itself.
+fn duplicate(s: *const c_char, most: usize) -> *mut c_char {
+    let call = incoming();
+    // SAFETY: the program hands in a string, or an array of at least `most` bytes.
+    unsafe {
+        let n = libc::strnlen(s, most);
+        reads(call, s, extent(s, most));
+        let p = crate::heap::allocate(n + 1).cast::<c_char>();
+        if !p.is_null() {
+            writes(call, p, n + 1);
+            p.copy_from(s, n);
+            *p.add(n) = 0;
+        }
+        p
+    }
+}
+
+extern "C" fn duplicate_all(s: *const c_char) -> *mut c_char {
+    duplicate(s, usize::MAX)
+}
+
+extern "C" fn duplicate_part(s: *const c_char, most: usize) -> *mut c_char {
+    duplicate(s, most)
+}
+
 extern "C" fn zero(to: *mut c_void, n: usize) {
     writes(incoming(), to, n);
     // SAFETY: the program calls the function with these arguments.
@@ -239,6 +264,8 @@ extern "C" fn copy_backwards(from: *const c_void, to: *mut c_void, n: usize) {
 }
 
 export! {
+    __wrap_strdup => duplicate_all;
+    __wrap_strndup => duplicate_part;
     __wrap_bzero => zero;
     __wrap_bcopy => copy_backwards;
     __tsan_memcpy => copy;

@@ -232,6 +232,8 @@ pub(crate) extern "C" fn create(
         detached = state == libc::PTHREAD_CREATE_DETACHED;
         stack = (size > 0).then_some(size);
     }
+    // Before the thread starts, which may look there; others must be told when.
+    crate::access::access(out as usize, size_of::<libc::pthread_t>(), true, call);
     let t = start(routine, argument, detached, stack, call.place);
     // SAFETY: the program hands in a place for the handle.
     unsafe { out.write(handle(t)) };
@@ -281,6 +283,7 @@ fn join_at(t: ThreadId, result: *mut *mut c_void, call: Call) -> libc::c_int {
     let _ = runtime::join(t, call.place);
     time::joined(t);
     if !result.is_null() {
+        crate::access::access(result as usize, size_of::<*mut c_void>(), true, call);
         // SAFETY: the program hands in a place for the result.
         unsafe { result.write(known(t).result) };
     }

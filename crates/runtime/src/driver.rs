@@ -5,7 +5,9 @@ use crate::labels::Labels;
 use crate::polling::{Modes, Restart};
 use crate::record;
 use crate::session::Session;
-use explore::{Divergence, Failure, FailureKind, Follow, Guide, OpKind, Progress, Replay, Schedule, simpler};
+use explore::{
+    Divergence, Failure, FailureKind, Follow, Guide, OpKind, Progress, Replay, Schedule, ThreadId, simpler,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -270,11 +272,20 @@ fn without_wake(schedule: &Schedule, failure: &Failure, i: usize) -> Vec<Schedul
     let Some(thread) = threads.get(i).copied() else { return Vec::new() };
     let waits = failure.trace.iter().filter(|s| s.step > i + 1 && s.thread == thread);
     let next = waits.filter(|s| s.operation == record::operation(OpKind::Wait)).map(|s| s.step - 1).next();
+    // That it does not wake was chosen before, by one of the options.
+    let options = schedule.options();
+    let chosen: Vec<usize> = (0..options.len()).filter(|k| options[*k] == 1).collect();
     let without = |until: usize| {
         let kept = threads.iter().enumerate().filter(|(k, t)| **t != thread || *k < i || *k > until);
-        Schedule::new(kept.map(|(_, t)| *t).collect(), schedule.options().to_vec())
+        let kept: Vec<ThreadId> = kept.map(|(_, t)| *t).collect();
+        let other = chosen.iter().map(move |k| {
+            let mut options = options.to_vec();
+            options[*k] = 0;
+            Schedule::new(kept.clone(), options)
+        });
+        other.collect::<Vec<_>>()
     };
-    next.into_iter().chain([threads.len()]).map(without).collect()
+    next.into_iter().chain([threads.len()]).flat_map(without).collect()
 }
 
 /// The schedule of a failure led to something else.

@@ -352,6 +352,25 @@ impl Execution {
         token
     }
 
+    /// Where a thread waits on a condition variable whom no notification is going to reach, because it wakes up for no reason.
+    pub(crate) fn queue_of_nobody(&mut self, t: ThreadId, condvar: ObjectId) -> ObjectId {
+        let queues = &self.threads[t.index()].seldom().queues;
+        if let Some((_, queue)) = queues.iter().find(|q| q.0 == condvar) {
+            return *queue;
+        }
+        let number = queues.len() as u64 + 1;
+        let queue = self.enter(Class::Token, 0, None);
+        self.names[queue.index()] = 1 << 62 | number << 32 | (t.0 as u64) << 1;
+        self.threads[t.index()].seldom_mut().queues.push((condvar, queue));
+        queue
+    }
+
+    /// The condition variable that a queue is of; itself, if it is none.
+    pub(crate) fn condvar_of(&self, queue: ObjectId) -> ObjectId {
+        let mut queues = self.order.iter().flat_map(|t| &self.threads[t.index()].seldom().queues);
+        queues.find(|q| q.1 == queue).map_or(queue, |q| q.0)
+    }
+
     /// A thread that was spawned runs on to its first operation.
     pub(crate) fn awaken(&mut self, id: ThreadId, parent: Option<ThreadId>, site: Site) {
         self.live.insert(id);
@@ -437,7 +456,7 @@ impl Execution {
         self.enabled.remove(t);
         let thread = &mut self.threads[t.index()];
         thread.ended = true;
-        if thread.joiners > 0 {
+        if thread.joiners > 0 && !thread.seldom().left_process {
             for u in self.live.iter() {
                 let op = &self.pending[u.index()].op;
                 if op.kind == OpKind::Join && op.a == t.0 as u64 {
@@ -562,11 +581,6 @@ impl Execution {
             self.end = Some(self.natural_end());
             return None;
         }
-        if self.enabled.first().is_some_and(|t| self.is_woken_by_nothing(t)) && self.only_chance_helps() {
-            // A wake-up for no reason may come, but nobody must count on it: without one this is the end.
-            self.end = Some(End::Complete);
-            return None;
-        }
         if self.steps >= self.settings.max_steps {
             self.took_too_long();
             return None;
@@ -598,8 +612,7 @@ impl Execution {
         }
     }
 
-    /// Whether a thread could go on only because waits may end for no reason.
-    #[inline]
+    /// Whether a thread goes on only because waits may end for no reason.
     fn is_woken_by_nothing(&self, t: ThreadId) -> bool {
         let op = &self.pending[t.index()].op;
         let nobody = match op.kind {
@@ -610,16 +623,6 @@ impl Execution {
         nobody
             && op.a & (Op::MAY_WAKE_SPURIOUSLY | Op::MAY_TIME_OUT | Op::TIME_PASSES)
                 == Op::MAY_WAKE_SPURIOUSLY
-    }
-
-    /// Whether that holds for all threads that could go on, and no time limit would help either.
-    #[cold]
-    fn only_chance_helps(&self) -> bool {
-        let timed = |t: ThreadId| {
-            matches!(self.pending[t.index()].op.kind, OpKind::Wake | OpKind::Park)
-                && self.threads[t.index()].seldom().timed
-        };
-        self.enabled.iter().all(|t| self.is_woken_by_nothing(t)) && !self.live.iter().any(timed)
     }
 
     fn natural_end(&self) -> End {
@@ -905,10 +908,11 @@ impl Execution {
             }
             OpKind::Wake => {
                 self.threads[ti].seldom_mut().time_passed = op.a & Op::TIME_PASSES != 0;
+                let condvar = self.condvar_of(op.object);
                 let exhausted = &mut self.threads[ti].seldom_mut().exhausted;
-                exhausted.retain(|c| *c != op.object);
+                exhausted.retain(|c| *c != condvar);
                 if !ok {
-                    exhausted.push(op.object);
+                    exhausted.push(condvar);
                 }
             }
             OpKind::Park => self.threads[ti].seldom_mut().park_exhausted = !ok,

@@ -3,6 +3,15 @@
 use crate::emergency;
 use corosensei::stack::{DefaultStack, Stack};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether there may be code on stacks.
+static EXECUTABLE: AtomicBool = AtomicBool::new(false);
+
+/// Stacks that are made from now on may hold code: a program with functions inside functions jumps there.
+pub fn make_stacks_executable() {
+    EXECUTABLE.store(true, Ordering::Relaxed);
+}
 
 /// What a suspended fiber is told when it runs again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,9 +80,21 @@ impl Stacks {
         let slack = 2 * page_size();
         match self.free.iter().rposition(|s| (wanted..wanted + slack).contains(&usable(s))) {
             Some(i) => self.free.swap_remove(i),
-            None => DefaultStack::new(wanted).unwrap_or_else(|e| {
-                emergency::die(&format!("there is no memory for one more stack of {size} bytes: {e}"))
-            }),
+            None => {
+                let stack = DefaultStack::new(wanted).unwrap_or_else(|e| {
+                    emergency::die(&format!("there is no memory for one more stack of {size} bytes: {e}"))
+                });
+                if EXECUTABLE.load(Ordering::Relaxed) {
+                    let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+                    let bottom = stack.limit().get() + page_size();
+                    // SAFETY: the pages are those of the stack that was made just now, without its guard.
+                    let code = unsafe { libc::mprotect(bottom as *mut libc::c_void, usable(&stack), all) };
+                    if code != 0 {
+                        emergency::die("the system allows no code on stacks, and the program needs that");
+                    }
+                }
+                stack
+            }
         }
     }
 

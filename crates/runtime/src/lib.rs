@@ -49,6 +49,7 @@ mod watchdog;
 
 pub use clock::cpu_seconds;
 pub use driver::{Settings, check, follow, replay};
+pub use fiber::make_stacks_executable;
 pub use foreign::{
     end_looking, enter_block, has_spurious_wakeups, have_blocks, hush, leave_block, may_be_spurious,
     name_thread, peek, put_word, stack_of, wait_once, wait_while,

@@ -378,7 +378,8 @@ pub fn leave_thread() -> ! {
     // so nobody resumes it; its fiber is reset at the end of the execution.
     unsafe {
         if (*ex).is_running() {
-            if (*ex).modes.ends_are_steps {
+            let left_process = (&(*ex).threads)[(*ex).current.index()].seldom().left_process;
+            if (*ex).modes.ends_are_steps && !left_process {
                 let end = Op::new(OpKind::End, (*ex).life_of((*ex).current));
                 if turn(ex, end, explore::Site(0)) {
                     (*ex).finish(end, 0);
@@ -394,12 +395,17 @@ pub fn leave_thread() -> ! {
     }
 }
 
-/// The program ends its process: whoever waits from now on is no failure. The others may still run before it is gone.
+/// The running thread ends the process and must leave next: whoever waits from now on is no failure. The others may still run before
+/// the process is gone, but nobody sees this thread end.
 pub fn exit_process() {
     let ex = context::current();
     if !ex.is_null() {
         // SAFETY: a current execution is valid; the borrow ends here.
-        unsafe { (*ex).exited = true };
+        unsafe {
+            (*ex).exited = true;
+            let t = (*ex).current.index();
+            (&mut (*ex).threads)[t].seldom_mut().left_process = true;
+        }
     }
 }
 

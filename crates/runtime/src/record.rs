@@ -1,6 +1,7 @@
 //! What is kept of an execution: a short record of every step, always; and, for a failure that is shown, all of it.
 
 use crate::execution::Execution;
+use crate::sync::CHANCE;
 use crate::{Class, Place};
 use explore::Mode;
 use explore::semantics::{Applied, Channel};
@@ -207,6 +208,8 @@ impl Execution {
     /// `mutex #2`, `thread 1`.
     pub(crate) fn object_name(&self, id: ObjectId) -> Option<String> {
         let class = self.objects.get(id.index())?.class;
+        let id = self.condvar_of(id);
+        let class = if class == Class::Token { self.objects[id.index()].class } else { class };
         if class == Class::Version {
             let lock = self.versioned.iter().find(|v| v.version == id)?.lock;
             return Some(format!("what {} guards", self.object_name(lock)?));
@@ -239,13 +242,19 @@ impl Execution {
             steps += !quiet as usize;
             if quiet { 0 } else { steps }
         };
-        self.recorded
-            .iter()
-            .map(|r| Step {
-                step: number(r),
+        let chance = |r: &Recorded| r.op.kind == OpKind::Choose && r.op.b == CHANCE;
+        let name = |r: &Recorded| match r.op.kind {
+            _ if self.is_version(r.op.object) => "change",
+            OpKind::Choose if chance(r) => "wait",
+            kind => operation(kind),
+        };
+        // That a wait does not end for no reason goes without saying.
+        let all = self.recorded.iter().map(|r| (number(r), r));
+        all.filter(|(_, r)| !(chance(r) && r.applied.value == 0 && r.preempts.is_none()))
+            .map(|(step, r)| Step {
+                step,
                 thread: self.rank(r.thread),
-                operation: if self.is_version(r.op.object) { "change" } else { operation(r.op.kind) }
-                    .to_string(),
+                operation: name(r).to_string(),
                 object: self.object_name(r.op.object),
                 detail: self.detail(r),
                 location: place_of(r.site).map(|p| p.to_string()),
@@ -309,6 +318,8 @@ impl Execution {
                     if value == 1 { "yes" } else { "no" }
                 )
             }
+            Choose if r.op.b == CHANCE && value == 0 => "will take a notification to end".to_string(),
+            Choose if r.op.b == CHANCE => "will end for no reason".to_string(),
             Choose => format!("{value} of {}", r.op.a),
             Await => {
                 let names: Vec<String> = r.awaited.iter().filter_map(|o| self.object_name(*o)).collect();

@@ -338,20 +338,28 @@ pub fn wait(condvar: &Handle, mutex: &Handle, change: bool, timed: bool, place: 
             given_up(ex);
             return true;
         }
-        let condvar = (*ex).resolve(condvar, Class::Condvar, 0, place);
+        let mut condvar = (*ex).resolve(condvar, Class::Condvar, 0, place);
         let mutex = (*ex).resolve(mutex, Class::Mutex, 0, place);
         let t = (*ex).current;
         let site = site(place);
+        let exhausted = (&(*ex).threads)[t.index()].seldom().exhausted.contains(&condvar);
+        let spurious = !exhausted && (*ex).settings.spurious_wakeups;
+        if spurious && !timed && chance(ex, place) {
+            condvar = (*ex).queue_of_nobody(t, condvar);
+        }
+        if (*ex).phase != Phase::Running {
+            given_up(ex);
+            return true;
+        }
+        let by_chance = (*ex).condvar_of(condvar) != condvar;
         let wait = Op { other: mutex, ..Op::new(OpKind::Wait, condvar) };
         if !turn(ex, wait, site) {
             return true;
         }
         (*ex).finish(wait, 0);
 
-        let spurious = (*ex).settings.spurious_wakeups;
-        let thread = (&mut (*ex).threads)[t.index()].seldom_mut();
-        thread.timed = timed;
-        let bits = if thread.exhausted.contains(&condvar) { 0 } else { wake_bits(timed, spurious) };
+        (&mut (*ex).threads)[t.index()].seldom_mut().timed = timed;
+        let bits = if exhausted { 0 } else { wake_bits(timed, by_chance || timed && spurious) };
         if !turn(ex, Op::new(OpKind::Wake, condvar).with(bits, 0), site) {
             return true;
         }
@@ -405,6 +413,21 @@ pub fn enter_count(object: &Handle, place: Place) {
         }
     }
 }
+
+/// Whether a wait that begins here ends for no reason; both are explored. That is decided beforehand, as a step of its own, because
+/// nobody can count on it: in the executions in which it does not end so, nothing but a notification helps. If a wake-up were
+/// only a step that may come, every order of steps would have it sooner or later, and lost notifications would not be seen.
+///
+/// # Safety
+///
+/// As for [`step_on`].
+pub(crate) unsafe fn chance(ex: *mut Execution, place: Place) -> bool {
+    // SAFETY: by the contract.
+    unsafe { step_on(ex, Op::local(OpKind::Choose).with(2, CHANCE), place).value == 1 }
+}
+
+/// What tells the choice of [`chance`] from those of the program.
+pub(crate) const CHANCE: u64 = 1;
 
 /// One of the numbers below `n`; each is explored.
 pub fn choose(n: u32, place: Place) -> u32 {

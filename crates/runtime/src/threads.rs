@@ -120,6 +120,10 @@ pub(crate) struct Seldom {
     pub(crate) exhausted: Vec<ObjectId>,
     /// The same for its token.
     pub(crate) park_exhausted: bool,
+    /// Condition variables on which it waits for nothing, each with the queue in which it does.
+    pub(crate) queues: Vec<(ObjectId, ObjectId)>,
+    /// It has ended the process: nobody sees it end.
+    pub(crate) left_process: bool,
     /// The wait it is in has a time limit.
     pub(crate) timed: bool,
     /// Its last wait ended because nothing else could happen than that time passes.
@@ -185,6 +189,8 @@ impl Thread {
         (s.life, s.token) = (None, None);
         s.exhausted.clear();
         s.park_exhausted = false;
+        s.queues.clear();
+        s.left_process = false;
         s.timed = false;
         s.time_passed = false;
         s.spurious.clear();
@@ -265,7 +271,8 @@ pub fn join(thread: ThreadId, place: Place) -> Result<(), Box<dyn Any + Send>> {
     unsafe {
         if (*ex).phase == Phase::Running {
             let site = sync::site(place);
-            let ended = (&(*ex).threads)[thread.index()].ended;
+            let target = &(&(*ex).threads)[thread.index()];
+            let ended = target.ended && !target.seldom().left_process;
             if ended || (*ex).announce_join(thread, site) || sync::suspend(ex) {
                 (*ex).joined(thread, site);
             }
@@ -346,7 +353,13 @@ pub fn park(timed: bool, place: Place) {
         let token = (*ex).token_of((*ex).current);
         let thread = (&mut (*ex).threads)[t].seldom_mut();
         thread.timed = timed;
-        let bits = if thread.park_exhausted { 0 } else { wake_bits(timed, spurious) };
+        let spurious = spurious && !thread.park_exhausted;
+        let timed = timed && !thread.park_exhausted;
+        let by_chance = if timed { spurious } else { spurious && sync::chance(ex, place) };
+        if (*ex).phase != Phase::Running {
+            return sync::given_up(ex);
+        }
+        let bits = wake_bits(timed, by_chance);
         let op = Op::new(OpKind::Park, token).with(bits, 0);
         if turn(ex, op, sync::site(place)) {
             let op = (&(*ex).pending)[t].op;

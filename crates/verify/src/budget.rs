@@ -24,7 +24,7 @@ pub enum Spent {
 impl fmt::Display for Spent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Spent::Seconds(s) => write!(f, "{s} seconds are over"),
+            Spent::Seconds(s) => write!(f, "{} seconds are over", (s * 10.0).round() / 10.0),
             Spent::Work(n) => write!(f, "{n} states or nodes are used up"),
         }
     }

@@ -647,9 +647,26 @@ impl<'a> Lowering<'a> {
         let plain = ctype.plain().clone();
         let operand = |me: &mut Self, n: usize| -> Res<Value> {
             let e = me.arg(args, n, span)?;
+            if shape == Shape::Pointers {
+                let from = me.pointed(e)?;
+                return me.load(&from, span);
+            }
             me.rvalue(e)
         };
+        // Where the result goes of a builtin that returns nothing.
+        let hand_over = |me: &mut Self, n: usize, value: Value| -> Res<Value> {
+            let e = me.arg(args, n, span)?;
+            let to = me.pointed(e)?;
+            let own = me.type_at(&to);
+            let term = me.convert(value, &own, span)?;
+            me.store(&to, term, span)?;
+            Ok(me.void())
+        };
         let value = match what {
+            Atomic::Load if shape == Shape::Pointers => {
+                let value = self.load_atomic(&lv, span)?;
+                hand_over(self, 1, value)?
+            }
             Atomic::Load => self.load_atomic(&lv, span)?,
             Atomic::Store => {
                 let v = match shape {
@@ -668,7 +685,11 @@ impl<'a> Lowering<'a> {
                 };
                 let v = self.convert(v, &ctype, span)?;
                 self.at(span);
-                self.update(&lv, false, span, &mut |_, _| Ok(v))?
+                let old = self.update(&lv, false, span, &mut |_, _| Ok(v))?;
+                match shape {
+                    Shape::Pointers => hand_over(self, 2, old)?,
+                    _ => old,
+                }
             }
             Atomic::Fetch(op, new) => {
                 if matches!(op, Operation::Add | Operation::Sub) {
@@ -698,6 +719,14 @@ impl<'a> Lowering<'a> {
                 let expected = self.pointed(expected)?;
                 let desired = operand(self, 2)?;
                 let e = self.load(&expected, span)?;
+                // gcc's builtins say by an argument whether they may fail for no reason.
+                let weak = match args.get(3).filter(|_| name.starts_with("__atomic_")) {
+                    Some(said) => {
+                        let said = self.rvalue(said)?;
+                        self.b.terms().as_const(said.term) != Some(0)
+                    }
+                    None => weak,
+                };
                 self.at(span);
                 let (done, old) = self.compare_exchange(&lv, e, desired, weak, span)?;
                 if !self.dead {
@@ -781,6 +810,8 @@ enum Atomic {
 #[derive(Clone, Copy, PartialEq)]
 enum Shape {
     Plain,
+    /// Values are handed over by their addresses.
+    Pointers,
     Clear,
     Set,
 }
@@ -833,8 +864,12 @@ fn atomic_name(name: &str) -> Option<(Atomic, Shape)> {
         "exchange_n" if builtin => (Atomic::Exchange, Shape::Plain),
         "compare_exchange_strong" if !builtin => (Atomic::CompareExchange { weak: false }, Shape::Plain),
         "compare_exchange_weak" if !builtin => (Atomic::CompareExchange { weak: true }, Shape::Plain),
-        // Whether it is weak is an argument; the strong one is what hardware does, and a weak one may be it.
+        "load" => (Atomic::Load, Shape::Pointers),
+        "store" => (Atomic::Store, Shape::Pointers),
+        "exchange" => (Atomic::Exchange, Shape::Pointers),
+        // Whether it is weak is an argument.
         "compare_exchange_n" if builtin => (Atomic::CompareExchange { weak: true }, Shape::Plain),
+        "compare_exchange" if builtin => (Atomic::CompareExchange { weak: true }, Shape::Pointers),
         "flag_test_and_set" if !builtin => (Atomic::Exchange, Shape::Set),
         "test_and_set" if builtin => (Atomic::Exchange, Shape::Set),
         "flag_clear" if !builtin => (Atomic::Store, Shape::Clear),

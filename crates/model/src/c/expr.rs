@@ -642,8 +642,12 @@ impl<'a> Lowering<'a> {
                 {
                     return self.rvalue(operand);
                 }
-                let lv = self.lvalue(operand)?;
-                self.address(&lv, span)
+                // The place just behind an array has an address too.
+                self.past_end = matches!(&operand.node, Expression::BinaryOperator(b)
+                    if b.node.operator.node == BinaryOperator::Index);
+                let lv = self.lvalue(operand);
+                self.past_end = false;
+                self.address(&lv?, span)
             }
             UnaryOperator::Indirection => {
                 let lv = self.pointed(operand)?;
@@ -1046,6 +1050,7 @@ impl<'a> Lowering<'a> {
         let nth = self.b.terms().add(i, from);
         // A pointer into the middle may be gone back from.
         let (checked, end) = if len.is_some() { (i, within) } else { (nth, c.count) };
+        let end = end + self.past_end as u64;
         // What a parameter points to is as long as a variable says.
         let length = self.noting.lengths.get(&c.var).copied();
         if length.is_some() || self.range(checked).1 >= end as i128 {
@@ -1099,6 +1104,7 @@ impl<'a> Lowering<'a> {
                 self.pointed(&u.node.operand)
             }
             Expression::BinaryOperator(b) if b.node.operator.node == BinaryOperator::Index => {
+                let past_end = std::mem::take(&mut self.past_end);
                 let base = match self.in_dead_code(|me| me.lvalue(&b.node.lhs)) {
                     Ok(lv) if matches!(self.type_at(&lv).plain(), CType::Array(..)) => {
                         Some(self.lvalue(&b.node.lhs)?)
@@ -1108,12 +1114,14 @@ impl<'a> Lowering<'a> {
                 if let Some(base) = base {
                     let i = self.rvalue(&b.node.rhs)?;
                     let i = self.index(i, e.span)?;
+                    self.past_end = past_end;
                     return self.element(base, i, e.span);
                 }
                 let p = self.rvalue(&b.node.lhs)?;
                 let i = self.rvalue(&b.node.rhs)?;
                 if let (CType::Pointer(t), CType::Int(_)) = (p.ctype.plain().clone(), i.ctype.plain()) {
                     let i = self.b.terms().cast(ADDRESS, i.term);
+                    self.past_end = past_end;
                     if let Some(lv) = self.indexed(p.term, i, &t, None) {
                         return Ok(lv);
                     }
@@ -1156,9 +1164,12 @@ impl<'a> Lowering<'a> {
         match base {
             Lvalue::Path(p) => {
                 let (ShapeKind::Struct(fields) | ShapeKind::Union { fields, .. }) = &p.shape.kind else {
-                    return Err(
-                        self.refuse(span, format!("{} has no field `{name}` that is known", p.shape.ctype))
-                    );
+                    let union = matches!(p.shape.ctype.plain(), CType::Struct(id) if self.structs[*id].union);
+                    let why = match union {
+                        true => "a union with other members than integers and pointers".to_owned(),
+                        false => format!("{} has no field `{name}` that is known", p.shape.ctype),
+                    };
+                    return Err(self.refuse(span, why));
                 };
                 match fields.iter().find(|f| f.0 == name) {
                     Some((_, shape)) => Ok(Lvalue::Path(Path { shape: shape.clone(), ..p })),
@@ -1181,8 +1192,9 @@ impl<'a> Lowering<'a> {
                 let ShapeKind::Array { len, stride, element } = p.shape.kind.clone() else {
                     return Err(self.refuse(span, "an index into what is no array"));
                 };
-                if self.range(i).1 >= len as i128 {
-                    let end = self.b.terms().constant(len, ADDRESS);
+                let end = len + std::mem::take(&mut self.past_end) as u64;
+                if self.range(i).1 >= end as i128 {
+                    let end = self.b.terms().constant(end, ADDRESS);
                     let ok = self.b.terms().lt(i, end);
                     self.check(ok, ErrorKind::OutOfBounds, "an index past the end of an array");
                 }

@@ -108,6 +108,8 @@ pub(crate) struct Lowering<'a> {
     pub(crate) frees: bool,
     /// What a call whose value is assigned is to point to.
     pub(crate) wanted: Option<CType>,
+    /// Only the address of the element that comes next is wanted, which may be that just behind the array.
+    pub(crate) past_end: bool,
     /// How many loops are around the code at hand.
     pub(crate) loops: u32,
     /// The variables of unions.
@@ -168,6 +170,7 @@ impl<'a> Lowering<'a> {
             noted: super::heap::Noted::new(early),
             frees: false,
             wanted: None,
+            past_end: false,
             loops: 0,
             unions: BTreeSet::new(),
             declared_at: Vec::new(),
@@ -770,9 +773,13 @@ impl<'a> Lowering<'a> {
 
     /// Does something without leaving a trace.
     pub(crate) fn in_dead_code<T>(&mut self, f: impl FnOnce(&mut Self) -> Res<T>) -> Res<T> {
+        // What branches lands somewhere else, with nothing known: afterwards all goes on here.
+        let (at, env) = (self.b.here(self.t), self.env.clone());
         let before = (std::mem::replace(&mut self.dead, true), std::mem::replace(&mut self.looking, true));
         let out = f(self);
         (self.dead, self.looking) = before;
+        self.b.go_on_at(self.t, at);
+        self.env = env;
         out
     }
 
@@ -1129,7 +1136,7 @@ impl<'a> Lowering<'a> {
                 self.land(at);
                 self.b.label(self.t, &name.node.name);
             }
-            Label::Case(_) | Label::Default => {
+            Label::Case(_) | Label::CaseRange(_) | Label::Default => {
                 let Some(cases) = self.frame().switches.last_mut() else {
                     return Err(self.refuse(l.span, "a case without a switch"));
                 };
@@ -1139,7 +1146,6 @@ impl<'a> Lowering<'a> {
                 self.jump(&mut j, l.span)?;
                 self.land(j);
             }
-            Label::CaseRange(_) => return Err(self.refuse(l.span, "a range of cases")),
         }
         self.statement(&l.node.statement)
     }
@@ -1179,6 +1185,16 @@ impl<'a> Lowering<'a> {
                     let v = self.constant(e, "the value of a case")?;
                     let c = self.b.terms().number(v, ty);
                     let it = self.b.terms().eq(value, c);
+                    let not = self.b.terms().not(it);
+                    none = self.b.terms().and(none, not);
+                    targets.push((it, at));
+                }
+                Label::CaseRange(r) => {
+                    let low = self.constant(&r.node.low, "the value of a case")?;
+                    let high = self.constant(&r.node.high, "the value of a case")?;
+                    let (low, high) = (self.b.terms().number(low, ty), self.b.terms().number(high, ty));
+                    let (above, below) = (self.b.terms().le(low, value), self.b.terms().le(value, high));
+                    let it = self.b.terms().and(above, below);
                     let not = self.b.terms().not(it);
                     none = self.b.terms().and(none, not);
                     targets.push((it, at));

@@ -106,7 +106,7 @@ fn preprocess(headers: &Headers, path: &Path, file: &Path, arguments: &[String])
     let mut words = compiler.split_whitespace();
     let output = Command::new(words.next().unwrap_or("gcc"))
         .args(words)
-        .args(["-E", "-std=gnu11", "-I"])
+        .args(["-E", "-std=gnu11", "-D__thread=_Thread_local", "-I"])
         .arg(&headers.0)
         .args(arguments)
         .arg(file)

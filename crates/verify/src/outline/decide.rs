@@ -83,7 +83,7 @@ pub(super) fn decide(
     let mut with_ends = !quantified;
     for _ in 0..ROUNDS {
         if start.elapsed().as_secs_f64() > seconds {
-            return Decided::Unknown(format!("{seconds} seconds are over"));
+            return Decided::Unknown(format!("{} seconds are over", (seconds * 10.0).round() / 10.0));
         }
         let mut count = 0;
         let mut all = Vec::new();

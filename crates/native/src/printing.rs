@@ -1,0 +1,292 @@
+//! Functions that print: what they read by `%s` and what they write to memory is touched by the program.
+//!
+//! Those with variable arguments come in through a few instructions that put the registers where a `va_list` has them, as a
+//! compiler does it for such a function. They are reached by `--wrap`, like those of [`crate::strings`].
+
+use crate::shim::{Call, export, undisturbed};
+use crate::strings::{extent, reads, writes};
+use std::ffi::{c_char, c_int};
+
+/// A `va_list` of x86-64: how much of the saved registers is used up, where the arguments on the stack go on, and where the
+/// registers are.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Arguments {
+    words: u32,
+    floats: u32,
+    stack: usize,
+    saved: usize,
+}
+
+unsafe extern "C" {
+    fn vsnprintf(to: *mut c_char, n: usize, format: *const c_char, arguments: *mut Arguments) -> c_int;
+    fn vprintf(format: *const c_char, arguments: *mut Arguments) -> c_int;
+    fn vfprintf(file: *mut libc::FILE, format: *const c_char, arguments: *mut Arguments) -> c_int;
+}
+
+impl Arguments {
+    /// # Safety
+    ///
+    /// There is one more argument, a number that is no floating-point number, or a pointer.
+    unsafe fn word(&mut self) -> usize {
+        // SAFETY: by the contract it is in a saved register or on the stack.
+        unsafe {
+            if self.words < 48 {
+                self.words += 8;
+                return ((self.saved + self.words as usize - 8) as *const usize).read();
+            }
+            self.stack += 8;
+            ((self.stack - 8) as *const usize).read()
+        }
+    }
+
+    /// Passes over a `double`.
+    fn float(&mut self) {
+        if self.floats < 176 {
+            self.floats += 16;
+        } else {
+            self.stack += 8;
+        }
+    }
+
+    /// Passes over a `long double`.
+    fn long_double(&mut self) {
+        self.stack = self.stack.next_multiple_of(16) + 16;
+    }
+}
+
+/// Calls `see` with each string that a format prints, and how much of it at most. What we do not know ends it.
+///
+/// # Safety
+///
+/// The arguments are those that the format says.
+unsafe fn strings(format: *const c_char, mut left: Arguments, mut see: impl FnMut(*const c_char, usize)) {
+    let mut at = format.cast::<u8>();
+    // SAFETY: by the contract, and a format ends with a zero byte, which nothing below passes.
+    unsafe {
+        let digits = |at: &mut *const u8| {
+            let mut n = 0usize;
+            while (**at).is_ascii_digit() {
+                n = n.saturating_mul(10).saturating_add((**at - b'0') as usize);
+                *at = at.add(1);
+            }
+            n
+        };
+        while *at != 0 {
+            at = at.add(1);
+            if *at.sub(1) != b'%' {
+                continue;
+            }
+            while b"-+ #0'I".contains(&*at) {
+                at = at.add(1);
+            }
+            let mut most = usize::MAX;
+            if *at == b'*' {
+                at = at.add(1);
+                left.word();
+            } else {
+                digits(&mut at);
+            }
+            if *at == b'.' {
+                at = at.add(1);
+                if *at == b'*' {
+                    at = at.add(1);
+                    // A negative one counts for nothing.
+                    most = usize::try_from(left.word() as c_int).unwrap_or(usize::MAX);
+                } else {
+                    most = digits(&mut at);
+                }
+            }
+            let size = *at;
+            while b"hlqLjzZt".contains(&*at) {
+                at = at.add(1);
+            }
+            match *at {
+                b's' if size == b'l' => _ = left.word(),
+                b's' => see(left.word() as *const c_char, most),
+                b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'c' | b'C' | b'S' | b'p' | b'n' => _ = left.word(),
+                b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' => match size {
+                    b'L' => left.long_double(),
+                    _ => left.float(),
+                },
+                b'%' | b'm' => {}
+                _ => return,
+            }
+            at = at.add(1);
+        }
+    }
+}
+
+/// The call, and reads what a format prints.
+///
+/// # Safety
+///
+/// The arguments are those that the format says.
+unsafe fn incoming(format: *const c_char, arguments: *const Arguments) -> Option<Call> {
+    // The stack below the call is not what the program left there, so nothing is said of local state.
+    let call = runtime::in_execution().then(Call::unknown)?;
+    // SAFETY: by the contract.
+    unsafe {
+        strings(format, *arguments, |s, most| {
+            if !s.is_null() {
+                reads(Some(call), s, extent(s, most));
+            }
+        });
+    }
+    Some(call)
+}
+
+extern "C" fn to_memory(
+    to: *mut c_char,
+    n: usize,
+    format: *const c_char,
+    arguments: *mut Arguments,
+) -> c_int {
+    // SAFETY: the program calls the function with these arguments.
+    unsafe {
+        let Some(call) = incoming(format, arguments) else { return vsnprintf(to, n, format, arguments) };
+        // Printed once before its turn comes, as what is printed must not change while others run.
+        let mut copy = *arguments;
+        let length = undisturbed(|| vsnprintf(std::ptr::null_mut(), 0, format, &mut copy));
+        let Ok(whole) = usize::try_from(length) else { return vsnprintf(to, n, format, arguments) };
+        let mut text = vec![0u8; whole + 1];
+        undisturbed(|| vsnprintf(text.as_mut_ptr().cast(), text.len(), format, arguments));
+        let kept = text.len().min(n);
+        if kept > 0 {
+            writes(Some(call), to, kept);
+            text[kept - 1] = 0;
+            to.cast::<u8>().copy_from(text.as_ptr(), kept);
+        }
+        length
+    }
+}
+
+/// The same in memory of its own.
+extern "C" fn to_new_memory(
+    out: *mut *mut c_char,
+    format: *const c_char,
+    arguments: *mut Arguments,
+) -> c_int {
+    // SAFETY: the program calls the function with these arguments.
+    unsafe {
+        let call = incoming(format, arguments);
+        let mut copy = *arguments;
+        let length = undisturbed(|| vsnprintf(std::ptr::null_mut(), 0, format, &mut copy));
+        let Ok(whole) = usize::try_from(length) else { return -1 };
+        let p = crate::heap::allocate(whole + 1).cast::<c_char>();
+        if p.is_null() {
+            return -1;
+        }
+        undisturbed(|| vsnprintf(p, whole + 1, format, arguments));
+        writes(call, p, whole + 1);
+        writes(call, out, size_of::<*mut c_char>());
+        out.write(p);
+        length
+    }
+}
+
+extern "C" fn to_any_memory(to: *mut c_char, format: *const c_char, arguments: *mut Arguments) -> c_int {
+    to_memory(to, c_int::MAX as usize, format, arguments)
+}
+
+extern "C" fn out(format: *const c_char, arguments: *mut Arguments) -> c_int {
+    // SAFETY: the program calls the function with these arguments.
+    unsafe {
+        incoming(format, arguments);
+        vprintf(format, arguments)
+    }
+}
+
+extern "C" fn to_file(file: *mut libc::FILE, format: *const c_char, arguments: *mut Arguments) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        incoming(format, arguments);
+        vfprintf(file, format, arguments)
+    }
+}
+
+extern "C" fn line(s: *const c_char) -> c_int {
+    reads(runtime::in_execution().then(Call::unknown), s, extent(s, usize::MAX));
+    // SAFETY: as above.
+    unsafe { libc::puts(s) }
+}
+
+extern "C" fn string_to_file(s: *const c_char, file: *mut libc::FILE) -> c_int {
+    reads(runtime::in_execution().then(Call::unknown), s, extent(s, usize::MAX));
+    // SAFETY: as above.
+    unsafe { libc::fputs(s, file) }
+}
+
+/// Exports functions with variable arguments: `$used` bytes of registers are taken by those that are not, and the `va_list`
+/// is handed over in `$register`.
+macro_rules! export_variable {
+    ($($name:ident => $function:path, $used:literal, $register:literal;)*) => {$(
+        /// See the function it leads to.
+        ///
+        /// # Safety
+        ///
+        /// Called by the program as the C library's function of this name.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            std::arch::naked_asm!(
+                ".cfi_startproc",
+                "mov r11, [rsp]",
+                "mov [rip + {incoming}], r11",
+                "mov [rip + {incoming} + 8], rbp",
+                "push rbp",
+                ".cfi_def_cfa_offset 16",
+                ".cfi_offset rbp, -16",
+                "mov rbp, rsp",
+                ".cfi_def_cfa_register rbp",
+                "sub rsp, 208",
+                "mov [rsp], rdi",
+                "mov [rsp + 8], rsi",
+                "mov [rsp + 16], rdx",
+                "mov [rsp + 24], rcx",
+                "mov [rsp + 32], r8",
+                "mov [rsp + 40], r9",
+                "test al, al",
+                "je 2f",
+                "movaps [rsp + 48], xmm0",
+                "movaps [rsp + 64], xmm1",
+                "movaps [rsp + 80], xmm2",
+                "movaps [rsp + 96], xmm3",
+                "movaps [rsp + 112], xmm4",
+                "movaps [rsp + 128], xmm5",
+                "movaps [rsp + 144], xmm6",
+                "movaps [rsp + 160], xmm7",
+                "2:",
+                concat!("mov dword ptr [rsp + 176], ", $used),
+                "mov dword ptr [rsp + 180], 48",
+                "lea rax, [rbp + 16]",
+                "mov [rsp + 184], rax",
+                "mov [rsp + 192], rsp",
+                concat!("lea ", $register, ", [rsp + 176]"),
+                "call {function}",
+                "leave",
+                ".cfi_def_cfa rsp, 8",
+                "ret",
+                ".cfi_endproc",
+                incoming = sym crate::shim::INCOMING,
+                function = sym $function,
+            )
+        }
+    )*};
+}
+
+export_variable! {
+    __wrap_printf => out, "8", "rsi";
+    __wrap_fprintf => to_file, "16", "rdx";
+    __wrap_sprintf => to_any_memory, "16", "rdx";
+    __wrap_snprintf => to_memory, "24", "rcx";
+    __wrap_asprintf => to_new_memory, "16", "rdx";
+}
+
+export! {
+    __wrap_vsprintf => to_any_memory;
+    __wrap_vsnprintf => to_memory;
+    __wrap_vasprintf => to_new_memory;
+    __wrap_puts => line;
+    __wrap_fputs => string_to_file;
+}
