@@ -456,7 +456,7 @@ impl Execution {
         self.enabled.remove(t);
         let thread = &mut self.threads[t.index()];
         thread.ended = true;
-        if thread.joiners > 0 && !thread.seldom().left_process {
+        if thread.joiners > 0 && !thread.left_process {
             for u in self.live.iter() {
                 let op = &self.pending[u.index()].op;
                 if op.kind == OpKind::Join && op.a == t.0 as u64 {

@@ -378,7 +378,7 @@ pub fn leave_thread() -> ! {
     // so nobody resumes it; its fiber is reset at the end of the execution.
     unsafe {
         if (*ex).is_running() {
-            let left_process = (&(*ex).threads)[(*ex).current.index()].seldom().left_process;
+            let left_process = (&(*ex).threads)[(*ex).current.index()].left_process;
             if (*ex).modes.ends_are_steps && !left_process {
                 let end = Op::new(OpKind::End, (*ex).life_of((*ex).current));
                 if turn(ex, end, explore::Site(0)) {
@@ -404,7 +404,7 @@ pub fn exit_process() {
         unsafe {
             (*ex).exited = true;
             let t = (*ex).current.index();
-            (&mut (*ex).threads)[t].seldom_mut().left_process = true;
+            (&mut (*ex).threads)[t].left_process = true;
         }
     }
 }

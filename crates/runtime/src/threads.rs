@@ -98,6 +98,8 @@ pub(crate) struct Thread {
     /// How many threads wait for its end.
     pub(crate) joiners: u16,
     pub(crate) ended: bool,
+    /// It has ended the process: nobody sees it end.
+    pub(crate) left_process: bool,
     pub(crate) panicking: bool,
     /// How many steps it has taken.
     pub(crate) seq: u32,
@@ -122,8 +124,6 @@ pub(crate) struct Seldom {
     pub(crate) park_exhausted: bool,
     /// Condition variables on which it waits for nothing, each with the queue in which it does.
     pub(crate) queues: Vec<(ObjectId, ObjectId)>,
-    /// It has ended the process: nobody sees it end.
-    pub(crate) left_process: bool,
     /// The wait it is in has a time limit.
     pub(crate) timed: bool,
     /// Its last wait ended because nothing else could happen than that time passes.
@@ -158,6 +158,7 @@ impl Default for Thread {
             rank: 0,
             joiners: 0,
             ended: false,
+            left_process: false,
             panicking: false,
             seq: 0,
             window: Window::default(),
@@ -174,6 +175,7 @@ impl Thread {
         self.spawned = 0;
         self.joiners = 0;
         self.ended = false;
+        self.left_process = false;
         self.panicking = false;
         self.seq = 0;
         self.window.clear();
@@ -190,7 +192,6 @@ impl Thread {
         s.exhausted.clear();
         s.park_exhausted = false;
         s.queues.clear();
-        s.left_process = false;
         s.timed = false;
         s.time_passed = false;
         s.spurious.clear();
@@ -272,7 +273,7 @@ pub fn join(thread: ThreadId, place: Place) -> Result<(), Box<dyn Any + Send>> {
         if (*ex).phase == Phase::Running {
             let site = sync::site(place);
             let target = &(&(*ex).threads)[thread.index()];
-            let ended = target.ended && !target.seldom().left_process;
+            let ended = target.ended && !target.left_process;
             if ended || (*ex).announce_join(thread, site) || sync::suspend(ex) {
                 (*ex).joined(thread, site);
             }
