@@ -261,7 +261,13 @@ fn declarations(words: &[&str], name: &str) -> usize {
             words[..*n].iter().rposition(|w| matches!(*w, ";" | "{" | "}" | "(" | ")")).map_or(0, |i| i + 1);
         let [first, second, ..] = words[from..] else { return false };
         let statement = ["return", "else", "goto", "case", "do", "sizeof"];
-        from < *n && is_word(first) && !statement.contains(&first) && (is_word(second) || second == "*")
+        // What stands behind the sign of equality is only used there.
+        let used = words[from..*n].iter().rfind(|w| matches!(**w, "=" | ",")) == Some(&"=");
+        !used
+            && from < *n
+            && is_word(first)
+            && !statement.contains(&first)
+            && (is_word(second) || second == "*")
     };
     (0..words.len()).filter(|n| words[*n] == name).filter(declares).count()
 }

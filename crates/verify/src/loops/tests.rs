@@ -147,7 +147,7 @@ fn what_is_said_of_all_programs_holds() {
 
 #[test]
 fn names_that_mean_something_else_inside_of_functions_are_not_said() {
-    let text = "#define OTHER(me) (1 - (me))\nint x, y, z; int table[2][2]; int *p; void f(int z) { int i, y = 1; y = y * x; }";
+    let text = "#define OTHER(me) (1 - (me))\nint x, y, z; int table[2][2]; int *p; void f(int z) { int i, y = 1; y = y * x; } void g(void) { int r = x; }";
     let words = words(text);
     assert_eq!(["x", "y", "z", "p", "i"].map(|n| declarations(&words, n)), [1, 2, 2, 1, 1]);
     assert!(is_plain_declaration("unsigned long n, row[4];", "row"));
