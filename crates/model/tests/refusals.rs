@@ -10,7 +10,11 @@ fn what_is_not_understood_is_refused_with_its_line() {
     let rows = [
         ("\nfloat f;\nint main(void) { f = 1; return 0; }", 3, "floating-point"),
         ("\nint main(void) {\n double d = 0.5; return 0; }", 3, "floating-point"),
-        ("\nunion u { struct { int a; } a; char b; } u;\nint main(void) { u.b = 1; return 0; }", 3, "field"),
+        (
+            "\nunion u { struct { int a; } a; char b; } u;\nint main(void) { u.b = 1; return 0; }",
+            3,
+            "a union with other members",
+        ),
         ("\nint main(void) {\n return foo(1); }", 3, "`foo` is not known"),
         ("\nint main(void) {\n void *p = malloc(4); return 0; }", 3, "whose type is not known"),
         ("\nint main(void) {\n int *p = realloc(0, 4); return 0; }", 3, "`realloc` is not known"),
