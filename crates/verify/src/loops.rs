@@ -49,7 +49,13 @@ type Places = Vec<(ThreadId, LocationId)>;
 /// as the preprocessor sees it.
 ///
 /// ```
-/// let text = "int x;\nint main(void) {\n  while (x < 5) {\n    x = x + 1;\n  }\n  return 0;\n}\n";
+/// let text = "typedef unsigned long pthread_t; int x;\n\
+///     void *f(void *p) {\n\
+///       while (1) {\n\
+///         if (x < 5) x = x + 1;\n\
+///       }\n\
+///     }\n\
+///     int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); return x; }\n";
 /// let options = model::Options { keep_loops: true, ..model::Options::default() };
 /// let program = model::read_text("count.c", text, &options).unwrap();
 /// let found = (verify::engine("explicit").unwrap().make)().verify(&program, &verify::Options::default());
