@@ -140,6 +140,23 @@ pub enum Binary {
 }
 
 impl Binary {
+    /// All of them: ten that give a value of the type of their operands, and three comparisons.
+    pub const ALL: [Binary; 13] = [
+        Binary::Add,
+        Binary::Sub,
+        Binary::Mul,
+        Binary::Div,
+        Binary::Rem,
+        Binary::And,
+        Binary::Or,
+        Binary::Xor,
+        Binary::Shl,
+        Binary::Shr,
+        Binary::Eq,
+        Binary::Lt,
+        Binary::Le,
+    ];
+
     /// Whether the result is a truth value whatever the operands are.
     pub fn is_comparison(self) -> bool {
         matches!(self, Binary::Eq | Binary::Lt | Binary::Le)

@@ -468,7 +468,6 @@ impl Solver for BitSolver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::OPERATIONS;
     use model::{apply_binary, apply_unary, convert};
 
     /// Whether the solver finds exactly the expected value for a term over two variables with the given values.
@@ -501,7 +500,7 @@ mod tests {
             let mut t = Terms::new();
             let mut s = BitSolver::new();
             let (x, y) = (t.var(VarId(0), ty), t.var(VarId(1), ty));
-            for op in OPERATIONS {
+            for op in Binary::ALL {
                 let term = t.binary(op, x, y);
                 see(&mut s, &mut t, term);
                 for (a, b) in (0..16).flat_map(|a| (0..16).map(move |b| (a, b))) {
@@ -547,7 +546,7 @@ mod tests {
             }
         };
         for ty in [Type::INT, Type::UINT, Type::signed(64), Type::unsigned(8)] {
-            for op in OPERATIONS {
+            for op in Binary::ALL {
                 let mut t = Terms::new();
                 let mut s = BitSolver::with_room();
                 let (x, y) = (t.var(VarId(0), ty), t.var(VarId(1), ty));

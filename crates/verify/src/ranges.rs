@@ -273,21 +273,7 @@ mod tests {
         // Every operation on every pair of intervals of a small type, against all their members.
         for ty in [Type::signed(3), Type::unsigned(3), Type::BOOL] {
             let all: Vec<i128> = (ty.min()..=ty.max()).collect();
-            for op in [
-                Binary::Add,
-                Binary::Sub,
-                Binary::Mul,
-                Binary::Div,
-                Binary::Rem,
-                Binary::And,
-                Binary::Or,
-                Binary::Xor,
-                Binary::Shl,
-                Binary::Shr,
-                Binary::Eq,
-                Binary::Lt,
-                Binary::Le,
-            ] {
+            for op in Binary::ALL {
                 for (xl, xh) in pairs(&all) {
                     for (yl, yh) in pairs(&all) {
                         let found = binary(op, Interval::of(xl, xh), Interval::of(yl, yh), ty);

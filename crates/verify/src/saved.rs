@@ -353,7 +353,7 @@ fn read_term(program: &Program, terms: &mut Terms, made: &[Term], line: &str) ->
             Some(terms.unary(op, a))
         }
         [op, a, b] => {
-            let op = BINARY.into_iter().find(|o| binary_name(*o) == op)?;
+            let op = Binary::ALL.into_iter().find(|o| binary_name(*o) == op)?;
             let (a, b) = (term(a)?, term(b)?);
             (terms.ty(a) == terms.ty(b)).then(|| terms.binary(op, a, b))
         }
@@ -379,22 +379,6 @@ fn unary_name(op: Unary) -> &'static str {
         Unary::Neg => "neg",
     }
 }
-
-const BINARY: [Binary; 13] = [
-    Binary::Add,
-    Binary::Sub,
-    Binary::Mul,
-    Binary::Div,
-    Binary::Rem,
-    Binary::And,
-    Binary::Or,
-    Binary::Xor,
-    Binary::Shl,
-    Binary::Shr,
-    Binary::Eq,
-    Binary::Lt,
-    Binary::Le,
-];
 
 fn binary_name(op: Binary) -> &'static str {
     match op {

@@ -388,7 +388,7 @@ impl Solver for SmtSolver {
 mod tests {
     use super::*;
     use crate::bits::BitSolver;
-    use crate::testing::{self, OPERATIONS, Rng};
+    use crate::testing::{self, Rng};
     use crate::{Engine, Options, engine, with_solver};
 
     /// A solver that is on this machine; tests that need one say so where there is none.
@@ -429,14 +429,14 @@ mod tests {
                 }
                 _ => {
                     let (a, b) = (value(g, t, ty, depth - 1), value(g, t, ty, depth - 1));
-                    t.binary(OPERATIONS[g.below(10) as usize], a, b)
+                    t.binary(Binary::ALL[g.below(10) as usize], a, b)
                 }
             }
         }
         fn truth(g: &mut Rng, t: &mut Terms, depth: u32) -> Term {
             let ty = [Type::unsigned(4), Type::signed(4), Type::signed(8)][g.below(3) as usize];
             let (a, b) = (value(g, t, ty, depth), value(g, t, ty, depth));
-            t.binary(OPERATIONS[10 + g.below(3) as usize], a, b)
+            t.binary(Binary::ALL[10 + g.below(3) as usize], a, b)
         }
         truth(g, t, 3)
     }

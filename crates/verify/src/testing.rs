@@ -3,7 +3,7 @@
 #[path = "../../model/tests/support/small.rs"]
 mod small;
 
-use model::{Action, Assign, Binary, Builder, ErrorKind, Place, Program, Transition, Type};
+use model::{Action, Assign, Builder, ErrorKind, Place, Program, Transition, Type};
 pub(crate) use small::Rng;
 
 /// The types of pthreads, so that no preprocessor is needed.
@@ -17,23 +17,6 @@ pub(crate) fn read(text: &str) -> Program {
         Err(e) => panic!("{e}\n{text}"),
     }
 }
-
-/// Every operation on two terms: ten that give a value of their type, and three comparisons.
-pub(crate) const OPERATIONS: [Binary; 13] = [
-    Binary::Add,
-    Binary::Sub,
-    Binary::Mul,
-    Binary::Div,
-    Binary::Rem,
-    Binary::And,
-    Binary::Or,
-    Binary::Xor,
-    Binary::Shl,
-    Binary::Shr,
-    Binary::Eq,
-    Binary::Lt,
-    Binary::Le,
-];
 
 /// The text of a random program of two or three threads with finitely many states: locks, branches, inputs, loops, assertions.
 pub(crate) fn random_text(seed: u64) -> String {

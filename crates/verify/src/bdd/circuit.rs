@@ -286,22 +286,7 @@ mod tests {
             b.havoc(t, Place::scalar(x));
             b.havoc(t, Place::scalar(y));
             let (tx, ty_) = (b.value(x), b.value(y));
-            let ops = [
-                Binary::Add,
-                Binary::Sub,
-                Binary::Mul,
-                Binary::Div,
-                Binary::Rem,
-                Binary::And,
-                Binary::Or,
-                Binary::Xor,
-                Binary::Shl,
-                Binary::Shr,
-                Binary::Eq,
-                Binary::Lt,
-                Binary::Le,
-            ];
-            let terms: Vec<Term> = ops.iter().map(|op| b.terms().binary(*op, tx, ty_)).collect();
+            let terms: Vec<Term> = Binary::ALL.iter().map(|op| b.terms().binary(*op, tx, ty_)).collect();
             let (not, neg) = (b.terms().unary(Unary::Not, tx), b.terms().unary(Unary::Neg, tx));
             let wider = [Type::signed(7), Type::unsigned(7), Type::unsigned(2)];
             let casts: Vec<Term> = wider.iter().map(|w| b.terms().cast(*w, tx)).collect();
@@ -313,7 +298,7 @@ mod tests {
             for u in 0..=ty.mask() {
                 for v in 0..=ty.mask() {
                     let at = [(x, u), (y, v)];
-                    for (op, t) in ops.iter().zip(&terms) {
+                    for (op, t) in Binary::ALL.iter().zip(&terms) {
                         let bits = c.term(*t).unwrap();
                         assert_eq!(
                             value(&bits, &layout, at),
