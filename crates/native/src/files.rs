@@ -61,6 +61,10 @@ pub(crate) fn prepare() {
 const PATIENCE: c_int = 2000;
 
 /// Puts a pipe that stays empty in the place of standard input: whoever reads it waits, and that is noticed.
+///
+/// # Safety
+///
+/// Nothing has read standard input yet, and no other thread runs.
 unsafe fn no_input() {
     // SAFETY: system calls on descriptors of our own, and on standard input, which nothing has read yet.
     unsafe {
@@ -77,6 +81,10 @@ unsafe fn no_input() {
 }
 
 /// Reads all of standard input, which comes but once, into a file in memory that takes its place.
+///
+/// # Safety
+///
+/// Nothing has read standard input yet, and no other thread runs.
 unsafe fn keep_input() {
     // SAFETY: system calls on descriptors and a buffer of our own.
     unsafe {
