@@ -228,6 +228,8 @@ pub enum Mark {
     Enter(u32),
     /// It returns.
     Leave(u32),
+    /// A call that stands for its contract is over, and arrays have any content: an index into [`crate::Noted::forgets`].
+    Forget(u32),
     /// The head of a loop of the source: `while` or `for`.
     Head,
     /// Where a thread starts: on this line it goes through a loop whose head is no location, as its rounds follow each other.
@@ -455,6 +457,14 @@ impl Location {
     pub fn notes(&self) -> impl Iterator<Item = u32> {
         self.marks.iter().filter_map(|m| match m {
             Mark::Note(n) => Some(*n),
+            _ => None,
+        })
+    }
+
+    /// The calls that are over here and leave arrays with any content: indices into [`crate::Noted::forgets`].
+    pub fn forgets(&self) -> impl Iterator<Item = u32> {
+        self.marks.iter().filter_map(|m| match m {
+            Mark::Forget(n) => Some(*n),
             _ => None,
         })
     }

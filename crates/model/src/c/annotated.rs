@@ -34,12 +34,15 @@ pub(crate) struct Noting {
     pub(crate) pending: Vec<usize>,
     starts: BTreeMap<usize, Start>,
     calls: Vec<Call>,
+    forgets: Vec<Vec<VarId>>,
     /// For what a parameter points to: the variable that has its length.
     pub(crate) lengths: HashMap<VarId, VarId>,
     /// For a parameter that is a pointer: what it points to.
     pointed: HashMap<VarId, VarId>,
-    /// Those of them that always point there.
+    /// Parameters that always point where they do at the beginning.
     pub(crate) fixed: BTreeSet<VarId>,
+    /// For a parameter of a function that is read in place, if it never moves: the array that it points to.
+    passed: HashMap<VarId, Named>,
     /// Functions whose calls stand for their contracts.
     contracts: ByContract,
 }
@@ -145,7 +148,7 @@ impl Annotated {
         let (builder, interior) = lowering.into_parts();
         let program = passes::finish_annotated(builder, &interior, function.is_none(), lean)?;
         let starts = noting.starts.into_values().collect();
-        Ok(Noted { program, notes: noting.notes, starts, calls: noting.calls })
+        Ok(Noted { program, notes: noting.notes, starts, calls: noting.calls, forgets: noting.forgets })
     }
 }
 
@@ -159,6 +162,13 @@ impl Moves<'_> {
     fn is(&self, e: &Expression) -> bool {
         matches!(e, Expression::Identifier(i) if i.node.name == self.name)
     }
+}
+
+/// Whether a statement assigns a variable.
+fn moves(name: &str, body: &Node<Statement>) -> bool {
+    let mut moves = Moves { name, found: false };
+    moves.visit_statement(&body.node, &body.span);
+    moves.found
 }
 
 impl<'v> Visit<'v> for Moves<'_> {
@@ -218,9 +228,7 @@ impl<'a> Lowering<'a> {
                     return Err(self.refuse(p.span, format!("a parameter of type {}", p.ctype)));
                 }
                 self.point_to_array(n, name, pointer, element, p.span)?;
-                let mut moves = Moves { name, found: false };
-                moves.visit_statement(&f.body.node, &f.body.span);
-                if !moves.found {
+                if !moves(name, f.body) {
                     self.noting.fixed.insert(pointer);
                 }
             }
@@ -285,6 +293,7 @@ impl<'a> Lowering<'a> {
         match &shape.kind {
             ShapeKind::Scalar(v) => match self.noting.pointed.get(v) {
                 Some(cells) => Named::Pointed { cells: *cells, length: self.noting.lengths[cells] },
+                None if self.noting.passed.contains_key(v) => self.noting.passed[v].clone(),
                 None if matches!(shape.ctype.plain(), CType::Pointer(_)) => Named::Other,
                 None => Named::Var(*v),
             },
@@ -302,6 +311,37 @@ impl<'a> Lowering<'a> {
                 _ => Named::Other,
             },
             ShapeKind::Union { .. } | ShapeKind::Opaque => Named::Other,
+        }
+    }
+
+    /// An argument for a function that is read in place: formulas there may speak of the array that a parameter points to, if it
+    /// always does.
+    pub(super) fn note_argument(&mut self, f: &Function<'a>, name: &str, object: usize, value: Term) {
+        if !self.noting.active || moves(name, f.body) {
+            return;
+        }
+        let shape = self.objects[object].shape.clone();
+        let (CType::Pointer(element), ShapeKind::Scalar(pointer)) = (shape.ctype.plain(), &shape.kind) else {
+            return;
+        };
+        let Some(base) = self.b.terms().as_const(value).filter(|n| *n != 0) else { return };
+        let Some(target) = self.objects.iter().find(|o| o.base == base && o.size > 0) else { return };
+        let named = match &target.shape.kind {
+            ShapeKind::Array { element: cell, .. } => match cell.kind {
+                ShapeKind::Scalar(cells) if self.noting.lengths.contains_key(&cells) => {
+                    Named::Pointed { cells, length: self.noting.lengths[&cells] }
+                }
+                _ => self.named(&target.shape),
+            },
+            _ => return,
+        };
+        if let Named::Array(cells, _) | Named::Pointed { cells, .. } = named
+            && Some(self.b.program().var(cells).ty) == element.scalar()
+        {
+            self.noting.passed.insert(*pointer, named);
+            // Where it points to is known in loops too.
+            self.noting.fixed.insert(*pointer);
+            self.env.insert((*pointer, 0), base);
         }
     }
 
@@ -344,6 +384,34 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// Whether arguments are different memory where a contract wants them to be. Arrays by name are, unless they are the same; of two
+    /// parameters of the function at hand, that is claimed elsewhere, if it matters.
+    pub(super) fn are_apart(
+        &self,
+        f: &Function<'a>,
+        contract: &CallContract,
+        arguments: &[(Term, CType, Option<Named>)],
+    ) -> bool {
+        let cells = |name: &String| {
+            let passed = f.parameters.iter().position(|p| p.name.as_ref() == Some(name));
+            let named = match passed {
+                Some(n) => arguments.get(n).and_then(|a| a.2.clone()),
+                None => match self.scopes[0].get(name) {
+                    Some(Entity::Object(o)) => Some(self.named(&self.objects[*o].shape)),
+                    _ => None,
+                },
+            };
+            match named {
+                Some(Named::Array(v, _) | Named::Var(v) | Named::Pointed { cells: v, .. }) => Some(v),
+                _ => None,
+            }
+        };
+        contract.apart.iter().all(|names| {
+            let found: Option<BTreeSet<VarId>> = names.iter().map(cells).collect();
+            found.is_some_and(|set| set.len() == names.len())
+        })
+    }
+
     /// A call that stands for a contract: its claims, then any value for what the function may assign, then what is known.
     pub(super) fn by_contract(
         &mut self,
@@ -368,6 +436,18 @@ impl<'a> Lowering<'a> {
             self.store(&lv, value, span)?;
             pointed.extend(named.map(|n| (name.clone(), n)));
         }
+        let assigned = contract.parameters.iter().filter_map(|n| f.parameters.get(*n)?.name.as_ref());
+        let mut forgotten: Vec<VarId> = pointed
+            .iter()
+            .filter(|(name, _)| assigned.clone().any(|n| n == name))
+            .filter_map(|(_, named)| match named {
+                Named::Array(cells, _) | Named::Pointed { cells, .. } => Some(*cells),
+                _ => None,
+            })
+            .collect();
+        forgotten.extend(contract.arrays.iter().filter_map(|name| self.b.program().var_named(name)));
+        forgotten.sort_unstable();
+        forgotten.dedup();
         let mut names = self.names();
         names.extend(pointed);
         self.close();
@@ -397,6 +477,12 @@ impl<'a> Lowering<'a> {
             self.env.remove(&(q.var, 0));
         }
         self.b.havoc_all(self.t, places);
+        if !forgotten.is_empty() {
+            self.env.retain(|(v, _), _| !forgotten.contains(v));
+            let at = self.b.here(self.t);
+            self.b.mark(self.t, at, Mark::Forget(self.noting.forgets.len() as u32));
+            self.noting.forgets.push(forgotten);
+        }
         for n in &contract.ensures {
             let call = AtCall { returned: true, result, before: before.clone() };
             self.note_at_call(*n, names.clone(), call);
@@ -408,7 +494,7 @@ impl<'a> Lowering<'a> {
     fn note_at_call(&mut self, annotation: usize, names: Names, call: AtCall) {
         let at = self.b.here(self.t);
         self.b.mark(self.t, at, Mark::Note(self.noting.notes.len() as u32));
-        self.noting.notes.push(Note { annotation, names, call: Some(call) });
+        self.noting.notes.push(Note { annotation, names, call: Some(call), inside: false });
     }
 
     /// A function begins here.
@@ -452,10 +538,24 @@ impl<'a> Lowering<'a> {
 
     fn note(&mut self, annotation: usize) {
         if !self.dead {
-            let names = self.names();
+            let mut names = self.names();
+            // What a pointer that moves points to has no name here.
+            for (name, named) in &mut names {
+                let shape = match self.lookup(name) {
+                    Some(Entity::Object(o)) => &self.objects[o].shape.kind,
+                    _ => continue,
+                };
+                if let (ShapeKind::Scalar(v), Named::Pointed { .. }) = (shape, &named)
+                    && self.noting.pointed.contains_key(v)
+                    && !self.noting.fixed.contains(v)
+                {
+                    *named = Named::Other;
+                }
+            }
             let at = self.b.here(self.t);
             self.b.mark(self.t, at, Mark::Note(self.noting.notes.len() as u32));
-            self.noting.notes.push(Note { annotation, names, call: None });
+            let inside = self.frames.len() > 1;
+            self.noting.notes.push(Note { annotation, names, call: None, inside });
         }
     }
 

@@ -125,7 +125,7 @@ impl<'a> Lowering<'a> {
                 Some((self.temporary(ty), t.clone()))
             }
         };
-        if let Some(contract) = contract {
+        if let Some(contract) = contract.filter(|c| self.are_apart(f, c, &values)) {
             self.by_contract(f, &contract, values, result.as_ref().map(|r| r.0), span)?;
             return match result {
                 None => Ok(self.void()),

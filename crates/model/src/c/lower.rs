@@ -848,6 +848,7 @@ impl<'a> Lowering<'a> {
             self.declare(name.clone(), Entity::Object(object));
             let lv = self.whole(object);
             self.store(&lv, value, span)?;
+            self.note_argument(f, name, object, value);
         }
         self.statement(f.body)?;
         self.close();

@@ -87,6 +87,8 @@ pub struct Note {
     pub names: Names,
     /// Set for what is claimed or known of a function where it is called, and not where it stands.
     pub call: Option<AtCall>,
+    /// Whether it stands in a function that was read in place of a call.
+    pub inside: bool,
 }
 
 /// What a function with a contract requires where it is called, or what is known of it there after it has returned.
@@ -113,6 +115,12 @@ pub struct CallContract {
     pub ensures: Vec<usize>,
     /// The global variables that it may assign, by their names in the program; none of them is an array.
     pub assigns: BTreeSet<String>,
+    /// The global arrays of which it may assign cells.
+    pub arrays: BTreeSet<String>,
+    /// The parameters, by number, that point to what it may assign.
+    pub parameters: BTreeSet<usize>,
+    /// Names, of parameters or global variables, that must be different memory.
+    pub apart: Vec<Vec<String>>,
 }
 
 /// The function that a thread starts with.
@@ -148,6 +156,8 @@ pub struct Noted {
     pub starts: Vec<Start>,
     /// The functions that it calls.
     pub calls: Vec<Call>,
+    /// The arrays that calls leave with any content.
+    pub forgets: Vec<Vec<VarId>>,
 }
 
 /// The call that stands for an annotation at a statement.
@@ -263,7 +273,7 @@ mod tests {
             ("\n/*@ requires x > 0;\n    loop assigns y; */", 3, "expected `invariant`, found `assigns`"),
             ("//@ ensure x;\n", 1, "expected `requires`, `ensures`"),
             ("//@ assigns 3;\n", 1, "expected a variable"),
-            ("//@ assigns x, a[0];\n", 1, "no arrays"),
+            ("//@ assigns x, a[0];\n", 1, "names of variables"),
             ("//@ requires x > 0\n", 1, "expected `;`"),
             ("//@ requires \\forall integer j; j > 0;\n", 1, "bounds"),
             ("//@ requires \\foo(x);\n", 1, "`\\foo`"),

@@ -288,9 +288,7 @@ impl<'t> Tokens<'t> {
                     }
                     let e = self.formula()?;
                     if !is_variable(&e) {
-                        return Err(
-                            self.refuse("expected variables that are no arrays in `assigns`".to_owned())
-                        );
+                        return Err(self.refuse("expected names of variables in `assigns`".to_owned()));
                     }
                     list.push(e);
                     if !self.is(",") {
@@ -536,26 +534,52 @@ impl<'t> Tokens<'t> {
         }
     }
 
+    fn integer(&mut self) -> Res<()> {
+        match self.peek() {
+            Token::Name(n) if n == "integer" || n == "int" => _ = self.next(),
+            _ => return Err(self.expected("`integer`")),
+        }
+        Ok(())
+    }
+
     fn quantified(&mut self, all: bool) -> Res<Expr> {
         let start = self.at;
         self.next();
-        let _ty = match self.peek() {
-            Token::Name(n) if n == "integer" || n == "int" => self.next(),
-            _ => return Err(self.expected("`integer`")),
-        };
+        self.integer()?;
         let mut names = vec![self.name("the name of a variable")?];
         while self.is(",") {
             names.push(self.name("the name of a variable")?);
         }
         self.sign(";")?;
+        // One quantifier right after the other is one with more names.
+        let same = Token::Word(if all { "forall" } else { "exists" }.to_owned());
+        while *self.peek() == same {
+            self.next();
+            self.integer()?;
+            names.push(self.name("the name of a variable")?);
+            while self.is(",") {
+                names.push(self.name("the name of a variable")?);
+            }
+            self.sign(";")?;
+        }
         let body = self.formula()?;
-        // The conditions before the arrow, or all that are there.
-        let (conditions, rest) = match (all, body) {
-            (true, Expr::Binary(Operator::Implies, guard, rest)) => (conjuncts(*guard), Some(*rest)),
-            (true, other) => (Vec::new(), Some(other)),
-            (false, other) => (conjuncts(other), None),
+        // The conditions before the arrows, or all that are there.
+        let mut left = Vec::new();
+        let rest = match all {
+            true => {
+                let mut rest = body;
+                while let Expr::Binary(Operator::Implies, guard, then) = rest {
+                    left.extend(conjuncts(*guard));
+                    rest = *then;
+                }
+                Some(rest)
+            }
+            false => {
+                left = conjuncts(body);
+                None
+            }
         };
-        let mut left = conditions;
+        let conditions = left.clone();
         let mut bounds = Vec::new();
         for name in &names {
             let (mut low, mut high) = (None, None);
@@ -573,6 +597,9 @@ impl<'t> Tokens<'t> {
                 *slot = Some(bound);
                 false
             });
+            // Those that come after have bounds too: what they say of this one stays a condition.
+            let low = low.or_else(|| outer_bound(&conditions, name, true, later, later.len()));
+            let high = high.or_else(|| outer_bound(&conditions, name, false, later, later.len()));
             let (Some(low), Some(high)) = (low, high) else {
                 self.at = start;
                 let how = if all { "==>" } else { "&&" };
@@ -642,6 +669,32 @@ fn bound_of(e: &Expr, name: &str) -> Option<(bool, Expr)> {
         Le => Some((false, one_more())),
         _ => None,
     }
+}
+
+/// A bound of a name that speaks of none of those that come after: its own, or one of a name that comes after and bounds it.
+fn outer_bound(conditions: &[Expr], name: &str, below: bool, later: &[String], depth: usize) -> Option<Expr> {
+    let mut through = Vec::new();
+    for c in conditions {
+        let Some((is_low, bound)) = bound_of(c, name) else { continue };
+        if is_low != below {
+            continue;
+        }
+        if !later.iter().any(|n| mentions(&bound, n)) {
+            return Some(bound);
+        }
+        // What bounds `j` bounds `i` where `i <= j`, and where `i < j`.
+        let other = match &bound {
+            Expr::Name(n) => n,
+            Expr::Binary(Operator::Add, n, one) if **one == Expr::Number(1) => match &**n {
+                Expr::Name(n) => n,
+                _ => continue,
+            },
+            _ => continue,
+        };
+        through.push(other.clone());
+    }
+    let depth = depth.checked_sub(1)?;
+    through.iter().find_map(|other| outer_bound(conditions, other, below, later, depth))
 }
 
 fn mentions(e: &Expr, name: &str) -> bool {

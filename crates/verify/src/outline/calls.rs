@@ -4,13 +4,13 @@
 //! Only where no other thread looks: another one would see what the function does on its way.
 //!
 //! **Invariant:** what a function may assign is found in its own steps, and in what the functions that it calls may assign; `assigns` may
-//! name more and not less. Where that is not a list of variables (cells of arrays, memory behind pointers, locks), or where memory must
-//! be said to be apart, calls are read in place.
+//! name more and not less. Of an array any cell counts as assigned if one is. Where what is assigned has no name (arrays of structures,
+//! locks), or where arguments may be the same memory and must not, calls are read in place.
 
 use super::{Contracts, Outline};
 use model::notes::Expr;
 use model::{Annotated, ByContract, CallContract, Clause, Named, Noted, Refusal, VarId};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The functions whose calls stand for their contracts, with what they may assign.
 pub(super) fn by_contract(file: &Annotated, contracts: &Contracts) -> Result<ByContract, Refusal> {
@@ -26,25 +26,33 @@ pub(super) fn by_contract(file: &Annotated, contracts: &Contracts) -> Result<ByC
                 _ => {}
             }
         }
-        let apart = |n: &usize| matches!(&file.annotations[*n].clause, Clause::Requires(e) if says_apart(e));
-        if !list.iter().any(apart) {
-            out.insert(f.name, c);
+        for n in list {
+            if let Clause::Requires(e) = &file.annotations[*n].clause {
+                said_apart(e, &mut c.apart);
+            }
         }
+        out.insert(f.name, c);
     }
     // What a function assigns depends on what those assign that it calls: from nothing upwards.
     'again: loop {
         let mut grown = false;
         for name in out.keys().cloned().collect::<Vec<_>>() {
-            let found = file.function_by_contract(&name, &out).ok().and_then(|n| plain(&written(&n)?));
-            let Some(assigns) = found else {
+            let Some(list) = file.function_by_contract(&name, &out).ok().and_then(|n| written(&n)) else {
                 out.remove(&name);
-                out.values_mut().for_each(|c| c.assigns.clear());
+                for c in out.values_mut() {
+                    c.assigns.clear();
+                    c.arrays.clear();
+                    c.parameters.clear();
+                }
                 continue 'again;
             };
             let known = out.get_mut(&name).expect("it is one of them");
-            if !assigns.is_subset(&known.assigns) {
-                known.assigns.extend(assigns);
-                grown = true;
+            for w in list {
+                grown |= match w {
+                    Written::Variable(name) => known.assigns.insert(name),
+                    Written::Array(name) => known.arrays.insert(name),
+                    Written::Parameter(n, _) => known.parameters.insert(n),
+                };
             }
         }
         if !grown {
@@ -60,7 +68,7 @@ fn declared(file: &Annotated, contracts: &Contracts, out: &mut ByContract) -> Re
     let found = out.clone();
     for f in file.functions() {
         let list = contracts.before(&f.name).unwrap_or_default();
-        let mut names = BTreeSet::new();
+        let mut named = Vec::new();
         let mut says = None;
         let noted = match list.iter().any(|n| matches!(file.annotations[*n].clause, Clause::Assigns(_))) {
             true => file.function_by_contract(&f.name, &found)?,
@@ -70,33 +78,34 @@ fn declared(file: &Annotated, contracts: &Contracts, out: &mut ByContract) -> Re
             let Clause::Assigns(list) = &a.clause else { continue };
             says = Some(a);
             for e in list {
-                let named = resolve(e, &noted);
-                let vars = named.as_ref().and_then(leaves).filter(|_| !is_parameter(e, &noted));
-                let Some(vars) = vars else {
-                    return Err(super::refuse(
-                        file,
-                        a,
-                        "expected global variables that are no arrays".to_owned(),
-                    ));
+                let Some(all) = resolve(e, &noted).and_then(|n| targets(&n, &noted)) else {
+                    let reason = "expected global variables, or parameters that point to arrays";
+                    return Err(super::refuse(file, a, reason.to_owned()));
                 };
-                names.extend(vars.into_iter().map(|v| noted.program.var(v).name.clone()));
+                named.extend(all);
             }
         }
         let Some(says) = says else { continue };
         let missing = match written(&noted) {
-            None => Some("a lock, or something of other threads".to_owned()),
-            Some(all) => all
-                .into_iter()
-                .map(|(name, _)| name)
-                .find(|name| !names.contains(name))
-                .map(|n| format!("`{n}`")),
+            None => Some("a lock, or something without a name".to_owned()),
+            Some(all) => all.into_iter().find(|w| !named.contains(w)).map(|w| match w {
+                Written::Variable(name) | Written::Array(name) | Written::Parameter(_, name) => {
+                    format!("`{name}`")
+                }
+            }),
         };
         if let Some(what) = missing {
             let reason = format!("`{}` may assign {what}, which is not named", f.name);
             return Err(super::refuse(file, says, reason));
         }
         if let Some(c) = out.get_mut(&f.name) {
-            c.assigns = names;
+            for w in named {
+                _ = match w {
+                    Written::Variable(name) => c.assigns.insert(name),
+                    Written::Array(name) => c.arrays.insert(name),
+                    Written::Parameter(n, _) => c.parameters.insert(n),
+                };
+            }
         }
     }
     Ok(())
@@ -109,8 +118,8 @@ pub(super) fn remarks(noted: &Noted, contracts: &Contracts, by_contract: &ByCont
         let own = noted.starts.iter().any(|s| s.function == name);
         if !own && contracts.before(name).is_some() {
             let why = match by_contract.contains_key(name) {
-                true => "an argument is no array by name",
-                false => "it may assign more than variables by name",
+                true => "an argument is no array by name, or two of them may be the same memory",
+                false => "it may assign what has no name",
             };
             let text = format!("a call of `{name}` is read in place, and not by its contract: {why}");
             if !out.remarks.contains(&text) {
@@ -120,76 +129,104 @@ pub(super) fn remarks(noted: &Noted, contracts: &Contracts, by_contract: &ByCont
     }
 }
 
-fn says_apart(e: &Expr) -> bool {
+/// What must be different memory.
+fn said_apart(e: &Expr, out: &mut Vec<Vec<String>>) {
     match e {
-        Expr::Separated(_) => true,
-        Expr::Binary(model::notes::Operator::And, a, b) => says_apart(a) || says_apart(b),
-        _ => false,
+        Expr::Separated(names) => out.push(names.clone()),
+        Expr::Binary(model::notes::Operator::And, a, b) => {
+            said_apart(a, out);
+            said_apart(b, out);
+        }
+        _ => {}
     }
 }
 
-/// What a function lowered alone may assign of what is not its own: names, and whether each is one variable. None where that cannot be
-/// named.
-fn written(noted: &Noted) -> Option<Vec<(String, bool)>> {
+/// Something that a function may assign.
+#[derive(Clone, PartialEq)]
+enum Written {
+    /// A global variable, by its name in the program.
+    Variable(String),
+    /// Cells of a global array.
+    Array(String),
+    /// What a parameter points to, by its number and name.
+    Parameter(usize, String),
+}
+
+/// What a function lowered alone may assign of what is not its own. None where that cannot be named.
+fn written(noted: &Noted) -> Option<Vec<Written>> {
     let p = &noted.program;
     if p.threads.len() > 1 {
         return None;
     }
     let start = &noted.starts[0];
-    let own = |name: &String| start.parameters.contains(name);
-    let mut globals: BTreeSet<VarId> = BTreeSet::new();
-    for (_, named) in start.names.iter().filter(|(name, _)| !own(name)) {
-        globals.extend(leaves(named).unwrap_or_default());
+    let mut known: BTreeMap<VarId, Written> = BTreeMap::new();
+    for (name, named) in &start.names {
+        let parameter = start.parameters.iter().position(|q| q == name);
+        globals(named, parameter.map(|n| (n, name.as_str())), noted, &mut known);
     }
-    let mut out: Vec<(String, bool)> = Vec::new();
+    let mut all: BTreeSet<VarId> = noted.forgets.iter().flatten().copied().collect();
     for e in &p.threads[0].transitions {
-        for v in e.assigns.iter().map(|a| a.place.var).chain(e.havoc.iter().map(|h| h.var)) {
-            let var = p.var(v);
-            if var.internal {
-                return None;
-            }
-            let one = globals.contains(&v);
-            let entry = (var.name.clone(), one);
-            if (one || var.is_shared()) && !out.contains(&entry) {
-                out.push(entry);
-            }
+        all.extend(e.assigns.iter().map(|a| a.place.var).chain(e.havoc.iter().map(|h| h.var)));
+    }
+    let mut out = Vec::new();
+    for v in all {
+        match known.get(&v) {
+            _ if p.var(v).internal => return None,
+            Some(w) => out.push(w.clone()),
+            None if p.var(v).is_shared() => return None,
+            None => {}
         }
     }
     Some(out)
 }
 
-/// The names of what is written, if each is one variable.
-fn plain(written: &[(String, bool)]) -> Option<BTreeSet<String>> {
-    written.iter().map(|(name, one)| one.then(|| name.clone())).collect()
-}
-
-/// The variables of a name; none for what is no variable or a structure of such.
-fn leaves(named: &Named) -> Option<Vec<VarId>> {
-    match named {
-        Named::Var(v) => Some(vec![*v]),
-        Named::Struct(fields) => {
-            let all: Option<Vec<Vec<VarId>>> = fields.values().map(leaves).collect();
-            Some(all?.concat())
+/// The variables and arrays behind a global name, and the array behind a parameter.
+fn globals(
+    named: &Named,
+    parameter: Option<(usize, &str)>,
+    noted: &Noted,
+    out: &mut BTreeMap<VarId, Written>,
+) {
+    let full = |v: &VarId| noted.program.name(*v).to_owned();
+    match (named, parameter) {
+        (Named::Pointed { cells, .. }, Some((n, name))) => {
+            out.insert(*cells, Written::Parameter(n, name.to_owned()));
         }
-        _ => None,
+        (Named::Var(v), None) => _ = out.insert(*v, Written::Variable(full(v))),
+        (Named::Array(v, _), None) => _ = out.insert(*v, Written::Array(full(v))),
+        (Named::Struct(fields), None) => fields.values().for_each(|f| globals(f, None, noted, out)),
+        _ => {}
     }
 }
 
-fn resolve(e: &Expr, noted: &Noted) -> Option<Named> {
+/// What a name in `assigns` stands for; none for what cannot be assigned from outside, or has parts without a name.
+fn targets(named: &(Named, Option<usize>), noted: &Noted) -> Option<Vec<Written>> {
+    fn complete(named: &Named) -> bool {
+        match named {
+            Named::Struct(fields) => fields.values().all(complete),
+            Named::Var(_) | Named::Array(..) | Named::Pointed { .. } => true,
+            Named::Number(_) | Named::Sync(_) | Named::Other => false,
+        }
+    }
+    let (named, parameter) = named;
+    let parameter = parameter.map(|n| (n, noted.starts[0].parameters[n].as_str()));
+    let mut found = BTreeMap::new();
+    globals(named, parameter, noted, &mut found);
+    (complete(named) && !found.is_empty()).then(|| found.into_values().collect())
+}
+
+/// What a name of a function stands for, and which parameter it is.
+fn resolve(e: &Expr, noted: &Noted) -> Option<(Named, Option<usize>)> {
+    let start = &noted.starts[0];
     match e {
-        Expr::Name(n) => noted.starts[0].names.get(n).cloned(),
+        Expr::Name(n) => {
+            let parameter = start.parameters.iter().position(|p| p == n);
+            Some((start.names.get(n)?.clone(), parameter))
+        }
         Expr::Field(base, field) => match resolve(base, noted)? {
-            Named::Struct(fields) => fields.get(field).cloned(),
+            (Named::Struct(fields), parameter) => Some((fields.get(field)?.clone(), parameter)),
             _ => None,
         },
         _ => None,
-    }
-}
-
-fn is_parameter(e: &Expr, noted: &Noted) -> bool {
-    match e {
-        Expr::Name(n) => noted.starts[0].parameters.contains(n),
-        Expr::Field(base, _) => is_parameter(base, noted),
-        _ => false,
     }
 }

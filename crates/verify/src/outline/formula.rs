@@ -181,6 +181,8 @@ pub(super) struct Context<'a> {
 #[derive(Default)]
 pub(super) struct Olds {
     pub(super) of: BTreeMap<VarId, VarId>,
+    /// Those of which formulas say what they were.
+    pub(super) asked: BTreeSet<VarId>,
 }
 
 pub(super) struct Maker<'m, 'p> {
@@ -345,6 +347,7 @@ impl<'m, 'p> Maker<'m, 'p> {
         if !self.old && !self.context.as_called.contains(&v) {
             return v;
         }
+        self.olds.asked.insert(v);
         if let Some(o) = self.olds.of.get(&v) {
             return *o;
         }
@@ -406,7 +409,7 @@ impl<'m, 'p> Maker<'m, 'p> {
                 let cells = match self.named(base)? {
                     Named::Array(v, _) => v,
                     Named::Pointed { cells, .. } => cells,
-                    _ => return Err(format!("`{}` is no array", show(base))),
+                    _ => return Err(format!("`{}` is no array, or a pointer that moves", show(base))),
                 };
                 let ty = self.world.program.var(cells).ty;
                 if ty.bits == 64 && !ty.signed {

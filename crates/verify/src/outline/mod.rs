@@ -288,6 +288,8 @@ fn claim(
 enum Item {
     Step(ThreadId, TransitionId),
     Know(Formula),
+    /// Arrays have any content from here on; for each, a name for what it was.
+    Forget(BTreeMap<VarId, VarId>),
 }
 
 /// What has to hold before some steps, so that something holds after them.
@@ -305,6 +307,19 @@ fn before(world: &mut World<'_>, items: &[Item], claims: &[Formula], after: &[Te
     for item in items.iter().rev() {
         match item {
             Item::Know(f) => out.guards.push(f.clone()),
+            Item::Forget(arrays) => {
+                let mut to = BTreeMap::new();
+                for (now, was) in arrays {
+                    let any = world.fresh(format!("any {}", world.program.name(*now)));
+                    to.extend([(*now, any), (*was, *now)]);
+                }
+                for f in out.guards.iter_mut().chain(&mut out.claims) {
+                    *f = world.renamed(f, &to);
+                }
+                for t in &mut out.after {
+                    *t = formula::rename(&mut world.terms, *t, &to);
+                }
+            }
             Item::Step(t, e) => {
                 let (t, n) = (*t, *e);
                 let e = world.program.thread(t).transition(n).clone();
@@ -398,8 +413,7 @@ impl<'w, 'p> Work<'w, 'p> {
             }
         }
         let all: Vec<Formula> = all.into_iter().flat_map(Formula::conjuncts).collect();
-        let claim = Formula::And(b.claims.clone());
-        match decide(&mut self.world, &self.arrays, &all, &claim, self.seconds) {
+        match self.follow(&all, &b.claims) {
             Decided::Holds => (Status::Holds, None),
             Decided::Unknown(why) => (Status::Unknown(why), None),
             Decided::Fails(values) => {
@@ -426,6 +440,30 @@ impl<'w, 'p> Work<'w, 'p> {
                 (Status::Fails(Example { before, after: later }), which)
             }
         }
+    }
+
+    /// Whether claims follow: all at once, and one by one where that is too hard.
+    fn follow(&mut self, assumed: &[Formula], claims: &[Formula]) -> Decided {
+        let claim = Formula::And(claims.to_vec());
+        let parts = claim.clone().conjuncts();
+        let seconds = if parts.len() > 1 { (self.seconds / 4.0).min(2.0) } else { self.seconds };
+        let mut out = decide(&mut self.world, &self.arrays, assumed, &claim, seconds);
+        if parts.len() < 2 || !matches!(out, Decided::Unknown(_)) {
+            return out;
+        }
+        let each = (self.seconds - seconds) / parts.len() as f64;
+        let mut all_hold = true;
+        for part in &parts {
+            match decide(&mut self.world, &self.arrays, assumed, part, each) {
+                Decided::Holds => {}
+                fails @ Decided::Fails(_) => return fails,
+                unknown => {
+                    all_hold = false;
+                    out = unknown;
+                }
+            }
+        }
+        if all_hold { Decided::Holds } else { out }
     }
 
     /// The variables that a way assigns, arrays aside.

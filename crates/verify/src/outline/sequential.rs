@@ -54,9 +54,13 @@ pub(super) fn check(
     for e in &thread.transitions {
         modified.extend(e.assigns.iter().map(|a| a.place.var).chain(e.havoc.iter().map(|h| h.var)));
     }
+    modified.extend(noted.forgets.iter().flatten());
     let alone =
         |_: &mut super::World<'_>, _: &str, _: &str| Err("there are no other threads here".to_owned());
     let mut olds = Olds::default();
+    let all = (0..p.vars.len()).map(|n| VarId(n as u32));
+    // What never changes is what it was.
+    olds.of.extend(all.filter(|v| !modified.contains(v)).map(|v| (v, v)));
     let none = BTreeSet::new();
     let mut requires = Vec::new();
     for (n, _) in contracts.parts(file, &start.function, false) {
@@ -76,20 +80,36 @@ pub(super) fn check(
             claim(file, &mut work.world, &mut olds, n, &start.names, t, start.result, &as_called, &alone)?;
         ensures.push(claimed);
     }
+    let mut spoken: BTreeSet<VarId> = BTreeSet::new();
     // What stands at locations.
     let mut invariants: BTreeMap<LocationId, Vec<Claim>> = BTreeMap::new();
     let mut asserts: BTreeMap<LocationId, Vec<(ConditionKind, Claim)>> = BTreeMap::new();
-    let mut returned: BTreeMap<LocationId, Vec<Claim>> = BTreeMap::new();
+    let mut returned: BTreeMap<LocationId, Vec<Item>> = BTreeMap::new();
     for l in thread.location_ids() {
+        let mut forgotten = BTreeMap::new();
+        for v in thread.location(l).forgets().flat_map(|n| &noted.forgets[n as usize]) {
+            let old = work.world.fresh(format!("%what {} was", p.name(*v)));
+            forgotten.insert(*v, old);
+        }
+        if !forgotten.is_empty() {
+            returned.entry(l).or_default().push(Item::Forget(forgotten.clone()));
+        }
         for note in notes_at(p, &noted.notes, t, l) {
             let n = note.annotation;
             if let Some(call) = note.call.as_ref().filter(|c| c.returned) {
-                let mut olds = Olds { of: call.before.clone() };
+                let mut olds = Olds { of: call.before.clone(), asked: BTreeSet::new() };
+                olds.of.extend(&forgotten);
                 note.names.values().for_each(|named| unchanged(named, &mut olds));
                 let result = call.result;
                 let made = claim(file, &mut work.world, &mut olds, n, &note.names, t, result, &none, &alone)?;
-                returned.entry(l).or_default().push(made);
+                spoken.extend(made.formula.vars(&work.world.terms));
+                spoken.extend(&olds.asked);
+                returned.entry(l).or_default().push(Item::Know(made.formula));
                 continue;
+            }
+            if note.inside && file.annotations[n].text.contains("\\old") {
+                let reason = "`\\old` in a function that is read in place of its call: it needs a contract";
+                return Err(super::refuse(file, &file.annotations[n], reason.to_owned()));
             }
             let made = claim(file, &mut work.world, &mut olds, n, &note.names, t, None, &none, &alone)?;
             match (&file.annotations[n].clause, &note.call) {
@@ -99,14 +119,11 @@ pub(super) fn check(
             }
         }
     }
-    let mut spoken: BTreeSet<VarId> = BTreeSet::new();
     let all = requires.iter().chain(&ensures).chain(invariants.values().flatten());
-    let all = all.chain(asserts.values().flatten().map(|a| &a.1)).chain(returned.values().flatten());
+    let all = all.chain(asserts.values().flatten().map(|a| &a.1));
     all.for_each(|c| spoken.extend(c.formula.vars(&work.world.terms)));
     // What something was is the same memory as what it is.
-    let was: Vec<VarId> =
-        olds.of.iter().filter(|(_, old)| spoken.contains(old)).map(|(now, _)| *now).collect();
-    spoken.extend(was);
+    spoken.extend(&olds.asked);
     separated(file, noted, contracts, &modified, spoken)?;
     // What is known everywhere: of what never changes.
     let mut known: Vec<Formula> = Vec::new();
@@ -328,7 +345,7 @@ struct Ways<'s> {
     invariants: &'s BTreeMap<LocationId, Vec<Claim>>,
     asserts: &'s BTreeMap<LocationId, Vec<(ConditionKind, Claim)>>,
     /// What is known where a function has returned.
-    returned: &'s BTreeMap<LocationId, Vec<Claim>>,
+    returned: &'s BTreeMap<LocationId, Vec<Item>>,
     ensures: &'s [Claim],
 }
 
@@ -346,7 +363,7 @@ impl Ways<'_> {
         let location = thread.location(path.at);
         let last = path.items.iter().rev().find_map(|i| match i {
             Item::Step(t, e) => Some(p.thread(*t).transition(*e).span),
-            Item::Know(_) => None,
+            Item::Know(_) | Item::Forget(_) => None,
         });
         let mut way = |kind, claims: Vec<Claim>, what: &str| {
             let span = last.unwrap_or(location.span);
@@ -369,8 +386,7 @@ impl Ways<'_> {
         }
         let length = path.items.len();
         path.items.extend(here.into_iter().map(|(_, c)| Item::Know(c.formula)));
-        let known = self.returned.get(&path.at).into_iter().flatten();
-        path.items.extend(known.map(|c| Item::Know(c.formula.clone())));
+        path.items.extend(self.returned.get(&path.at).into_iter().flatten().cloned());
         match &location.kind {
             LocationKind::End | LocationKind::Exit => {
                 let span = last.unwrap_or(location.span);

@@ -500,7 +500,7 @@ fn what_is_known_after_a_call_in_a_loop_is_not_known_at_its_head() {
 }
 
 #[test]
-fn assigns_must_name_everything_and_what_arrays_are_for_is_read_in_place() {
+fn assigns_must_name_everything_and_what_has_no_name_is_read_in_place() {
     for (text, line, part) in [
         ("int g, h;\n//@ assigns g;\nvoid f(void) { g = 1; h = 2; }", 2, "`f` may assign `h`"),
         ("int g;\n//@ assigns \\nothing;\nvoid f(void) { if (g) g = 1; }", 2, "may assign `g`"),
@@ -518,13 +518,148 @@ fn assigns_must_name_everything_and_what_arrays_are_for_is_read_in_place() {
         assert!(e.reason.contains(part), "{text}: {e}");
     }
     let o = outline(
-        "int a[3]; //@ ensures a[1] == 1;
-        void e(void) { a[1] = 1; }
-        //@ requires a[2] == 5; ensures a[1] == 1 && a[2] == 5;
+        "struct { int x; } a[3]; //@ ensures \\true;
+        void e(void) { a[1].x = 1; }
+        //@ ensures \\true;
         void f(void) { e(); }",
     );
     assert_eq!((o.count(Call), o.failing().count() + o.undecided().count()), (0, 0), "{o:?}");
     assert!(o.remarks.iter().any(|r| r.contains("`e` is read in place")), "{:?}", o.remarks);
+}
+
+/// A function that exchanges two cells, by contract, and one that sorts with it.
+const SORT: &str = "\
+/*@ requires \\valid(a + i) && \\valid(a + j);
+  @ assigns a;
+  @ ensures a[i] == \\old(a[j]) && a[j] == \\old(a[i])REST; */
+void swap(int *a, int i, int j) { int t = a[i]; a[i] = a[j]; a[j] = t; }
+/*@ requires 0 < n && \\valid(a + (0 .. n - 1));
+  @ ensures \\forall integer k, l; 0 <= k <= l < n ==> a[k] <= a[l]; */
+void sort(int *a, int n) {
+  int i, j;
+  /*@ loop invariant 0 <= i <= n;
+    @ loop invariant \\forall integer k, l; 0 <= k <= l < i ==> a[k] <= a[l];
+    @ loop invariant \\forall integer k; \\forall integer l; 0 <= k < i ==> i <= l < n ==> a[k] <= a[l]; */
+  for (i = 0; i < n; i++) {
+    /*@ loop invariant 0 <= i < n && i + 1 <= j <= n;
+      @ loop invariant \\forall integer k, l; 0 <= k <= l < i ==> a[k] <= a[l];
+      @ loop invariant \\forall integer k, l; 0 <= k < i <= l < n ==> a[k] <= a[l];
+      @ loop invariant \\forall integer l; i <= l < j ==> a[i] <= a[l]; */
+    for (j = i + 1; j < n; j++)
+      if (a[j] < a[i]) swap(a, i, j);
+  }
+}
+";
+
+#[test]
+fn sorting_is_proved_with_the_contract_of_swap_and_not_without_what_it_leaves_alone() {
+    let rest = "&& \\forall integer k; 0 <= k < \\length(a) && k != i && k != j ==> a[k] == \\old(a[k])";
+    let main = "int d[8]; //@ ensures d[0] <= d[7];\nint main(void) { d[0] = 4; sort(d, 8); return 0; }";
+    let o = outline(&format!("{}{main}", SORT.replace("REST", rest)));
+    assert_eq!(o.failing().count() + o.undecided().count(), 0, "{o:?}");
+    assert_eq!((o.count(Call), o.remarks.len()), (2, 0), "{o:?}");
+    // Nothing is known of the cells that the contract does not speak of.
+    let o = outline(&SORT.replace("REST", ""));
+    assert!(o.failing().count() + o.undecided().count() > 0, "{o:?}");
+    let bad = SORT.replace("a[j] < a[i]", "a[j] > a[i]").replace("REST", rest);
+    assert!(outline(&bad).failing().count() > 0);
+}
+
+#[test]
+fn a_call_may_change_all_cells_of_the_arrays_that_it_assigns_and_of_no_others() {
+    let text = |call: &str, claim: &str| {
+        outline(&format!(
+            "int g[3], h[3];
+            /*@ requires \\valid(a); assigns a; ensures a[0] == \\old(a[0]) + 1; */ void more(int *a) {{ a[0] = a[0] + 1; }}
+            /*@ assigns h; ensures h[0] == 1; */ void set(void) {{ h[0] = 1; }}
+            /*@ requires g[0] == 1 && g[1] == 2 && h[0] == 3 && h[1] == 4; ensures {claim}; */ void f(void) {{ {call} }}"
+        ))
+    };
+    for (call, claim, holds) in [
+        ("more(g);", "g[0] == 2 && h[0] == 3 && h[1] == 4", true),
+        ("more(g); more(g);", "g[0] == 3", true),
+        ("more(g); more(g);", "g[0] == 2", false),
+        ("more(g); more(h);", "g[0] == 2 && h[0] == 4", true),
+        ("more(g);", "g[1] == 2", false),
+        ("set();", "h[0] == 1 && g[1] == 2", true),
+        ("set();", "h[1] == 4", false),
+        ("set(); more(h);", "h[0] == 2 && \\old(h[0]) == 3", true),
+        ("h[1] = 7; set();", "h[1] == 7", false),
+        ("set(); h[1] = 7;", "h[1] == 7 && h[0] == 1", true),
+        ("int l[2]; l[0] = 5; l[1] = 6; more(l); g[0] = l[0];", "g[0] == 6 && g[1] == 2", true),
+        ("int l[2]; l[0] = 5; l[1] = 6; more(l); g[0] = l[1];", "g[0] == 6", false),
+    ] {
+        let o = text(call, claim);
+        assert_eq!((o.undecided().count(), o.remarks.len()), (0, 0), "{call}: {o:?}");
+        assert_eq!(o.failing().count() == 0, holds, "{call} {claim}: {o:?}");
+    }
+}
+
+#[test]
+fn arguments_that_must_be_apart_and_are_the_same_are_followed_into_the_function() {
+    let text = |call: &str, claim: &str| {
+        outline(&format!(
+            "int g[2], h[2];
+            /*@ requires \\valid(a) && \\valid(b) && \\separated(a, b); assigns a; ensures a[0] == 1 && b[0] == \\old(b[0]); */
+            void set(int *a, int *b) {{ a[0] = 1; }}
+            /*@ requires g[0] == 3; ensures {claim}; */ void f(void) {{ {call} }}"
+        ))
+    };
+    let o = text("set(h, g);", "h[0] == 1 && g[0] == 3");
+    assert_eq!((o.count(Call), o.failing().count() + o.undecided().count()), (1, 0), "{o:?}");
+    let o = text("set(g, g);", "g[0] == 3");
+    assert_eq!(o.count(Call), 0, "{o:?}");
+    assert!(o.failing().count() > 0, "{o:?}");
+    assert_eq!(text("set(g, g);", "g[0] == 1").failing().count(), 0);
+}
+
+#[test]
+fn what_something_was_is_what_it_is_where_it_never_changes() {
+    let o = outline(
+        "/*@ requires n >= 0 && \\valid(a + (0 .. n - 1)) && \\valid(b + (0 .. n - 1)) && \\separated(a, b);
+            ensures \\forall integer k; 0 <= k < n ==> b[k] == \\old(a[n - 1 - k]); */
+        void turn(int *a, int *b, int n) { int i = 0;
+        /*@ loop invariant 0 <= i <= n;
+            loop invariant \\forall integer k; 0 <= k < i ==> b[k] == \\old(a[n - 1 - k]); */
+        while (i < n) { b[i] = a[n - 1 - i]; i++; } }",
+    );
+    assert_eq!(o.failing().count() + o.undecided().count(), 0, "{o:?}");
+}
+
+#[test]
+fn a_pointer_that_moves_and_what_was_before_an_inlined_call_have_no_name() {
+    for (text, line, part) in [
+        (
+            "//@ requires \\valid(a + (0 .. 1)) && a[0] == 5;\nvoid f(int *a) { a++;\n//@ assert a[0] == 5;\na[0] = 1; }",
+            3,
+            "a pointer that moves",
+        ),
+        (
+            "int g; void e(int n) { int i = 0;\n//@ loop invariant g == \\old(g);\nwhile (i < n) i++; }
+            //@ ensures g == 7;\nint main(void) { g = 7; e(3); return 0; }",
+            2,
+            "it needs a contract",
+        ),
+    ] {
+        let e = try_outline(text).unwrap_err();
+        assert_eq!(e.line, line, "{e}");
+        assert!(e.reason.contains(part), "{e}");
+    }
+    // What it points to at the beginning has one, in what is ensured.
+    let o = outline(
+        "//@ requires \\valid(a + (0 .. 1)); ensures a[0] == 1 && a[1] == 2;
+        void f(int *a) { *a = 1; a++; *a = 2; }",
+    );
+    assert_eq!(o.failing().count() + o.undecided().count(), 0, "{o:?}");
+    // A function without a contract may speak of the array that it got.
+    let o = outline(
+        "int d[4]; void fill(int *a, int n) { int i = 0;
+        //@ loop invariant 0 <= i <= n && n == 4 && \\forall integer k; 0 <= k < i ==> a[k] == 7;
+        while (i < n) { a[i] = 7; i++; } }
+        //@ ensures d[3] == 7;
+        int main(void) { fill(d, 4); return 0; }",
+    );
+    assert_eq!(o.failing().count() + o.undecided().count(), 0, "{o:?}");
 }
 
 #[test]
