@@ -11,6 +11,8 @@
 mod calls;
 mod decide;
 mod formula;
+#[cfg(test)]
+mod random;
 mod sequential;
 #[cfg(test)]
 mod tests;
