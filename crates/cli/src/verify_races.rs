@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// How many executions are followed.
-const EXECUTIONS: u64 = 100_000;
+pub(crate) const EXECUTIONS: u64 = 100_000;
 
 pub(crate) fn run(path: &Path, options: &Options, seconds: f64, as_json: bool) -> ExitCode {
     let program = match ::model::read_file(path, options) {

@@ -1,7 +1,7 @@
 //! The manners of the Software Verification Competition: verdicts in its words, about its properties.
 
-use ::model::{ErrorKind, LocationKind, Program, Wrong};
-use ::verify::{Budget, Race, Trace, Unknown, Verdict};
+use ::model::{ErrorKind, LocationKind, Order, Program, Transition, Wrong};
+use ::verify::{Budget, OrderRace, Race, Trace, Unknown, Verdict};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -156,19 +156,36 @@ pub(crate) fn no_data_race(program: &Program, verdict: &Verdict, budget: Budget)
         return Answer::of("TRUE", None);
     }
     match ::verify::races(program, budget) {
-        Ok(found) => match found.into_iter().min_by_key(|r| r.run.len()) {
-            Some(race) => {
-                let var = program.name(race.var);
-                Answer { reason: Some(format!("`{var}`")), race: Some(race), ..Answer::of("FALSE", None) }
+        Ok(found) => {
+            match found.into_iter().min_by_key(|r| r.run.len()).or_else(|| unordered(program, budget)) {
+                Some(race) => {
+                    let var = program.name(race.var);
+                    Answer { reason: Some(format!("`{var}`")), race: Some(race), ..Answer::of("FALSE", None) }
+                }
+                None if safe || only_assertions => Answer::of("TRUE", None),
+                None => {
+                    let why = "something else may go wrong, and runs are not followed beyond that".to_owned();
+                    Answer::of("UNKNOWN", Some(why))
+                }
             }
-            None if safe || only_assertions => Answer::of("TRUE", None),
-            None => {
-                let why = "something else may go wrong, and runs are not followed beyond that".to_owned();
-                Answer::of("UNKNOWN", Some(why))
-            }
-        },
+        }
         Err(why) => Answer::of("UNKNOWN", Some(why.to_string())),
     }
+}
+
+/// A race that is never at once, because the atomic accesses that keep it apart have memory orders that order less.
+fn unordered(program: &Program, budget: Budget) -> Option<Race> {
+    let weak = |e: &Transition| matches!(e.order, Order::Relaxed | Order::Acquire | Order::Release);
+    if !program.threads.iter().flat_map(|t| &t.transitions).any(weak) {
+        return None;
+    }
+    let found =
+        ::verify::happens_before(program, crate::verify_races::EXECUTIONS, budget.seconds.unwrap_or(10.0))
+            .ok()?;
+    let shortest = found.races.into_iter().min_by_key(|r| r.run.len())?;
+    let OrderRace { var, first, second, mut run } = shortest;
+    run.pop();
+    Some(Race { first, second, var, run })
 }
 
 /// With mathematical integers a run that overflows shows nothing: there the two kinds of integers part.

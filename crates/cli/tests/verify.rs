@@ -516,6 +516,27 @@ fn verdicts_are_those_of_the_competition_on_request() {
 }
 
 #[test]
+fn memory_orders_decide_whether_a_flag_hands_data_over() {
+    let text = |write: &str, read: &str| {
+        format!(
+            "#include <pthread.h>\nint x, f;\n\
+            void *a(void *p) {{ x = 1; __atomic_store_n(&f, 1, __ATOMIC_{write}); return 0; }}\n\
+            void *b(void *p) {{ if (__atomic_load_n(&f, __ATOMIC_{read})) x = 2; return 0; }}\n\
+            int main(void) {{ pthread_t t, u; pthread_create(&t, 0, a, 0); pthread_create(&u, 0, b, 0);\n\
+            pthread_join(t, 0); pthread_join(u, 0); return 0; }}\n"
+        )
+    };
+    let (ordered, relaxed) = (text("RELEASE", "ACQUIRE"), text("RELAXED", "ACQUIRE"));
+    let place = Place::with("orders", &[("ordered.c", &ordered), ("relaxed.c", &relaxed)]);
+    let (code, said) = place.verify(&["ordered.c", "--svcomp", "--property", "no-data-race"]);
+    assert_eq!((code, said.starts_with("TRUE (no-data-race)")), (0, true), "{said}");
+    let (code, said) =
+        place.verify(&["relaxed.c", "--svcomp", "--property", "no-data-race", "--witness", "w.yml"]);
+    assert_eq!((code, said.starts_with("FALSE (no-data-race)\n`x`\n")), (1, true), "{said}");
+    assert!(place.read("w.yml").contains("violation_sequence"));
+}
+
+#[test]
 fn a_race_is_a_violation_with_two_targets_and_its_absence_is_proved() {
     let place = Place::with(
         "races",

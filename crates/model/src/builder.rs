@@ -22,7 +22,7 @@
 //! ```
 
 use crate::program::{
-    Action, ErrorKind, Location, LocationId, LocationKind, Mark, Program, Scope, Span, Sync, SyncId,
+    Action, ErrorKind, Location, LocationId, LocationKind, Mark, Order, Program, Scope, Span, Sync, SyncId,
     SyncKind, Thread, ThreadId, Transition, TransitionId, Var,
 };
 use crate::term::{Assign, Node, Place, Term, Terms, Type, VarId};
@@ -47,6 +47,8 @@ pub struct Builder {
     lock_misuse: bool,
     /// Whether a thread that waits may return for no reason.
     spurious: bool,
+    /// What the accesses of an atomic operation order: one that writes, and one that does not.
+    order: Option<(Order, Order)>,
 }
 
 impl Builder {
@@ -280,8 +282,24 @@ impl Builder {
         self.program.terms.cell(v, index, ty)
     }
 
+    /// What accesses order from here on, if they are those of an atomic operation: one that writes, and one that does not.
+    pub(crate) fn set_order(&mut self, order: Option<(Order, Order)>) {
+        self.order = order;
+    }
+
+    /// There is a fence.
+    pub(crate) fn fence(&mut self) {
+        self.program.fences = true;
+    }
+
     /// An edge with all that there is to say about it.
-    pub fn edge(&mut self, t: ThreadId, transition: Transition) -> TransitionId {
+    pub fn edge(&mut self, t: ThreadId, mut transition: Transition) -> TransitionId {
+        if let Some((writes, reads)) = self.order
+            && transition.action != Action::Local
+        {
+            let accesses = self.program.accesses(&transition);
+            transition.order = if accesses.writes.is_empty() { reads } else { writes };
+        }
         let thread = &mut self.program.threads[t.index()];
         thread.transitions.push(transition);
         TransitionId(thread.transitions.len() as u32 - 1)
@@ -290,8 +308,16 @@ impl Builder {
     /// An edge between two locations. What it accesses says whether it is local, a read, a write, or an update.
     pub fn step(&mut self, t: ThreadId, from: LocationId, to: LocationId, guard: Term, assigns: Vec<Assign>) {
         let span = self.span;
-        let mut edge =
-            Transition { from, to, guard, assigns, havoc: Vec::new(), action: Action::Local, span };
+        let mut edge = Transition {
+            from,
+            to,
+            guard,
+            assigns,
+            havoc: Vec::new(),
+            action: Action::Local,
+            span,
+            order: Order::Unsaid,
+        };
         edge.action = self.action_of(&edge);
         self.edge(t, edge);
     }
@@ -342,6 +368,7 @@ impl Builder {
             havoc: vec![place],
             action: Action::Local,
             span,
+            order: Order::Unsaid,
         };
         edge.action = self.action_of(&edge);
         self.edge(t, edge);
@@ -352,8 +379,16 @@ impl Builder {
     pub(crate) fn havoc_all(&mut self, t: ThreadId, places: Vec<Place>) {
         let guard = self.terms().boolean(true);
         let (from, to, span) = (self.here(t), self.location(t), self.span);
-        let mut edge =
-            Transition { from, to, guard, assigns: Vec::new(), havoc: places, action: Action::Local, span };
+        let mut edge = Transition {
+            from,
+            to,
+            guard,
+            assigns: Vec::new(),
+            havoc: places,
+            action: Action::Local,
+            span,
+            order: Order::Unsaid,
+        };
         edge.action = self.action_of(&edge);
         self.edge(t, edge);
         self.go_on_at(t, to);
@@ -474,7 +509,10 @@ impl Builder {
         action: Action,
     ) {
         let span = self.span;
-        self.edge(t, Transition { from, to, guard, assigns, havoc: Vec::new(), action, span });
+        self.edge(
+            t,
+            Transition { from, to, guard, assigns, havoc: Vec::new(), action, span, order: Order::Unsaid },
+        );
     }
 
     fn onwards(&mut self, t: ThreadId) -> (LocationId, LocationId) {
@@ -998,6 +1036,7 @@ impl Program {
                 havoc: vec![],
                 action: Action::Local,
                 span,
+                order: Order::Unsaid,
             };
             self.threads[i].transitions.push(edge);
         }

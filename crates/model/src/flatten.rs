@@ -47,7 +47,7 @@ impl Program {
                 Condition => {}
             }
         }
-        Some(Program { terms: f.terms, vars, syncs, threads, files: self.files.clone() })
+        Some(Program { terms: f.terms, vars, syncs, threads, files: self.files.clone(), fences: self.fences })
     }
 }
 

@@ -8,7 +8,7 @@
 use crate::builder::Builder;
 use crate::c::{Options, Refusal};
 use crate::program::{
-    Action, Location, LocationId, LocationKind, Mark, Program, Scope, ThreadId, Transition,
+    Action, Location, LocationId, LocationKind, Mark, Order, Program, Scope, ThreadId, Transition,
 };
 use crate::term::{Assign, Place, Term, VarId};
 use crate::values;
@@ -297,7 +297,12 @@ fn compose(p: &mut Program, a: &Transition, b: &Transition, atomic: bool) -> Opt
     havoc.extend(more);
     first.extend(assigns);
     let span = if a.action == Action::Local { b.span } else { a.span };
-    Some(Transition { from: a.from, to: b.to, guard, assigns: first, havoc, action, span })
+    let order = match (a.action, b.action) {
+        (Action::Local, _) => b.order,
+        (_, Action::Local) => a.order,
+        _ => Order::Unsaid,
+    };
+    Some(Transition { from: a.from, to: b.to, guard, assigns: first, havoc, action, span, order })
 }
 
 /// What a composed edge on data is: it may access less than its parts.

@@ -429,6 +429,36 @@ pub struct Transition {
     pub action: Action,
     /// Where in the source.
     pub span: Span,
+    /// For an access by an atomic operation: what it orders.
+    pub order: Order,
+}
+
+/// What an access orders, as C's memory orders say. Steps are sequentially consistent all the same; it matters for data races.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// The source says nothing: a plain access, or an operator on what is declared atomic, which orders all.
+    #[default]
+    Unsaid,
+    /// Atomic, and orders nothing.
+    Relaxed,
+    /// Whoever reads knows what was before the write.
+    Acquire,
+    /// Whoever reads it may know what was before.
+    Release,
+    /// Both; sequentially consistent accesses too.
+    Both,
+}
+
+impl Order {
+    /// Whether a read with it learns what was before the write that it reads.
+    pub fn acquires(self) -> bool {
+        !matches!(self, Order::Relaxed | Order::Release)
+    }
+
+    /// Whether a write with it tells what was before.
+    pub fn releases(self) -> bool {
+        !matches!(self, Order::Relaxed | Order::Acquire)
+    }
 }
 
 /// A thread.
@@ -520,6 +550,8 @@ pub struct Program {
     pub threads: Vec<Thread>,
     /// The names of the files that spans are in.
     pub files: Vec<String>,
+    /// Whether it has fences. They are no steps, so [`Order`] does not say all that is ordered.
+    pub fences: bool,
 }
 
 impl Program {

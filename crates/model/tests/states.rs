@@ -3,8 +3,8 @@
 mod support;
 
 use model::{
-    Action, Assign, Builder, Interpreter, LocationId, Place, Program, Reach, Reached, Reduction, SyncId,
-    SyncKind, Term, ThreadId, Transition, Type, VarId, Wrong,
+    Action, Assign, Builder, Interpreter, LocationId, Order, Place, Program, Reach, Reached, Reduction,
+    SyncId, SyncKind, Term, ThreadId, Transition, Type, VarId, Wrong,
 };
 use support::small::increments;
 use support::{executions, read, search};
@@ -87,7 +87,19 @@ fn unlock_to(b: &mut Builder, t: ThreadId, m: SyncId, to: LocationId) {
     let (from, guard, free) = (b.here(t), b.terms().boolean(true), b.terms().constant(0, ty));
     let assigns = vec![Assign { place: Place::scalar(owner), value: free }];
     let span = b.span();
-    b.edge(t, Transition { from, to, guard, assigns, havoc: vec![], action: Action::Unlock(m), span });
+    b.edge(
+        t,
+        Transition {
+            from,
+            to,
+            guard,
+            assigns,
+            havoc: vec![],
+            action: Action::Unlock(m),
+            span,
+            order: Order::Unsaid,
+        },
+    );
 }
 
 /// One producer and one consumer with a counter; where there is nothing to do that is an error, or not.

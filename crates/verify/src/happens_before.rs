@@ -3,13 +3,15 @@
 //! Every execution that a search of `crates/explore` takes is followed with vector clocks (Lamport 1978; Mattern 1988; "FastTrack",
 //! Flanagan and Freund 2009): each thread has one, and so has each lock, condition variable, barrier, semaphore and atomic cell.
 //! A race is two accesses to one cell by two threads, one of them a write, of which neither happens before the other. Accesses that are
-//! one step by themselves order what is around them and do not race with each other.
+//! one step by themselves do not race with each other, and order what is around them as C says: a write tells what was before it, if
+//! its memory order releases, and whoever reads what it wrote, or what updates made of that, knows it, if its own acquires. Fences are
+//! no steps here: where there are some, every atomic access counts as one that does both.
 //!
 //! What is reported is a race of that execution. That there is none is known of all executions only if the search saw all of them.
 
 use crate::executions::{Reach, each};
 use crate::races::{data, is_atomic};
-use model::{Action, Interpreter, Program, Step, SyncId, ThreadId, TransitionId, VarId};
+use model::{Action, Interpreter, Order, Program, Step, SyncId, ThreadId, TransitionId, VarId};
 use std::collections::BTreeMap;
 
 /// Two accesses that nothing orders.
@@ -162,12 +164,15 @@ impl<'p> Follow<'p> {
         e: TransitionId,
         cell: usize,
         write: bool,
-        atomic: bool,
+        order: Option<Order>,
     ) -> Vec<(ThreadId, TransitionId)> {
-        if atomic {
-            // In the one order of all atomic accesses to a cell, each sees all before it.
-            let seen = self.atomics.entry(cell).or_insert_with(|| vec![0; self.p.threads.len()]).clone();
-            join(&mut self.threads[t.index()], &seen);
+        let atomic = order.is_some();
+        let order = order.filter(|_| !self.p.fences).unwrap_or(Order::Both);
+        // An atomic block, or an update, reads what it writes.
+        let reads = atomic && (!write || self.p.thread(t).transition(e).action != Action::Write);
+        if reads && order.acquires() {
+            let told = self.told(cell).clone();
+            join(&mut self.threads[t.index()], &told);
         }
         let now = self.threads[t.index()].clone();
         let known = self.cells.entry(cell).or_default();
@@ -189,11 +194,23 @@ impl<'p> Follow<'p> {
         } else {
             known.reads.insert(t, mine);
         }
-        if atomic {
-            self.atomics.insert(cell, now);
+        if atomic && write {
+            // What an update tells goes on; what was there before a write is gone.
+            let told = self.told(cell);
+            if !reads {
+                told.fill(0);
+            }
+            if order.releases() {
+                join(told, &now);
+            }
             self.threads[t.index()][t.index()] += 1;
         }
         found
+    }
+
+    /// What is known to whoever reads an atomic cell.
+    fn told(&mut self, cell: usize) -> &mut Clock {
+        self.atomics.entry(cell).or_insert_with(|| vec![0; self.p.threads.len()])
     }
 }
 
@@ -219,7 +236,7 @@ pub fn happens_before(p: &Program, executions: u64, seconds: f64) -> Result<Happ
             follow.order(t, e.action, took);
             for (place, write) in data(p, t, step.transition) {
                 let Some(cell) = run.place_cell(&states[n], place) else { continue };
-                let atomic = is_atomic(p, e.action, place);
+                let atomic = is_atomic(p, e, place).then_some(e.order);
                 for first in follow.access(t, step.transition, cell, write, atomic) {
                     let second = (t, step.transition);
                     let var = run.place_of(cell).0;
@@ -289,6 +306,79 @@ mod tests {
         assert_eq!(racy(&text("int", "")), ["done", "x"]);
         assert!(racy(&text("_Atomic int", "pthread_join(t, 0); x = 3;")).is_empty());
         assert_eq!(racy(&text("_Atomic int", "x = 3; pthread_join(t, 0);")), ["x"]);
+    }
+
+    /// A message through a flag, with one memory order for the write and one for the read.
+    fn message(write: &str, read: &str, fence: &str) -> Program {
+        testing::read(&format!(
+            "int x, f;
+             void *a(void *p) {{ x = 1; {fence} __atomic_store_n(&f, 1, {write}); return 0; }}
+             void *b(void *p) {{ if (__atomic_load_n(&f, {read})) {{ {fence} x = 2; }} return 0; }}
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, a, 0); pthread_create(&t, 0, b, 0); return 0; }}"
+        ))
+    }
+
+    #[test]
+    fn memory_orders_say_what_is_ordered() {
+        for (write, read, races) in [
+            ("5", "5", false),
+            ("3", "2", false),
+            ("3", "5", false),
+            ("0", "2", true),
+            ("3", "0", true),
+            ("0", "0", true),
+        ] {
+            let p = message(write, read, "");
+            let found = racy(&p);
+            assert_eq!(found == ["x"], races, "{write} {read}: {found:?}");
+            assert_eq!(found.is_empty(), !races, "the flag itself is atomic: {found:?}");
+            assert!(!locksets(&p).warns_of(p.var_named("f").unwrap()));
+        }
+        // Fences are no steps: what they order is not told apart.
+        assert!(racy(&message("0", "0", "__sync_synchronize();")).is_empty());
+    }
+
+    #[test]
+    fn two_that_only_read_an_atomic_variable_are_not_ordered_by_it() {
+        for swapped in [false, true] {
+            let (a, b) = ("x = 1; __atomic_load_n(&f, 5);", "__atomic_load_n(&f, 5); x = 2;");
+            let (a, b) = if swapped { (b, a) } else { (a, b) };
+            let p = testing::read(&format!(
+                "int x, f; void *a(void *p) {{ {a} return 0; }} void *b(void *p) {{ {b} return 0; }}
+                 int main(void) {{ pthread_t t; pthread_create(&t, 0, a, 0); pthread_create(&t, 0, b, 0); return 0; }}"
+            ));
+            assert_eq!(racy(&p), ["x"]);
+        }
+    }
+
+    #[test]
+    fn a_single_access_in_an_atomic_block_races_with_plain_accesses_alone() {
+        let text = |before: &str, after: &str| {
+            testing::read(&format!(
+                "int x; void *a(void *p) {{ __VERIFIER_atomic_begin(); x = 1; __VERIFIER_atomic_end(); return 0; }}
+                 int main(void) {{ pthread_t t; pthread_create(&t, 0, a, 0); {before} x = 2; {after} return 0; }}"
+            ))
+        };
+        let p = text("__VERIFIER_atomic_begin();", "__VERIFIER_atomic_end();");
+        assert!(racy(&p).is_empty() && races(&p, Budget::default()).unwrap().is_empty());
+        let p = text("", "");
+        assert_eq!((racy(&p), races(&p, Budget::default()).unwrap().len()), (vec!["x".to_owned()], 1));
+    }
+
+    #[test]
+    fn an_update_hands_on_what_it_read() {
+        let text = |order: &str| {
+            testing::read(&format!(
+                "int x, f;
+                 void *a(void *p) {{ x = 1; __atomic_store_n(&f, 1, 3); return 0; }}
+                 void *b(void *p) {{ __atomic_fetch_add(&f, 1, 0); return 0; }}
+                 void *c(void *p) {{ if (__atomic_load_n(&f, {order}) == 2) x = 2; return 0; }}
+                 int main(void) {{ pthread_t t; pthread_create(&t, 0, a, 0); pthread_create(&t, 0, b, 0);
+                   pthread_create(&t, 0, c, 0); return 0; }}"
+            ))
+        };
+        assert!(racy(&text("2")).is_empty());
+        assert_eq!(racy(&text("0")), ["x"]);
     }
 
     #[test]

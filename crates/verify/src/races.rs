@@ -145,14 +145,14 @@ pub(crate) fn data(p: &Program, t: ThreadId, e: TransitionId) -> Vec<(Place, boo
 }
 
 fn is_one_step(p: &Program, a: &Access) -> bool {
-    let action = p.thread(a.thread).transition(a.transition).action;
-    is_atomic(p, action, a.place)
+    is_atomic(p, p.thread(a.thread).transition(a.transition), a.place)
 }
 
-/// Whether an access is one step by itself: to a variable that was declared atomic, or an update, an exchange, an atomic block.
-pub(crate) fn is_atomic(p: &Program, action: Action, place: Place) -> bool {
+/// Whether an access is one step by itself: to a variable that was declared atomic, by an atomic operation, or an atomic block.
+pub(crate) fn is_atomic(p: &Program, e: &model::Transition, place: Place) -> bool {
     p.var(place.var).atomic
-        || matches!(action, Action::Update | Action::CompareExchange { .. } | Action::Atomic)
+        || e.order != model::Order::Unsaid
+        || matches!(e.action, Action::Update | Action::CompareExchange { .. } | Action::Atomic)
 }
 
 fn may_be_same(p: &Program, a: Place, b: Place) -> bool {
@@ -331,10 +331,10 @@ pub fn races(p: &Program, budget: Budget) -> Result<Vec<Race>, Unknown> {
         let mut next: Vec<(ThreadId, TransitionId, usize, bool, bool)> = Vec::new();
         for t in p.thread_ids() {
             for e in run.enabled(&s, t) {
-                let action = p.thread(t).transition(e).action;
+                let transition = p.thread(t).transition(e);
                 for (place, write) in data(p, t, e) {
                     if let Some(c) = run.place_cell(&s, place) {
-                        next.push((t, e, c, write, is_atomic(p, action, place)));
+                        next.push((t, e, c, write, is_atomic(p, transition, place)));
                     }
                 }
             }

@@ -208,7 +208,16 @@ impl Work<'_> {
             let guard = self.term(e.guard);
             let havoc = e.havoc.iter().map(|h| self.place(*h)).collect();
             let from = places[e.from.index()];
-            let edge = Transition { from, to, guard, assigns, havoc, action: Action::Local, span: e.span };
+            let edge = Transition {
+                from,
+                to,
+                guard,
+                assigns,
+                havoc,
+                action: Action::Local,
+                span: e.span,
+                order: e.order,
+            };
             let id = self.b.edge(self.one, edge);
             self.origin.resize(id.index() + 1, None);
             self.origin[id.index()] = Some((t, TransitionId(n as u32)));

@@ -3,7 +3,7 @@
 #[path = "../../model/tests/support/small.rs"]
 mod small;
 
-use model::{Action, Assign, Builder, ErrorKind, Place, Program, Transition, Type};
+use model::{Action, Assign, Builder, ErrorKind, Order, Place, Program, Transition, Type};
 pub(crate) use small::Rng;
 
 /// The types of pthreads, so that no preprocessor is needed.
@@ -107,7 +107,19 @@ pub(crate) fn increments(threads: i32, locked: bool, checked: bool) -> Program {
             let (from, to) = (b.here(t), b.error_location(t, ErrorKind::Assertion, "an increment is lost"));
             let span = b.span();
             let (assigns, havoc) = (vec![], vec![]);
-            b.edge(t, Transition { from, to, guard, assigns, havoc, action: Action::Atomic, span });
+            b.edge(
+                t,
+                Transition {
+                    from,
+                    to,
+                    guard,
+                    assigns,
+                    havoc,
+                    action: Action::Atomic,
+                    span,
+                    order: Order::Unsaid,
+                },
+            );
         }
     }
     b.finish()

@@ -18,7 +18,19 @@ fn compute(swapped: Option<usize>) -> Program {
     let at: Vec<LocationId> = std::iter::once(entry).chain((1..7).map(|_| b.location(t))).collect();
     let edge = |b: &mut Builder, from: LocationId, to: LocationId, guard, assigns, havoc: Vec<Place>| {
         let span = b.span();
-        b.edge(t, Transition { from, to, guard, assigns, havoc, action: Action::Atomic, span });
+        b.edge(
+            t,
+            Transition {
+                from,
+                to,
+                guard,
+                assigns,
+                havoc,
+                action: Action::Atomic,
+                span,
+                order: model::Order::Unsaid,
+            },
+        );
     };
     let (vi, vn, vx, vy) = (b.value(i), b.value(n), b.value(x), b.value(y));
     let (less, same) = (b.terms().lt(vi, vn), b.terms().eq(vx, vy));

@@ -3,7 +3,7 @@
 use super::ctype::{ADDRESS, CType, SyncType};
 use super::expr::{Lvalue, Value};
 use super::lower::{Deferred, Lowering, Res};
-use crate::program::{ErrorKind, LocationKind, SyncId};
+use crate::program::{ErrorKind, LocationKind, Order, SyncId};
 use crate::term::{Assign, Binary, Place, Term, Type};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
@@ -40,10 +40,7 @@ const HARMLESS: &[&str] = &[
     "sem_destroy",
     "pthread_spin_destroy",
     "pthread_setconcurrency",
-    "atomic_thread_fence",
     "atomic_signal_fence",
-    "__sync_synchronize",
-    "__atomic_thread_fence",
     "__atomic_signal_fence",
     "nanosleep",
 ];
@@ -634,10 +631,16 @@ impl<'a> Lowering<'a> {
     // ---- atomics
 
     fn atomic_call(&mut self, name: &str, args: &'a [Node<Expression>], span: Span) -> Res<Option<Value>> {
+        if matches!(name, "atomic_thread_fence" | "__atomic_thread_fence" | "__sync_synchronize") {
+            self.b.fence();
+            self.effects(args)?;
+            return Ok(Some(self.void()));
+        }
         let Some((what, shape)) = atomic_name(name) else { return Ok(None) };
         if self.function(name).is_some() {
             return Ok(None);
         }
+        let order = self.orders(name, matches!(what, Atomic::CompareExchange { .. }), args)?;
         let place = self.arg(args, 0, span)?;
         let lv = self.pointed(place)?;
         let ctype = self.type_at(&lv);
@@ -664,10 +667,10 @@ impl<'a> Lowering<'a> {
         };
         let value = match what {
             Atomic::Load if shape == Shape::Pointers => {
-                let value = self.load_atomic(&lv, span)?;
+                let value = self.load_atomic(&lv, order, span)?;
                 hand_over(self, 1, value)?
             }
-            Atomic::Load => self.load_atomic(&lv, span)?,
+            Atomic::Load => self.load_atomic(&lv, order, span)?,
             Atomic::Store => {
                 let v = match shape {
                     Shape::Clear => self.number(0),
@@ -675,7 +678,7 @@ impl<'a> Lowering<'a> {
                 };
                 let v = self.convert(v, &ctype, span)?;
                 self.at(span);
-                self.store(&lv, v, span)?;
+                self.ordered(order, |me| me.store(&lv, v, span))?;
                 self.void()
             }
             Atomic::Exchange => {
@@ -685,7 +688,7 @@ impl<'a> Lowering<'a> {
                 };
                 let v = self.convert(v, &ctype, span)?;
                 self.at(span);
-                let old = self.update(&lv, false, span, &mut |_, _| Ok(v))?;
+                let old = self.ordered(order, |me| me.update(&lv, false, span, &mut |_, _| Ok(v)))?;
                 match shape {
                     Shape::Pointers => hand_over(self, 2, old)?,
                     _ => old,
@@ -711,7 +714,9 @@ impl<'a> Lowering<'a> {
                 } else {
                     v
                 };
-                self.update(&lv, new, span, &mut |me, old| Ok(me.operate_atomic(op, old, v)))?
+                self.ordered(order, |me| {
+                    me.update(&lv, new, span, &mut |me, old| Ok(me.operate_atomic(op, old, v)))
+                })?
             }
             Atomic::CompareExchange { weak } => {
                 // The expected value is where the second argument points, and gets what was there.
@@ -728,7 +733,8 @@ impl<'a> Lowering<'a> {
                     None => weak,
                 };
                 self.at(span);
-                let (done, old) = self.compare_exchange(&lv, e, desired, weak, span)?;
+                let (done, old) =
+                    self.ordered(order, |me| me.compare_exchange(&lv, e, desired, weak, span))?;
                 if !self.dead {
                     let (mut yes, mut no, mut after) = (self.join(), self.join(), self.join());
                     self.fork(done, &mut yes, &mut no, span)?;
@@ -748,7 +754,7 @@ impl<'a> Lowering<'a> {
             Atomic::Swap { value } => {
                 let (e, d) = (operand(self, 1)?, operand(self, 2)?);
                 self.at(span);
-                let (done, old) = self.compare_exchange(&lv, e, d, false, span)?;
+                let (done, old) = self.ordered(order, |me| me.compare_exchange(&lv, e, d, false, span))?;
                 if value {
                     Value { term: old, ctype: plain }
                 } else {
@@ -760,9 +766,43 @@ impl<'a> Lowering<'a> {
         Ok(Some(value))
     }
 
-    fn load_atomic(&mut self, lv: &Lvalue, span: Span) -> Res<Value> {
+    fn load_atomic(&mut self, lv: &Lvalue, order: (Order, Order), span: Span) -> Res<Value> {
         self.at(span);
-        self.load(lv, span)
+        self.ordered(order, |me| me.load(lv, span))
+    }
+
+    /// What an atomic operation orders: where it writes, and where a compare-exchange does not.
+    fn orders(&mut self, name: &str, two: bool, args: &'a [Node<Expression>]) -> Res<(Order, Order)> {
+        match name {
+            "__sync_lock_test_and_set" => return Ok((Order::Acquire, Order::Acquire)),
+            "__sync_lock_release" => return Ok((Order::Release, Order::Release)),
+            _ => {}
+        }
+        let told = name.ends_with("_explicit") || name.starts_with("__atomic_");
+        let mut nth = |n: usize| -> Res<Order> {
+            let at = args.len().checked_sub(n).filter(|_| told);
+            let Some(e) = at.and_then(|n| args.get(n)) else { return Ok(Order::Both) };
+            let value = self.in_dead_code(|me| me.rvalue(e))?;
+            // The numbers of gcc's macros and of `memory_order`; one that is not known here counts as the strongest, as it is compiled.
+            Ok(match self.b.terms().as_const(value.term) {
+                Some(0) => Order::Relaxed,
+                Some(1 | 2) => Order::Acquire,
+                Some(3) => Order::Release,
+                _ => Order::Both,
+            })
+        };
+        if two { Ok((nth(2)?, nth(1)?)) } else { nth(1).map(|o| (o, o)) }
+    }
+
+    /// Accesses of an atomic operation.
+    fn ordered<T>(&mut self, order: (Order, Order), access: impl FnOnce(&mut Self) -> Res<T>) -> Res<T> {
+        if self.atomic > 0 {
+            return access(self);
+        }
+        self.b.set_order(Some(order));
+        let done = access(self);
+        self.b.set_order(None);
+        done
     }
 
     fn operate_atomic(&mut self, op: Operation, old: Term, v: Term) -> Term {

@@ -8,7 +8,7 @@ use super::source::{Lines, Source};
 use super::{Options, Refusal};
 use crate::builder::Builder;
 use crate::program::{
-    ErrorKind, FileId, LocationId, LocationKind, Mark, Scope, Span as Place_, ThreadId, TransitionId,
+    ErrorKind, FileId, LocationId, LocationKind, Mark, Order, Scope, Span as Place_, ThreadId, TransitionId,
 };
 use crate::term::{Assign, Place, Term, Type, VarId};
 use lang_c::ast::*;
@@ -309,6 +309,7 @@ impl<'a> Lowering<'a> {
         self.dead = false;
         self.env = self.env.drain().filter(|_| t == ThreadId(0)).collect();
         self.atomic = 0;
+        self.b.set_order(None);
         self.held.clear();
     }
 
@@ -608,6 +609,8 @@ impl<'a> Lowering<'a> {
     /// From here on all is one step.
     pub(crate) fn begin_atomic(&mut self) {
         self.atomic += 1;
+        // One access alone is atomic there, too.
+        self.b.set_order(Some((Order::Both, Order::Both)));
         if self.atomic == 1 && !self.dead {
             let yes = self.b.terms().boolean(true);
             let to = self.b.then(self.t, yes, Vec::new());
@@ -620,6 +623,7 @@ impl<'a> Lowering<'a> {
     pub(crate) fn end_atomic(&mut self) {
         self.atomic -= 1;
         if self.atomic == 0 {
+            self.b.set_order(None);
             self.note_interior();
             let yes = self.b.terms().boolean(true);
             self.step(yes, Vec::new());
