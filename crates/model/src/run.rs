@@ -48,6 +48,8 @@ pub struct Execution {
     pub wrong: Option<Wrong>,
     /// Whether the search asks for another one.
     pub again: bool,
+    /// Whether a thread could have woken up for no reason once more than [`Runner::most_spurious`] allows.
+    pub limited: bool,
 }
 
 /// What a search saw.
@@ -77,6 +79,8 @@ pub struct Runner<'p> {
     pub longest: usize,
     /// Whether final states are kept.
     pub keep_finals: bool,
+    /// How often a thread may wake up for no reason in one execution. A loop around a wait may do so for ever.
+    pub most_spurious: u32,
 }
 
 impl<'p> Runner<'p> {
@@ -114,7 +118,15 @@ impl<'p> Runner<'p> {
         let mut members = vec![Vec::new(); cells];
         group.iter().enumerate().for_each(|(c, g)| members[*g as usize].push(c as u32));
         let flow = Flow::of(program);
-        Ok(Runner { interpreter, flow, group, members, longest: 100_000, keep_finals: false })
+        Ok(Runner {
+            interpreter,
+            flow,
+            group,
+            members,
+            longest: 100_000,
+            keep_finals: false,
+            most_spurious: u32::MAX,
+        })
     }
 
     /// The program.
@@ -199,7 +211,7 @@ impl<'p> Runner<'p> {
                 let again = explorer.end(end, &view);
                 let stuck = !live.is_empty() && !self.interpreter.is_over(&m.state);
                 let wrong = self.interpreter.error(&m.state).or(stuck.then_some(Wrong::Deadlock));
-                return Ok(Execution { end, run: m.trace, state: m.state, wrong, again });
+                return Ok(Execution { end, run: m.trace, state: m.state, wrong, again, limited: m.limited });
             }
             match explorer.next_thread(&view) {
                 Decision::Run(t) => {
@@ -221,6 +233,7 @@ impl<'p> Runner<'p> {
                         state: m.state,
                         wrong: None,
                         again,
+                        limited: m.limited,
                     });
                 }
             }
@@ -339,6 +352,9 @@ struct Machine<'r, 'p> {
     assumed: bool,
     /// Threads at an atomic block that could not go on.
     stuck: Vec<bool>,
+    /// How often each has woken up for no reason, and whether one could not for having done so too often.
+    spurious: Vec<u32>,
+    limited: bool,
 }
 
 /// How far a thread may go by itself.
@@ -372,6 +388,8 @@ impl<'r, 'p> Machine<'r, 'p> {
             trace: Vec::new(),
             assumed: false,
             stuck: vec![false; n],
+            spurious: vec![0; n],
+            limited: false,
         }
     }
 
@@ -410,12 +428,20 @@ impl<'r, 'p> Machine<'r, 'p> {
         let thread = self.program().thread(t);
         thread
             .from(self.state.locations[t.index()])
+            .filter(|(_, e)| !(e.action.is_spurious() && self.is_awake(t)))
             .map(|(id, e)| (id, e, self.local_guard(t, e)))
             .filter(|c| c.2 != Some(false))
             .collect()
     }
 
+    /// Whether a thread has woken up for no reason as often as it may.
+    fn is_awake(&self, t: ThreadId) -> bool {
+        self.spurious[t.index()] >= self.run.most_spurious
+    }
+
     fn take(&mut self, t: ThreadId, transition: TransitionId, inputs: Vec<u64>) {
+        let action = self.program().thread(t).transition(transition).action;
+        self.spurious[t.index()] += u32::from(action.is_spurious());
         let step = Step { thread: t, transition, inputs };
         self.state = self.run.interpreter.take(&self.state, &step);
         self.trace.push(step);
@@ -445,6 +471,8 @@ impl<'r, 'p> Machine<'r, 'p> {
                 }
             }
             let list = self.candidates(t);
+            self.limited |=
+                self.is_awake(t) && self.program().thread(t).from(at).any(|(_, e)| e.action.is_spurious());
             let Some((id, e, sure)) = list.first().copied() else {
                 return Err(self.strange(t, "no edge leads on from here"));
             };

@@ -28,6 +28,8 @@ pub(crate) fn each(
 ) -> Result<Seen, String> {
     let mut runner = Runner::new(p).map_err(|e| e.to_string())?;
     runner.longest = reach.longest;
+    // A loop around a wait may go round for ever by waking up for no reason: once shows what that does.
+    runner.most_spurious = 1;
     let plan = Plan::of("optimal").map_err(|e| e.to_string())?;
     let mut search = plan.search(Meter::unlimited()).map_err(|e| e.to_string())?;
     let start = Instant::now();
@@ -35,7 +37,7 @@ pub(crate) fn each(
     loop {
         let done = runner.execute(&mut *search).map_err(|e| e.to_string())?;
         executions += 1;
-        cut |= done.end == explore::End::Cut;
+        cut |= done.end == explore::End::Cut || done.limited;
         if !see(&done) {
             return Ok(Seen { executions, all: false });
         }

@@ -366,6 +366,22 @@ mod tests {
     }
 
     #[test]
+    fn a_loop_around_a_wait_does_not_keep_the_search_from_what_comes_after() {
+        let text = "int x, ready; pthread_mutex_t m; pthread_cond_t c;
+            void *a(void *p) { pthread_mutex_lock(&m); while (!ready) pthread_cond_wait(&c, &m);
+              pthread_mutex_unlock(&m); x = 1; return 0; }
+            void *b(void *p) { pthread_mutex_lock(&m); ready = 1; pthread_cond_signal(&c); pthread_mutex_unlock(&m);
+              x = 2; return 0; }
+            int main(void) { pthread_t t; pthread_create(&t, 0, a, 0); pthread_create(&t, 0, b, 0); return 0; }";
+        let spurious = model::Options { spurious: true, ..model::Options::default() };
+        let p = model::read_text("w.c", &format!("{} {text}", testing::PRELUDE), &spurious).unwrap();
+        let found = happens_before(&p, 5000, 20.0).unwrap();
+        assert_eq!(found.races.iter().map(|r| p.name(r.var)).collect::<Vec<_>>(), ["x"]);
+        assert!(found.executions < 20 && found.races[0].run.len() < 30, "{found:?}");
+        assert!(!found.all, "threads may wake up for no reason more often");
+    }
+
+    #[test]
     fn an_update_hands_on_what_it_read() {
         let text = |order: &str| {
             testing::read(&format!(
