@@ -301,6 +301,21 @@ impl ProgramArgs {
         ProgramArgs { cflags: Vec::new(), words, project: None, target: None, args: Vec::new() }
     }
 
+    pub(crate) fn args(&self) -> &[String] {
+        &self.args
+    }
+
+    /// What the preprocessor alone is given.
+    pub(crate) fn preprocessor(&self) -> Result<Vec<String>, String> {
+        let words: Vec<String> =
+            self.cflags.iter().flat_map(|f| f.split_whitespace()).map(str::to_owned).collect();
+        let all: Vec<String> = self.words.iter().cloned().chain(words).collect();
+        match all.iter().find(|w| !["-D", "-U", "-I"].iter().any(|p| w.starts_with(p))) {
+            Some(other) => Err(format!("`{other}` is no flag of the preprocessor: -D, -U and -I are")),
+            None => Ok(all),
+        }
+    }
+
     /// Whether nothing was said.
     pub(crate) fn is_default(&self) -> bool {
         self.cflags.is_empty() && self.words.is_empty() && self.project.is_none() && self.args.is_empty()
@@ -326,10 +341,6 @@ impl ProgramArgs {
 
     pub(crate) fn project(&self) -> Option<(&std::path::Path, Option<&str>)> {
         self.project.as_deref().map(|p| (p, self.target.as_deref()))
-    }
-
-    pub(crate) fn args(&self) -> &[String] {
-        &self.args
     }
 
     /// The words of a command line that name this program again, but for its arguments.

@@ -1,6 +1,7 @@
 //! `raddle compare`: one program, several searches, a table.
 
 use crate::check::ProgramArgs;
+use crate::compare_automata::Most;
 use crate::terminal;
 use clap::Args;
 use examples::{Example, Variant};
@@ -26,6 +27,11 @@ pub(crate) struct CompareArgs {
     /// What to do about data races in C: they are failures; they are not looked for; or plain accesses are steps
     #[arg(long, value_name = "HOW", value_parser = ["report", "ignore", "sync"])]
     races: Option<String>,
+
+    /// Read a C file as automata, as `raddle verify` does, and search these: one step for each access, the searches of states too
+    /// (`tree` and `states`, with static persistent sets and sleep sets or without) unless algorithms or plans are named
+    #[arg(long, conflicts_with_all = ["races", "project"])]
+    automata: bool,
 
     /// List the programs and end
     #[arg(long, conflicts_with_all = ["programs", "plot"])]
@@ -169,6 +175,7 @@ fn compare(args: &CompareArgs) -> Result<(String, u8), String> {
         _ => None,
     };
     let all = match example {
+        _ if args.automata => compare_automata(args)?,
         Some(example) => compare_example(args, example)?,
         None => match compare_files(args)? {
             Some(all) => all,
@@ -225,6 +232,38 @@ fn compare_example(args: &CompareArgs, example: &Example) -> Result<Comparison, 
         eprint!("\r\x1b[2K");
     }
     all.left_out = left_out;
+    Ok(all)
+}
+
+/// Reads a C file as automata.
+fn compare_automata(args: &CompareArgs) -> Result<Comparison, String> {
+    let [file] = &args.programs[..] else {
+        return Err("--automata takes one C file".to_owned());
+    };
+    if args.size.is_some() || args.fixed {
+        return Err("--size and --fixed are for examples".to_owned());
+    }
+    if !args.program.args().is_empty() {
+        return Err("automata have no arguments".to_owned());
+    }
+    let (plans, left_out) = plans(args)?;
+    args.plot.as_deref().map(create).transpose()?;
+    let most =
+        Most { executions: args.max_executions, seconds: args.max_seconds, keep_going: args.keep_going };
+    let states = args.algorithms.is_empty() && args.plans.is_empty();
+    let shown = std::io::stderr().is_terminal();
+    let begin = |name: &str| {
+        if shown {
+            eprint!("\r\x1b[2Kraddle: {name}");
+        }
+    };
+    let words = args.program.preprocessor()?;
+    let all = crate::compare_automata::compare(file, words, &plans, states, &most, begin);
+    if shown {
+        eprint!("\r\x1b[2K");
+    }
+    let mut all = all?;
+    all.left_out.splice(..0, left_out);
     Ok(all)
 }
 

@@ -149,6 +149,7 @@ plan:
   classes     different happens-before orders among the complete ones: what a reduction must
               see once, and need not see twice
   states      different local states: what a thread can know at one of its steps
+  reached     states of the whole program, for searches of states (--automata)
   steps       steps run
   CPU         CPU time of the search, without the time it takes to count classes and states
   result      whether it is verified, or which failure came in which execution";
@@ -163,6 +164,7 @@ Examples:
   raddle compare fib --algorithms optimal,none --plot fib.svg
                                                           classes seen over executions
   raddle compare readers --plan optimal --plan none#7 --json | jq '.rows[].cpu_seconds'
+  raddle compare --automata programs/verify/dekker.c      C text, searches of states too
 
 Exit codes:
   0  no search found a failure, and at least one was complete for what it promised

@@ -8,6 +8,7 @@ mod build;
 mod cc;
 mod check;
 mod compare;
+mod compare_automata;
 mod demo;
 mod help;
 #[cfg(c_programs)]

@@ -147,3 +147,43 @@ fn the_help_teaches() {
         assert!(text.contains(part), "{part} is missing in\n{text}");
     }
 }
+
+#[test]
+fn c_text_is_searched_as_automata_in_the_ten_ways_of_flanagan_and_godefroid() {
+    let file = std::env::temp_dir().join(format!("raddle-automata-{}.c", std::process::id()));
+    let text = "#include <pthread.h>\n#include <assert.h>\nint x; pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+        void *f(void *p) { pthread_mutex_lock(&m); x++; pthread_mutex_unlock(&m); return 0; }\n\
+        int main(void) { pthread_t a, b, c; pthread_create(&a, 0, f, 0); pthread_create(&b, 0, f, 0);\n\
+        pthread_create(&c, 0, f, 0); pthread_join(a, 0); pthread_join(b, 0); pthread_join(c, 0);\n\
+        assert(x == EXPECTED); return 0; }\n";
+    std::fs::write(&file, text).unwrap();
+    let path = file.to_str().unwrap();
+    let (code, all) = json(&["--automata", path, "-DEXPECTED=3"]);
+    let rows = all["rows"].as_array().unwrap();
+    let row = |plan: &str| rows.iter().find(|r| r["plan"] == plan).unwrap_or_else(|| panic!("{plan}: {all}"));
+    assert_eq!(code, Some(0), "{all}");
+    for plan in ["optimal", "source", "epor", "dpor"] {
+        assert_eq!(row(plan)["executions"], 6, "three threads take a lock in six orders: {plan}");
+    }
+    let ways = ["tree", "tree+sleep", "tree+static", "tree+static+sleep"];
+    let memory = ["states", "states+sleep", "states+static", "states+static+sleep"];
+    let steps = |plan: &str| row(plan)["steps"].as_u64().unwrap();
+    for plan in ways.iter().chain(&memory).chain(&["dpor", "dpor-no-sleep"]) {
+        assert_eq!(row(plan)["verdict"], "verified", "{plan}");
+    }
+    assert!(steps("tree+sleep") < steps("tree") && steps("tree+static") <= steps("tree"), "{all}");
+    assert!(row("states")["reached"].as_u64() < row("tree")["reached"].as_u64(), "{all}");
+    assert_eq!(
+        row("states")["reached"],
+        row("states+sleep")["reached"],
+        "sleep sets leave out steps, not states"
+    );
+    let (code, all) = json(&["--automata", path, "-DEXPECTED=2", "--algorithms", "optimal"]);
+    assert_eq!((code, all["rows"].as_array().unwrap().len()), (Some(1), 1), "{all}");
+    assert_eq!(all["rows"][0]["failure"]["kind"], "assertion");
+    std::fs::write(&file, "float f; int main(void) { f = f * 2.0f; return 0; }").unwrap();
+    let refused = compare(&["--automata", path]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(err(&refused).contains(":1: "), "{}", err(&refused));
+    std::fs::remove_file(&file).unwrap();
+}

@@ -45,6 +45,9 @@ pub struct Compared {
     pub failure: Option<FirstFailure>,
     /// What it saw, if that was counted.
     pub coverage: Option<Coverage>,
+    /// How many states of the whole program it reached, if it is a search of states.
+    #[serde(default)]
+    pub reached: Option<u64>,
 }
 
 /// A plan that could not be run.

@@ -13,6 +13,7 @@ use crate::state::{Interpreter, State, Step, TooWide, Wrong};
 use crate::term::Place;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::time::Instant;
 
 /// Which threads are explored from a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub enum Reduction {
 }
 
 /// How to search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reach {
     /// Whether states are remembered.
     pub stateful: bool,
@@ -36,6 +37,8 @@ pub struct Reach {
     pub first: bool,
     /// Stop after so many states, or so many nodes of the tree.
     pub most: u64,
+    /// Stop after so long.
+    pub seconds: Option<f64>,
     /// Without memory: go no deeper.
     pub depth: usize,
     /// Whether the states in which no thread can go on are kept.
@@ -51,6 +54,7 @@ impl Default for Reach {
             sleep: false,
             first: false,
             most: 10_000_000,
+            seconds: None,
             depth: 100_000,
             keep_finals: false,
         }
@@ -138,6 +142,8 @@ struct Searcher<'i, 'p> {
     how: Reach,
     seen: Reached,
     path: Vec<Step>,
+    start: Instant,
+    asked: u64,
 }
 
 impl Reach {
@@ -150,6 +156,8 @@ impl Reach {
             how: self,
             seen: Reached { finished: true, ..Reached::default() },
             path: Vec::new(),
+            start: Instant::now(),
+            asked: 0,
         };
         let plain = self.reduction == Reduction::None && !self.sleep;
         if self.reduction == Reduction::Static {
@@ -169,6 +177,15 @@ impl Reach {
 impl<'p> Searcher<'_, 'p> {
     fn program(&self) -> &'p Program {
         self.run.program()
+    }
+
+    /// Whether it has seen as many states, or taken as long, as it may.
+    fn is_spent(&mut self) -> bool {
+        // A look at the clock costs as much as a state.
+        self.asked += 1;
+        let look = self.asked.is_multiple_of(64);
+        let late = |s: f64| look && self.start.elapsed().as_secs_f64() > s;
+        self.seen.states > self.how.most || self.how.seconds.is_some_and(late)
     }
 
     /// What an edge may access whatever the state: for an index that is not constant, every cell.
@@ -338,7 +355,7 @@ impl<'p> Searcher<'_, 'p> {
                     }
                 }
             }
-            if self.seen.states > self.how.most {
+            if self.is_spent() {
                 self.seen.finished = false;
                 return Ok(());
             }
@@ -458,7 +475,7 @@ impl<'p> Searcher<'_, 'p> {
                 (awake(self.persistent(&s, &enabled)), awake(enabled.clone()))
             }
         };
-        if self.seen.states > self.how.most {
+        if self.is_spent() {
             self.seen.finished = false;
             return Ok(false);
         }
@@ -527,7 +544,7 @@ impl<'p> Searcher<'_, 'p> {
     fn node(&mut self, s: State, sleep: u128, stack: &mut Vec<Frame>) -> Result<bool, TooWide> {
         self.seen.states += 1;
         let enabled = self.enabled(&s);
-        if !self.look(&s, enabled.is_empty(), |me| me.path.clone()) || self.seen.states > self.how.most {
+        if !self.look(&s, enabled.is_empty(), |me| me.path.clone()) || self.is_spent() {
             self.seen.finished = false;
             return Ok(false);
         }

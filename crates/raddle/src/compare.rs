@@ -121,6 +121,7 @@ impl Config {
             cpu_seconds,
             failure,
             coverage: None,
+            reached: None,
         };
         Ok(Timed { row, times })
     }
