@@ -23,6 +23,7 @@ fn row(plan: &str, verdict: Verdict, runs: u64, classes: u64) -> Compared {
         cpu_seconds: runs as f64 * 1e-5,
         failure: None,
         coverage: Some(Coverage { classes, states: 4 * classes, curve }),
+        reached: None,
     }
 }
 
