@@ -100,11 +100,20 @@ fn schedules_of_random_programs_stand_up_to_being_run_and_are_found_where_there_
     assert!(t.missed == 0 && t.unknown == 0, "all are found: {t:?}");
 }
 
+/// The seeds that the environment names, as in `SEEDS=50000..50300`, or these.
+fn seeds(usual: std::ops::Range<u64>) -> std::ops::Range<u64> {
+    let Ok(named) = std::env::var("SEEDS") else { return usual };
+    let (from, to) = named.split_once("..").expect("SEEDS is a range");
+    from.parse().expect("a number")..to.parse().expect("a number")
+}
+
 #[test]
 #[ignore = "long: thousands of programs"]
 fn schedules_of_thousands_of_programs_stand_up_to_being_run() {
-    let t = compare(10_000..13_000, 3);
+    let seeds = seeds(10_000..13_000);
+    let many = seeds.end - seeds.start;
+    let t = compare(seeds, 3);
     println!("{t:?}");
     // The search for one ends at some time.
-    assert!(t.missed + t.unknown < 100, "most are found: {t:?}");
+    assert!(u64::from(t.missed + t.unknown) * 30 <= many, "most are found: {t:?}");
 }

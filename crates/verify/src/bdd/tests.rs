@@ -73,8 +73,8 @@ fn the_middle_bit_of_a_product_grows_with_the_width() {
 
 #[test]
 fn all_bits_of_a_product_grow_about_threefold_with_each_bit() {
-    // The slides have 40,563,945 nodes for 16 bits, and 2.86 times as many for each bit more. That many nodes are gigabytes here, so
-    // these are our own numbers for fewer bits, with nodes that outputs share counted once; the factor is what can be compared.
+    // The slides have 40,563,945 nodes for 16 bits, and 2.86 times as many for each bit more: tests/multiplier.rs has the order and the way
+    // of counting that give this. These are our own numbers, without complemented edges and with the words interleaved.
     let mut counts = Vec::new();
     for w in 2..=8u32 {
         let v = variables_with_room(2 * w, 1 << 21);

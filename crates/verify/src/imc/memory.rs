@@ -3,7 +3,7 @@
 //! A thread goes on until it jumps back (the end of a loop's body), so that the bodies of loops look atomic where that is possible; then
 //! comes who had no turn yet. A round is over when everybody had one who can go.
 
-use model::{LocationId, LocationKind, Program, ThreadId};
+use model::{Action, LocationId, LocationKind, Program, ThreadId};
 use std::collections::HashSet;
 
 /// The memory.
@@ -53,4 +53,18 @@ pub(crate) fn jumps_back(p: &Program, thread: ThreadId, from: LocationId, to: Lo
 pub(crate) fn only_exits(p: &Program, thread: ThreadId, at: LocationId) -> bool {
     let t = p.thread(thread);
     t.from(at).all(|(_, e)| matches!(t.location(e.to).kind, LocationKind::Exit))
+}
+
+/// Whether a thread can end the program, from a location on, without waiting for the end of another one.
+pub(crate) fn may_exit_before(p: &Program, thread: ThreadId, at: LocationId, other: ThreadId) -> bool {
+    let t = p.thread(thread);
+    let (mut seen, mut stack) = (HashSet::from([at]), vec![at]);
+    while let Some(l) = stack.pop() {
+        if matches!(t.location(l).kind, LocationKind::Exit | LocationKind::Halt) {
+            return true;
+        }
+        let goes_on = t.from(l).filter(|(_, e)| e.action != Action::Join(other));
+        stack.extend(goes_on.map(|(_, e)| e.to).filter(|l| seen.insert(*l)));
+    }
+    false
 }

@@ -21,7 +21,8 @@
 //! - Only where no schedule can be fair otherwise are covers refused that close an unfair cycle, a few in a row; if that does not help
 //!   the cycle is lost ([`Search::part`]).
 //! - Following one thread alone where its steps commute with all others ([`Run::first_of_all`]) is sound for proofs and depends on
-//!   the place alone, so that covers need no set of threads to be followed later. Where a node is lost because of it, it is dropped.
+//!   the place alone, so that covers need no set of threads to be followed later. Where a node is lost because of it, it is dropped,
+//!   unless it would be lost in any order ([`Search::loses_anyway`]).
 //!
 //! **Invariant:** every schedule that leaves this module has passed [`crate::check_schedule`], every trace was replayed.
 
@@ -689,6 +690,18 @@ impl<'p> Search<'p, '_> {
         own(v) || (!self.careful || no_better()) && own(self.stands_for(v))
     }
 
+    /// Whether the scheduler loses in any order where it loses by letting a thread go whose next step commutes with all that others
+    /// may do: that is so if it loses by what comes after the step, and if the step has to be taken at some time. It can be taken
+    /// whenever, so only the end of the program can come before it, if nobody waits for the thread then.
+    fn loses_anyway(&self, v: NodeId, thread: ThreadId) -> bool {
+        let p = self.run.program;
+        !self.blocked.contains(&(v, thread))
+            && self.children(v, thread).into_iter().any(|c| self.is_lost(c))
+            && p.thread_ids()
+                .filter(|u| *u != thread)
+                .all(|u| !memory::may_exit_before(p, u, self.node_location(v, u), thread))
+    }
+
     /// Finds the nodes from which the scheduler loses whatever it does: the greatest fixpoint over what is fine. What is lost stays
     /// so: that there is a run to show it does not change. It covers no node any more that is not known to be lost as well.
     fn find_lost(&mut self) -> Result<(), Stop> {
@@ -711,7 +724,8 @@ impl<'p> Search<'p, '_> {
                     }
                     changed = true;
                     // To follow one thread alone is enough for a proof, and may be too little for a schedule.
-                    if self.run.nodes[v].only.take().is_some() {
+                    if self.run.nodes[v].only.is_some_and(|t| !self.loses_anyway(v, t)) {
+                        self.run.nodes[v].only = None;
                         self.run.nodes[v].expanded = self.is_followed(v);
                         self.open.push(Reverse((self.run.nodes[v].depth, v)));
                     } else if self.is_possible(v)? {
