@@ -156,7 +156,11 @@ pub(crate) fn no_data_race(program: &Program, verdict: &Verdict, budget: Budget)
         return Answer::of("TRUE", None);
     }
     match ::verify::races(program, budget) {
-        Ok(found) => match found.into_iter().min_by_key(|r| r.run.len()) {
+        Ok(found) => match found.into_iter().min_by_key(|r| (program.var(r.var).parts, r.run.len())) {
+            Some(race) if program.var(race.var).parts => {
+                let why = format!("there are accesses at once to the union `{}`, perhaps to different bytes", program.name(race.var));
+                Answer::of("UNKNOWN", Some(why))
+            }
             Some(race) => {
                 let var = program.name(race.var);
                 Answer { reason: Some(format!("`{var}`")), race: Some(race), ..Answer::of("FALSE", None) }

@@ -149,10 +149,13 @@ fn is_one_step(p: &Program, a: &Access) -> bool {
     is_atomic(p, action, a.place)
 }
 
-/// Whether an access is one step by itself: to a variable that was declared atomic, or an update, an exchange, an atomic block.
+/// Whether an access is one step by itself: to a variable that was declared atomic, or an update, an exchange, an atomic block. To write
+/// some of the bytes of a union is an update of the automata only.
 pub(crate) fn is_atomic(p: &Program, action: Action, place: Place) -> bool {
-    p.var(place.var).atomic
-        || matches!(action, Action::Update | Action::CompareExchange { .. } | Action::Atomic)
+    let var = p.var(place.var);
+    var.atomic
+        || matches!(action, Action::CompareExchange { .. } | Action::Atomic)
+        || action == Action::Update && !var.parts
 }
 
 fn may_be_same(p: &Program, a: Place, b: Place) -> bool {
