@@ -374,7 +374,12 @@ impl Said<'_> {
                     );
                 }
             }
-            Verdict::Unknown(why) => text += &format!("{why}\n"),
+            Verdict::Unknown(why) => {
+                text += &format!("{why}\n");
+                if let Unknown::Bound(trace) = why {
+                    text += &format!("{}\n", what(self.program, &trace.wrong));
+                }
+            }
             Verdict::Unsafe(trace) | Verdict::PartiallySafe { trace, .. } => {
                 if let Verdict::PartiallySafe { schedules, .. } = &out.verdict {
                     text += &format!("schedules that keep it safe: {}; without one:\n", schedules.len());
@@ -410,6 +415,9 @@ impl Said<'_> {
         });
         if let Verdict::Unknown(why) = &out.verdict {
             all["reason"] = why.to_string().into();
+            if let Unknown::Bound(trace) = why {
+                all["bound"] = what(program, &trace.wrong).into();
+            }
         }
         if let Verdict::Safe(certificate) = &out.verdict {
             all["certificate"] = verify_certificate::kind(certificate).into();

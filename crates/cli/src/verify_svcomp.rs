@@ -157,7 +157,15 @@ pub(crate) fn no_data_race(program: &Program, verdict: &Verdict, budget: Budget)
     }
     match ::verify::races(program, budget) {
         Ok(found) => {
-            match found.into_iter().min_by_key(|r| r.run.len()).or_else(|| unordered(program, budget)) {
+            let found = found.into_iter().min_by_key(|r| (program.var(r.var).parts, r.run.len()));
+            match found.or_else(|| unordered(program, budget)) {
+                Some(race) if program.var(race.var).parts => {
+                    let name = program.name(race.var);
+                    let why = format!(
+                        "there are accesses at once to the union `{name}`, perhaps to different bytes"
+                    );
+                    Answer::of("UNKNOWN", Some(why))
+                }
                 Some(race) => {
                     let var = program.name(race.var);
                     Answer { reason: Some(format!("`{var}`")), race: Some(race), ..Answer::of("FALSE", None) }

@@ -120,6 +120,7 @@ impl Builder {
             init,
             internal,
             atomic: false,
+            parts: false,
             span,
         })
     }
@@ -140,6 +141,7 @@ impl Builder {
             init: init.iter().map(|v| ty.bits_of(*v)).collect(),
             internal: false,
             atomic: false,
+            parts: false,
             span,
         })
     }
@@ -285,6 +287,15 @@ impl Builder {
     /// What accesses order from here on, if they are those of an atomic operation: one that writes, and one that does not.
     pub(crate) fn set_order(&mut self, order: Option<(Order, Order)>) {
         self.order = order;
+    }
+
+    /// Steps from these locations are parts of atomic blocks: one access alone is atomic there, too.
+    pub(crate) fn order_inside(&mut self, t: ThreadId, inside: &BTreeSet<LocationId>) {
+        for e in &mut self.program.threads[t.index()].transitions {
+            if e.action != Action::Local && inside.contains(&e.from) {
+                e.order = Order::Both;
+            }
+        }
     }
 
     /// There is a fence.
@@ -628,6 +639,65 @@ impl Builder {
             let yes = self.true_term();
             self.sync_edge(t, (from, to), yes, give, action);
         }
+    }
+
+    /// The variable that counts how often a recursive mutex was taken again.
+    pub(crate) fn depth_of(&mut self, m: SyncId) -> VarId {
+        let name = format!("{}.depth", self.program.sync(m).name);
+        self.plain(&name, WAITING, Scope::Shared, 0, true)
+    }
+
+    /// Takes a recursive mutex, again if it has it. `tried` has the variable that gets 0 for that, and the number if another has it.
+    pub(crate) fn lock_again(&mut self, t: ThreadId, m: SyncId, depth: VarId, tried: Option<(VarId, u64)>) {
+        let owner = self.owner(m);
+        let edge = self.onwards(t);
+        let (free, mine) = (self.is(owner, 0), self.is(owner, Self::me(t)));
+        let fine: Vec<Assign> = tried.map(|(r, _)| self.set(r, 0)).into_iter().collect();
+        let (mut take, mut more) = (vec![self.set(owner, Self::me(t))], vec![self.plus(depth, 1)]);
+        take.extend(&fine);
+        more.extend(&fine);
+        let action = if tried.is_some() { Action::TryLock(m) } else { Action::Lock(m) };
+        self.sync_edge(t, edge, free, take, action);
+        // Nobody else changes the owner or the depth meanwhile.
+        self.sync_edge(t, edge, mine, more, Action::Atomic);
+        if let Some((r, busy)) = tried {
+            let either = self.terms().or(free, mine);
+            let other = self.terms().not(either);
+            let no = self.set(r, busy);
+            self.sync_edge(t, edge, other, vec![no], action);
+        }
+    }
+
+    /// Gives a recursive mutex back, once.
+    pub(crate) fn unlock_again(&mut self, t: ThreadId, m: SyncId, depth: VarId) {
+        let owner = self.owner(m);
+        let (from, to) = self.onwards(t);
+        let (mine, last) = (self.is(owner, Self::me(t)), self.is(depth, 0));
+        let not = self.terms().not(last);
+        let inner = self.terms().and(mine, not);
+        let less = self.plus(depth, -1);
+        self.sync_edge(t, (from, to), inner, vec![less], Action::Atomic);
+        let outer = self.terms().and(mine, last);
+        let give = self.set(owner, 0);
+        self.sync_edge(t, (from, to), outer, vec![give], Action::Unlock(m));
+        // Whatever the settings are: to give back what it does not have leaves nothing to go on with.
+        let name = self.program.sync(m).name.clone();
+        let says = format!("`{name}` is given back by a thread that does not hold it");
+        let wrong = self.error_location(t, ErrorKind::LockMisuse, &says);
+        let other = self.terms().not(mine);
+        self.sync_edge(t, (from, wrong), other, Vec::new(), Action::Unlock(m));
+    }
+
+    /// How many a semaphore has.
+    pub(crate) fn sem_value(&mut self, t: ThreadId, s: SyncId, result: VarId) {
+        let count = self.count(s);
+        let edge = self.onwards(t);
+        let now = self.value(count);
+        let ty = self.program.var(result).ty;
+        let value = self.terms().cast(ty, now);
+        let yes = self.true_term();
+        let seen = Assign { place: Place::scalar(result), value };
+        self.sync_edge(t, edge, yes, vec![seen], Action::Atomic);
     }
 
     /// Takes a reader-writer lock for reading.

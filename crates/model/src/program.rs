@@ -103,6 +103,8 @@ pub struct Var {
     pub internal: bool,
     /// Whether it is declared atomic: accesses to it are no data races.
     pub atomic: bool,
+    /// Whether it is a union: steps may access some of its bytes, and two accesses need not be to the same.
+    pub parts: bool,
     /// Where it was declared.
     pub span: Span,
 }

@@ -137,7 +137,7 @@ impl<'p> Speech<'p> {
             // An address is a number here and none in C, and a row of cells may be a table there.
             let sure =
                 (var.len.is_none() && var.ty != Type::unsigned(64)) || is_plain_declaration(line, name);
-            var.is_shared() && !var.internal && plain && sure && declarations(&words, name) == 1
+            var.is_shared() && !var.internal && !var.parts && plain && sure && declarations(&words, name) == 1
         };
         Speech { program, globals: (0..program.vars.len() as u32).map(VarId).filter(fits).collect() }
     }

@@ -148,11 +148,14 @@ fn is_one_step(p: &Program, a: &Access) -> bool {
     is_atomic(p, p.thread(a.thread).transition(a.transition), a.place)
 }
 
-/// Whether an access is one step by itself: to a variable that was declared atomic, by an atomic operation, or an atomic block.
+/// Whether an access is one step by itself: to a variable that was declared atomic, by an atomic operation, or an atomic block. To write
+/// some of the bytes of a union is an update of the automata only.
 pub(crate) fn is_atomic(p: &Program, e: &model::Transition, place: Place) -> bool {
-    p.var(place.var).atomic
+    let var = p.var(place.var);
+    var.atomic
         || e.order != model::Order::Unsaid
-        || matches!(e.action, Action::Update | Action::CompareExchange { .. } | Action::Atomic)
+        || matches!(e.action, Action::CompareExchange { .. } | Action::Atomic)
+        || e.action == Action::Update && !var.parts
 }
 
 fn may_be_same(p: &Program, a: Place, b: Place) -> bool {

@@ -61,6 +61,7 @@ pub fn sequentialise(program: &Program, rounds: u8) -> Result<Sequential, String
         init,
         internal: false,
         atomic: false,
+        parts: false,
         span: Default::default(),
     };
     let copied = copied(program);

@@ -238,7 +238,6 @@ impl<'a> Lowering<'a> {
         self.close();
         let mut frame = self.frames.pop().expect("it was pushed");
         self.jump(&mut frame.exit, f.span)?;
-        self.note_interior();
         self.b.set_kind(t, frame.exit.at, LocationKind::End);
         Ok(())
     }

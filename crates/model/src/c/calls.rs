@@ -2,7 +2,7 @@
 
 use super::ctype::{ADDRESS, CType, SyncType};
 use super::expr::{Lvalue, Value};
-use super::lower::{Deferred, Lowering, Res};
+use super::lower::{Argument, Deferred, Join, Lowering, Res};
 use crate::program::{ErrorKind, LocationKind, Order, SyncId};
 use crate::term::{Assign, Binary, Place, Term, Type};
 use lang_c::ast::*;
@@ -13,16 +13,14 @@ use std::rc::Rc;
 const EBUSY: u64 = 16;
 /// What a wait returns whose time is over.
 const ETIMEDOUT: u64 = 110;
+/// The same for `mtx_trylock`, and for C11's waits whose time is over.
+const THRD_BUSY: u64 = 1;
+const THRD_TIMEDOUT: u64 = 4;
 /// What `pthread_barrier_wait` returns to one thread.
 const SERIAL: u64 = u32::MAX as u64;
 
 /// Functions that print, sleep or otherwise do nothing that another thread can see: their arguments are evaluated.
 const HARMLESS: &[&str] = &[
-    "printf",
-    "fprintf",
-    "puts",
-    "putchar",
-    "fflush",
     "perror",
     "sleep",
     "usleep",
@@ -43,7 +41,21 @@ const HARMLESS: &[&str] = &[
     "atomic_signal_fence",
     "__atomic_signal_fence",
     "nanosleep",
+    "srandom",
+    "pthread_attr_setstacksize",
+    "pthread_attr_setscope",
+    "pthread_mutexattr_destroy",
+    "pthread_mutexattr_setpshared",
+    "pthread_mutexattr_setprotocol",
+    "thrd_yield",
+    "thrd_sleep",
+    "thrd_detach",
+    "mtx_destroy",
+    "cnd_destroy",
 ];
+
+/// Functions that write to a file or a terminal: their arguments are evaluated, and what they return is any number.
+const PRINTING: &[&str] = &["printf", "fprintf", "puts", "putchar", "fputs", "fputc", "putc", "fflush"];
 
 impl<'a> Lowering<'a> {
     pub(crate) fn call(&mut self, c: &'a Node<CallExpression>) -> Res<Value> {
@@ -67,13 +79,174 @@ impl<'a> Lowering<'a> {
             }
         }
         let callee = self.rvalue(&c.node.callee)?;
-        let name = self.b.terms().as_const(callee.term).and_then(|a| self.function_at(a)).map(str::to_owned);
-        let f = name.and_then(|n| self.function(&n));
-        match f {
-            Some(f) => self.inlined(&f, args, span),
-            None if self.dead => Ok(self.number(0)),
-            None => Err(self.refuse(span, "a call of a function that is not known here")),
+        self.call_at(callee, args, span)
+    }
+
+    /// A call of the function that an address is of: of each that it may be, where that is not known.
+    fn call_at(&mut self, callee: Value, args: &'a [Node<Expression>], span: Span) -> Res<Value> {
+        let result = match callee.ctype.plain() {
+            CType::Pointer(t) => match t.plain() {
+                CType::Function(r) => (**r).clone(),
+                _ => return Err(self.refuse(span, format!("a call of {}", callee.ctype))),
+            },
+            t => return Err(self.refuse(span, format!("a call of {t}"))),
+        };
+        if let Some(address) = self.b.terms().as_const(callee.term) {
+            let name = self.function_at(address).map(str::to_owned);
+            return match (name.as_ref().and_then(|n| self.function(n)), name) {
+                (Some(f), _) => self.inlined(&f, args, span),
+                (None, _) if self.dead => Ok(self.number(0)),
+                (None, Some(n)) => Err(self.refuse(span, format!("the function `{n}` is not known"))),
+                (None, None) => {
+                    let no = self.b.terms().boolean(false);
+                    self.check(no, ErrorKind::InvalidPointer, "a call of what is no function");
+                    Ok(self.void())
+                }
+            };
         }
+        let object = match result.plain() {
+            CType::Struct(_) => Some(self.declare_object("called", &result, span, true)?),
+            _ => None,
+        };
+        let kept = match result.scalar() {
+            Some(ty) => Some(self.temporary(ty)),
+            None => None,
+        };
+        let mut after = self.join();
+        let from = self.b.here(self.t);
+        let (env, dead, block) = (self.env.clone(), self.dead, self.block());
+        let mut none = self.b.terms().boolean(true);
+        for name in self.callable.clone() {
+            let Some(f) = self.function(&name).filter(|f| f.parameters.len() <= args.len()) else { continue };
+            // What is no value of the type that the pointer says is no function of that type.
+            if f.result.scalar().is_some() != kept.is_some() {
+                continue;
+            }
+            let address = self.function_address(&name);
+            let address = self.b.terms().constant(address, ADDRESS);
+            let it = self.b.terms().eq(callee.term, address);
+            let not = self.b.terms().not(it);
+            none = self.b.terms().and(none, not);
+            if dead {
+                continue;
+            }
+            let case = self.join();
+            self.b.step(self.t, from, case.at, it, Vec::new());
+            self.land(Join { env: Some(env.clone()), atomic: Some(block), ..case });
+            let value = self.inlined(&f, args, span)?;
+            if let Some(var) = kept {
+                let term = self.convert(value, &result, span)?;
+                self.set_var(var, term);
+            }
+            if let (Some(object), Some(from)) = (object, self.returned.take()) {
+                let to = self.whole(object);
+                self.copy(&to, &from, span)?;
+            }
+            self.jump(&mut after, span)?;
+        }
+        if !dead {
+            // Other functions there are, of other types or of the library: they are not followed.
+            self.b.go_on_at(self.t, from);
+            let start = self.b.terms().constant(1 << 48, ADDRESS);
+            let end = self.b.terms().constant((1 << 48) + (1 << 20), ADDRESS);
+            let (low, high) = (self.b.terms().le(start, callee.term), self.b.terms().lt(callee.term, end));
+            let function = self.b.terms().and(low, high);
+            let nothing = self.b.terms().not(function);
+            for (kind, message, it) in [
+                (ErrorKind::InvalidPointer, "a call of what is no function", nothing),
+                (ErrorKind::Bound, "a call of a function of another type is not followed", function),
+            ] {
+                let guard = self.b.terms().and(none, it);
+                if self.b.terms().as_const(guard) != Some(0) {
+                    let wrong = self.b.error_location(self.t, kind, message);
+                    self.b.step(self.t, from, wrong, guard, Vec::new());
+                }
+            }
+        }
+        self.land(after);
+        self.dead |= dead;
+        self.returned = object.map(|o| self.whole(o));
+        match kept {
+            None => Ok(self.void()),
+            Some(var) => Ok(Value { term: self.local_value(var), ctype: result.plain().clone() }),
+        }
+    }
+
+    /// An expression that prints, and whose value nobody wants.
+    pub(crate) fn printed(&mut self, e: &'a Node<Expression>) -> Res<bool> {
+        let Expression::Call(c) = &e.node else { return Ok(false) };
+        let Expression::Identifier(i) = &c.node.callee.node else { return Ok(false) };
+        let name = i.node.name.as_str();
+        if !PRINTING.contains(&name) || self.function(name).is_some() {
+            return Ok(false);
+        }
+        self.at(c.span);
+        self.print(name, &c.node.arguments)?;
+        Ok(true)
+    }
+
+    /// What a call that prints does: its arguments are evaluated, and texts are read to their end.
+    fn print(&mut self, name: &str, args: &'a [Node<Expression>]) -> Res<()> {
+        let format = match name {
+            "printf" => 0,
+            "fprintf" => 1,
+            "puts" | "fputs" => {
+                args.first().map_or(Ok(()), |text| self.read_text(text))?;
+                return self.effects(args.get(1..).unwrap_or_default());
+            }
+            _ => return self.effects(args),
+        };
+        self.effects(args.get(..=format).unwrap_or_default())?;
+        let mut kinds = match args.get(format).map(|a| &a.node) {
+            Some(Expression::StringLiteral(s)) => conversions(&self.text(s)?).into_iter(),
+            _ => return Err(self.refuse(args[0].span, "a format that is no text of the program")),
+        };
+        for a in &args[format + 1..] {
+            match kinds.next() {
+                Some('s') => self.read_text(a)?,
+                Some('S') => return Err(self.refuse(a.span, "a text that is printed up to a length")),
+                Some('n') => return Err(self.refuse(a.span, "`%n` in a format")),
+                _ => self.effects(std::slice::from_ref(a))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a text up to its end, character by character.
+    fn read_text(&mut self, e: &'a Node<Expression>) -> Res<()> {
+        if matches!(e.node, Expression::StringLiteral(_)) {
+            return Ok(());
+        }
+        let v = self.rvalue(e)?;
+        let CType::Pointer(t) = v.ctype.plain().clone() else {
+            return Err(self.refuse(e.span, format!("{} that is printed as a text", v.ctype)));
+        };
+        if self.dead {
+            return Ok(());
+        }
+        if self.only_constant_texts(&t) {
+            let ok = self.is_inside(v.term);
+            self.check(ok, ErrorKind::InvalidPointer, "what is printed as a text is none");
+            return Ok(());
+        }
+        let at = self.temporary(ADDRESS);
+        self.set_var(at, v.term);
+        let (mut head, mut more, mut after) = (self.join(), self.join(), self.join());
+        self.jump(&mut head, e.span)?;
+        let mut again = head.clone();
+        self.land(head);
+        self.env.remove(&(at, 0));
+        let address = self.b.value(at);
+        let c = self.load(&Lvalue::Memory { address, ctype: (*t).clone() }, e.span)?;
+        let goes_on = self.b.terms().truth(c.term);
+        self.fork(goes_on, &mut more, &mut after, e.span)?;
+        self.land(more);
+        let one = self.b.terms().constant(1, ADDRESS);
+        let next = self.b.terms().add(address, one);
+        self.set_var(at, next);
+        self.jump(&mut again, e.span)?;
+        self.land(after);
+        Ok(())
     }
 
     fn number(&mut self, n: i128) -> Value {
@@ -97,24 +270,39 @@ impl<'a> Lowering<'a> {
         let mut contract = self.contract(f);
         for (n, a) in args.iter().enumerate() {
             match f.parameters.get(n) {
+                Some(p) if matches!(p.ctype.plain(), CType::Struct(_)) => {
+                    let from = self.lvalue(a)?;
+                    contract = None;
+                    values.push((Argument::Structure(from), p.ctype.clone(), None));
+                }
                 Some(p) => {
                     if p.ctype.scalar().is_none() {
                         return Err(self.refuse(a.span, format!("{} as an argument", p.ctype)));
                     }
                     let v = self.rvalue(a)?;
-                    let term = self.convert(v, &p.ctype, a.span)?;
+                    let mut term = self.convert(v, &p.ctype, a.span)?;
+                    for later in &args[n + 1..] {
+                        term = self.kept_for(term, later);
+                    }
                     let pointed = self.pointed_argument(a, &p.ctype);
                     // Formulas speak of arrays by name, so a pointer into one is followed into the function.
                     if matches!(p.ctype.plain(), CType::Pointer(_)) && pointed.is_none() {
                         contract = None;
                     }
-                    values.push((term, p.ctype.clone(), pointed));
+                    values.push((Argument::Scalar(term), p.ctype.clone(), pointed));
                 }
                 None => self.effect(a)?,
             }
         }
+        let returned = match f.result.plain() {
+            CType::Struct(_) => {
+                contract = None;
+                Some(self.declare_object(&format!("{}()", f.name), &f.result, span, true)?)
+            }
+            _ => None,
+        };
         let result = match f.result.plain() {
-            CType::Void => None,
+            CType::Void | CType::Struct(_) => None,
             t => {
                 let Some(ty) = t.scalar() else {
                     return Err(self.refuse(span, format!("{t} as the result of a function")));
@@ -122,7 +310,17 @@ impl<'a> Lowering<'a> {
                 Some((self.temporary(ty), t.clone()))
             }
         };
-        if let Some(contract) = contract.filter(|c| self.are_apart(f, c, &values)) {
+        let apart: Vec<(Term, CType, Option<crate::notes::Named>)> = values
+            .iter()
+            .filter_map(|(a, t, p)| match a {
+                Argument::Scalar(term) => Some((*term, t.clone(), p.clone())),
+                Argument::Structure(_) => None,
+            })
+            .collect();
+        if let Some(contract) =
+            contract.filter(|c| apart.len() == values.len() && self.are_apart(f, c, &apart))
+        {
+            let values = apart;
             self.by_contract(f, &contract, values, result.as_ref().map(|r| r.0), span)?;
             return match result {
                 None => Ok(self.void()),
@@ -134,10 +332,11 @@ impl<'a> Lowering<'a> {
         if atomic {
             self.begin_atomic();
         }
-        self.inline(f, values, result.clone(), span)?;
+        self.inline(f, values, result.clone(), returned, span)?;
         if atomic {
             self.end_atomic();
         }
+        self.returned = returned.map(|o| self.whole(o));
         match result {
             None => Ok(self.void()),
             Some((var, ctype)) => Ok(Value { term: self.local_value(var), ctype }),
@@ -185,9 +384,16 @@ impl<'a> Lowering<'a> {
         if let Some(v) = self.atomic_call(name, args, span)? {
             return Ok(Some(v));
         }
+        if let Some(v) = self.memory_call(name, args, span)? {
+            return Ok(Some(v));
+        }
         if HARMLESS.contains(&name) && self.function(name).is_none() {
             self.effects(args)?;
             return Ok(Some(self.number(0)));
+        }
+        if PRINTING.contains(&name) && self.function(name).is_none() {
+            self.print(name, args)?;
+            return Ok(Some(self.any_value(Type::INT)));
         }
         Ok(None)
     }
@@ -199,6 +405,11 @@ impl<'a> Lowering<'a> {
 
     fn verifier_call(&mut self, name: &str, args: &'a [Node<Expression>], span: Span) -> Res<Option<Value>> {
         if let Some(of) = name.strip_prefix("__VERIFIER_nondet_") {
+            let declared = self.prototypes.get(name).map(CType::plain);
+            if let Some(CType::Int(ty)) = declared {
+                let ty = *ty;
+                return Ok(Some(self.any_value(ty)));
+            }
             let ty = match of {
                 "bool" | "_Bool" => Type::BOOL,
                 "char" => Type::signed(8),
@@ -206,9 +417,11 @@ impl<'a> Lowering<'a> {
                 "short" => Type::signed(16),
                 "ushort" => Type::unsigned(16),
                 "int" => Type::INT,
-                "uint" | "unsigned" | "unsigned_int" => Type::UINT,
-                "long" | "longlong" => Type::signed(64),
-                "ulong" | "ulonglong" | "size_t" | "loff_t" => Type::unsigned(64),
+                "uint" | "unsigned" | "unsigned_int" | "u32" => Type::UINT,
+                "u8" => Type::unsigned(8),
+                "u16" => Type::unsigned(16),
+                "long" | "longlong" | "loff_t" => Type::signed(64),
+                "ulong" | "ulonglong" | "size_t" | "u64" | "sector_t" => Type::unsigned(64),
                 _ => return Err(self.refuse(span, format!("an input of type `{of}`"))),
             };
             return Ok(Some(self.any_value(ty)));
@@ -242,9 +455,7 @@ impl<'a> Lowering<'a> {
                 if self.atomic == 0 && !self.dead {
                     return Err(self.refuse(span, "the end of an atomic block that was not begun"));
                 }
-                if self.atomic > 0 {
-                    self.end_atomic();
-                }
+                self.end_atomic();
                 self.void()
             }
             "abort" | "exit" | "_exit" | "_Exit" | "quick_exit" => {
@@ -296,6 +507,10 @@ impl<'a> Lowering<'a> {
     /// Sets an lvalue to any value, field by field.
     fn any_content(&mut self, to: &Lvalue, span: Span) -> Res<()> {
         match self.type_at(to).plain().clone() {
+            CType::Struct(id) if self.structs[id].union => {
+                let unit = self.unit(to.clone(), span)?;
+                self.any_content(&unit, span)
+            }
             CType::Struct(id) => {
                 let fields = self.structs[id].fields.clone().unwrap_or_default();
                 for (name, ..) in fields {
@@ -380,9 +595,21 @@ impl<'a> Lowering<'a> {
             None => Err(me.refuse(span, "an argument is missing")),
         };
         match name {
-            "pthread_create" => return self.create(args, span).map(Some),
-            "pthread_join" => return self.join_thread(args, span).map(Some),
-            "pthread_exit" => {
+            "pthread_create" => {
+                let [handle, _, start, argument] = args else {
+                    return Err(self.refuse(span, "`pthread_create` takes 4 arguments"));
+                };
+                return self.create(handle, start, argument, span).map(Some);
+            }
+            "thrd_create" => {
+                let [handle, start, argument] = args else {
+                    return Err(self.refuse(span, "`thrd_create` takes 3 arguments"));
+                };
+                return self.create(handle, start, argument, span).map(Some);
+            }
+            "pthread_join" | "thrd_join" => return self.join_thread(args, span).map(Some),
+            "pthread_once" | "call_once" => return self.once(args, span).map(Some),
+            "pthread_exit" | "thrd_exit" => {
                 if let Some(e) = first {
                     let value = self.rvalue(e)?;
                     if let Some(var) = self.results[self.t.index()] {
@@ -396,18 +623,55 @@ impl<'a> Lowering<'a> {
                 self.stop(LocationKind::End);
                 return Ok(Some(self.void()));
             }
-            "pthread_self" => {
+            "pthread_self" | "thrd_current" => {
                 let me = self.t.0 as i128 + 1;
                 return Ok(Some(self.value(me, ADDRESS)));
             }
-            "pthread_equal" => {
+            "pthread_equal" | "thrd_equal" => {
                 let (a, b) = (self.arg(args, 0, span)?, self.arg(args, 1, span)?);
                 let (a, b) = (self.rvalue(a)?, self.rvalue(b)?);
                 let same = self.b.terms().eq(a.term, b.term);
                 let term = self.b.terms().cast(Type::INT, same);
                 return Ok(Some(Value { term, ctype: CType::INT }));
             }
-            "pthread_mutex_init" | "pthread_cond_init" | "pthread_rwlock_init" => {
+            "pthread_mutexattr_init" | "pthread_mutexattr_settype" => {
+                let to = self.arg(args, 0, span)?;
+                let to = self.pointed(to)?;
+                let kind = match name {
+                    "pthread_mutexattr_init" => self.number(0),
+                    _ => {
+                        let kind = self.arg(args, 1, span)?;
+                        self.rvalue(kind)?
+                    }
+                };
+                let kind = self.convert(kind, &CType::INT, span)?;
+                self.store(&to, kind, span)?;
+            }
+            "pthread_mutex_init" => {
+                let mut kind = 0;
+                if let Some(attributes) = args.get(1)
+                    && !self.is_null(attributes)?
+                {
+                    let from = self.pointed(attributes)?;
+                    let said = self.load(&from, span)?;
+                    let Some(known) = self.b.terms().as_const(said.term) else {
+                        return Err(self.refuse(span, "a mutex whose kind is not known here"));
+                    };
+                    kind = known;
+                }
+                // glibc: 0 plain, 1 recursive, 2 with checks, 3 that spins for a while before it waits.
+                if kind == 2 {
+                    return Err(self.refuse(span, "a mutex that checks for errors"));
+                }
+                self.init_mutex(first, kind == 1, span)?;
+            }
+            "mtx_init" => {
+                let kind = self.arg(args, 1, span)?;
+                let kind = self.constant(kind, "the kind of a mutex")?;
+                self.init_mutex(first, kind & 1 == 1, span)?;
+            }
+            "cnd_init" => {}
+            "pthread_cond_init" | "pthread_rwlock_init" => {
                 if let Some(attributes) = args.get(1)
                     && !self.is_null(attributes)?
                 {
@@ -415,13 +679,20 @@ impl<'a> Lowering<'a> {
                 }
             }
             "pthread_spin_init" => {}
-            "pthread_mutex_lock" | "pthread_spin_lock" => on(self, Mutex, &mut |me, s| me.b.lock(me.t, s))?,
-            "pthread_mutex_unlock" | "pthread_spin_unlock" => {
-                on(self, Mutex, &mut |me, s| me.b.unlock(me.t, s))?
+            "pthread_mutex_lock" | "pthread_spin_lock" | "mtx_lock" => {
+                on(self, Mutex, &mut |me, s| me.lock(s))?
+            }
+            "pthread_mutex_unlock" | "pthread_spin_unlock" | "mtx_unlock" => {
+                on(self, Mutex, &mut |me, s| me.unlock(s))?
             }
             "pthread_mutex_trylock" | "pthread_spin_trylock" => {
                 let r = self.temporary(result);
-                on(self, Mutex, &mut |me, s| me.b.try_lock(me.t, s, r, 0, EBUSY))?;
+                on(self, Mutex, &mut |me, s| me.try_lock(s, r, EBUSY))?;
+                return Ok(Some(self.outcome(r)));
+            }
+            "mtx_trylock" => {
+                let r = self.temporary(result);
+                on(self, Mutex, &mut |me, s| me.try_lock(s, r, THRD_BUSY))?;
                 return Ok(Some(self.outcome(r)));
             }
             "pthread_rwlock_rdlock" => on(self, RwLock, &mut |me, s| me.b.read_lock(me.t, s))?,
@@ -437,7 +708,11 @@ impl<'a> Lowering<'a> {
                 on(self, RwLock, &mut |me, s| me.b.try_write_lock(me.t, s, r, 0, EBUSY))?;
                 return Ok(Some(self.outcome(r)));
             }
-            "pthread_cond_wait" | "pthread_cond_timedwait" | "pthread_cond_clockwait" => {
+            "pthread_cond_wait"
+            | "pthread_cond_timedwait"
+            | "pthread_cond_clockwait"
+            | "cnd_wait"
+            | "cnd_timedwait" => {
                 if self.atomic > 0 {
                     return Err(self.refuse(span, "a wait in an atomic block"));
                 }
@@ -450,13 +725,18 @@ impl<'a> Lowering<'a> {
                 if self.b.terms().as_const(yes) != Some(1) {
                     return Err(self.refuse(span, "a wait with a mutex that is not known here"));
                 }
-                if name == "pthread_cond_wait" {
+                if self.recursive.contains_key(&m) {
+                    return Err(self.refuse(span, "a wait with a recursive mutex"));
+                }
+                self.mutex_kinds.insert(m, false);
+                let over = if name == "cnd_timedwait" { THRD_TIMEDOUT } else { ETIMEDOUT };
+                if matches!(name, "pthread_cond_wait" | "cnd_wait") {
                     on(self, Condition, &mut |me, s| me.b.wait(me.t, s, m))?;
                 } else {
                     // When the time is over nobody knows, so how long it is does not matter.
                     self.effects(&args[2..])?;
                     let r = self.temporary(result);
-                    on(self, Condition, &mut |me, s| me.b.timed_wait(me.t, s, m, r, ETIMEDOUT))?;
+                    on(self, Condition, &mut |me, s| me.b.timed_wait(me.t, s, m, r, over))?;
                     return Ok(Some(self.outcome(r)));
                 }
             }
@@ -464,7 +744,13 @@ impl<'a> Lowering<'a> {
             "pthread_mutex_timedlock" | "pthread_mutex_clocklock" => {
                 self.effects(args.get(1..).unwrap_or_default())?;
                 let r = self.temporary(result);
-                on(self, Mutex, &mut |me, s| me.b.try_lock(me.t, s, r, 0, ETIMEDOUT))?;
+                on(self, Mutex, &mut |me, s| me.try_lock(s, r, ETIMEDOUT))?;
+                return Ok(Some(self.outcome(r)));
+            }
+            "mtx_timedlock" => {
+                self.effects(args.get(1..).unwrap_or_default())?;
+                let r = self.temporary(result);
+                on(self, Mutex, &mut |me, s| me.try_lock(s, r, THRD_TIMEDOUT))?;
                 return Ok(Some(self.outcome(r)));
             }
             "pthread_rwlock_timedrdlock" => {
@@ -485,8 +771,20 @@ impl<'a> Lowering<'a> {
                 on(self, Semaphore, &mut |me, s| me.b.sem_try_wait(me.t, s, r, 0, u32::MAX as u64))?;
                 return Ok(Some(self.outcome(r)));
             }
-            "pthread_cond_signal" => on(self, Condition, &mut |me, s| me.b.signal(me.t, s))?,
-            "pthread_cond_broadcast" => on(self, Condition, &mut |me, s| me.b.broadcast(me.t, s))?,
+            "sem_getvalue" => {
+                let r = self.temporary(result);
+                on(self, Semaphore, &mut |me, s| me.b.sem_value(me.t, s, r))?;
+                let to = self.arg(args, 1, span)?;
+                let to = self.pointed(to)?;
+                let value = self.outcome(r);
+                let own = self.type_at(&to);
+                let term = self.convert(value, &own, span)?;
+                self.store(&to, term, span)?;
+            }
+            "pthread_cond_signal" | "cnd_signal" => on(self, Condition, &mut |me, s| me.b.signal(me.t, s))?,
+            "pthread_cond_broadcast" | "cnd_broadcast" => {
+                on(self, Condition, &mut |me, s| me.b.broadcast(me.t, s))?
+            }
             "pthread_barrier_init" => {
                 let n = self.arg(args, 2, span)?;
                 self.init(first, Barrier, n, span)?;
@@ -532,7 +830,112 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn create(&mut self, args: &'a [Node<Expression>], span: Span) -> Res<Value> {
+    fn init_mutex(&mut self, object: Option<&'a Node<Expression>>, recursive: bool, span: Span) -> Res<()> {
+        let Some(e) = object else { return Err(self.refuse(span, "an argument is missing")) };
+        let lv = self.pointed_sync(e, SyncType::Mutex)?;
+        if self.dead {
+            return Ok(());
+        }
+        for (_, s) in self.syncs(&lv, span)? {
+            if self.mutex_kinds.get(&s).is_some_and(|r| *r != recursive) {
+                let why = "a mutex that is used before it is known to be recursive, or is not always";
+                return Err(self.refuse(span, why));
+            }
+            if recursive {
+                self.make_recursive(s);
+            }
+            self.mutex_kinds.insert(s, recursive);
+        }
+        Ok(())
+    }
+
+    /// From now on a mutex can be taken again by who has it.
+    pub(crate) fn make_recursive(&mut self, s: SyncId) {
+        self.mutex_kinds.insert(s, true);
+        if !self.recursive.contains_key(&s) {
+            let depth = self.b.depth_of(s);
+            self.recursive.insert(s, depth);
+        }
+    }
+
+    fn lock(&mut self, s: SyncId) {
+        match self.recursive.get(&s).copied() {
+            Some(depth) => self.b.lock_again(self.t, s, depth, None),
+            None => {
+                self.mutex_kinds.insert(s, false);
+                self.b.lock(self.t, s);
+            }
+        }
+    }
+
+    fn try_lock(&mut self, s: SyncId, result: crate::VarId, busy: u64) {
+        match self.recursive.get(&s).copied() {
+            Some(depth) => self.b.lock_again(self.t, s, depth, Some((result, busy))),
+            None => {
+                self.mutex_kinds.insert(s, false);
+                self.b.try_lock(self.t, s, result, 0, busy);
+            }
+        }
+    }
+
+    fn unlock(&mut self, s: SyncId) {
+        match self.recursive.get(&s).copied() {
+            Some(depth) => self.b.unlock_again(self.t, s, depth),
+            None => {
+                self.mutex_kinds.insert(s, false);
+                self.b.unlock(self.t, s);
+            }
+        }
+    }
+
+    /// `pthread_once`: one thread calls the function, the others wait until it has returned.
+    fn once(&mut self, args: &'a [Node<Expression>], span: Span) -> Res<Value> {
+        let (flag, function) = (self.arg(args, 0, span)?, self.arg(args, 1, span)?);
+        if self.atomic > 0 {
+            return Err(self.refuse(span, "`pthread_once` in an atomic block"));
+        }
+        let callee = self.rvalue(function)?;
+        let lv = self.pointed(flag)?;
+        let Some(ty) = self.type_at(&lv).scalar() else {
+            return Err(self.refuse(span, "this is no flag of `pthread_once`"));
+        };
+        // 0 before, 1 while the function runs, 2 afterwards.
+        let [zero, one, two] = [0, 1, 2].map(|n| self.b.terms().number(n, ty));
+        self.touch(&lv, span, &mut |me, place, own| {
+            if me.dead {
+                return Ok(());
+            }
+            let from = me.b.here(me.t);
+            let there = me.b.terms().read(place, own);
+            let (before, over) = (me.b.terms().eq(there, zero), me.b.terms().eq(there, two));
+            me.b.set_may_block(me.t, from);
+            let (first, mut done) = (me.join(), me.join());
+            me.b.step(me.t, from, first.at, before, vec![Assign { place, value: one }]);
+            me.b.step(me.t, from, done.at, over, Vec::new());
+            let env = me.env.clone();
+            // What the function does may have been done by another thread: only what that cannot change is known.
+            done.env = Some(env.clone());
+            me.land(Join { env: Some(env), ..first });
+            me.call_at(callee.clone(), &[], span)?;
+            if me.atomic > 0 && !me.dead {
+                return Err(me.refuse(span, "a function that leaves an atomic block open"));
+            }
+            me.at(span);
+            me.set(place, two);
+            me.jump(&mut done, span)?;
+            me.land(done);
+            Ok(())
+        })?;
+        Ok(self.number(0))
+    }
+
+    fn create(
+        &mut self,
+        handle: &'a Node<Expression>,
+        start: &'a Node<Expression>,
+        argument: &'a Node<Expression>,
+        span: Span,
+    ) -> Res<Value> {
         let zero = self.number(0);
         if self.dead {
             return Ok(zero);
@@ -540,9 +943,6 @@ impl<'a> Lowering<'a> {
         if self.atomic > 0 {
             return Err(self.refuse(span, "a thread that is made in an atomic block"));
         }
-        let [handle, _, start, argument] = args else {
-            return Err(self.refuse(span, "`pthread_create` takes 4 arguments"));
-        };
         let start = self.rvalue(start)?;
         let name = self.b.terms().as_const(start.term).and_then(|a| self.function_at(a)).map(str::to_owned);
         let Some(f) = name.and_then(|n| self.function(&n)) else {
@@ -796,9 +1196,6 @@ impl<'a> Lowering<'a> {
 
     /// Accesses of an atomic operation.
     fn ordered<T>(&mut self, order: (Order, Order), access: impl FnOnce(&mut Self) -> Res<T>) -> Res<T> {
-        if self.atomic > 0 {
-            return access(self);
-        }
         self.b.set_order(Some(order));
         let done = access(self);
         self.b.set_order(None);
@@ -916,6 +1313,35 @@ fn atomic_name(name: &str) -> Option<(Atomic, Shape)> {
         "clear" if builtin => (Atomic::Store, Shape::Clear),
         _ => return None,
     })
+}
+
+/// What a format says of each argument: the letter of its conversion (`S` for a text up to a length), or `*` for a width.
+fn conversions(format: &[i128]) -> Vec<char> {
+    let mut out = Vec::new();
+    let mut chars = format.iter().filter_map(|c| u8::try_from(*c).ok()).map(char::from);
+    while let Some(c) = chars.next() {
+        if c != '%' {
+            continue;
+        }
+        let mut limited = false;
+        for c in chars.by_ref() {
+            match c {
+                '%' => break,
+                '*' => out.push('*'),
+                '.' => limited = true,
+                's' if limited => {
+                    out.push('S');
+                    break;
+                }
+                c if c.is_ascii_alphabetic() && !"hljztL".contains(c) => {
+                    out.push(c);
+                    break;
+                }
+                _ => {}
+            }
+        }
+    }
+    out
 }
 
 /// The text of a string literal.

@@ -42,9 +42,27 @@ pub(crate) struct Structure {
     pub(crate) name: String,
     /// Names, types and offsets, once it is complete.
     pub(crate) fields: Option<Vec<(String, CType, u64)>>,
+    /// Bit-fields: each is a part of a field that holds it and its neighbours.
+    pub(crate) bit_fields: Vec<BitField>,
+    /// What an initialiser names one after the other, bit-fields among them.
+    pub(crate) order: Vec<String>,
     pub(crate) size: u64,
     pub(crate) align: u64,
     pub(crate) union: bool,
+}
+
+/// A bit-field.
+#[derive(Clone, Debug)]
+pub(crate) struct BitField {
+    pub(crate) name: String,
+    /// The field that it is a part of.
+    pub(crate) within: String,
+    /// From which bit on.
+    pub(crate) shift: u64,
+    /// How many bits, and whether one is a sign.
+    pub(crate) ty: Type,
+    /// The type that it is declared with.
+    pub(crate) ctype: CType,
 }
 
 impl CType {
@@ -118,10 +136,9 @@ pub(crate) enum ShapeKind {
         stride: u64,
         element: Rc<Shape>,
     },
-    /// Fields that are the low bits of one variable, which has as many as the widest.
+    /// Members are parts of the bits of one variable.
     Union {
         var: VarId,
-        fields: Vec<(String, Rc<Shape>)>,
     },
     /// Nothing that can be read or written.
     Opaque,

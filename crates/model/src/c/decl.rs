@@ -1,7 +1,7 @@
 //! Declarations: types, layouts, objects and their initial values.
 
 use super::Refusal;
-use super::ctype::{CType, Object, Shape, ShapeKind, Structure, SyncType};
+use super::ctype::{BitField, CType, Object, Shape, ShapeKind, Structure, SyncType};
 use super::lower::{Entity, Lowering, Res};
 use crate::program::{Scope, SyncId, Var};
 use crate::term::{Type, VarId};
@@ -12,14 +12,16 @@ use std::rc::Rc;
 /// Types of pthreads and of semaphores, by name.
 fn known_type(name: &str) -> Option<CType> {
     Some(match name {
-        "pthread_mutex_t" | "pthread_spinlock_t" => CType::Sync(SyncType::Mutex),
-        "pthread_cond_t" => CType::Sync(SyncType::Condition),
+        "pthread_mutex_t" | "pthread_spinlock_t" | "mtx_t" => CType::Sync(SyncType::Mutex),
+        "pthread_cond_t" | "cnd_t" => CType::Sync(SyncType::Condition),
         "pthread_rwlock_t" => CType::Sync(SyncType::RwLock),
         "pthread_barrier_t" => CType::Sync(SyncType::Barrier),
         "sem_t" => CType::Sync(SyncType::Semaphore),
-        "pthread_t" => CType::Int(Type::unsigned(64)),
+        "pthread_t" | "thrd_t" => CType::Int(Type::unsigned(64)),
+        // The number of its kind; whether the function of a `once` has run.
+        "pthread_mutexattr_t" => CType::INT,
+        "pthread_once_t" | "once_flag" => CType::Atomic(Rc::new(CType::INT)),
         "pthread_attr_t"
-        | "pthread_mutexattr_t"
         | "pthread_condattr_t"
         | "pthread_rwlockattr_t"
         | "pthread_barrierattr_t"
@@ -29,6 +31,11 @@ fn known_type(name: &str) -> Option<CType> {
         _ => return None,
     })
 }
+
+/// Types whose size is known, and nothing else.
+const FLOAT: &str = "the floating-point type float";
+const DOUBLE: &str = "the floating-point type double";
+const LONG_DOUBLE: &str = "the floating-point type long double";
 
 /// What the specifiers of a declaration say.
 #[derive(Clone, Debug)]
@@ -65,7 +72,8 @@ struct Words {
     long: u8,
     signed: bool,
     unsigned: bool,
-    float: bool,
+    /// A floating-point type of so many bytes.
+    float: Option<u8>,
     atomic: bool,
     other: Option<CType>,
 }
@@ -81,25 +89,16 @@ impl Lowering<'_> {
             TypeSpecifier::Long => words.long += 1,
             TypeSpecifier::Signed => words.signed = true,
             TypeSpecifier::Unsigned => words.unsigned = true,
-            TypeSpecifier::Float
-            | TypeSpecifier::Double
-            | TypeSpecifier::Complex
-            | TypeSpecifier::TS18661Float(_) => {
-                words.float = true;
-            }
+            TypeSpecifier::Float => words.float = Some(4),
+            TypeSpecifier::Double => words.float = Some(8),
+            // Of these the size is not known here.
+            TypeSpecifier::Complex | TypeSpecifier::TS18661Float(_) => words.float = Some(0),
             TypeSpecifier::Atomic(name) => {
                 words.other = Some(self.type_name(name)?);
                 words.atomic = true;
             }
             TypeSpecifier::Struct(s) => words.other = Some(self.structure(s)?),
-            TypeSpecifier::Enum(e) => {
-                self.enumeration(e)?;
-                words.other = Some(CType::Int(Type::UINT));
-                // An enumeration whose constants are all non-negative is unsigned for gcc; its constants are of type int.
-                if self.has_negative(e) {
-                    words.other = Some(CType::INT);
-                }
-            }
+            TypeSpecifier::Enum(e) => words.other = Some(self.enumeration(e)?),
             TypeSpecifier::TypedefName(n) => {
                 let name = &n.node.name;
                 let found = match known_type(name) {
@@ -126,8 +125,14 @@ impl Lowering<'_> {
         let int = |bits, signed| CType::Int(Type { bits, signed });
         let base = if let Some(t) = w.other {
             t
-        } else if w.float {
-            CType::Opaque("a floating-point type".to_owned())
+        } else if let Some(bytes) = w.float {
+            let name = match (bytes, w.long) {
+                (4, _) => FLOAT,
+                (8, 0) => DOUBLE,
+                (8, _) => LONG_DOUBLE,
+                _ => "a floating-point type",
+            };
+            CType::Opaque(name.to_owned())
         } else if w.void {
             CType::Void
         } else if w.bool {
@@ -270,12 +275,27 @@ impl Lowering<'_> {
         let union = s.node.kind.node == StructKind::Union;
         let tag = s.node.identifier.as_ref().map(|i| i.node.name.clone());
         let complete = s.node.declarations.is_some();
+        // What is read again, because the function that it is in is inlined again, is the same type.
+        if let Some(id) = self.defined.get(&s.span.start).copied().filter(|_| complete) {
+            if let Some(t) = tag {
+                self.set_tag(t, id);
+            }
+            return Ok(CType::Struct(id));
+        }
         let known = tag.as_ref().and_then(|t| self.tag(t, complete));
         let id = match known {
             Some(id) => id,
             None => {
                 let name = tag.clone().unwrap_or_else(|| "?".to_owned());
-                self.structs.push(Structure { name, fields: None, size: 0, align: 1, union });
+                self.structs.push(Structure {
+                    name,
+                    fields: None,
+                    bit_fields: Vec::new(),
+                    order: Vec::new(),
+                    size: 0,
+                    align: 1,
+                    union,
+                });
                 let id = self.structs.len() - 1;
                 if let Some(t) = tag {
                     self.set_tag(t, id);
@@ -284,61 +304,123 @@ impl Lowering<'_> {
             }
         };
         if let Some(list) = &s.node.declarations {
-            let mut fields = Vec::new();
-            let (mut size, mut align) = (0u64, 1u64);
-            for d in list {
-                let StructDeclaration::Field(f) = &d.node else { continue };
-                let base = self.qualifiers(&f.node.specifiers)?;
-                if f.node.declarators.is_empty() {
-                    // An anonymous member: its fields cannot be named through it here.
-                    fields.push((
-                        format!("?{}", fields.len()),
-                        CType::Opaque("an anonymous member".into()),
-                        size,
-                    ));
-                    let (s, a) = self.layout(&base);
-                    size = size.next_multiple_of(a.max(1)) + s;
-                    align = align.max(a);
-                }
-                for sd in &f.node.declarators {
-                    let Some(d) = &sd.node.declarator else { continue };
-                    let declared = self.declarator(d, base.clone())?;
-                    let mut ctype = declared.ctype;
-                    if sd.node.bit_width.is_some() {
-                        ctype = CType::Opaque("a bit-field".to_owned());
-                    }
-                    let (s, a) = self.layout(&ctype);
-                    let offset = if union { 0 } else { size.next_multiple_of(a.max(1)) };
-                    size = if union { size.max(s) } else { offset + s };
-                    align = align.max(a);
-                    fields.push((declared.name.unwrap_or_default(), ctype, offset));
-                }
-            }
-            let st = &mut self.structs[id];
-            st.fields = Some(fields);
-            st.size = size.next_multiple_of(align);
-            st.align = align;
+            self.fields(id, list, union)?;
+            self.defined.insert(s.span.start, id);
         }
         Ok(CType::Struct(id))
     }
 
-    fn enumeration(&mut self, e: &Node<EnumType>) -> Res<()> {
-        let mut next = 0i128;
+    /// The fields of a structure, as the ABI of x86-64 lays them out.
+    fn fields(&mut self, id: usize, list: &[Node<StructDeclaration>], union: bool) -> Res<()> {
+        let (mut fields, mut order) = (Vec::new(), Vec::new());
+        let mut bit_fields: Vec<BitField> = Vec::new();
+        // How far it is filled, in bits; and the neighbours that bit-fields are put into: from which bit, to which, from which on.
+        let (mut filled, mut align) = (0u64, 1u64);
+        let mut run: Option<(u64, u64, usize)> = None;
+        for d in list {
+            let StructDeclaration::Field(f) = &d.node else { continue };
+            let base = self.qualifiers(&f.node.specifiers)?;
+            let mut members: Vec<(Option<String>, CType, Option<u64>)> = Vec::new();
+            if f.node.declarators.is_empty() {
+                members.push((Some(format!("?{}", order.len())), base.clone(), None));
+            }
+            for sd in &f.node.declarators {
+                let (name, ctype) = match &sd.node.declarator {
+                    Some(d) => {
+                        let declared = self.declarator(d, base.clone())?;
+                        (declared.name, declared.ctype)
+                    }
+                    None => (None, base.clone()),
+                };
+                let width = match &sd.node.bit_width {
+                    Some(w) => Some(self.constant(w, "the width of a bit-field")? as u64),
+                    None => None,
+                };
+                members.push((name, ctype, width));
+            }
+            for (name, ctype, width) in members {
+                let (s, a) = self.layout(&ctype);
+                let Some(width) = width else {
+                    close(&mut run, &mut bit_fields, &mut fields);
+                    let offset = if union { 0 } else { filled.div_ceil(8).next_multiple_of(a.max(1)) };
+                    filled = filled.max((offset + s) * 8);
+                    align = align.max(a);
+                    let name = name.unwrap_or_default();
+                    order.push(name.clone());
+                    fields.push((name, ctype, offset));
+                    continue;
+                };
+                let CType::Int(declared) = ctype.plain() else {
+                    return Err(self.refuse(d.span, format!("a bit-field of type {ctype}")));
+                };
+                let unit = s * 8;
+                let mut at = if union { 0 } else { filled };
+                if width == 0 {
+                    close(&mut run, &mut bit_fields, &mut fields);
+                    filled = filled.next_multiple_of(unit);
+                    continue;
+                }
+                if width > unit || ctype.is_atomic() {
+                    return Err(self.refuse(d.span, "a bit-field of this width or type"));
+                }
+                if at / unit != (at + width - 1) / unit {
+                    at = at.next_multiple_of(unit);
+                }
+                filled = filled.max(at + width);
+                if let Some(name) = name {
+                    align = align.max(a);
+                    // Neighbours are one place in memory, as far as one word holds them.
+                    if union || run.is_some_and(|r| r.0 / 64 != at / 64) {
+                        close(&mut run, &mut bit_fields, &mut fields);
+                    }
+                    let (from, ..) = *run.get_or_insert((at / 8 * 8, at, bit_fields.len()));
+                    run = run.map(|r| (r.0, at + width, r.2));
+                    let ty = Type { bits: width as u8, signed: declared.signed };
+                    order.push(name.clone());
+                    bit_fields.push(BitField { name, within: String::new(), shift: at - from, ty, ctype });
+                }
+            }
+        }
+        close(&mut run, &mut bit_fields, &mut fields);
+        let st = &mut self.structs[id];
+        (st.fields, st.bit_fields, st.order) = (Some(fields), bit_fields, order);
+        st.size = filled.div_ceil(8).next_multiple_of(align);
+        st.align = align;
+        Ok(())
+    }
+
+    /// Reads an enumeration: it is unsigned for gcc if no constant is negative; its constants are of type int.
+    fn enumeration(&mut self, e: &Node<EnumType>) -> Res<CType> {
+        let key = e.node.identifier.as_ref().map(|i| format!("enum {}", i.node.name));
+        if e.node.enumerators.is_empty() {
+            let known = key.and_then(|k| self.lookup(&k));
+            return Ok(match known {
+                Some(Entity::Typedef(t)) => t,
+                _ => CType::Int(Type::UINT),
+            });
+        }
+        let (mut next, mut least, mut most) = (0i128, 0i128, 0i128);
         for c in &e.node.enumerators {
             if let Some(value) = &c.node.expression {
                 next = self.constant(value, "the value of an enumerator")?;
             }
+            (least, most) = (least.min(next), most.max(next));
             let name = c.node.identifier.node.name.clone();
-            self.declare(name, Entity::Constant(next, CType::INT));
+            let fits = (Type::INT.min()..=Type::INT.max()).contains(&next);
+            let ctype = match fits {
+                true => CType::INT,
+                false if (0..=Type::UINT.max()).contains(&next) => CType::Int(Type::UINT),
+                false => CType::Int(Type::signed(64)),
+            };
+            self.declare(name, Entity::Constant(next, ctype));
             next += 1;
         }
-        Ok(())
-    }
-
-    fn has_negative(&self, e: &Node<EnumType>) -> bool {
-        let negative = |name: &str| matches!(self.lookup(name), Some(Entity::Constant(v, _)) if v < 0);
-        e.node.enumerators.is_empty()
-            || e.node.enumerators.iter().any(|c| negative(&c.node.identifier.node.name))
+        let wide = least < Type::INT.min() || most > Type::UINT.max() || least < 0 && most > Type::INT.max();
+        let ctype = CType::Int(Type { bits: if wide { 64 } else { 32 }, signed: least < 0 });
+        if let Some(k) = key {
+            self.declare(k, Entity::Typedef(ctype.clone()));
+        }
+        Ok(ctype)
     }
 
     /// Size and alignment in bytes.
@@ -362,7 +444,11 @@ impl Lowering<'_> {
             CType::Sync(SyncType::Condition) => (48, 8),
             CType::Sync(SyncType::Barrier | SyncType::Semaphore) => (32, 8),
             CType::Atomic(t) => self.layout(t),
-            CType::Opaque(_) => (8, 8),
+            CType::Opaque(n) => match n.as_str() {
+                FLOAT => (4, 4),
+                LONG_DOUBLE => (16, 16),
+                _ => (8, 8),
+            },
         }
     }
 
@@ -397,7 +483,7 @@ impl Lowering<'_> {
             CType::Struct(id) => {
                 let st = self.structs[*id].clone();
                 if st.union {
-                    self.union_shape(name, &st, offset, copies, array, scope, span)
+                    self.union_shape(name, &st, copies, array, scope, span)
                 } else {
                     let Some(fields) = st.fields else {
                         return Err(self.refuse(span, format!("`struct {}` is not complete", st.name)));
@@ -429,6 +515,7 @@ impl Lowering<'_> {
                         init,
                         internal: false,
                         atomic: ctype.is_atomic(),
+                        parts: false,
                         span: at,
                     };
                     ShapeKind::Scalar(self.b.variable(var))
@@ -439,28 +526,40 @@ impl Lowering<'_> {
         Ok(Shape { ctype: ctype.clone(), offset, kind })
     }
 
-    /// A union of integers and pointers; nothing of another one can be read or written.
+    /// How many bits a union has whose members are parts of one variable: integers, pointers, and structures and arrays of these, of
+    /// up to 8 bytes together.
+    pub(crate) fn union_bits(&self, st: &Structure) -> Option<u8> {
+        let fields = st.fields.as_ref()?;
+        let fine = st.size > 0 && st.size <= 8 && fields.iter().all(|f| self.is_plain_data(&f.1));
+        fine.then_some(st.size as u8 * 8)
+    }
+
+    fn is_plain_data(&self, t: &CType) -> bool {
+        match t {
+            CType::Int(i) => i.bits > 1,
+            CType::Pointer(_) => true,
+            CType::Array(e, _) => self.is_plain_data(e),
+            CType::Struct(id) => {
+                let st = &self.structs[*id];
+                let bits = st.bit_fields.iter().all(|b| b.ctype != CType::Int(Type::BOOL));
+                bits && st.fields.as_ref().is_some_and(|f| f.iter().all(|f| self.is_plain_data(&f.1)))
+            }
+            _ => false,
+        }
+    }
+
+    /// A union in one variable; nothing of another one can be read or written.
     #[allow(clippy::too_many_arguments, reason = "as for any shape")]
     fn union_shape(
         &mut self,
         name: &str,
         st: &Structure,
-        offset: u64,
         copies: u64,
         array: bool,
         scope: Scope,
         span: Span,
     ) -> ShapeKind {
-        let fields = st.fields.clone().unwrap_or_default();
-        let width = |t: &CType| match t {
-            CType::Int(i) if i.bits > 1 => Some(i.bits),
-            CType::Pointer(_) => Some(64),
-            _ => None,
-        };
-        let Some(widths) = fields.iter().map(|f| width(&f.1)).collect::<Option<Vec<u8>>>() else {
-            return ShapeKind::Opaque;
-        };
-        let Some(bits) = widths.into_iter().max() else { return ShapeKind::Opaque };
+        let Some(bits) = self.union_bits(st) else { return ShapeKind::Opaque };
         let at = self.span(span);
         let var = self.b.variable(Var {
             name: name.to_owned(),
@@ -470,13 +569,10 @@ impl Lowering<'_> {
             init: vec![0; copies as usize],
             internal: false,
             atomic: false,
+            parts: true,
             span: at,
         });
-        self.unions.insert(var);
-        let part = |(f, t, _): (String, CType, u64)| {
-            (f, Rc::new(Shape { ctype: t, offset, kind: ShapeKind::Scalar(var) }))
-        };
-        ShapeKind::Union { var, fields: fields.into_iter().map(part).collect() }
+        ShapeKind::Union { var }
     }
 
     fn sync_object(&mut self, name: &str, kind: SyncType, index: Option<u64>) -> SyncId {
@@ -497,21 +593,14 @@ impl Lowering<'_> {
     pub(crate) fn complete(&mut self, ctype: CType, init: Option<&Node<Initializer>>) -> Res<CType> {
         let CType::OpenArray(e) = ctype else { return Ok(ctype) };
         let n = match init.map(|i| &i.node) {
-            Some(Initializer::List(items)) => {
-                let (mut at, mut most) = (0u64, 0u64);
-                for item in items {
-                    if let Some(Node { node: Designator::Index(i), .. }) = item.node.designation.first() {
-                        at = self.constant(i, "an index")? as u64;
-                    }
-                    at += 1;
-                    most = most.max(at);
+            Some(Initializer::List(items)) => match &items[..] {
+                [Node { node: one, .. }] if one.designation.is_empty() && is_text(&one.initializer) => {
+                    return self.complete(CType::OpenArray(e), Some(&one.initializer));
                 }
-                most
-            }
+                _ => self.cells_named(&e, items)?,
+            },
             Some(Initializer::Expression(e)) => match &e.node {
-                Expression::StringLiteral(s) => {
-                    s.node.iter().map(|p| p.len().saturating_sub(2) as u64).sum::<u64>() + 1
-                }
+                Expression::StringLiteral(s) => self.text(s)?.len() as u64 + 1,
                 _ => return Err(self.refuse(e.span, "this does not say how long the array is")),
             },
             None => return Ok(CType::OpenArray(e)),
@@ -531,105 +620,6 @@ impl Lowering<'_> {
         }
     }
 
-    /// A list of initial values against a shape: which expression each leaf gets. Leaves that are not named are zero.
-    pub(crate) fn initial<'n>(
-        &mut self,
-        shape: &Shape,
-        index: u64,
-        init: &'n Node<Initializer>,
-        out: &mut Vec<(VarId, u64, CType, &'n Node<Expression>)>,
-    ) -> Res<()> {
-        match (&shape.kind, &init.node) {
-            (ShapeKind::Scalar(v), Initializer::Expression(e)) => {
-                out.push((*v, index, shape.ctype.clone(), e));
-                Ok(())
-            }
-            (ShapeKind::Scalar(_), Initializer::List(items)) => match &items[..] {
-                [one] if one.node.designation.is_empty() => {
-                    self.initial(shape, index, &one.node.initializer, out)
-                }
-                [] => Ok(()),
-                _ => Err(self.refuse(init.span, "several values for one variable")),
-            },
-            (ShapeKind::Array { len, element, .. }, Initializer::List(items)) => {
-                let mut at = 0u64;
-                for item in items {
-                    let mut last = None;
-                    match item.node.designation.first().map(|d| &d.node) {
-                        None => {}
-                        Some(Designator::Index(i)) => at = self.constant(i, "an index")? as u64,
-                        Some(Designator::Range(r)) => {
-                            at = self.constant(&r.node.from, "an index")? as u64;
-                            last = Some(self.constant(&r.node.to, "an index")? as u64);
-                        }
-                        Some(_) => return Err(self.refuse(item.span, "this way to name cells")),
-                    }
-                    let last = last.unwrap_or(at);
-                    if last >= *len || last < at {
-                        return Err(self.refuse(item.span, "more values than the array has cells"));
-                    }
-                    if !matches!(item.node.initializer.node, Initializer::List(_))
-                        && !matches!(element.kind, ShapeKind::Scalar(_) | ShapeKind::Sync(_))
-                    {
-                        return Err(self.refuse(item.span, "nested values without braces"));
-                    }
-                    for i in at..=last {
-                        self.initial(element, index * len + i, &item.node.initializer, out)?;
-                    }
-                    at = last + 1;
-                }
-                Ok(())
-            }
-            (ShapeKind::Struct(fields), Initializer::List(items)) => {
-                let mut at = 0usize;
-                for item in items {
-                    match item.node.designation.first().map(|d| &d.node) {
-                        None => {}
-                        Some(Designator::Member(m)) => {
-                            let named = fields.iter().position(|f| f.0 == m.node.name);
-                            at = named.ok_or_else(|| self.refuse(item.span, "there is no such field"))?;
-                        }
-                        Some(_) => return Err(self.refuse(item.span, "this way to name fields")),
-                    }
-                    let Some((_, field)) = fields.get(at) else {
-                        return Err(self.refuse(item.span, "more values than there are fields"));
-                    };
-                    let field = field.clone();
-                    self.initial(&field, index, &item.node.initializer, out)?;
-                    at += 1;
-                }
-                Ok(())
-            }
-            // What PTHREAD_MUTEX_INITIALIZER and the like stand for is the state at the start anyway.
-            (ShapeKind::Sync(_), Initializer::List(items)) => {
-                items.iter().try_for_each(|i| self.initial(shape, index, &i.node.initializer, out))
-            }
-            (ShapeKind::Sync(_), Initializer::Expression(e)) => {
-                match self.constant(e, "this initial value") {
-                    Ok(0) => Ok(()),
-                    _ => Err(self.refuse(init.span, "a lock of a special kind")),
-                }
-            }
-            // The first field gets it, the rest is zero.
-            (ShapeKind::Union { var, .. }, Initializer::List(items)) => match &items[..] {
-                [] => Ok(()),
-                [one] if one.node.designation.is_empty() => match &one.node.initializer.node {
-                    Initializer::Expression(e) if self.constant(e, "this initial value")? >= 0 => {
-                        let ty = self.b.program().var(*var).ty;
-                        out.push((*var, index, CType::Int(ty), e));
-                        Ok(())
-                    }
-                    _ => Err(self.refuse(init.span, "this initial value of a union")),
-                },
-                _ => Err(self.refuse(init.span, "this initial value of a union")),
-            },
-            (ShapeKind::Opaque, _) => {
-                Err(self.refuse(init.span, format!("a variable of type {}", shape.ctype)))
-            }
-            _ => Err(self.refuse(init.span, "this initial value")),
-        }
-    }
-
     /// Refuses what cannot be a variable.
     pub(crate) fn must_be_known(&self, ctype: &CType, span: Span) -> Result<(), Refusal> {
         match ctype.plain() {
@@ -640,4 +630,19 @@ impl Lowering<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// Neighbouring bit-fields become parts of one field.
+fn close(run: &mut Option<(u64, u64, usize)>, bits: &mut [BitField], fields: &mut Vec<(String, CType, u64)>) {
+    let Some((from, to, first)) = run.take() else { return };
+    let names: Vec<&str> = bits[first..].iter().map(|b| b.name.as_str()).collect();
+    let within = format!("({})", names.join(","));
+    let unit = CType::Int(Type::unsigned((to - from).next_multiple_of(8) as u8));
+    fields.push((within.clone(), unit, from / 8));
+    bits[first..].iter_mut().for_each(|b| b.within = within.clone());
+}
+
+/// Whether an initialiser is a text.
+pub(crate) fn is_text(i: &Node<Initializer>) -> bool {
+    matches!(&i.node, Initializer::Expression(e) if matches!(e.node, Expression::StringLiteral(_)))
 }

@@ -40,6 +40,15 @@ pub(crate) enum Lvalue {
         address: Term,
         ctype: CType,
     },
+    /// Some bits of a variable: a member of a union, or a bit-field.
+    Bits {
+        whole: Box<Lvalue>,
+        /// From which bit on.
+        shift: Term,
+        ctype: CType,
+        /// How many bits it has, if it is a bit-field.
+        field: Option<Type>,
+    },
 }
 
 /// The type after the integer promotions.
@@ -75,6 +84,9 @@ struct Cells {
 impl<'a> Lowering<'a> {
     /// An expression whose value nobody wants.
     pub(crate) fn effect(&mut self, e: &'a Node<Expression>) -> Res<()> {
+        if self.printed(e)? {
+            return Ok(());
+        }
         self.rvalue(e).map(|_| ())
     }
 
@@ -180,6 +192,15 @@ impl<'a> Lowering<'a> {
                 let t = self.type_of(&v.node.0)?;
                 Some((self.layout(&t).0, Type::unsigned(64)))
             }
+            Expression::AlignOf(t) => {
+                let t = self.type_name(&t.node.0)?;
+                Some((self.layout(&t).1, Type::unsigned(64)))
+            }
+            Expression::OffsetOf(o) => Some((self.offset_of(o)?, Type::unsigned(64))),
+            Expression::GenericSelection(g) => {
+                let chosen = self.chosen(g)?;
+                self.fold_bits(chosen)?
+            }
             _ => None,
         })
     }
@@ -255,6 +276,13 @@ impl<'a> Lowering<'a> {
             Expression::Identifier(i) => match self.lookup(&i.node.name) {
                 Some(Entity::Object(o)) => Ok(self.objects[o].shape.ctype.clone()),
                 Some(Entity::Constant(_, t)) => Ok(t),
+                Some(Entity::Function) => {
+                    let result = self.result_of(&i.node.name).unwrap_or(CType::INT);
+                    Ok(CType::Pointer(Rc::new(CType::Function(Rc::new(result)))))
+                }
+                None if self.global_types.contains_key(&i.node.name) => {
+                    Ok(self.global_types[&i.node.name].clone())
+                }
                 _ => Err(self.refuse(e.span, "the type of this")),
             },
             Expression::UnaryOperator(u) => {
@@ -290,6 +318,13 @@ impl<'a> Lowering<'a> {
                 let (l, r) = (self.type_of(&b.node.lhs)?, self.type_of(&b.node.rhs)?);
                 match (op, l.plain(), r.plain()) {
                     (BinaryOperator::Index, CType::Pointer(t) | CType::Array(t, _), _) => Ok((**t).clone()),
+                    (op, t, _) if is_assignment(op) => Ok(t.clone()),
+                    (Minus, CType::Pointer(_) | CType::Array(..), CType::Pointer(_) | CType::Array(..)) => {
+                        Ok(CType::Int(Type::signed(64)))
+                    }
+                    (Plus | Minus, CType::Pointer(t) | CType::Array(t, _), _)
+                    | (Plus, _, CType::Pointer(t) | CType::Array(t, _)) => Ok(CType::Pointer(t.clone())),
+                    (ShiftLeft | ShiftRight, CType::Int(x), _) => Ok(CType::Int(promoted(*x))),
                     (op, CType::Int(x), CType::Int(y))
                         if arithmetic(op).is_some_and(|o| !o.is_comparison()) =>
                     {
@@ -304,17 +339,58 @@ impl<'a> Lowering<'a> {
                     CType::Pointer(t) => (**t).clone(),
                     other => other.clone(),
                 };
-                Ok(self.field(&inner, &m.node.identifier.node.name, e.span)?.1)
+                let name = &m.node.identifier.node.name;
+                let found = self.member_type(&inner, name);
+                found.ok_or_else(|| self.refuse(e.span, format!("there is no field `{name}`")))
             }
             Expression::Constant(c) => Ok(self.literal(c)?.1),
             Expression::Cast(c) => self.type_name(&c.node.type_name),
-            Expression::SizeOfTy(_) | Expression::SizeOfVal(_) => Ok(CType::Int(Type::unsigned(64))),
+            Expression::SizeOfTy(_)
+            | Expression::SizeOfVal(_)
+            | Expression::AlignOf(_)
+            | Expression::OffsetOf(_) => Ok(CType::Int(Type::unsigned(64))),
+            Expression::StringLiteral(s) => {
+                let n = self.text(s)?.len() as u64 + 1;
+                Ok(CType::Array(Rc::new(CType::Int(Type::signed(8))), n))
+            }
+            Expression::CompoundLiteral(c) => match self.type_name(&c.node.type_name)? {
+                CType::OpenArray(t) => {
+                    let n = self.cells_named(&t, &c.node.initializer_list)?;
+                    Ok(CType::Array(t, n))
+                }
+                t => Ok(t),
+            },
+            Expression::Comma(list) => self.type_of(list.last().expect("a comma has two sides")),
+            Expression::GenericSelection(g) => {
+                let chosen = self.chosen(g)?;
+                self.type_of(chosen)
+            }
+            Expression::Call(c) => {
+                if let Expression::Identifier(i) = &c.node.callee.node
+                    && let Some(t) = self.result_of(&i.node.name)
+                {
+                    return Ok(t);
+                }
+                let callee = self.type_of(&c.node.callee)?;
+                match callee.plain() {
+                    CType::Pointer(t) => match t.plain() {
+                        CType::Function(t) => Ok((**t).clone()),
+                        _ => Err(self.refuse(e.span, "the type of this")),
+                    },
+                    CType::Function(t) => Ok((**t).clone()),
+                    _ => Err(self.refuse(e.span, "the type of this")),
+                }
+            }
             Expression::Conditional(c) => {
                 let x = self.type_of(&c.node.then_expression)?;
                 let y = self.type_of(&c.node.else_expression)?;
                 match (x.plain(), y.plain()) {
                     (CType::Int(x), CType::Int(y)) => Ok(CType::Int(common(*x, *y))),
                     (x, y) if x == y => Ok(x.clone()),
+                    (CType::Pointer(t), CType::Pointer(u)) if **t == CType::Void => {
+                        Ok(CType::Pointer(u.clone()))
+                    }
+                    (x @ CType::Pointer(_), _) | (_, x @ CType::Pointer(_)) => Ok(x.clone()),
                     _ => Err(self.refuse(e.span, "the type of this")),
                 }
             }
@@ -328,9 +404,6 @@ impl<'a> Lowering<'a> {
             return Err(self.refuse(span, format!("{ctype} has no field `{name}`")));
         };
         let st = &self.structs[*id];
-        if st.union {
-            return Err(self.refuse(span, "a union"));
-        }
         let found = st.fields.as_ref().and_then(|f| f.iter().find(|f| f.0 == name));
         let found = found.map(|f| (f.2, f.1.clone()));
         found.ok_or_else(|| self.refuse(span, format!("there is no field `{name}`")))
@@ -403,7 +476,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Whether an expression is a term: no effects, no shared access, nothing to check.
-    fn is_pure(&self, e: &Node<Expression>) -> bool {
+    pub(crate) fn is_pure(&self, e: &Node<Expression>) -> bool {
         match &e.node {
             Expression::Identifier(i) => match self.lookup(&i.node.name) {
                 Some(Entity::Object(o)) => match self.objects[o].shape.kind {
@@ -475,17 +548,13 @@ impl<'a> Lowering<'a> {
                 Some(Entity::Function) => {
                     let address = self.function_address(&i.node.name);
                     let term = self.b.terms().constant(address, ADDRESS);
-                    let ctype = CType::Pointer(Rc::new(CType::Function(Rc::new(CType::Void))));
+                    let result = self.result_of(&i.node.name).unwrap_or(CType::Void);
+                    let ctype = CType::Pointer(Rc::new(CType::Function(Rc::new(result))));
                     Ok(Value { term, ctype })
                 }
                 None => Err(self.refuse(e.span, format!("`{}` is not known", i.node.name))),
             },
-            Expression::StringLiteral(_) => {
-                // Nothing of a text can be read; it is somewhere.
-                let term = self.b.terms().constant((1 << 56) + e.span.start as u64, ADDRESS);
-                Ok(Value { term, ctype: CType::Pointer(Rc::new(CType::Int(Type::signed(8)))) })
-            }
-            Expression::Member(_) => {
+            Expression::StringLiteral(_) | Expression::CompoundLiteral(_) | Expression::Member(_) => {
                 let lv = self.lvalue(e)?;
                 self.load(&lv, e.span)
             }
@@ -508,10 +577,18 @@ impl<'a> Lowering<'a> {
             Expression::UnaryOperator(u) => self.unary(u, e.span),
             Expression::Cast(c) => {
                 let to = self.type_name(&c.node.type_name)?;
-                let v = self.rvalue(&c.node.expression)?;
                 if to == CType::Void {
+                    // What has no value that can be used may still be named.
+                    if let Expression::Identifier(i) = &c.node.expression.node
+                        && matches!(self.lookup(&i.node.name), Some(Entity::Object(o))
+                            if self.objects[o].shape.ctype.scalar().is_none())
+                    {
+                        return Ok(self.nothing());
+                    }
+                    self.effect(&c.node.expression)?;
                     return Ok(self.nothing());
                 }
+                let v = self.rvalue(&c.node.expression)?;
                 let term = self.convert(v, &to, e.span)?;
                 Ok(Value { term, ctype: to.plain().clone() })
             }
@@ -525,9 +602,14 @@ impl<'a> Lowering<'a> {
                 self.rvalue(last)
             }
             Expression::Statement(s) => self.statement_expression(s),
-            Expression::GenericSelection(_) => Err(self.refuse(e.span, "a generic selection")),
-            Expression::CompoundLiteral(_) => Err(self.refuse(e.span, "a compound literal")),
-            Expression::OffsetOf(_) => Err(self.refuse(e.span, "`offsetof`")),
+            Expression::GenericSelection(g) => {
+                let chosen = self.chosen(g)?;
+                self.rvalue(chosen)
+            }
+            Expression::OffsetOf(o) => {
+                let offset = self.offset_of(o)?;
+                Ok(self.value(offset as i128, Type::unsigned(64)))
+            }
             Expression::VaArg(_) => Err(self.refuse(e.span, "a variable number of arguments")),
         }
     }
@@ -536,20 +618,41 @@ impl<'a> Lowering<'a> {
         let Statement::Compound(items) = &s.node else {
             return Err(self.refuse(s.span, "this statement as a value"));
         };
-        if let Some((Node { node: BlockItem::Statement(last), .. }, _)) = items.split_last()
+        if let Some((Node { node: BlockItem::Statement(last), .. }, first)) = items.split_last()
             && let Statement::Expression(Some(e)) = &last.node
-            && items.len() == 1
         {
-            return self.rvalue(e);
-        }
-        // Its value would have to outlive its variables: only those whose value nobody can use are taken.
-        if let Some(Node { node: BlockItem::Statement(last), .. }) = items.last()
-            && matches!(last.node, Statement::Expression(Some(_)))
-        {
-            return Err(self.refuse(s.span, "a statement as a value"));
+            self.open();
+            for i in first {
+                self.block_item(i)?;
+            }
+            let value = self.rvalue(e)?;
+            self.close();
+            // The value outlives the variables that it may speak of.
+            let term = self.keep(value.term);
+            return Ok(Value { term, ctype: value.ctype });
         }
         self.compound(items)?;
         Ok(self.nothing())
+    }
+
+    /// The expression that a generic selection chooses.
+    fn chosen<'g>(&mut self, g: &'g Node<GenericSelection>) -> Res<&'g Node<Expression>> {
+        let ctype = match self.type_of(&g.node.expression)?.plain() {
+            CType::Array(t, _) => CType::Pointer(t.clone()),
+            t => t.clone(),
+        };
+        let mut default = None;
+        for a in &g.node.associations {
+            match &a.node {
+                GenericAssociation::Type(t) => {
+                    if self.type_name(&t.node.type_name)? == ctype {
+                        return Ok(&t.node.expression);
+                    }
+                }
+                GenericAssociation::Default(e) => default = Some(&**e),
+            }
+        }
+        default.ok_or_else(|| self.refuse(g.span, "a generic selection without this type"))
     }
 
     fn conditional(&mut self, c: &'a Node<ConditionalExpression>, e: &'a Node<Expression>) -> Res<Value> {
@@ -594,6 +697,7 @@ impl<'a> Lowering<'a> {
     fn unite(&mut self, a: &Value, b: &Value, span: Span) -> Res<CType> {
         match (a.ctype.plain(), b.ctype.plain()) {
             (CType::Int(x), CType::Int(y)) => Ok(CType::Int(common(*x, *y))),
+            (CType::Pointer(x), y @ CType::Pointer(_)) if **x == CType::Void => Ok(y.clone()),
             (CType::Pointer(_), _) => Ok(a.ctype.plain().clone()),
             (_, CType::Pointer(_)) => Ok(b.ctype.plain().clone()),
             _ => Err(self.refuse(span, format!("a choice between {} and {}", a.ctype, b.ctype))),
@@ -691,7 +795,11 @@ impl<'a> Lowering<'a> {
             self.no_signed_atomic(&ctype, span)?;
             return self.update(lv, new, span, &mut plus);
         }
-        let old = self.load(lv, span)?;
+        let mut old = self.load(lv, span)?;
+        // A bit-field is promoted where it is read.
+        if let Some(ty) = ctype.scalar() {
+            old.term = self.b.terms().cast(ty, old.term);
+        }
         if let CType::Int(t) = ctype.plain()
             && *t != Type::BOOL
             && (t.signed || promoted(*t).signed)
@@ -714,7 +822,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// A term that stays what it is although locals change: a copy, if it reads any that is no temporary.
-    fn keep(&mut self, term: Term) -> Term {
+    pub(crate) fn keep(&mut self, term: Term) -> Term {
         let mut reads = false;
         let program = self.b.program();
         program.terms.places(term, &mut |p| reads |= !program.name(p.var).contains('%'));
@@ -731,16 +839,17 @@ impl<'a> Lowering<'a> {
     fn fixed(&mut self, stored: Term, lv: &Lvalue) -> Term {
         match lv {
             Lvalue::Path(p) if p.indices.is_empty() => match p.shape.kind {
-                ShapeKind::Scalar(v) if !self.b.program().var(v).is_shared() => {
-                    let value = self.local_value(v);
-                    match p.shape.ctype.scalar() {
-                        // Of a union the bits that the field has.
-                        Some(ty) => self.b.terms().cast(ty, value),
-                        None => value,
-                    }
-                }
+                ShapeKind::Scalar(v) if !self.b.program().var(v).is_shared() => self.local_value(v),
                 _ => stored,
             },
+            // A bit-field has only so many of the bits.
+            Lvalue::Bits { field: Some(ty), ctype, .. } => {
+                let cut = self.b.terms().cast(*ty, stored);
+                match ctype.scalar() {
+                    Some(wide) => self.b.terms().cast(wide, cut),
+                    None => cut,
+                }
+            }
             _ => stored,
         }
     }
@@ -776,9 +885,7 @@ impl<'a> Lowering<'a> {
             Assign => {
                 let ctype = self.type_of(l).unwrap_or(CType::Void);
                 if matches!(ctype.plain(), CType::Struct(_)) {
-                    let from = self.lvalue(r)?;
-                    let to = self.lvalue(l)?;
-                    self.copy(&to, &from, e.span)?;
+                    self.aggregate(e)?;
                     return Ok(self.nothing());
                 }
                 let value = self.rvalue_for(r, &ctype)?;
@@ -793,8 +900,9 @@ impl<'a> Lowering<'a> {
             op => match compound(op) {
                 Some(op) => self.assign_with(op, l, r, e.span),
                 None => {
-                    let x = self.rvalue(l)?;
+                    let mut x = self.rvalue(l)?;
                     // The left side stays what it is while the right side is evaluated.
+                    x.term = self.kept_for(x.term, r);
                     let y = self.rvalue(r)?;
                     self.operate(&b.node.operator.node, x, y, e.span)
                 }
@@ -886,7 +994,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Where overflows are looked for: a number is one of another type, if that is signed.
-    fn fits(&mut self, v: Term, to: Type) {
+    pub(crate) fn fits(&mut self, v: Term, to: Type) {
         let from = self.b.terms().ty(v);
         let always = from.bits < to.bits || from.bits == to.bits && from.signed;
         if !self.options.overflow || !to.signed || always {
@@ -1027,7 +1135,9 @@ impl<'a> Lowering<'a> {
     pub(crate) fn type_at(&self, lv: &Lvalue) -> CType {
         match lv {
             Lvalue::Path(p) => p.shape.ctype.clone(),
-            Lvalue::Memory { ctype, .. } | Lvalue::Cell { ctype, .. } => ctype.clone(),
+            Lvalue::Memory { ctype, .. } | Lvalue::Cell { ctype, .. } | Lvalue::Bits { ctype, .. } => {
+                ctype.clone()
+            }
         }
     }
 
@@ -1148,6 +1258,13 @@ impl<'a> Lowering<'a> {
                 }
                 Err(self.refuse(e.span, "a value where a variable is wanted"))
             }
+            Expression::CompoundLiteral(c) => self.compound_literal(c, e.span),
+            Expression::StringLiteral(s) => self.text_object(s, e.span),
+            Expression::GenericSelection(g) => {
+                let chosen = self.chosen(g)?;
+                self.lvalue(chosen)
+            }
+            _ if self.is_aggregate(e) => self.aggregate(e),
             _ => Err(self.refuse(e.span, "a value where a variable is wanted")),
         }
     }
@@ -1161,14 +1278,39 @@ impl<'a> Lowering<'a> {
     }
 
     pub(crate) fn member(&mut self, base: Lvalue, name: &str, span: Span) -> Res<Lvalue> {
+        let ctype = self.type_at(&base);
+        let CType::Struct(id) = ctype.plain() else {
+            return Err(self.refuse(span, format!("{ctype} has no field `{name}`")));
+        };
+        let st = &self.structs[*id];
+        let fields = st.fields.as_ref();
+        if !fields.is_some_and(|f| f.iter().any(|f| f.0 == name)) {
+            if let Some(b) = st.bit_fields.iter().find(|b| b.name == name).cloned() {
+                let whole = self.member(base, &b.within, span)?;
+                let shift = self.b.terms().constant(b.shift, ADDRESS);
+                return Ok(self.bits(whole, shift, b.ctype, Some(b.ty)));
+            }
+            // It may be in a member that has no name.
+            let within = fields
+                .into_iter()
+                .flatten()
+                .find(|f| f.0.starts_with('?') && self.member_type(&f.1, name).is_some());
+            let Some(within) = within.map(|f| f.0.clone()) else {
+                return Err(self.refuse(span, format!("there is no field `{name}`")));
+            };
+            let inner = self.member(base, &within, span)?;
+            return self.member(inner, name, span);
+        }
+        if st.union || matches!(base, Lvalue::Bits { .. }) {
+            let (offset, field) = self.field(&ctype, name, span)?;
+            let base = if self.structs[*id].union { self.unit(base, span)? } else { base };
+            let shift = self.b.terms().constant(offset * 8, ADDRESS);
+            return Ok(self.bits(base, shift, field, None));
+        }
         match base {
             Lvalue::Path(p) => {
-                let (ShapeKind::Struct(fields) | ShapeKind::Union { fields, .. }) = &p.shape.kind else {
-                    let union = matches!(p.shape.ctype.plain(), CType::Struct(id) if self.structs[*id].union);
-                    let why = match union {
-                        true => "a union with other members than integers and pointers".to_owned(),
-                        false => format!("{} has no field `{name}` that is known", p.shape.ctype),
-                    };
+                let ShapeKind::Struct(fields) = &p.shape.kind else {
+                    let why = format!("{} has no field `{name}` that is known", p.shape.ctype);
                     return Err(self.refuse(span, why));
                 };
                 match fields.iter().find(|f| f.0 == name) {
@@ -1176,7 +1318,9 @@ impl<'a> Lowering<'a> {
                     None => Err(self.refuse(span, format!("there is no field `{name}`"))),
                 }
             }
-            Lvalue::Cell { .. } => Err(self.refuse(span, format!("there is no field `{name}`"))),
+            Lvalue::Cell { .. } | Lvalue::Bits { .. } => {
+                Err(self.refuse(span, format!("there is no field `{name}`")))
+            }
             Lvalue::Memory { address, ctype } => {
                 let (offset, field) = self.field(&ctype, name, span)?;
                 let offset = self.b.terms().constant(offset, ADDRESS);
@@ -1186,7 +1330,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// An element of an array, checked to be one.
-    fn element(&mut self, base: Lvalue, i: Term, span: Span) -> Res<Lvalue> {
+    pub(crate) fn element(&mut self, base: Lvalue, i: Term, span: Span) -> Res<Lvalue> {
         match base {
             Lvalue::Path(mut p) => {
                 let ShapeKind::Array { len, stride, element } = p.shape.kind.clone() else {
@@ -1203,6 +1347,18 @@ impl<'a> Lowering<'a> {
                 Ok(Lvalue::Path(p))
             }
             Lvalue::Cell { .. } => Err(self.refuse(span, "an index into what is no array")),
+            Lvalue::Bits { ref ctype, .. } => {
+                let CType::Array(t, len) = ctype.plain().clone() else {
+                    return Err(self.refuse(span, "an index into what is no array"));
+                };
+                let end = self.b.terms().constant(len, ADDRESS);
+                let ok = self.b.terms().lt(i, end);
+                self.check(ok, ErrorKind::OutOfBounds, "an index past the end of an array");
+                let bits = self.layout(&t).0 * 8;
+                let stride = self.b.terms().constant(bits, ADDRESS);
+                let shift = self.b.terms().binary(Binary::Mul, i, stride);
+                Ok(self.bits(base, shift, (*t).clone(), None))
+            }
             Lvalue::Memory { address, ctype } => {
                 let (CType::Array(t, _) | CType::OpenArray(t)) = ctype.plain() else {
                     return Err(self.refuse(span, "an index into what is no array"));
@@ -1250,12 +1406,15 @@ impl<'a> Lowering<'a> {
             Lvalue::Memory { address, ctype } | Lvalue::Cell { address, ctype, .. } => {
                 Ok(Value { term: *address, ctype: CType::Pointer(Rc::new(ctype.clone())) })
             }
+            Lvalue::Bits { field: Some(_), .. } => Err(self.refuse(span, "the address of a bit-field")),
+            Lvalue::Bits { whole, shift, ctype, .. } => {
+                let start = self.address(whole, span)?;
+                let eight = self.b.terms().constant(8, ADDRESS);
+                let bytes = self.b.terms().binary(Binary::Div, *shift, eight);
+                let term = self.b.terms().add(start.term, bytes);
+                Ok(Value { term, ctype: CType::Pointer(Rc::new(ctype.clone())) })
+            }
             Lvalue::Path(p) => {
-                if let ShapeKind::Scalar(v) = p.shape.kind
-                    && self.unions.contains(&v)
-                {
-                    return Err(self.refuse(span, "a pointer to a field of a union"));
-                }
                 self.take_address(p.object);
                 let start = self.objects[p.object].base + p.shape.offset;
                 let mut term = self.b.terms().constant(start, ADDRESS);
@@ -1288,8 +1447,11 @@ impl<'a> Lowering<'a> {
     }
 
     /// Does something to the cell that an lvalue is, for each cell that it may be.
-    fn touch(&mut self, lv: &Lvalue, span: Span, f: Touch<'_, 'a>) -> Res<()> {
+    pub(crate) fn touch(&mut self, lv: &Lvalue, span: Span, f: Touch<'_, 'a>) -> Res<()> {
         let (address, ctype) = match lv {
+            Lvalue::Bits { .. } => {
+                return Err(self.refuse(span, "an atomic update of a bit-field or of a member of a union"));
+            }
             Lvalue::Path(p) => {
                 let (place, ty) = self.place(p, span)?;
                 return f(self, place, ty);
@@ -1396,8 +1558,14 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
+    /// Whether all that a pointer to characters may point to are texts of the program, which nobody writes.
+    pub(crate) fn only_constant_texts(&self, t: &CType) -> bool {
+        let all = |ty| self.cells_of(ty).iter().all(|c| self.read_only.contains(&c.var));
+        t.scalar().is_some_and(all)
+    }
+
     /// Whether an address is in an object that a pointer may point to.
-    fn is_inside(&mut self, address: Term) -> Term {
+    pub(crate) fn is_inside(&mut self, address: Term) -> Term {
         let mut inside = self.b.terms().boolean(false);
         for n in 0..self.objects.len() {
             if self.is_taken(n) {
@@ -1508,6 +1676,9 @@ impl<'a> Lowering<'a> {
             return Err(self.refuse(span, format!("a variable of type {ctype}")));
         };
         let plain = ctype.plain().clone();
+        if let Lvalue::Bits { whole, shift, field, .. } = lv {
+            return self.load_bits(whole, *shift, &ctype, *field, span);
+        }
         if let Lvalue::Path(p) = lv {
             let (place, own) = self.place(p, span)?;
             if self.constants.contains(&place.var) {
@@ -1544,32 +1715,24 @@ impl<'a> Lowering<'a> {
 
     /// Writes an lvalue, in one step.
     pub(crate) fn store(&mut self, lv: &Lvalue, value: Term, span: Span) -> Res<()> {
+        if let Lvalue::Bits { whole, shift, ctype, field } = lv {
+            return self.store_bits((whole, *shift, ctype, *field), value, span);
+        }
         self.touch(lv, span, &mut |me, place, own| {
-            let ty = me.b.terms().ty(value);
-            let value = if me.unions.contains(&place.var) && ty.bits < own.bits {
-                me.low_bits(place, own, value)
-            } else {
-                me.b.terms().cast(own, value)
-            };
+            if me.read_only.contains(&place.var) {
+                let no = me.b.terms().boolean(false);
+                me.check(no, ErrorKind::InvalidPointer, "a text of the program is written");
+                return Ok(());
+            }
+            let value = me.b.terms().cast(own, value);
             me.set(place, value);
             me.learn(place, Some(value));
             Ok(())
         })
     }
 
-    /// The value of a variable of a union with other low bits.
-    fn low_bits(&mut self, place: Place, own: Type, value: Term) -> Term {
-        let bits = self.b.terms().ty(value).bits;
-        let low = self.b.terms().cast(Type::unsigned(bits), value);
-        let low = self.b.terms().cast(own, low);
-        let now = self.b.terms().read(place, own);
-        let high = self.b.terms().constant(own.mask() & !Type::unsigned(bits).mask(), own);
-        let high = self.b.terms().binary(Binary::And, now, high);
-        self.b.terms().binary(Binary::Or, high, low)
-    }
-
     /// What is known of a place after it was assigned.
-    fn learn(&mut self, place: Place, value: Option<Term>) {
+    pub(crate) fn learn(&mut self, place: Place, value: Option<Term>) {
         if self.dead || !self.is_tracked(place.var) {
             return;
         }
@@ -1603,9 +1766,6 @@ impl<'a> Lowering<'a> {
         };
         let result = self.temporary(ty);
         self.touch(lv, span, &mut |me, place, own| {
-            if me.unions.contains(&place.var) {
-                return Err(me.refuse(span, "an atomic update of a field of a union"));
-            }
             let there = me.b.terms().read(place, own);
             let old = me.b.terms().cast(ty, there);
             let changed = change(me, old)?;
@@ -1664,14 +1824,15 @@ impl<'a> Lowering<'a> {
             return Err(self.refuse(span, "structures of different types"));
         }
         match ctype.plain() {
+            CType::Struct(id) if self.structs[*id].union => {
+                let (a, b) = (self.unit(to.clone(), span)?, self.unit(from.clone(), span)?);
+                self.copy(&a, &b, span)
+            }
             CType::Struct(id) => {
                 let Some(fields) = self.structs[*id].fields.clone() else {
                     return Err(self.refuse(span, "a structure that is not complete"));
                 };
-                // Of a union the widest field is everything.
-                let widest = fields.iter().max_by_key(|f| self.layout(&f.1).0).map(|f| f.0.clone());
-                let union = self.structs[*id].union;
-                for (name, ..) in fields.into_iter().filter(|f| !union || Some(&f.0) == widest.as_ref()) {
+                for (name, ..) in fields {
                     let (a, b) =
                         (self.member(to.clone(), &name, span)?, self.member(from.clone(), &name, span)?);
                     self.copy(&a, &b, span)?;
@@ -1719,7 +1880,7 @@ impl<'a> Lowering<'a> {
                 };
                 Ok(list.into_iter().enumerate().map(case).collect())
             }
-            Lvalue::Cell { ctype, .. } => {
+            Lvalue::Cell { ctype, .. } | Lvalue::Bits { ctype, .. } => {
                 Err(self.refuse(span, format!("{ctype} where a lock or the like is wanted")))
             }
             Lvalue::Memory { address, ctype } => {
@@ -1777,6 +1938,11 @@ fn arithmetic(op: &BinaryOperator) -> Option<Binary> {
     })
 }
 
+/// Whether an operation assigns its left side.
+fn is_assignment(op: &BinaryOperator) -> bool {
+    *op == BinaryOperator::Assign || compound(op).is_some()
+}
+
 /// The operation in an assignment with one.
 fn compound(op: &BinaryOperator) -> Option<BinaryOperator> {
     Some(match op {
@@ -1795,7 +1961,7 @@ fn compound(op: &BinaryOperator) -> Option<BinaryOperator> {
 }
 
 /// The number of a character as the source has it, with or without its quotes.
-fn character(text: &str) -> Option<i128> {
+pub(crate) fn character(text: &str) -> Option<i128> {
     let inner = text.trim_start_matches(['L', 'u', 'U']);
     let inner = inner.strip_prefix('\'').and_then(|t| t.strip_suffix('\'')).unwrap_or(inner);
     let mut chars = inner.chars();

@@ -63,6 +63,11 @@ impl<'a> Lowering<'a> {
             let object = self.object(&e.name, &e.ctype, Scope::Shared, e.span)?;
             self.declared_at.resize(object + 1, usize::MAX);
             self.declared_at[object] = e.key.1;
+            if e.key.1 >= super::aggregate::TEXTS {
+                Self::leaves(&self.objects[object].shape.clone(), 0, &mut |v, _, _| {
+                    self.read_only.insert(v);
+                });
+            }
             self.noted.made.push((e.key, e.ctype.clone(), object));
             if e.heap {
                 self.note_heap(&e.name, object);

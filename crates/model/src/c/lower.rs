@@ -3,12 +3,13 @@
 use super::annotated::Noting;
 use super::ctype::{CType, Object, Structure};
 use super::decl::Parameter;
+use super::expr::Lvalue;
 use super::scan::{self, Found};
 use super::source::{Lines, Source};
 use super::{Options, Refusal};
 use crate::builder::Builder;
 use crate::program::{
-    ErrorKind, FileId, LocationId, LocationKind, Mark, Order, Scope, Span as Place_, ThreadId, TransitionId,
+    ErrorKind, FileId, LocationId, LocationKind, Mark, Scope, Span as Place_, ThreadId, TransitionId,
 };
 use crate::term::{Assign, Place, Term, Type, VarId};
 use lang_c::ast::*;
@@ -37,8 +38,12 @@ pub(crate) struct Join {
     pub(crate) at: LocationId,
     /// What all ways so far agree on; nothing leads here if there is none.
     pub(crate) env: Option<Env>,
-    pub(crate) atomic: bool,
+    /// How deep in atomic blocks it is, and the edge into the outermost: what all ways so far agree on.
+    pub(crate) atomic: Option<Block>,
 }
+
+/// How deep in atomic blocks something is, and the edge into the outermost.
+pub(crate) type Block = (u32, Option<TransitionId>);
 
 /// A function of the program.
 pub(crate) struct Function<'a> {
@@ -54,10 +59,29 @@ pub(crate) struct Frame {
     pub(crate) name: String,
     pub(crate) exit: Join,
     pub(crate) result: Option<(VarId, CType)>,
+    /// The object that gets the result, if that is a structure.
+    returned: Option<usize>,
     labels: HashMap<String, Join>,
+    /// Labels of loops that were unrolled: nothing else may jump there.
+    sealed: BTreeSet<String>,
     breaks: Vec<Join>,
     continues: Vec<Join>,
     switches: Vec<HashMap<usize, Join>>,
+}
+
+/// A value that a function is called with.
+pub(crate) enum Argument {
+    Scalar(Term),
+    /// A structure, which is copied.
+    Structure(Lvalue),
+}
+
+/// A variable that each thread has its own of.
+struct ThreadLocal<'a> {
+    name: String,
+    ctype: CType,
+    span: Span,
+    init: Option<&'a Node<Initializer>>,
 }
 
 /// A thread that is to be lowered.
@@ -96,7 +120,26 @@ pub(crate) struct Lowering<'a> {
     pub(crate) structs: Vec<Structure>,
     pub(crate) objects: Vec<Object>,
     pub(crate) next_address: u64,
-    statics: HashMap<usize, usize>,
+    statics: HashMap<(Option<ThreadId>, usize), usize>,
+    thread_locals: Vec<ThreadLocal<'a>>,
+    /// Structures by the place of their definition.
+    pub(super) defined: HashMap<usize, usize>,
+    /// The types of the variables of the whole program, before these are made.
+    pub(super) global_types: HashMap<String, CType>,
+    /// What functions return that are declared.
+    pub(super) prototypes: HashMap<String, CType>,
+    /// Functions whose address is taken somewhere.
+    pub(crate) callable: BTreeSet<String>,
+    /// Texts by the place where they stand, and the variables of all of them.
+    pub(super) texts: HashMap<usize, usize>,
+    pub(super) read_only: BTreeSet<VarId>,
+    /// The structure that the call at hand returned.
+    pub(crate) returned: Option<Lvalue>,
+    /// Variables of the whole program that `main` alone uses.
+    outer: BTreeSet<VarId>,
+    /// Recursive mutexes, each with the variable that counts; and the kinds of those that were initialised or used.
+    pub(crate) recursive: HashMap<crate::SyncId, VarId>,
+    pub(crate) mutex_kinds: HashMap<crate::SyncId, bool>,
     /// The names of variables that `main` alone uses.
     main_only: BTreeSet<String>,
     /// The objects whose address is taken, by the place of their declaration: as far as was known before, and what came to it.
@@ -104,6 +147,8 @@ pub(crate) struct Lowering<'a> {
     pub(super) taken: BTreeSet<usize>,
     /// Objects that pointers may point to, and those of `malloc`.
     pub(crate) noted: super::heap::Noted,
+    /// Whether a label `ERROR` is what must not be reached: it is one like any other where the program has a function for that.
+    error_labels: bool,
     /// Whether the program gives memory back.
     pub(crate) frees: bool,
     /// What a call whose value is assigned is to point to.
@@ -112,8 +157,6 @@ pub(crate) struct Lowering<'a> {
     pub(crate) past_end: bool,
     /// How many loops are around the code at hand.
     pub(crate) loops: u32,
-    /// The variables of unions.
-    pub(crate) unions: BTreeSet<VarId>,
     /// By object: the place of its declaration, and by variable: its name in the program.
     pub(crate) declared_at: Vec<usize>,
     pub(super) roots: HashMap<VarId, String>,
@@ -127,10 +170,11 @@ pub(crate) struct Lowering<'a> {
     looking: bool,
     pub(crate) env: Env,
     pub(crate) atomic: u32,
-    /// The edge into the atomic block at hand, and how many locations there were: inputs are read on that edge, and the locations
-    /// that came since are none that others can see.
-    atomic_start: Option<(TransitionId, usize)>,
-    interior: Vec<BTreeSet<LocationId>>,
+    /// The edge into the atomic block at hand: inputs are read on that edge.
+    atomic_start: Option<TransitionId>,
+    /// By thread: where atomic blocks begin, and the edges that end them.
+    atomic_from: Vec<Vec<LocationId>>,
+    atomic_ends: Vec<BTreeSet<TransitionId>>,
     pub(crate) frames: Vec<Frame>,
     queue: VecDeque<Made<'a>>,
     temporaries: Vec<Vec<Temporary>>,
@@ -164,15 +208,26 @@ impl<'a> Lowering<'a> {
             objects: Vec::new(),
             next_address: 1 << 32,
             statics: HashMap::new(),
+            thread_locals: Vec::new(),
+            defined: HashMap::new(),
+            global_types: HashMap::new(),
+            prototypes: HashMap::new(),
+            callable: BTreeSet::new(),
+            texts: HashMap::new(),
+            read_only: BTreeSet::new(),
+            returned: None,
+            outer: BTreeSet::new(),
+            recursive: HashMap::new(),
+            mutex_kinds: HashMap::new(),
             main_only: BTreeSet::new(),
             taken_before: taken.clone(),
             taken: BTreeSet::new(),
             noted: super::heap::Noted::new(early),
+            error_labels: true,
             frees: false,
             wanted: None,
             past_end: false,
             loops: 0,
-            unions: BTreeSet::new(),
             declared_at: Vec::new(),
             roots: HashMap::new(),
             constants: BTreeSet::new(),
@@ -183,7 +238,8 @@ impl<'a> Lowering<'a> {
             env: Env::new(),
             atomic: 0,
             atomic_start: None,
-            interior: Vec::new(),
+            atomic_from: Vec::new(),
+            atomic_ends: Vec::new(),
             frames: Vec::new(),
             queue: VecDeque::new(),
             temporaries: Vec::new(),
@@ -208,8 +264,29 @@ impl<'a> Lowering<'a> {
         self.found.get(function).is_some_and(|f| f.gotos)
     }
 
-    pub(crate) fn into_parts(self) -> (Builder, Vec<BTreeSet<LocationId>>) {
-        (self.b, self.interior)
+    /// What was made, and by thread the locations inside of atomic blocks: all that is reached from where one begins before it ends.
+    pub(crate) fn into_parts(mut self) -> (Builder, Vec<BTreeSet<LocationId>>) {
+        let mut all = Vec::new();
+        for (t, starts) in self.atomic_from.iter().enumerate() {
+            let thread = &self.b.program().threads[t];
+            let mut out: Vec<Vec<LocationId>> = vec![Vec::new(); thread.locations.len()];
+            for (n, e) in thread.transitions.iter().enumerate() {
+                if !self.atomic_ends[t].contains(&TransitionId(n as u32)) {
+                    out[e.from.index()].push(e.to);
+                }
+            }
+            let (mut inside, mut open) = (BTreeSet::new(), starts.clone());
+            while let Some(l) = open.pop() {
+                if inside.insert(l) {
+                    open.extend(&out[l.index()]);
+                }
+            }
+            all.push(inside);
+        }
+        for (t, inside) in all.iter().enumerate() {
+            self.b.order_inside(ThreadId(t as u16), inside);
+        }
+        (self.b, all)
     }
 
     /// A refusal at a place.
@@ -287,10 +364,12 @@ impl<'a> Lowering<'a> {
             return Err(Refusal { file: file.to_owned(), line: 0, reason: "there is no `main`".to_owned() });
         };
         self.start(main);
+        self.make_thread_locals()?;
         self.body(&function, None, true)?;
         while let Some(made) = self.queue.pop_front() {
             self.start(made.thread);
             self.env = made.env;
+            self.make_thread_locals()?;
             self.body(&made.function, made.argument, false)?;
         }
         self.join_deferred();
@@ -298,8 +377,9 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn new_thread(&mut self, t: ThreadId) {
-        debug_assert_eq!(t.index(), self.interior.len());
-        self.interior.push(BTreeSet::new());
+        debug_assert_eq!(t.index(), self.atomic_from.len());
+        self.atomic_from.push(Vec::new());
+        self.atomic_ends.push(BTreeSet::new());
         self.temporaries.push(Vec::new());
         self.results.push(None);
     }
@@ -309,8 +389,20 @@ impl<'a> Lowering<'a> {
         self.dead = false;
         self.env = self.env.drain().filter(|_| t == ThreadId(0)).collect();
         self.atomic = 0;
-        self.b.set_order(None);
+        self.atomic_start = None;
         self.held.clear();
+    }
+
+    /// The thread at hand gets its own of the variables that each thread has its own of.
+    fn make_thread_locals(&mut self) -> Res<()> {
+        for n in 0..self.thread_locals.len() {
+            let ThreadLocal { name, ctype, span, init } = &self.thread_locals[n];
+            let (name, ctype, span, init) = (name.clone(), ctype.clone(), *span, *init);
+            let object = self.declare_object(&name, &ctype, span, true)?;
+            self.scopes[0].insert(name, Entity::Object(object));
+            self.static_init(object, init)?;
+        }
+        Ok(())
     }
 
     pub(super) fn body(&mut self, f: &Rc<Function<'a>>, argument: Option<usize>, main: bool) -> Res<()> {
@@ -326,10 +418,22 @@ impl<'a> Lowering<'a> {
             let Some(name) = &p.name else { continue };
             let object = match argument.filter(|_| n == 0) {
                 Some(object) => object,
+                // Nothing is known of the texts that a program is started with: they can be named, not used.
+                None if main && matches!(p.ctype.plain(), CType::Pointer(_)) => {
+                    let ctype = CType::Opaque("the arguments of `main`".to_owned());
+                    self.declare_object(name, &ctype, p.span, true)?
+                }
                 None => {
-                    // The arguments of `main` can be anything.
                     let object = self.declare_object(name, &p.ctype, p.span, true)?;
                     self.forget_value(object);
+                    // There can be any number of them.
+                    if main && n == 0 {
+                        let lv = self.whole(object);
+                        let count = self.load(&lv, p.span)?;
+                        let zero = self.b.terms().int(0);
+                        let ok = self.b.terms().le(zero, count.term);
+                        self.assume(ok);
+                    }
                     object
                 }
             };
@@ -341,7 +445,9 @@ impl<'a> Lowering<'a> {
         self.close();
         let mut frame = self.frames.pop().expect("it was pushed");
         self.jump(&mut frame.exit, f.span)?;
-        self.note_interior();
+        if frame.exit.atomic.is_some_and(|a| a.0 > 0) {
+            return Err(self.refuse(f.span, "a thread that ends in an atomic block"));
+        }
         let at = frame.exit.at;
         self.leave_call(call, at);
         let kind = if main { LocationKind::Exit } else { LocationKind::End };
@@ -360,6 +466,17 @@ impl<'a> Lowering<'a> {
                 }
             }
         }
+        let says = |f: &Found| ["reach_error", "__VERIFIER_error"].iter().any(|n| f.called.contains(*n));
+        self.error_labels = !self.found.values().any(says);
+        let mut initial = Found::default();
+        for item in &self.unit.0 {
+            if let ExternalDeclaration::Declaration(d) = &item.node {
+                initial.add(scan::declaration(d));
+            }
+        }
+        let value =
+            |n: &&String| initial.values.contains(*n) || self.found.values().any(|f| f.values.contains(*n));
+        self.callable = self.found.keys().filter(value).cloned().collect();
         // Types are needed to read declarations, so everything is read in the order of the text.
         for item in &unit.0 {
             match &item.node {
@@ -397,6 +514,12 @@ impl<'a> Lowering<'a> {
                 if let Some(name) = declared.name {
                     self.declare(name, Entity::Typedef(declared.ctype));
                 }
+            } else if let Ok(declared) = self.declarator(&i.node.declarator, specified.ctype.clone())
+                && let Ok(ctype) = self.complete(declared.ctype, i.node.initializer.as_ref())
+                && let Some(name) = declared.name
+            {
+                // What is wrong with it is said when the variable is made.
+                self.global_types.insert(name, ctype);
             }
         }
         Ok(())
@@ -405,19 +528,13 @@ impl<'a> Lowering<'a> {
     /// Variables that only `main` and what it calls use are no more shared than its locals.
     pub(super) fn find_main_only(&mut self) {
         let Some(main) = self.found.get("main") else { return };
-        let main = main.clone().closed(&self.found);
+        let main = main.clone().closed(&self.found, &self.callable);
         let mut elsewhere = BTreeSet::new();
-        let mut initial = Found::default();
-        for item in &self.unit.0 {
-            if let ExternalDeclaration::Declaration(d) = &item.node {
-                initial.add(scan::declaration(d));
-            }
-        }
         for (name, found) in &self.found {
             // A function that is used as a value may be the start of a thread.
-            let value = initial.values.contains(name) || self.found.values().any(|f| f.values.contains(name));
+            let value = self.callable.contains(name);
             if value || !main.called.contains(name) && name != "main" {
-                elsewhere.extend(found.clone().closed(&self.found).names);
+                elsewhere.extend(found.clone().closed(&self.found, &self.callable).names);
             }
         }
         self.main_only = main.names.into_iter().filter(|n| !elsewhere.contains(n)).collect();
@@ -435,16 +552,23 @@ impl<'a> Lowering<'a> {
             for i in &d.node.declarators {
                 let declared = self.declarator(&i.node.declarator, specified.ctype.clone())?;
                 let Some(name) = declared.name else { continue };
-                if matches!(declared.ctype, CType::Function(_)) {
+                if let CType::Function(result) = &declared.ctype {
+                    self.prototypes.insert(name.clone(), (**result).clone());
                     self.scopes[0].entry(name).or_insert(Entity::Function);
                     continue;
-                }
-                if specified.thread_local {
-                    return Err(self.refuse(i.span, "a variable that each thread has its own of"));
                 }
                 let ctype = self.complete(declared.ctype, i.node.initializer.as_ref())?;
                 if specified.is_extern && i.node.initializer.is_none() {
                     // Something of the library, or a declaration of what comes later.
+                    continue;
+                }
+                if specified.thread_local {
+                    self.must_be_known(&ctype, i.span)?;
+                    let (span, init) = (i.node.declarator.span, i.node.initializer.as_ref());
+                    self.thread_locals.retain(|t| t.name != name || t.init.is_some());
+                    if !self.thread_locals.iter().any(|t| t.name == name) {
+                        self.thread_locals.push(ThreadLocal { name, ctype, span, init });
+                    }
                     continue;
                 }
                 let object = match self.scopes[0].get(&name) {
@@ -463,25 +587,18 @@ impl<'a> Lowering<'a> {
             }
         }
         for (object, init) in inits {
-            self.static_init(object, init)?;
+            self.static_init(object, Some(init))?;
         }
         Ok(())
     }
 
-    fn static_init(&mut self, object: usize, init: &'a Node<Initializer>) -> Res<()> {
+    fn static_init(&mut self, object: usize, init: Option<&'a Node<Initializer>>) -> Res<()> {
         let shape = self.objects[object].shape.clone();
-        let mut list = Vec::new();
-        self.initial(&shape, 0, init, &mut list)?;
-        for (var, index, ctype, e) in list {
-            let dead = std::mem::replace(&mut self.dead, true);
-            let value = self.rvalue(e);
-            self.dead = dead;
-            self.initial_fits(e, &ctype)?;
-            let value = self.convert(value?, &ctype, e.span)?;
-            let Some(bits) = self.b.terms().as_const(value) else {
-                return Err(self.refuse(e.span, "an initial value that is not constant"));
-            };
-            self.b.set_initial(var, index, bits);
+        if let Some(init) = init {
+            let mut list = Vec::new();
+            let to = self.whole(object);
+            self.initial(&to, init, &mut list)?;
+            self.set_initials(list)?;
         }
         // What main alone uses is known from the start.
         let mut known = Vec::new();
@@ -532,6 +649,9 @@ impl<'a> Lowering<'a> {
             if never_assigned {
                 self.constants.insert(v);
             }
+            if !local {
+                self.outer.insert(v);
+            }
             if tracked {
                 let cells = self.b.program().var(v).cells();
                 (0..cells as u64).for_each(|i| {
@@ -574,7 +694,7 @@ impl<'a> Lowering<'a> {
             .collect::<Vec<_>>();
         if !self.dead && !places.is_empty() {
             // In an atomic block the value was there before: it is any value.
-            if let Some((edge, _)) = self.atomic_start {
+            if let Some(edge) = self.atomic_start {
                 places.into_iter().for_each(|q| self.b.add_havoc(self.t, edge, q));
                 return;
             }
@@ -588,6 +708,8 @@ impl<'a> Lowering<'a> {
         if let Some(i) = list.iter().position(|t| !t.used && t.ty == ty) {
             list[i].used = true;
             self.held.push(i);
+            // What is known is of the value that it had.
+            self.env.remove(&(list[i].var, 0));
             return list[i].var;
         }
         let n = list.len();
@@ -608,32 +730,31 @@ impl<'a> Lowering<'a> {
 
     /// From here on all is one step.
     pub(crate) fn begin_atomic(&mut self) {
+        if self.dead {
+            return;
+        }
         self.atomic += 1;
-        // One access alone is atomic there, too.
-        self.b.set_order(Some((Order::Both, Order::Both)));
-        if self.atomic == 1 && !self.dead {
+        if self.atomic == 1 {
             let yes = self.b.terms().boolean(true);
+            self.b.then(self.t, yes, Vec::new());
+            self.atomic_start = Some(self.b.last_edge(self.t));
             let to = self.b.then(self.t, yes, Vec::new());
-            let edge = self.b.last_edge(self.t);
-            self.atomic_start = Some((edge, to.index() + 1));
+            self.atomic_from[self.t.index()].push(to);
         }
     }
 
     /// Up to here all is one step.
     pub(crate) fn end_atomic(&mut self) {
+        if self.dead || self.atomic == 0 {
+            return;
+        }
         self.atomic -= 1;
         if self.atomic == 0 {
-            self.b.set_order(None);
-            self.note_interior();
+            self.atomic_start = None;
             let yes = self.b.terms().boolean(true);
             self.step(yes, Vec::new());
-        }
-    }
-
-    pub(super) fn note_interior(&mut self) {
-        if let Some((_, from)) = self.atomic_start.take() {
-            let all = self.b.program().thread(self.t).locations.len();
-            self.interior[self.t.index()].extend((from..all).map(|l| LocationId(l as u32)));
+            let edge = self.b.last_edge(self.t);
+            self.atomic_ends[self.t.index()].insert(edge);
         }
     }
 
@@ -644,13 +765,29 @@ impl<'a> Lowering<'a> {
         }
         self.env.remove(&(var, 0));
         match self.atomic_start {
-            Some((edge, _)) => self.b.add_havoc(self.t, edge, Place::scalar(var)),
+            Some(edge) => self.b.add_havoc(self.t, edge, Place::scalar(var)),
             None => self.b.havoc(self.t, Place::scalar(var)),
         }
     }
 
     pub(crate) fn join(&mut self) -> Join {
-        Join { at: self.b.location(self.t), env: None, atomic: self.atomic > 0 }
+        Join { at: self.b.location(self.t), env: None, atomic: None }
+    }
+
+    /// In which atomic block the code at hand is.
+    pub(crate) fn block(&self) -> Block {
+        (self.atomic, self.atomic_start)
+    }
+
+    /// One more way to a join: all are in the same atomic block, or in none.
+    fn same_block(&self, j: &mut Join, span: Span) -> Res<()> {
+        let here = (self.atomic, self.atomic_start);
+        match j.atomic {
+            None => j.atomic = Some(here),
+            Some(there) if there == here => {}
+            Some(_) => return Err(self.refuse(span, "a way out of an atomic block, or into one")),
+        }
+        Ok(())
     }
 
     fn merge(&self, j: &mut Join) {
@@ -663,9 +800,7 @@ impl<'a> Lowering<'a> {
     /// Goes on at a join; nothing comes after this on the way at hand.
     pub(crate) fn jump(&mut self, j: &mut Join, span: Span) -> Res<()> {
         if !self.dead {
-            if j.atomic != (self.atomic > 0) {
-                return Err(self.refuse(span, "a way out of an atomic block, or into one"));
-            }
+            self.same_block(j, span)?;
             self.b.jump(self.t, j.at);
             self.merge(j);
             self.dead = true;
@@ -676,6 +811,9 @@ impl<'a> Lowering<'a> {
     pub(crate) fn land(&mut self, j: Join) {
         self.b.go_on_at(self.t, j.at);
         self.dead = j.env.is_none();
+        if let (Some(_), Some((deep, start))) = (&j.env, j.atomic) {
+            (self.atomic, self.atomic_start) = (deep, start);
+        }
         self.env = j.env.unwrap_or_default();
     }
 
@@ -712,9 +850,8 @@ impl<'a> Lowering<'a> {
             Some(0) => self.jump(no, span),
             Some(_) => self.jump(yes, span),
             None => {
-                if yes.atomic != (self.atomic > 0) || no.atomic != (self.atomic > 0) {
-                    return Err(self.refuse(span, "a way out of an atomic block, or into one"));
-                }
+                self.same_block(yes, span)?;
+                self.same_block(no, span)?;
                 let from = self.b.here(self.t);
                 let not = self.b.terms().not(condition);
                 self.b.step(self.t, from, yes.at, condition, Vec::new());
@@ -802,7 +939,9 @@ impl<'a> Lowering<'a> {
             name: name.to_owned(),
             exit,
             result,
+            returned: None,
             labels: HashMap::new(),
+            sealed: BTreeSet::new(),
             breaks: Vec::new(),
             continues: Vec::new(),
             switches: Vec::new(),
@@ -815,12 +954,28 @@ impl<'a> Lowering<'a> {
 
     // ---- functions
 
+    /// What a function returns, if it is known.
+    pub(crate) fn result_of(&self, name: &str) -> Option<CType> {
+        match self.functions.get(name) {
+            Some(f) => Some(f.result.clone()),
+            None => self.prototypes.get(name).cloned(),
+        }
+    }
+
+    /// A value that stays what it is while something with calls is evaluated: those may assign variables of the whole program.
+    pub(crate) fn kept_for(&mut self, term: Term, next: &Node<Expression>) -> Term {
+        let mut reads = false;
+        self.b.program().terms.places(term, &mut |p| reads |= self.outer.contains(&p.var));
+        if reads && !scan::expression(next).called.is_empty() { self.keep(term) } else { term }
+    }
+
     /// Inlines a function; arguments are converted already.
     pub(crate) fn inline(
         &mut self,
         f: &Rc<Function<'a>>,
-        arguments: Vec<(Term, CType)>,
+        arguments: Vec<(Argument, CType)>,
         result: Option<(VarId, CType)>,
+        returned: Option<usize>,
         span: Span,
     ) -> Res<()> {
         if self.dead {
@@ -845,14 +1000,20 @@ impl<'a> Lowering<'a> {
         let exit = self.join();
         let call = self.enter(f);
         self.push_frame(&f.name, exit, result);
+        self.frame().returned = returned;
         self.open();
         for (p, (value, ctype)) in f.parameters.iter().zip(arguments) {
             let Some(name) = &p.name else { continue };
             let object = self.declare_object(name, &ctype, p.span, true)?;
             self.declare(name.clone(), Entity::Object(object));
             let lv = self.whole(object);
-            self.store(&lv, value, span)?;
-            self.note_argument(f, name, object, value);
+            match value {
+                Argument::Scalar(value) => {
+                    self.store(&lv, value, span)?;
+                    self.note_argument(f, name, object, value);
+                }
+                Argument::Structure(from) => self.copy(&lv, &from, span)?,
+            }
         }
         self.statement(f.body)?;
         self.close();
@@ -928,7 +1089,7 @@ impl<'a> Lowering<'a> {
 
     // ---- statements
 
-    fn block_item(&mut self, i: &'a Node<BlockItem>) -> Res<()> {
+    pub(crate) fn block_item(&mut self, i: &'a Node<BlockItem>) -> Res<()> {
         match &i.node {
             BlockItem::Declaration(d) => self.declaration(d),
             BlockItem::StaticAssert(_) => Ok(()),
@@ -960,22 +1121,24 @@ impl<'a> Lowering<'a> {
                 continue;
             }
             if specified.is_extern {
-                // The scope around has it.
+                // What the whole program has, although a scope around may have another of this name.
+                if let Some(outer) = self.scopes[0].get(&name).cloned() {
+                    self.declare(name, outer);
+                }
                 continue;
             }
             let ctype = self.complete(declared.ctype, i.node.initializer.as_ref())?;
             self.must_be_known(&ctype, i.span)?;
             let span = i.node.declarator.span;
-            if specified.is_static {
-                let object = match self.statics.get(&span.start) {
+            if specified.is_static || specified.thread_local {
+                let key = (specified.thread_local.then_some(self.t), span.start);
+                let object = match self.statics.get(&key) {
                     Some(object) => *object,
                     None => {
                         let full = format!("{}.{name}", self.frame().name);
                         let object = self.noted_object(&full, &ctype, span.start, span, false)?;
-                        self.statics.insert(span.start, object);
-                        if let Some(init) = &i.node.initializer {
-                            self.static_init(object, init)?;
-                        }
+                        self.statics.insert(key, object);
+                        self.static_init(object, i.node.initializer.as_ref())?;
                         object
                     }
                 };
@@ -996,35 +1159,12 @@ impl<'a> Lowering<'a> {
     }
 
     fn local_init(&mut self, object: usize, init: &'a Node<Initializer>) -> Res<()> {
-        let shape = self.objects[object].shape.clone();
-        if let (super::ctype::ShapeKind::Struct(_), Initializer::Expression(e)) = (&shape.kind, &init.node) {
-            let from = self.lvalue(e)?;
-            let to = self.whole(object);
-            return self.copy(&to, &from, e.span);
-        }
         let mut list = Vec::new();
-        self.initial(&shape, 0, init, &mut list)?;
+        let to = self.whole(object);
+        self.initial(&to, init, &mut list)?;
         let mark = self.held.len();
-        // What is not named is zero, and may be named again.
-        if matches!(init.node, Initializer::List(_)) {
-            let named: BTreeSet<(VarId, u64)> = list.iter().map(|l| (l.0, l.1)).collect();
-            let mut zero = Vec::new();
-            Self::leaves(&shape, 0, &mut |v, i, _| {
-                if !named.contains(&(v, i)) {
-                    zero.push((v, i));
-                }
-            });
-            for (v, i) in zero {
-                let ty = self.b.program().var(v).ty;
-                let value = self.b.terms().constant(0, ty);
-                self.set_cell(v, i, value);
-            }
-        }
-        for (var, index, ctype, e) in list {
-            let value = self.rvalue_for(e, &ctype)?;
-            let value = self.convert(value, &ctype, e.span)?;
-            self.set_cell(var, index, value);
-        }
+        // What a list does not name is zero.
+        self.start_with(object, list, matches!(init.node, Initializer::List(_)))?;
         self.release(mark);
         Ok(())
     }
@@ -1059,6 +1199,7 @@ impl<'a> Lowering<'a> {
             self.b.go_on_at(self.t, at);
             self.dead = false;
             self.env.clear();
+            (self.atomic, self.atomic_start) = (0, None);
         }
         self.at(s.span);
         let mark = self.held.len();
@@ -1076,7 +1217,25 @@ impl<'a> Lowering<'a> {
             Statement::Continue => self.leave(s.span, true)?,
             Statement::Break => self.leave(s.span, false)?,
             Statement::Return(value) => self.return_statement(value.as_deref(), s.span)?,
-            Statement::Asm(_) => return Err(self.refuse(s.span, "assembly")),
+            Statement::Asm(a) => {
+                // What keeps the compiler or the processor from reordering changes nothing here.
+                let (text, touches) = match &a.node {
+                    AsmStatement::GnuBasic(text) => (text, false),
+                    AsmStatement::GnuExtended(e) => {
+                        (&e.template, !e.outputs.is_empty() || !e.inputs.is_empty())
+                    }
+                };
+                let text: String = text.node.iter().map(|t| t.trim_matches('"')).collect();
+                let text = text.replace("\\n", " ").replace("\\t", " ");
+                if touches
+                    || !matches!(
+                        text.trim(),
+                        "" | "nop" | "pause" | "rep; nop" | "mfence" | "lfence" | "sfence"
+                    )
+                {
+                    return Err(self.refuse(s.span, "assembly"));
+                }
+            }
         }
         self.release(mark);
         Ok(())
@@ -1106,9 +1265,12 @@ impl<'a> Lowering<'a> {
     }
 
     fn goto(&mut self, name: &Node<Identifier>) -> Res<()> {
-        if name.node.name == "ERROR" {
+        if name.node.name == "ERROR" && self.error_labels {
             self.error_label();
             return Ok(());
+        }
+        if self.frame().sealed.contains(&name.node.name) {
+            return Err(self.refuse(name.span, "a jump into a loop that is unrolled"));
         }
         let mut j = self.label(&name.node.name);
         let done = self.jump(&mut j, name.span);
@@ -1126,13 +1288,16 @@ impl<'a> Lowering<'a> {
 
     fn labeled(&mut self, l: &'a Node<LabeledStatement>) -> Res<()> {
         match &l.node.label.node {
-            Label::Identifier(name) if name.node.name == "ERROR" => {
+            Label::Identifier(name) if name.node.name == "ERROR" && self.error_labels => {
                 self.error_label();
             }
             Label::Identifier(name) => {
                 let mut j = self.label(&name.node.name);
                 if !self.dead {
                     self.b.move_notes(self.t, j.at);
+                } else if j.atomic.is_none() {
+                    // Only jumps from below lead here: they are in no atomic block, or refused.
+                    j.atomic = Some((0, None));
                 }
                 self.jump(&mut j, l.span)?;
                 // Jumps from below are not known yet, so nothing is known here.
@@ -1146,7 +1311,7 @@ impl<'a> Lowering<'a> {
                     return Err(self.refuse(l.span, "a case without a switch"));
                 };
                 let Some(mut j) = cases.remove(&l.span.start) else {
-                    return Err(self.refuse(l.span, "a case that is inside another statement"));
+                    return Err(self.refuse(l.span, "a case that is inside a loop that is unrolled"));
                 };
                 self.jump(&mut j, l.span)?;
                 self.land(j);
@@ -1225,6 +1390,7 @@ impl<'a> Lowering<'a> {
                             continue;
                         }
                         let mut j = cases.remove(at).expect("it was put there");
+                        self.same_block(&mut j, w.span)?;
                         self.b.step(self.t, from, j.at, *it, Vec::new());
                         self.merge(&mut j);
                         cases.insert(*at, j);
@@ -1238,6 +1404,7 @@ impl<'a> Lowering<'a> {
                     None => &mut after,
                 };
                 let mut to = j.clone();
+                self.same_block(&mut to, w.span)?;
                 self.b.step(self.t, from, to.at, none, Vec::new());
                 self.merge(&mut to);
                 *j = to;
@@ -1273,7 +1440,7 @@ impl<'a> Lowering<'a> {
         for e in condition.into_iter().chain(step) {
             found.add(scan::expression(e));
         }
-        found.closed(&self.found)
+        found.closed(&self.found, &self.callable)
     }
 
     /// The truth of a condition, if it is known here.
@@ -1295,11 +1462,7 @@ impl<'a> Lowering<'a> {
         if makes || found.joins_threads() || self.atomic > 0 {
             match self.known(condition)? {
                 Some(_) => return self.unrolled(s, condition, step, body, &found),
-                None if makes => {
-                    return Err(
-                        self.refuse(s.span, "a loop that makes threads, and how often is not known here")
-                    );
-                }
+                None if makes => return self.unrolled(s, condition, step, body, &found),
                 None => {}
             }
         }
@@ -1353,20 +1516,24 @@ impl<'a> Lowering<'a> {
         let line = self.lines.at(s.span.start).1;
         let entry = self.b.program().thread(self.t).entry;
         self.b.mark(self.t, entry, Mark::Unrolled(line));
-        if found.labels || found.gotos {
-            return Err(self.refuse(
-                s.span,
-                "labels in a loop that makes or joins threads, or is part of an atomic block",
-            ));
+        let inner = &scan::statement(body).label_names;
+        if inner.iter().any(|l| self.frame().labels.contains_key(l)) {
+            return Err(self.refuse(s.span, "a jump into a loop that is unrolled"));
         }
+        self.frame().sealed.retain(|l| !inner.contains(l));
         if !self.noting.pending.is_empty() {
             return Err(self.refuse(s.span, "an invariant of a loop that is unrolled"));
         }
         let mut after = self.join();
+        let mut open = 0;
         for round in 0.. {
             if self.dead {
                 break;
             }
+            // Each round has labels of its own.
+            inner.iter().for_each(|l| {
+                self.frame().labels.remove(l);
+            });
             if round > self.options.unroll {
                 let why = format!(
                     "a loop that makes or joins threads and goes round more than {} times",
@@ -1375,13 +1542,13 @@ impl<'a> Lowering<'a> {
                 return Err(self.refuse(s.span, why));
             }
             let mut enter = self.join();
-            match self.known(condition)? {
-                None if found.makes_threads() || self.atomic > 0 => {
+            if self.known(condition)?.is_none() {
+                if self.atomic > 0 {
                     return Err(
                         self.refuse(s.span, "a loop whose number of rounds must be known here, and is not")
                     );
                 }
-                _ => {}
+                open += found.makes_threads() as u32;
             }
             match condition {
                 None => self.jump(&mut enter, s.span)?,
@@ -1389,6 +1556,10 @@ impl<'a> Lowering<'a> {
             }
             self.land(enter);
             if self.dead {
+                break;
+            }
+            if open > self.options.rounds {
+                self.too_many_rounds();
                 break;
             }
             let next = self.join();
@@ -1406,17 +1577,91 @@ impl<'a> Lowering<'a> {
                 self.effect(e)?;
             }
         }
+        self.frame().sealed.extend(inner.iter().cloned());
+        self.land(after);
+        Ok(())
+    }
+
+    /// A run that goes round here more often is not followed.
+    fn too_many_rounds(&mut self) {
+        let n = self.options.rounds;
+        let why = format!("a loop that makes threads goes round more than {n} times");
+        let at = self.b.error_location(self.t, ErrorKind::Bound, &why);
+        self.b.jump(self.t, at);
+        self.dead = true;
+    }
+
+    /// The same for a loop that asks after each round.
+    fn unrolled_do(
+        &mut self,
+        s: &'a Node<Statement>,
+        w: &'a Node<DoWhileStatement>,
+        found: &Found,
+    ) -> Res<()> {
+        let inner = &scan::statement(&w.node.statement).label_names;
+        if inner.iter().any(|l| self.frame().labels.contains_key(l)) {
+            return Err(self.refuse(s.span, "a jump into a loop that is unrolled"));
+        }
+        self.frame().sealed.retain(|l| !inner.contains(l));
+        if !self.noting.pending.is_empty() {
+            return Err(self.refuse(s.span, "an invariant of a loop that is unrolled"));
+        }
+        let mut after = self.join();
+        let mut open = 0;
+        for round in 0.. {
+            if self.dead {
+                break;
+            }
+            if round > self.options.unroll {
+                let why =
+                    format!("a loop that is unrolled goes round more than {} times", self.options.unroll);
+                return Err(self.refuse(s.span, why));
+            }
+            if open > self.options.rounds {
+                self.too_many_rounds();
+                break;
+            }
+            inner.iter().for_each(|l| {
+                self.frame().labels.remove(l);
+            });
+            let next = self.join();
+            let frame = self.frame();
+            frame.breaks.push(after);
+            frame.continues.push(next);
+            self.statement(&w.node.statement)?;
+            self.at(s.span);
+            let frame = self.frame();
+            let mut next = frame.continues.pop().expect("it was pushed");
+            after = frame.breaks.pop().expect("it was pushed");
+            self.jump(&mut next, s.span)?;
+            self.land(next);
+            if self.dead {
+                break;
+            }
+            if self.known(Some(&w.node.expression))?.is_none() {
+                if self.atomic > 0 {
+                    return Err(
+                        self.refuse(s.span, "a loop whose number of rounds must be known here, and is not")
+                    );
+                }
+                open += found.makes_threads() as u32;
+            }
+            let mut again = self.join();
+            self.branch(&w.node.expression, &mut again, &mut after)?;
+            self.land(again);
+        }
+        self.frame().sealed.extend(inner.iter().cloned());
         self.land(after);
         Ok(())
     }
 
     fn do_while(&mut self, s: &'a Node<Statement>, w: &'a Node<DoWhileStatement>) -> Res<()> {
         let found = self.found_in_loop(&w.node.statement, Some(&w.node.expression), None);
-        if found.makes_threads() {
-            return Err(self.refuse(s.span, "a do-while loop that makes threads"));
-        }
-        if self.atomic > 0 && self.known(Some(&w.node.expression))? != Some(false) {
-            return Err(self.refuse(s.span, "a do-while loop in an atomic block"));
+        let joins = found.joins_threads() && self.known(Some(&w.node.expression))?.is_some();
+        // A macro that is written `do { ... } while (0)` is no loop.
+        let once = self.is_pure(&w.node.expression) && self.known(Some(&w.node.expression))? == Some(false);
+        if found.makes_threads() || joins || self.atomic > 0 || once {
+            return self.unrolled_do(s, w, &found);
         }
         let after = self.join();
         self.loops += 1;
@@ -1458,7 +1703,12 @@ impl<'a> Lowering<'a> {
 
     fn return_statement(&mut self, value: Option<&'a Node<Expression>>, span: Span) -> Res<()> {
         let result = self.frame().result.clone();
-        if let Some(e) = value {
+        let returned = self.frame().returned;
+        if let (Some(e), Some(object)) = (value, returned) {
+            let from = self.lvalue(e)?;
+            let to = self.whole(object);
+            self.copy(&to, &from, span)?;
+        } else if let Some(e) = value {
             match result {
                 Some((var, ctype)) => {
                     let value = self.rvalue(e)?;
@@ -1504,6 +1754,13 @@ fn collect_cases<'a>(s: &'a Node<Statement>, out: &mut Vec<(usize, &'a Label)>) 
                 }
             }
         }
+        Statement::If(i) => {
+            collect_cases(&i.node.then_statement, out);
+            i.node.else_statement.iter().for_each(|s| collect_cases(s, out));
+        }
+        Statement::While(w) => collect_cases(&w.node.statement, out),
+        Statement::DoWhile(w) => collect_cases(&w.node.statement, out),
+        Statement::For(f) => collect_cases(&f.node.statement, out),
         _ => {}
     }
 }

@@ -10,9 +10,9 @@
 //!
 //! | understood | not, and refused |
 //! |---|---|
-//! | integers of all widths, `_Bool`, enumerations, arrays of fixed length, structures of these, unions of integers and pointers, pointers to named objects | floating point, other unions, bit-fields, arrays of variable length, access through a pointer of another type |
-//! | functions (inlined, recursion up to a bound), all loops, `switch`, `goto`, short-circuit | assembly, calls of functions that are not known, variable numbers of arguments |
-//! | `pthread_create` (each thread once, loops unrolled), `join`, `exit`, mutexes, spin locks, condition variables, barriers, reader-writer locks, semaphores, time limits (the time may be over at once) | special kinds of locks, thread-local variables, cancellation |
+//! | integers of all widths, `_Bool`, enumerations, arrays of fixed length, texts, structures of these (copied field by field), bit-fields, unions of up to 8 bytes, pointers to named objects and functions, thread-local variables | floating point, other unions, arrays of variable length, access through a pointer of another type |
+//! | functions (inlined, recursion up to a bound; through a pointer each that it may be), all loops, `switch`, `goto`, short-circuit, statements as values | assembly, calls of functions that are not known, variable numbers of arguments |
+//! | `pthread_create` (each thread once, loops unrolled, up to a bound where their length is not known), `join`, `exit`, `once`, mutexes, also recursive ones, spin locks, condition variables, barriers, reader-writer locks, semaphores, time limits (the time may be over at once), C11's threads | special kinds of locks, cancellation |
 //! | C11 atomics, `__atomic_*` and `__sync_*`, all sequentially consistent | |
 //! | `assert`, `reach_error`, a label `ERROR`, `__VERIFIER_assume`, `__VERIFIER_nondet_*`, atomic blocks and functions | inputs of other types |
 //! | `malloc(sizeof(T))`, `malloc(n * sizeof(T))`, `calloc`, `free`: an object for each call, up to a bound in a loop | `realloc`, allocations of other sizes |
@@ -22,6 +22,7 @@
 //! the left; the value of a variable that was never set is any value; memory does not run out; a local of a function that has
 //! returned stays.
 
+mod aggregate;
 mod annotated;
 mod calls;
 mod ctype;
@@ -65,6 +66,9 @@ pub struct Options {
     pub recursion: u32,
     /// How often a loop that makes threads may go round.
     pub unroll: u32,
+    /// How often a loop that makes threads may go round where that is not known when it is read, before that is an error location of
+    /// kind `Bound`.
+    pub rounds: u32,
     /// How many objects a call of `malloc` in a loop can make before that is an error location of kind `Bound`.
     pub allocations: u8,
     /// Whether threads may wake up from a condition variable for no reason, and a weak compare-exchange may fail for none. Both
@@ -92,6 +96,7 @@ impl Default for Options {
         Options {
             recursion: 16,
             unroll: 1000,
+            rounds: 4,
             allocations: 4,
             spurious: false,
             lock_misuse: true,

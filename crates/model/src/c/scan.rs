@@ -18,6 +18,10 @@ pub(crate) struct Found {
     pub(crate) values: BTreeSet<String>,
     /// Labels, those of `switch` included.
     pub(crate) labels: bool,
+    /// The labels that have a name.
+    pub(crate) label_names: BTreeSet<String>,
+    /// Whether something is called that is no name.
+    pub(crate) indirect: bool,
     pub(crate) gotos: bool,
 }
 
@@ -37,10 +41,16 @@ impl<'a> Visit<'a> for Found {
         if let Expression::Identifier(i) = &c.callee.node {
             self.called.insert(i.node.name.clone());
             self.names.insert(i.node.name.clone());
+            // An array that is handed over is its first element, and may be written without its address being taken.
+            for n in written(&i.node.name) {
+                let root = c.arguments.get(*n).and_then(|a| root(&a.node));
+                self.assigned.extend(root.map(str::to_owned));
+            }
             for a in &c.arguments {
                 self.visit_expression(&a.node, &a.span);
             }
         } else {
+            self.indirect = true;
             visit::visit_call_expression(self, c, s);
         }
     }
@@ -77,6 +87,9 @@ impl<'a> Visit<'a> for Found {
 
     fn visit_labeled_statement(&mut self, l: &'a LabeledStatement, s: &'a Span) {
         self.labels = true;
+        if let Label::Identifier(i) = &l.label.node {
+            self.label_names.insert(i.node.name.clone());
+        }
         visit::visit_labeled_statement(self, l, s);
     }
 
@@ -129,15 +142,30 @@ impl Found {
         self.names.extend(other.names);
         self.values.extend(other.values);
         self.labels |= other.labels;
+        self.label_names.extend(other.label_names);
+        self.indirect |= other.indirect;
         self.gotos |= other.gotos;
     }
 
     /// With what occurs in the functions that are called, and in those that these call.
-    pub(crate) fn closed(mut self, functions: &HashMap<String, Found>) -> Found {
+    ///
+    /// `callable` are the functions whose address is taken: a call of what is no function of the program may be one of any of them.
+    pub(crate) fn closed(mut self, functions: &HashMap<String, Found>, callable: &BTreeSet<String>) -> Found {
         let mut open: Vec<String> = self.called.iter().cloned().collect();
         let mut seen: BTreeSet<String> = self.called.clone();
-        while let Some(f) = open.pop() {
-            let Some(found) = functions.get(&f) else { continue };
+        let mut indirect = self.indirect;
+        loop {
+            if indirect {
+                open.extend(callable.iter().filter(|c| seen.insert((*c).clone())).cloned());
+                indirect = false;
+            }
+            let Some(f) = open.pop() else { break };
+            let Some(found) = functions.get(&f) else {
+                // A variable, or a function of the library that calls what it is given.
+                indirect |= !is_library(&f);
+                continue;
+            };
+            indirect |= found.indirect;
             self.assigned.extend(found.assigned.iter().cloned());
             self.names.extend(found.names.iter().cloned());
             self.values.extend(found.values.iter().cloned());
@@ -153,11 +181,58 @@ impl Found {
 
     /// Whether threads are made or joined, in itself or in what it calls (if it is closed).
     pub(crate) fn makes_threads(&self) -> bool {
-        self.called.contains("pthread_create")
+        self.called.contains("pthread_create") || self.called.contains("thrd_create")
     }
 
     /// Whether threads are joined.
     pub(crate) fn joins_threads(&self) -> bool {
-        self.called.contains("pthread_join")
+        self.called.contains("pthread_join") || self.called.contains("thrd_join")
     }
+}
+
+/// Which arguments of a function of the library point to what it writes.
+fn written(name: &str) -> &'static [usize] {
+    match name {
+        "pthread_join" | "thrd_join" | "sem_getvalue" | "clock_gettime" => &[0, 1],
+        _ if name.contains("compare_exchange") => &[0, 1],
+        "__atomic_load" | "__atomic_exchange" => &[0, 1, 2],
+        _ => &[0],
+    }
+}
+
+/// Functions that call nothing of the program; `pthread_once` and the like do.
+fn is_library(name: &str) -> bool {
+    let families = [
+        "__VERIFIER_",
+        "__atomic_",
+        "__sync_",
+        "__builtin_",
+        "atomic_",
+        "pthread_",
+        "sem_",
+        "mtx_",
+        "cnd_",
+        "thrd_",
+        "__assert",
+        "__raddle_",
+    ];
+    let single = [
+        "printf",
+        "fprintf",
+        "puts",
+        "putchar",
+        "fflush",
+        "malloc",
+        "calloc",
+        "free",
+        "abort",
+        "exit",
+        "reach_error",
+        "sleep",
+        "usleep",
+        "rand",
+        "memset",
+        "memcpy",
+    ];
+    name != "pthread_once" && (families.iter().any(|f| name.starts_with(f)) || single.contains(&name))
 }
