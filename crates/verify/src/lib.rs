@@ -28,6 +28,7 @@ mod impact;
 mod inputs;
 mod loops;
 mod merging;
+mod models;
 mod movers;
 mod outcome;
 mod outline;
