@@ -5,14 +5,14 @@ use crate::usage::{cpu_seconds, wait};
 use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use verify::{Budget, Options, Unknown, Verdict};
+use verify::{Budget, Options, SatSolver, Unknown, Verdict, with_sat};
 
 /// One engine on one program; a line for the process that asked.
-pub(crate) fn one(what: &str, engine: &str, seconds: f64) {
+pub(crate) fn one(what: &str, engine: &str, seconds: f64, sat: SatSolver, defines: Vec<String>) {
     let case = match what.parse::<usize>() {
         Ok(line) => corpus::cases().into_iter().find(|c| c.line == line).expect("a line of the manifest"),
         // Any other file.
-        Err(_) => Case { file: what.to_owned(), ..Case::default() },
+        Err(_) => Case { file: what.to_owned(), defines, ..Case::default() },
     };
     let start = cpu_seconds();
     let (word, why) = match case.read() {
@@ -21,7 +21,7 @@ pub(crate) fn one(what: &str, engine: &str, seconds: f64) {
             let budget = Budget { seconds: Some(seconds), work: None };
             let options = Options { deadlocks: case.deadlocks, budget };
             let engine = (verify::engine(engine).expect("an engine").make)();
-            let out = verify::verify_checked(&*engine, &p, &options);
+            let out = with_sat(sat, || verify::verify_checked(&*engine, &p, &options));
             let word = match &out.verdict {
                 Verdict::Unknown(Unknown::Spent(_)) => "time",
                 Verdict::Unknown(Unknown::Within(_)) => "within",
@@ -41,10 +41,13 @@ pub(crate) fn one(what: &str, engine: &str, seconds: f64) {
 }
 
 /// Starts a process for one engine on one program: its verdict, or why there is none, and its seconds.
-pub(crate) fn run(case: &Case, engine: &str, seconds: f64) -> (String, f64) {
+pub(crate) fn run(case: &Case, engine: &str, seconds: f64, sat: SatSolver) -> (String, f64) {
     let me = std::env::current_exe().expect("this program");
+    // One that the manifest does not have is given by its file and its macros.
+    let what = if case.line > 0 { case.line.to_string() } else { case.file.clone() };
     let mut child = Command::new(me)
-        .args(["one", &case.line.to_string(), engine, &seconds.to_string()])
+        .args(["one", &what, engine, &seconds.to_string(), "--sat", sat.name()])
+        .args(if case.line > 0 { &[] } else { &case.defines[..] })
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -77,7 +80,7 @@ struct Sum {
 }
 
 /// The table.
-pub(crate) fn table(seconds: f64, only: &str, engines: &[String], mutations: bool) {
+pub(crate) fn table(seconds: f64, only: &str, engines: &[String], mutations: bool, sat: SatSolver) {
     let all: Vec<&str> = verify::engines().iter().map(|e| e.name).collect();
     let names: Vec<&str> =
         all.into_iter().filter(|n| engines.is_empty() || engines.iter().any(|e| e == n)).collect();
@@ -90,7 +93,7 @@ pub(crate) fn table(seconds: f64, only: &str, engines: &[String], mutations: boo
         let mut row = format!("| {} | {} |", case.name(), case.expect);
         rows += 1;
         for (n, engine) in names.iter().enumerate() {
-            let (word, time) = run(case, engine, seconds);
+            let (word, time) = run(case, engine, seconds, sat);
             let Sum { right, unknown, wrong, seconds: sum } = &mut sums[n];
             if !time.is_nan() {
                 *sum += time;

@@ -1,7 +1,8 @@
 //! The programs of Wachter, Kroening, Ouaknine, "Verifying multi-threaded software with Impact" (FMCAD 2013), next to its times.
 
-use crate::corpus;
+use crate::corpus::{self, Case};
 use crate::engines::run;
+use verify::SatSolver;
 
 /// The name there, the program and the macro here, the seconds there.
 const ROWS: &[(&str, &str, &[&str], f64)] = &[
@@ -16,16 +17,23 @@ const ROWS: &[(&str, &str, &[&str], f64)] = &[
     ("stack_s", "stack.c", &[], 38.8),
 ];
 
+/// The programs here, in the order of the rows.
+pub(crate) fn cases() -> Vec<Case> {
+    let cases = corpus::cases();
+    let find = |(name, file, defines, _): &(&str, &str, &[&str], f64)| {
+        let found = cases.iter().find(|c| c.file == *file && c.defines == *defines && !c.is_mutation());
+        found.unwrap_or_else(|| panic!("the manifest has {name}")).clone()
+    };
+    ROWS.iter().map(find).collect()
+}
+
 /// The table.
-pub(crate) fn table() {
+pub(crate) fn table(sat: SatSolver) {
     println!("| program | here | expected | paper, s | impact, s | portfolio, s |");
     println!("|---|---|---|---|---|---|");
-    let cases = corpus::cases();
-    for (name, file, defines, paper) in ROWS {
-        let found = cases.iter().find(|c| c.file == *file && c.defines == *defines && !c.is_mutation());
-        let case = found.unwrap_or_else(|| panic!("the manifest has {name}"));
+    for ((name, .., paper), case) in ROWS.iter().zip(cases()) {
         let cell = |engine: &str| {
-            let (word, seconds) = run(case, engine, 60.0);
+            let (word, seconds) = run(&case, engine, 60.0, sat);
             if word == case.expect { format!("{seconds:.2}") } else { format!("{word} {seconds:.2}") }
         };
         println!(

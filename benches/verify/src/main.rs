@@ -7,16 +7,21 @@
 mod corpus;
 mod engines;
 mod fmcad;
+mod solvers;
 mod traces;
 mod usage;
 
 use clap::{Parser, Subcommand};
+use verify::SatSolver;
 
 #[derive(Parser)]
 #[command(about = "Which engine decides which program, and in how much time")]
 struct Arguments {
     #[command(subcommand)]
     what: What,
+    /// The SAT solver underneath
+    #[arg(long, global = true, default_value_t)]
+    sat: SatSolver,
 }
 
 #[derive(Subcommand)]
@@ -38,6 +43,21 @@ enum What {
     },
     /// The programs of the FMCAD 2013 paper with `impact` and the portfolio
     Fmcad,
+    /// Each SAT solver under the same engines
+    Solvers {
+        /// Seconds for each
+        #[arg(long, default_value_t = 10.0)]
+        seconds: f64,
+        /// Only programs whose name has this in it
+        #[arg(long, default_value = "")]
+        only: String,
+        /// These engines
+        #[arg(long, value_delimiter = ',', default_value = "portfolio,impact,predabs,bmc")]
+        engine: Vec<String>,
+        /// A row for each program
+        #[arg(long)]
+        each: bool,
+    },
     /// Eager search and source sets on automata
     Traces {
         /// Sizes that take minutes, too
@@ -46,16 +66,18 @@ enum What {
     },
     /// One engine on one program: what the other processes do
     #[command(hide = true)]
-    One { what: String, engine: String, seconds: f64 },
+    One { what: String, engine: String, seconds: f64, defines: Vec<String> },
 }
 
 fn main() {
-    match Arguments::parse().what {
+    let Arguments { what, sat } = Arguments::parse();
+    match what {
         What::Engines { seconds, only, engine, mutations } => {
-            engines::table(seconds, &only, &engine, mutations);
+            engines::table(seconds, &only, &engine, mutations, sat);
         }
-        What::Fmcad => fmcad::table(),
+        What::Fmcad => fmcad::table(sat),
+        What::Solvers { seconds, only, engine, each } => solvers::table(seconds, &only, &engine, each),
         What::Traces { large } => traces::table(large),
-        What::One { what, engine, seconds } => engines::one(&what, &engine, seconds),
+        What::One { what, engine, seconds, defines } => engines::one(&what, &engine, seconds, sat, defines),
     }
 }

@@ -5,11 +5,13 @@ use crate::verify_replay::{self, Replayed};
 use crate::verify_svcomp::{self, Answer, Integers, Property, SvcompArgs};
 use crate::{terminal, verify_trace, witness};
 use ::model::{Interpreter, Program, Wrong};
-use ::verify::{Budget, Options, Outcome, SmtCommand, Trace, Unknown, Verdict};
+use ::verify::{Budget, Options, Outcome, SatSolver, SmtCommand, Spent, Trace, Unknown, Verdict};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
 /// What `raddle verify --help` says.
 pub(crate) const ABOUT: &str =
@@ -80,6 +82,10 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "NAME")]
     solver: Option<String>,
 
+    /// The SAT solver under the one inside. Proofs are checked with it, too
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = sat_solvers())]
+    sat: SatSolver,
+
     /// Waits on condition variables never end for no reason, and weak compare-exchanges never fail for none: this is not what
     /// the standards promise, and is said with the result
     #[arg(long)]
@@ -117,12 +123,16 @@ pub(crate) struct VerifyArgs {
     no_merge: bool,
 }
 
-fn names() -> clap::builder::PossibleValuesParser {
-    clap::builder::PossibleValuesParser::new(::verify::engines().iter().map(|e| e.name))
+fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(::verify::engines().iter().map(|e| e.name))
+}
+
+fn sat_solvers() -> impl TypedValueParser<Value = SatSolver> {
+    PossibleValuesParser::new(SatSolver::ALL.iter().map(|s| s.name())).try_map(|s| s.parse::<SatSolver>())
 }
 
 pub(crate) fn run(args: &VerifyArgs) -> ExitCode {
-    match verify(args) {
+    match ::verify::with_sat(args.sat, || verify(args)) {
         Ok(code) => code,
         Err(why) => {
             eprintln!("error: {why}");
@@ -173,6 +183,7 @@ fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
     if let Some(answer) = other {
         return Ok(answer(&args.file, &reading(args), args.seconds, args.json));
     }
+    let start = Instant::now();
     let read = read(args)?;
     let integers = args.svcomp.int.says();
     let engine = (::verify::engine(&args.engine).map_err(|e| e.to_string())?.make)();
@@ -180,7 +191,10 @@ fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
     let merge = !args.no_merge && args.engine != "imc" && args.svcomp.witness.is_none();
     let engine = if merge { Box::new(::verify::Merging(engine)) } else { engine };
     let solver = args.solver.as_deref().map(SmtCommand::find).transpose().map_err(|e| e.to_string())?;
-    let budget = Budget { seconds: Some(args.seconds), work: None };
+    // What reading took is over, and races are searched for after the verdict.
+    let left = || (args.seconds - start.elapsed().as_secs_f64()).max(0.0);
+    let races = args.svcomp.svcomp && args.svcomp.property == Property::NoDataRace;
+    let budget = Budget { seconds: Some(if races { left() / 2.0 } else { left() }), work: None };
     let options = Options { deadlocks: args.deadlocks, budget };
     let program = match read {
         Ok(program) => program,
@@ -203,6 +217,9 @@ fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
         args.schedules.run(&program, &options)
     };
     let mut out = decide(&run, &program, &options, solver.as_ref())?;
+    if let Verdict::Unknown(Unknown::Spent(Spent::Seconds(s))) = &mut out.verdict {
+        *s = args.seconds;
+    }
     let mut overflow = None;
     if args.svcomp.int == Integers::Math {
         (out.verdict, overflow) = verify_svcomp::mathematical(out.verdict);
@@ -211,7 +228,7 @@ fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
         verify_certificate::write(&program, certificate, to)?;
     }
     if args.svcomp.svcomp {
-        return svcomp(args, &program, &out, budget);
+        return svcomp(args, &program, &out, Budget { seconds: Some(left()), work: None });
     }
     if let Some(to) = &args.svcomp.witness {
         let task = witness::Task {
@@ -289,7 +306,8 @@ fn svcomp(args: &VerifyArgs, program: &Program, out: &Outcome, budget: Budget) -
     let text = if args.json {
         let all = serde_json::json!({
             "verdict": word, "property": property.name(), "integers": integers, "engine": out.engine,
-            "spurious_wakeups": !args.no_spurious_wakeups, "reason": reason, "seconds": out.seconds,
+            "solver": solver(args), "spurious_wakeups": !args.no_spurious_wakeups, "reason": reason,
+            "seconds": out.seconds,
         });
         format!("{all}\n")
     } else {
@@ -343,6 +361,11 @@ pub(crate) fn what(program: &Program, wrong: &Wrong) -> String {
             format!("{} in `{}`: {message}", kind.name(), thread.name)
         }
     }
+}
+
+/// Who answers the engines.
+fn solver(args: &VerifyArgs) -> &str {
+    args.solver.as_deref().unwrap_or(args.sat.name())
 }
 
 fn counts(out: &Outcome) -> String {
@@ -410,7 +433,8 @@ impl Said<'_> {
         let counts: serde_json::Map<String, serde_json::Value> =
             out.counts.iter().map(|(name, n)| ((*name).to_owned(), (*n).into())).collect();
         let mut all = serde_json::json!({
-            "verdict": out.verdict.name(), "engine": out.engine, "integers": self.args.svcomp.int.says(),
+            "verdict": out.verdict.name(), "engine": out.engine, "solver": solver(self.args),
+            "integers": self.args.svcomp.int.says(),
             "spurious_wakeups": !self.args.no_spurious_wakeups, "counts": counts, "seconds": out.seconds,
         });
         if let Verdict::Unknown(why) = &out.verdict {

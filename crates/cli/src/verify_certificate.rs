@@ -1,7 +1,7 @@
 //! `raddle verify --certificate` and `--check-certificate`: proofs that are kept, and checked again later.
 
 use ::model::Program;
-use ::verify::{BadFile, Certificate, Options};
+use ::verify::{BadFile, Certificate, Options, Refuted};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ pub(crate) struct CertificateArgs {
     #[arg(long, value_name = "OUT", conflicts_with = "check_certificate")]
     pub(crate) certificate: Option<PathBuf>,
 
-    /// Search for nothing: check a proof that was written before. 0 it holds, 1 it does not, 2 it is no certificate
+    /// Search for nothing: check a proof that was written before. 0 it holds, 1 it does not, 2 it is no certificate, 3 there was no time
     #[arg(long, value_name = "CERT", conflicts_with_all = ["engine", "witness", "svcomp", "solver"])]
     pub(crate) check_certificate: Option<PathBuf>,
 }
@@ -63,12 +63,13 @@ pub(crate) fn check(
             };
             say(json, 0, integers, Some(kind), &format!("the certificate holds: {what}"))
         }
+        Err(e @ Refuted::Spent(_)) => say(json, 3, integers, Some(kind), &e.to_string()),
         Err(e) => say(json, 1, integers, Some(kind), &e.to_string()),
     }
 }
 
 fn say(json: bool, code: u8, integers: &str, kind: Option<&str>, why: &str) -> ExitCode {
-    let word = ["holds", "refused", "unreadable"][code as usize];
+    let word = ["holds", "refused", "unreadable", "unknown"][code as usize];
     if json {
         let all =
             serde_json::json!({ "certificate": word, "kind": kind, "integers": integers, "reason": why });
@@ -76,7 +77,7 @@ fn say(json: bool, code: u8, integers: &str, kind: Option<&str>, why: &str) -> E
     } else if code == 0 {
         println!("{why}\nintegers: {integers}");
     } else {
-        eprintln!("{}: {why}", if code == 2 { "error" } else { "refused" });
+        eprintln!("{}: {why}", ["", "refused", "error", "unknown"][code as usize]);
     }
     ExitCode::from(code)
 }

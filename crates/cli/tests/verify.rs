@@ -676,6 +676,33 @@ fn a_preprocessed_file_with_the_real_headers_is_read() {
 }
 
 #[test]
+fn the_sat_solver_underneath_can_be_chosen_and_is_named() {
+    let place = Place::with("sat", &[("safe.c", SAFE), ("lost.c", LOST)]);
+    let usual = if cfg!(feature = "cadical") { "cadical" } else { "batsat" };
+    let (code, value) = place.json(&["safe.c", "--engine", "impact"]);
+    assert_eq!((code, value["solver"].as_str()), (0, Some(usual)), "{value}");
+    for (engine, sat) in [("impact", usual), ("impact", "batsat"), ("bmc", usual), ("bmc", "batsat")] {
+        let (code, value) = place.json(&["lost.c", "--engine", engine, "--sat", sat, "--no-replay"]);
+        assert_eq!((code, value["solver"].as_str()), (1, Some(sat)), "{value}");
+        let (code, value) = place.json(&["safe.c", "--engine", "impact", "--sat", sat]);
+        assert_eq!((code, value["verdict"].as_str()), (0, Some("safe")), "{value}");
+    }
+    let (code, text) = place.verify(&["safe.c", "--sat", "minisat"]);
+    assert!(code == 2 && text.contains(usual) && text.contains("batsat"), "{text}");
+}
+
+#[test]
+fn a_certificate_for_which_there_is_no_time_is_neither_held_nor_refused() {
+    let place = Place::with("no-time", &[("safe.c", SAFE)]);
+    let (code, text) = place.verify(&["safe.c", "--engine", "impact", "--certificate", "proof.json"]);
+    assert_eq!(code, 0, "{text}");
+    let (code, value) = place.json(&["safe.c", "--check-certificate", "proof.json", "--seconds", "0"]);
+    assert_eq!((code, value["certificate"].as_str()), (3, Some("unknown")), "{value}");
+    let (code, text) = place.verify(&["safe.c", "--seconds", "0"]);
+    assert!(code == 3 && text.contains("0 seconds are over"), "{text}");
+}
+
+#[test]
 fn a_solver_on_the_path_can_be_asked_instead() {
     let place = Place::with("solver", &[("safe.c", SAFE), ("lost.c", LOST)]);
     let (code, text) = place.verify(&["safe.c", "--solver", "no-such-solver"]);

@@ -23,6 +23,7 @@ mod builder;
 mod c;
 mod flatten;
 mod flow;
+mod hashing;
 pub mod notes;
 mod passes;
 mod program;
@@ -35,6 +36,7 @@ mod values;
 
 pub use builder::Builder;
 pub use c::{Annotated, Defined, Options, Refusal, read_file, read_text};
+pub use hashing::{WordHash, WordHasher};
 pub use notes::{
     Annotation, AtCall, ByContract, Call, CallContract, Clause, Named, Names, Note, Noted, Start,
 };

@@ -7,6 +7,7 @@
 //! Every operation is total; where C is not, the value is that of SMT-LIB's bit-vectors (a division by zero gives all ones, a
 //! shift by the width or more gives what shifting bit by bit would). Whoever lowers C puts a check in front.
 
+use crate::hashing::WordHash;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -227,7 +228,7 @@ pub struct Assign {
 pub struct Terms {
     nodes: Vec<Node>,
     types: Vec<Type>,
-    known: HashMap<Node, Term>,
+    known: HashMap<Node, Term, WordHash>,
 }
 
 impl Terms {

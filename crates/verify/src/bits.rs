@@ -2,12 +2,14 @@
 //!
 //! Terms are kept once ([`Terms`]), so each is translated once, and queries are assumptions: nothing is ever taken back. Arrays are
 //! functions: two reads of one array agree where their indices do, and a read at or past the end is 0. When many variables have
-//! piled up of which a query needs few, the solver starts afresh.
+//! piled up of which a query needs few, the solver starts afresh. Queries that the values of an earlier answer satisfy are not asked.
 
+use crate::models::{Models, Values};
 use crate::sat::{Lit, Sat};
 use crate::smt::SmtSolver;
 use crate::solver::{Answer, Solver, chosen};
-use model::{Binary, Node, Term, Terms, Type, Unary, VarId};
+use model::{Binary, Node, Term, Terms, Type, Unary, VarId, WordHash};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -18,12 +20,18 @@ pub struct BitSolver {
     /// Who answers in its place.
     outside: Option<SmtSolver>,
     sat: Sat,
-    bits: HashMap<Term, Bits>,
+    bits: HashMap<Term, Bits, WordHash>,
     /// Gates that are there already: an and, an exclusive or.
-    ands: HashMap<(Lit, Lit), Lit>,
-    xors: HashMap<(Lit, Lit), Lit>,
+    ands: HashMap<(Lit, Lit), Lit, WordHash>,
+    xors: HashMap<(Lit, Lit), Lit, WordHash>,
     arrays: HashMap<VarId, u32>,
     reads: HashMap<VarId, Vec<(Term, Bits)>>,
+    /// The variables that there are bits of.
+    variables: Vec<Term>,
+    /// Values of earlier answers; none where formulas only grow.
+    models: Option<RefCell<Models>>,
+    /// Whether the last answer is from there.
+    from_models: bool,
     core: Vec<Term>,
     seconds: Option<f64>,
     /// Start afresh above so many variables.
@@ -43,11 +51,14 @@ impl BitSolver {
         BitSolver {
             outside: chosen().map(|c| SmtSolver::new(&c)),
             sat: Sat::new(),
-            bits: HashMap::new(),
-            ands: HashMap::new(),
-            xors: HashMap::new(),
+            bits: HashMap::default(),
+            ands: HashMap::default(),
+            xors: HashMap::default(),
             arrays: HashMap::new(),
             reads: HashMap::new(),
+            variables: Vec::new(),
+            models: Some(RefCell::default()),
+            from_models: false,
             core: Vec::new(),
             seconds: None,
             most: 30_000,
@@ -57,7 +68,7 @@ impl BitSolver {
 
     /// One that never starts afresh: for formulas that grow.
     pub fn with_room() -> BitSolver {
-        BitSolver { most: u32::MAX, ..BitSolver::new() }
+        BitSolver { most: u32::MAX, models: None, ..BitSolver::new() }
     }
 
     /// One that knows the arrays of a program.
@@ -82,6 +93,38 @@ impl BitSolver {
         self.ands.clear();
         self.xors.clear();
         self.reads.clear();
+        self.variables.clear();
+    }
+
+    /// How many queries were answered by values of earlier answers.
+    #[cfg(test)]
+    pub(crate) fn asked_of_the_past(&self) -> u64 {
+        self.models.as_ref().map_or(0, |m| m.borrow().hits)
+    }
+
+    /// Keeps the values of the last answer.
+    fn remember(&mut self, terms: &Terms) {
+        let Some(models) = &self.models else { return };
+        let mut values = Values::default();
+        for t in &self.variables {
+            values.set(*t, self.bits_value(*t));
+        }
+        for (array, reads) in &self.reads {
+            for (index, bits) in reads {
+                let index = terms.as_const(*index).unwrap_or_else(|| self.bits_value(*index));
+                values.set_cell(*array, index, self.lits_value(bits));
+            }
+        }
+        models.borrow_mut().add(values);
+    }
+
+    fn lits_value(&self, bits: &[Lit]) -> u64 {
+        bits.iter().enumerate().fold(0, |v, (i, l)| v | (self.sat.value(*l) as u64) << i)
+    }
+
+    /// What the query does not speak of can have any value: nothing depends on it.
+    fn bits_value(&self, t: Term) -> u64 {
+        self.bits.get(&t).map_or(0, |bits| self.lits_value(bits))
     }
 
     fn and(&mut self, a: Lit, b: Lit) -> Lit {
@@ -333,7 +376,10 @@ impl BitSolver {
             Node::Const(v, ty) => {
                 (0..ty.bits).map(|i| if v >> i & 1 == 1 { Lit::TRUE } else { Lit::FALSE }).collect()
             }
-            Node::Var(_, ty) => self.fresh(ty.bits),
+            Node::Var(_, ty) => {
+                self.variables.push(t);
+                self.fresh(ty.bits)
+            }
             Node::Cell(v, i, ty) => self.read(v, i, ty),
             Node::Unary(op, a) => {
                 let a = self.bits[&a].clone();
@@ -410,6 +456,7 @@ impl Solver for BitSolver {
 
     fn check(&mut self, terms: &Terms, assumptions: &[Term]) -> Answer {
         self.core.clear();
+        self.from_models = false;
         if let Some(no) = assumptions.iter().find(|a| terms.as_const(**a) == Some(0)) {
             self.core.push(*no);
             return Answer::Unsat;
@@ -420,13 +467,22 @@ impl Solver for BitSolver {
             self.core.extend_from_slice(other.core());
             return answer;
         }
+        if let Some(models) = &mut self.models
+            && models.get_mut().satisfy(terms, &self.arrays, assumptions)
+        {
+            self.from_models = true;
+            return Answer::Sat;
+        }
         if self.sat.vars() > self.most {
             self.start_afresh();
         }
         let lits: Vec<Lit> = assumptions.iter().map(|a| self.blast(terms, *a)[0]).collect();
         match self.sat.solve(&lits, self.seconds) {
             None => Answer::Unknown,
-            Some(true) => Answer::Sat,
+            Some(true) => {
+                self.remember(terms);
+                Answer::Sat
+            }
             Some(false) => {
                 for (a, l) in assumptions.iter().zip(&lits) {
                     if self.sat.in_core(*l) && !self.core.contains(a) {
@@ -450,10 +506,9 @@ impl Solver for BitSolver {
         if let Some(other) = &self.outside {
             return other.value(terms, t);
         }
-        match self.bits.get(&t) {
-            Some(bits) => bits.iter().enumerate().fold(0, |v, (i, l)| v | (self.sat.value(*l) as u64) << i),
-            // What the query does not speak of can have any value: nothing depends on it.
-            None => 0,
+        match &self.models {
+            Some(models) if self.from_models => models.borrow_mut().value(terms, &self.arrays, t),
+            _ => self.bits_value(t),
         }
     }
 

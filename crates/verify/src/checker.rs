@@ -2,6 +2,7 @@
 //! program and, for formulas, the solver. Nothing is searched for: every part of a certificate is looked at once.
 
 use crate::bits::BitSolver;
+use crate::budget::{Budget, Meter, Spent};
 use crate::certificate::{Certificate, Invariant, StateSet, Tree};
 use crate::merging::Merged;
 use crate::outcome::Options;
@@ -13,36 +14,61 @@ use model::{
 use std::collections::{HashMap, HashSet};
 use thiserror::Error;
 
-/// A certificate that proves nothing.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the certificate does not hold: {0}")]
-pub struct Refuted(pub String);
-
-pub(crate) fn refuted<T>(why: impl Into<String>) -> Result<T, Refuted> {
-    Err(Refuted(why.into()))
+/// A certificate that proves nothing, or is not known to.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum Refuted {
+    /// What does not hold.
+    #[error("the certificate does not hold: {0}")]
+    Wrong(String),
+    /// It may hold: there was no time to look at all of it.
+    #[error("the certificate could not be checked to its end: {0}")]
+    Spent(Spent),
 }
 
-/// Whether a certificate proves that nothing goes wrong in a program (nor deadlocks, if those are asked for).
+pub(crate) fn refuted<T>(why: impl Into<String>) -> Result<T, Refuted> {
+    Err(Refuted::Wrong(why.into()))
+}
+
+impl From<Spent> for Refuted {
+    fn from(s: Spent) -> Refuted {
+        Refuted::Spent(s)
+    }
+}
+
+/// Whether a certificate proves that nothing goes wrong in a program (nor deadlocks, if those are asked for). The seconds of the budget
+/// are those of this check.
 pub fn check(program: &Program, options: &Options, certificate: &Certificate) -> Result<(), Refuted> {
+    // Nothing is searched for, so there is no work to count.
+    let meter = Meter::new(Budget { work: None, ..options.budget });
+    checked(program, options, certificate, meter)
+}
+
+fn checked(
+    program: &Program,
+    options: &Options,
+    certificate: &Certificate,
+    meter: Meter,
+) -> Result<(), Refuted> {
     match certificate {
-        Certificate::States(set) => states(program, options, set),
-        Certificate::Invariant(i) => invariant(program, options, i),
-        Certificate::Tree(t) => tree(program, options, t),
-        Certificate::Depth(most) => depth(program, options, *most),
+        Certificate::States(set) => states(program, options, set, meter),
+        Certificate::Invariant(i) => invariant(program, options, i, meter),
+        Certificate::Tree(t) => tree(program, options, t, meter),
+        Certificate::Depth(most) => depth(program, options, *most, meter),
         // Which steps move, and the rules by which locations may go, are looked at again; of how they were chosen nothing is used.
         Certificate::Merged { gone, inner } => match Merged::again(program, options.deadlocks, gone) {
-            Ok(merged) => check(&merged.program, options, inner),
+            Ok(merged) => checked(&merged.program, options, inner, meter),
             Err(why) => refuted(why),
         },
     }
 }
 
-fn states(program: &Program, options: &Options, set: &StateSet) -> Result<(), Refuted> {
+fn states(program: &Program, options: &Options, set: &StateSet, mut meter: Meter) -> Result<(), Refuted> {
     let run = Interpreter::new(program);
     if !set.states.contains(&run.initial()) {
         return refuted("the first state is missing");
     }
     for s in &set.states {
+        meter.step()?;
         if let Some(wrong) = run.error(s) {
             return refuted(format!("a state is wrong: {wrong:?}"));
         }
@@ -50,7 +76,7 @@ fn states(program: &Program, options: &Options, set: &StateSet) -> Result<(), Re
             return refuted("a state is a deadlock");
         }
         for t in program.thread_ids() {
-            for (step, next) in run.successors(s, t).map_err(|e| Refuted(e.to_string()))? {
+            for (step, next) in run.successors(s, t).map_err(|e| Refuted::Wrong(e.to_string()))? {
                 if !set.states.contains(&next) {
                     return refuted(format!("a state is missing after a step of thread {}", step.thread));
                 }
@@ -64,13 +90,14 @@ fn states(program: &Program, options: &Options, set: &StateSet) -> Result<(), Re
 const MOST_STATES: usize = 1_000_000;
 
 /// All states after so many steps, for each number of steps.
-fn depth(program: &Program, options: &Options, most: usize) -> Result<(), Refuted> {
+fn depth(program: &Program, options: &Options, most: usize, mut meter: Meter) -> Result<(), Refuted> {
     let run = Interpreter::new(program);
     let mut layer = HashSet::from([run.initial()]);
     let mut looked = 0;
     for steps in 0..=most {
         let mut next = HashSet::new();
         for s in &layer {
+            meter.step()?;
             looked += 1;
             if looked > MOST_STATES {
                 return refuted("there are too many states to check it");
@@ -79,7 +106,7 @@ fn depth(program: &Program, options: &Options, most: usize) -> Result<(), Refute
                 return refuted(format!("something is wrong after {steps} steps"));
             }
             for t in program.thread_ids() {
-                let after = run.successors(s, t).map_err(|e| Refuted(e.to_string()))?;
+                let after = run.successors(s, t).map_err(|e| Refuted::Wrong(e.to_string()))?;
                 next.extend(after.into_iter().map(|(_, state)| state));
             }
         }
@@ -88,8 +115,8 @@ fn depth(program: &Program, options: &Options, most: usize) -> Result<(), Refute
     if layer.is_empty() { Ok(()) } else { refuted(format!("a run has more than {most} steps")) }
 }
 
-fn invariant(program: &Program, options: &Options, i: &Invariant) -> Result<(), Refuted> {
-    let mut f = Formulas::new(program, &i.terms);
+fn invariant(program: &Program, options: &Options, i: &Invariant, meter: Meter) -> Result<(), Refuted> {
+    let mut f = Formulas::new(program, &i.terms, meter);
     f.continues()?;
     let mut at: HashMap<&[LocationId], Term> = HashMap::new();
     for (locations, term) in &i.at {
@@ -123,8 +150,8 @@ fn invariant(program: &Program, options: &Options, i: &Invariant) -> Result<(), 
 
 /// Every state that can be reached is one of a node that is not covered: the first one is of the root, and a step from a state of
 /// such a node leads to one of a node after it, or of the node that covers that.
-fn tree(program: &Program, options: &Options, tree: &Tree) -> Result<(), Refuted> {
-    let mut f = Formulas::new(program, &tree.terms);
+fn tree(program: &Program, options: &Options, tree: &Tree, meter: Meter) -> Result<(), Refuted> {
+    let mut f = Formulas::new(program, &tree.terms, meter);
     f.continues()?;
     for n in &tree.nodes {
         f.well_formed(&n.locations, n.label)?;
@@ -241,11 +268,12 @@ pub(crate) struct Formulas<'p> {
     program: &'p Program,
     pub(crate) terms: Terms,
     solver: BitSolver,
+    meter: Meter,
 }
 
 impl<'p> Formulas<'p> {
-    pub(crate) fn new(program: &'p Program, terms: &Terms) -> Formulas<'p> {
-        Formulas { program, terms: terms.clone(), solver: BitSolver::for_program(program) }
+    pub(crate) fn new(program: &'p Program, terms: &Terms, meter: Meter) -> Formulas<'p> {
+        Formulas { program, terms: terms.clone(), solver: BitSolver::for_program(program), meter }
     }
 
     /// Whether the certificate's terms continue those of the program.
@@ -297,10 +325,15 @@ impl<'p> Formulas<'p> {
     }
 
     pub(crate) fn can_hold(&mut self, all: &[Term]) -> Result<bool, Refuted> {
+        self.meter.look()?;
+        self.solver.limit(self.meter.left());
         match self.solver.check(&self.terms, all) {
             Answer::Sat => Ok(true),
             Answer::Unsat => Ok(false),
-            Answer::Unknown => refuted("the solver gives up"),
+            Answer::Unknown => {
+                self.meter.look()?;
+                refuted("the solver gives up")
+            }
         }
     }
 

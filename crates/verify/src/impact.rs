@@ -25,7 +25,7 @@
 //! that promises nothing about them.
 
 use crate::bits::BitSolver;
-use crate::budget::{Budget, Meter, Spent};
+use crate::budget::Meter;
 use crate::certificate::{Certificate, Tree, TreeEdge, TreeNode};
 use crate::engines::Engine;
 use crate::futures::Futures;
@@ -35,7 +35,7 @@ use crate::solver::{Answer, Solver};
 use crate::symbolic::{self, Env, Start, Symbols};
 use model::{
     Action, ErrorKind, Interpreter, LocationId, LocationKind, Node as TermNode, Program, Scope, Step, Term,
-    ThreadId, Transition, TransitionId, Type, VarId,
+    ThreadId, Transition, TransitionId, Type, VarId, WordHash,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -54,16 +54,13 @@ impl Engine for Impact {
     }
 
     fn verify(&self, program: &Program, options: &Options) -> Outcome {
-        let meter = Meter::new(options.budget);
-        let (mut few, mut most, mut queries, mut nodes, mut given_up) = (false, FIRST_TRY, 0, 0, false);
-        let (mut run, ended) = loop {
-            let budget =
-                Budget { seconds: meter.left(), work: options.budget.work.map(|w| w.saturating_sub(nodes)) };
-            let mut run = Run::new(program, &Options { budget, ..options.clone() });
-            (run.few_guards, run.most_queries) = (few, most);
+        let (mut few, mut most, mut given_up) = (false, FIRST_TRY, false);
+        let mut run = Run::new(program, options);
+        let ended = loop {
+            // What is known of formulas stays known.
+            run.few_guards = few;
+            run.most_queries = run.solver.queries().saturating_add(most);
             let ended = run.unwind();
-            queries += run.solver.queries();
-            nodes += run.nodes.len() as u64;
             let again = match &ended {
                 Err(Stop::Again) => !given_up,
                 // Where one form of the labels cannot do without quantifiers the other one may.
@@ -71,8 +68,10 @@ impl Engine for Impact {
                 _ => false,
             };
             if !again {
-                break (run, ended);
+                break ended;
             }
+            run.clear();
+            (run.bound, run.refinements) = (None, 0);
             if given_up {
                 most = u64::MAX;
             }
@@ -86,13 +85,6 @@ impl Engine for Impact {
                 None => Verdict::Safe(Certificate::Tree(run.tree())),
             },
             Err(Stop::Wrong(steps)) => Verdict::of_trace(program, steps),
-            // The limits of the last try are what the others have left.
-            Err(Stop::Unknown(Unknown::Spent(Spent::Seconds(s)))) => {
-                Verdict::from(Spent::Seconds(options.budget.seconds.unwrap_or(s)))
-            }
-            Err(Stop::Unknown(Unknown::Spent(Spent::Work(w)))) => {
-                Verdict::from(Spent::Work(options.budget.work.unwrap_or(w)))
-            }
             Err(Stop::Unknown(u)) => Verdict::Unknown(u),
             Err(Stop::Again) => Verdict::Unknown(Unknown::Mistake("it does not go on".to_owned())),
         };
@@ -103,9 +95,9 @@ impl Engine for Impact {
                 ("nodes", run.nodes.len() as u64),
                 ("refinements", run.refinements),
                 ("covers", run.nodes.iter().filter(|n| n.covered_by.is_some()).count() as u64),
-                ("queries", queries),
+                ("queries", run.solver.queries()),
             ],
-            seconds: meter.seconds(),
+            seconds: run.meter.seconds(),
         }
     }
 }
@@ -133,8 +125,11 @@ pub(crate) struct At {
 
 pub(crate) struct Node {
     pub(crate) at: At,
+    place: usize,
     /// The parts of the label.
     pub(crate) label: Vec<Term>,
+    /// Whether one of them is *false*.
+    impossible: bool,
     pub(crate) parent: Option<(NodeId, ThreadId, TransitionId)>,
     pub(crate) depth: usize,
     pub(crate) children: Vec<NodeId>,
@@ -174,9 +169,12 @@ pub(crate) struct Run<'p> {
     pub(crate) known: Vec<VarId>,
     futures: Futures,
     pub(crate) nodes: Vec<Node>,
-    by_place: HashMap<At, Vec<NodeId>>,
+    /// The nodes at each place, and the number that a place has.
+    by_place: Vec<Vec<NodeId>>,
+    places: HashMap<At, usize>,
     pub(crate) work: Vec<NodeId>,
-    implied: HashMap<(Vec<Term>, Term), bool>,
+    /// What is known of labels: whether they imply a formula.
+    implied: HashMap<Term, HashMap<Vec<Term>, bool, WordHash>, WordHash>,
     pub(crate) bound: Option<Trace>,
     pub(crate) refinements: u64,
     /// Whether labels have as few guards as possible. With more they are weaker and cover more, with fewer they are smaller.
@@ -213,9 +211,10 @@ impl<'p> Run<'p> {
             known: known_variables(program),
             futures: Futures::new(program),
             nodes: Vec::new(),
-            by_place: HashMap::new(),
+            by_place: Vec::new(),
+            places: HashMap::new(),
             work: Vec::new(),
-            implied: HashMap::new(),
+            implied: HashMap::default(),
             bound: None,
             refinements: 0,
             few_guards: true,
@@ -250,14 +249,13 @@ impl<'p> Run<'p> {
         if label.contains(&what) || self.symbols.terms.as_const(what) == Some(1) {
             return Ok(true);
         }
-        let key = (label.to_vec(), what);
-        if let Some(known) = self.implied.get(&key) {
+        if let Some(known) = self.implied.get(&what).and_then(|labels| labels.get(label)) {
             return Ok(*known);
         }
         let mut all = label.to_vec();
         all.push(self.symbols.terms.not(what));
         let yes = !self.can_hold(&all)?;
-        self.implied.insert(key, yes);
+        self.implied.entry(what).or_default().insert(label.to_vec(), yes);
         Ok(yes)
     }
 
@@ -265,7 +263,7 @@ impl<'p> Run<'p> {
     pub(crate) fn notice_false(&mut self, v: NodeId) -> Result<(), Stop> {
         let (label, no) = (self.nodes[v].label.clone(), self.symbols.terms.boolean(false));
         if !self.is_false(v) && self.implies(&label, no)? {
-            self.nodes[v].label.push(no);
+            self.add_to_label(v, no);
             self.uncover_below(v);
         }
         Ok(())
@@ -277,7 +275,13 @@ impl<'p> Run<'p> {
     }
 
     pub(crate) fn is_false(&self, n: NodeId) -> bool {
-        self.nodes[n].label.iter().any(|c| self.symbols.terms.as_const(*c) == Some(0))
+        self.nodes[n].impossible
+    }
+
+    /// Makes a label stronger.
+    fn add_to_label(&mut self, n: NodeId, part: Term) {
+        self.nodes[n].label.push(part);
+        self.nodes[n].impossible |= self.symbols.terms.as_const(part) == Some(0);
     }
 
     /// Whether neither a node nor one above it is covered, or impossible.
@@ -300,16 +304,26 @@ impl<'p> Run<'p> {
 
     /// The nodes at the place of a node, that one included.
     pub(crate) fn same_place(&self, v: NodeId) -> &[NodeId] {
-        &self.by_place[&self.nodes[v].at]
+        &self.by_place[self.nodes[v].place]
     }
 
     fn add_node(&mut self, at: At, parent: Option<(NodeId, ThreadId, TransitionId)>) -> NodeId {
         let id = self.nodes.len();
         let depth = parent.map_or(0, |(p, ..)| self.nodes[p].depth + 1);
-        self.by_place.entry(at.clone()).or_default().push(id);
+        let place = match self.places.get(&at) {
+            Some(place) => *place,
+            None => {
+                self.places.insert(at.clone(), self.by_place.len());
+                self.by_place.push(Vec::new());
+                self.by_place.len() - 1
+            }
+        };
+        self.by_place[place].push(id);
         self.nodes.push(Node {
             at,
+            place,
             label: Vec::new(),
+            impossible: false,
             parent,
             depth,
             children: Vec::new(),
@@ -331,6 +345,7 @@ impl<'p> Run<'p> {
     pub(crate) fn clear(&mut self) {
         self.nodes.clear();
         self.by_place.clear();
+        self.places.clear();
         self.work.clear();
     }
 
@@ -480,7 +495,7 @@ impl<'p> Run<'p> {
         if self.implies(&label, fine)? {
             // A label that cannot hold is false, also where it does not look so.
             if self.symbols.terms.as_const(fine) == Some(0) {
-                self.nodes[v].label.push(fine);
+                self.add_to_label(v, fine);
                 self.uncover_below(v);
             }
             return Ok(());
@@ -623,25 +638,31 @@ impl<'p> Run<'p> {
         if self.can_hold(&from(0))? {
             return Ok(None);
         }
-        // The latest beginning: those before it are good, those after it are not.
-        let (mut good, mut bad) = (0, all.len() + 1);
+        let mut core: HashSet<Term> = self.solver.core().iter().copied().collect();
+        // The latest beginning: those before it are good, those after it are not. What a core begins with is good; and where values
+        // satisfy all from the middle on, they may satisfy some before it too.
+        // Of two that are the same the later one is enough.
+        let first = |from: usize, core: &HashSet<Term>| {
+            let mut needed = core.clone();
+            needed.remove(&not_post);
+            let found = (from..all.len()).rev().find(|k| needed.remove(&all[*k]) && needed.is_empty());
+            found.unwrap_or(all.len())
+        };
+        let (mut good, mut bad) = (first(0, &core), all.len() + 1);
         while bad - good > 1 {
             let middle = good.midpoint(bad);
             if self.can_hold(&from(middle))? {
-                bad = middle;
+                let holds = |t: &&Term| self.solver.value(&self.symbols.terms, **t) == 1;
+                bad = middle - all[good + 1..middle].iter().rev().take_while(holds).count();
             } else {
-                good = middle;
+                core = self.solver.core().iter().copied().collect();
+                good = first(middle, &core);
             }
         }
         let mut kept: Vec<usize> = (good..all.len()).collect();
         if !self.few_guards {
             return Ok(Some(kept.into_iter().filter(|k| *k > 0).map(|k| k - 1).collect()));
         }
-        let mut core: HashSet<Term> = if self.can_hold(&from(good))? {
-            return Ok(None);
-        } else {
-            self.solver.core().iter().copied().collect()
-        };
         let mut i = 0;
         while i < kept.len() {
             if !core.contains(&all[kept[i]]) {
@@ -680,7 +701,7 @@ impl<'p> Run<'p> {
             }
             for part in parts {
                 if !self.nodes[*w].label.contains(&part) {
-                    self.nodes[*w].label.push(part);
+                    self.add_to_label(*w, part);
                 }
             }
             if self.is_false(*w) {
@@ -723,21 +744,10 @@ impl<'p> Run<'p> {
 
     /// Covers a node by an older one if the labels say so already.
     pub(crate) fn close(&mut self, v: NodeId) -> Result<bool, Stop> {
-        let candidates = self.by_place[&self.nodes[v].at].clone();
-        let label = self.nodes[v].label.clone();
-        for w in candidates.into_iter().take_while(|w| *w < v) {
-            if !self.may_cover(v, w) {
-                continue;
-            }
-            let mut all = true;
-            for c in self.nodes[w].label.clone() {
-                if !self.implies(&label, c)? {
-                    all = false;
-                    break;
-                }
-            }
-            if all {
-                self.cover(v, w);
+        let place = self.nodes[v].place;
+        for n in 0.. {
+            let Some(w) = self.by_place[place].get(n).copied().filter(|w| *w < v) else { break };
+            if self.may_cover(v, w) && self.close_with(v, w)? {
                 return Ok(true);
             }
         }
@@ -763,11 +773,8 @@ impl<'p> Run<'p> {
 
     /// Covers a node by an older one if the path from their common ancestor leads into its label.
     pub(crate) fn force_cover(&mut self, v: NodeId) -> Result<bool, Stop> {
-        let candidates = self.by_place[&self.nodes[v].at].clone();
-        let older: Vec<NodeId> = candidates.into_iter().filter(|w| *w < v).collect();
-        for w in
-            older.into_iter().rev().filter(|w| self.may_cover(v, *w)).take(CANDIDATES).collect::<Vec<_>>()
-        {
+        let older = self.same_place(v).iter().rev().copied().filter(|w| *w < v && self.may_cover(v, *w));
+        for w in older.take(CANDIDATES).collect::<Vec<_>>() {
             let x = self.common_ancestor(v, w);
             let path = self.path(x, v);
             let pre = self.nodes[x].label.clone();
@@ -801,14 +808,21 @@ impl<'p> Run<'p> {
     }
 
     fn close_with(&mut self, v: NodeId, w: NodeId) -> Result<bool, Stop> {
-        let label = self.nodes[v].label.clone();
-        for c in self.nodes[w].label.clone() {
-            if !self.implies(&label, c)? {
-                return Ok(false);
+        // Nothing is asked that changes labels: they are only lent.
+        let (label, other) =
+            (std::mem::take(&mut self.nodes[v].label), std::mem::take(&mut self.nodes[w].label));
+        let mut all = Ok(true);
+        for c in &other {
+            all = self.implies(&label, *c);
+            if !matches!(all, Ok(true)) {
+                break;
             }
         }
-        self.cover(v, w);
-        Ok(true)
+        (self.nodes[v].label, self.nodes[w].label) = (label, other);
+        if matches!(all, Ok(true)) {
+            self.cover(v, w);
+        }
+        all
     }
 
     fn common_ancestor(&self, mut a: NodeId, mut b: NodeId) -> NodeId {

@@ -28,6 +28,7 @@ mod impact;
 mod inputs;
 mod loops;
 mod merging;
+mod models;
 mod movers;
 mod outcome;
 mod outline;
@@ -62,6 +63,7 @@ pub use outline::{Condition, ConditionKind, Example, Outline, Place, Status, che
 pub use portfolio::{believe_nothing, verify_checked};
 pub use races::{Access, Locksets, Mode, Race, locksets, races};
 pub use rounds::{Sequential, sequentialise};
+pub use sat::{SatSolver, with_sat};
 pub use saved::{BadFile, fingerprint, load, save};
 pub use scheduled::check_schedule;
 pub use smt::{NoSolver, SmtCommand, SmtSolver};

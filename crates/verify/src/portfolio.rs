@@ -1,10 +1,10 @@
 //! Several engines, one after the other, and the one way in which answers leave this crate for users: checked.
 
-use crate::budget::{Budget, Meter};
-use crate::checker::check;
+use crate::budget::{Budget, Meter, Spent};
+use crate::checker::{Refuted, check};
 use crate::engines::{Engine, engine};
 use crate::outcome::{Options, Outcome, Unknown, Verdict};
-use crate::scheduled::check_schedule;
+use crate::scheduled::schedule_within;
 use crate::solver::embedded;
 use model::Program;
 
@@ -60,7 +60,14 @@ impl Engine for Portfolio {
             counts: Vec::new(),
             seconds: 0.0,
         };
-        Outcome { seconds: meter.seconds(), ..last.unwrap_or_else(unknown) }
+        let mut out = Outcome { seconds: meter.seconds(), ..last.unwrap_or_else(unknown) };
+        // An engine speaks of its own share.
+        if let (Verdict::Unknown(Unknown::Spent(Spent::Seconds(_))), Some(all)) =
+            (&out.verdict, options.budget.seconds)
+        {
+            out.verdict = Verdict::from(Spent::Seconds(all));
+        }
+        out
     }
 }
 
@@ -71,16 +78,26 @@ pub fn verify_checked(engine: &dyn Engine, program: &Program, options: &Options)
     out
 }
 
-/// Checks an outcome: the proof of *safe*, the schedules of *partially safe*. What does not hold makes it *unknown*.
+/// Checks an outcome: the proof of *safe*, the schedules of *partially safe*. What does not hold makes it *unknown*, and so does what cannot
+/// be checked in the time that the engine has left over.
 pub fn believe_nothing(program: &Program, options: &Options, out: &mut Outcome) {
-    if let Verdict::PartiallySafe { schedules, .. } = &out.verdict
-        && let Some(why) = embedded(|| schedules.iter().find_map(|s| check_schedule(program, s).err()))
-    {
-        out.verdict = Verdict::Unknown(Unknown::Mistake(why.to_string()));
-    }
-    if let Verdict::Safe(certificate) = &out.verdict
-        && let Err(why) = embedded(|| check(program, options, certificate))
-    {
-        out.verdict = Verdict::Unknown(Unknown::Mistake(why.to_string()));
-    }
+    let seconds = options.budget.seconds;
+    let left = Budget { seconds: seconds.map(|s| (s - out.seconds).max(0.0)), work: None };
+    let meter = Meter::new(left);
+    let options = Options { budget: left, ..options.clone() };
+    let checked = embedded(|| match &out.verdict {
+        Verdict::Safe(certificate) => check(program, &options, certificate),
+        Verdict::PartiallySafe { schedules, .. } => {
+            schedules.iter().try_for_each(|s| schedule_within(program, s, meter.clone()))
+        }
+        _ => Ok(()),
+    });
+    out.seconds += meter.seconds();
+    out.verdict = match (checked, &out.verdict) {
+        (Ok(()), _) => return,
+        // The run that goes wrong was replayed before.
+        (Err(Refuted::Spent(_)), Verdict::PartiallySafe { trace, .. }) => Verdict::Unsafe(trace.clone()),
+        (Err(Refuted::Spent(s)), _) => Verdict::from(seconds.map_or(s, Spent::Seconds)),
+        (Err(why), _) => Verdict::Unknown(Unknown::Mistake(why.to_string())),
+    };
 }

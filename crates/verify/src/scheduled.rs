@@ -5,6 +5,7 @@
 //! go, in every state, so it never waits for ever; and a thread that can go again and again goes again and again, as no way round leaves
 //! it out. Inputs and branches are never constrained: all steps of a thread that is allowed are.
 
+use crate::budget::{Budget, Meter};
 use crate::checker::{Formulas, Refuted, refuted};
 use crate::outcome::Schedule;
 use model::{LocationKind, Program, Term, Thread, ThreadId};
@@ -12,7 +13,12 @@ use std::collections::HashSet;
 
 /// Whether every run of a program under a schedule is safe, without deadlock, and fair.
 pub fn check_schedule(program: &Program, schedule: &Schedule) -> Result<(), Refuted> {
-    let mut f = Formulas::new(program, &schedule.terms);
+    schedule_within(program, schedule, Meter::new(Budget::default()))
+}
+
+/// The same within a time.
+pub(crate) fn schedule_within(program: &Program, schedule: &Schedule, meter: Meter) -> Result<(), Refuted> {
+    let mut f = Formulas::new(program, &schedule.terms, meter);
     f.continues()?;
     for n in &schedule.nodes {
         f.well_formed(&n.locations, n.label)?;

@@ -3,7 +3,7 @@
 //! An [`Env`] says what each variable is *now* in terms of what variables were at a start: the program's first state, or any state.
 //! With it a path becomes a list of conditions over its start, and a formula its own weakest precondition.
 
-use model::{Binary, Node, Place, Program, Term, Terms, Transition, Type, Unary, VarId};
+use model::{Binary, Node, Place, Program, Term, Terms, Transition, Type, Unary, VarId, WordHash};
 use std::collections::HashMap;
 
 /// The terms of a program and of formulas about it.
@@ -151,10 +151,10 @@ pub(crate) enum Start {
 #[derive(Clone, Debug)]
 pub(crate) struct Env {
     start: Start,
-    scalars: HashMap<VarId, Term>,
+    scalars: HashMap<VarId, Term, WordHash>,
     /// What was written to arrays, the latest last.
-    stores: HashMap<VarId, Vec<(Term, Term)>>,
-    known: HashMap<Term, Term>,
+    stores: HashMap<VarId, Vec<(Term, Term)>, WordHash>,
+    known: HashMap<Term, Term, WordHash>,
 }
 
 /// What a step asks for and takes in.
@@ -167,7 +167,7 @@ pub(crate) struct Stepped {
 
 impl Env {
     pub(crate) fn new(start: Start) -> Env {
-        Env { start, scalars: HashMap::new(), stores: HashMap::new(), known: HashMap::new() }
+        Env { start, scalars: HashMap::default(), stores: HashMap::default(), known: HashMap::default() }
     }
 
     /// Says what a variable is.

@@ -1,8 +1,10 @@
 //! Terms as vectors of decision diagrams, one a bit, the lowest first: each operation of C's arithmetic as a circuit.
 
 use super::layout::Layout;
+use crate::budget::Meter;
 use model::{Binary, Node, Place, Program, Term, Type, Unary, VarId};
 use oxidd::bdd::{BDDFunction, BDDManagerRef};
+use oxidd::error::OutOfMemory;
 use oxidd::util::AllocResult;
 use oxidd::{BooleanFunction, ManagerRef};
 use std::collections::HashMap;
@@ -19,21 +21,28 @@ pub(crate) struct Circuit<'p> {
     pub(crate) yes: BDDFunction,
     pub(crate) no: BDDFunction,
     known: HashMap<Term, Bits>,
+    meter: &'p Meter,
 }
 
 impl<'p> Circuit<'p> {
-    /// Over the variables of a manager.
+    /// Over the variables of a manager. When the time of the meter is over it is as if the memory were: whoever asks looks at the clock.
     pub(crate) fn new(
         program: &'p Program,
         layout: &'p Layout,
         manager: &BDDManagerRef,
+        meter: &'p Meter,
     ) -> AllocResult<Circuit<'p>> {
         let (yes, no, now) = manager.with_manager_shared(|m| {
             let now: AllocResult<Vec<_>> =
                 (0..layout.len()).map(|b| BDDFunction::var(m, layout.now(b))).collect();
             (BDDFunction::t(m), BDDFunction::f(m), now)
         });
-        Ok(Circuit { program, layout, now: now?, yes, no, known: HashMap::new() })
+        Ok(Circuit { program, layout, now: now?, yes, no, known: HashMap::new(), meter })
+    }
+
+    /// Before every operation that may be large.
+    pub(crate) fn look(&self) -> AllocResult<()> {
+        self.meter.look().map_err(|_| OutOfMemory)
     }
 
     fn bit(&self, value: bool) -> BDDFunction {
@@ -139,7 +148,8 @@ impl<'p> Circuit<'p> {
 
     /// One of two values.
     pub(crate) fn choose(&self, c: &BDDFunction, a: &Bits, b: &Bits) -> AllocResult<Bits> {
-        a.iter().zip(b).map(|(x, y)| c.ite(x, y)).collect()
+        let one = |(x, y): (&BDDFunction, &BDDFunction)| self.look().and_then(|()| c.ite(x, y));
+        a.iter().zip(b).map(one).collect()
     }
 
     /// Whether two values of one width are equal.
@@ -147,6 +157,7 @@ impl<'p> Circuit<'p> {
         // From the deepest variables upwards, so that what is there grows at its top.
         let mut all = self.yes.clone();
         for (x, y) in a.iter().zip(b).rev() {
+            self.look()?;
             all = x.equiv(y)?.and(&all)?;
         }
         Ok(all)
@@ -155,6 +166,7 @@ impl<'p> Circuit<'p> {
     fn less(&self, a: &Bits, b: &Bits, signed: bool) -> AllocResult<BDDFunction> {
         let mut less = self.no.clone();
         for (i, (x, y)) in a.iter().zip(b).enumerate() {
+            self.look()?;
             // The sign weighs the other way.
             let (x, y) = if signed && i + 1 == a.len() { (y, x) } else { (x, y) };
             less = x.xor(y)?.ite(y, &less)?;
@@ -166,6 +178,7 @@ impl<'p> Circuit<'p> {
         let mut carry = self.bit(carry);
         let mut out = Vec::with_capacity(a.len());
         for (x, y) in a.iter().zip(b) {
+            self.look()?;
             let half = x.xor(y)?;
             out.push(half.xor(&carry)?);
             carry = half.ite(&carry, x)?;
@@ -256,6 +269,7 @@ fn invert(a: &Bits) -> AllocResult<Bits> {
 mod tests {
     use super::super::layout::Layout;
     use super::*;
+    use crate::budget::Budget;
     use model::{Builder, apply_binary, apply_unary, convert};
     use oxidd::{Manager, VarNo};
 
@@ -294,7 +308,8 @@ mod tests {
             let layout = Layout::of(&p);
             let manager = oxidd::bdd::new_manager(1 << 16, 1 << 12, 1);
             manager.with_manager_exclusive(|m| m.add_vars(2 * layout.len() as VarNo));
-            let mut c = Circuit::new(&p, &layout, &manager).unwrap();
+            let meter = Meter::new(Budget::default());
+            let mut c = Circuit::new(&p, &layout, &manager, &meter).unwrap();
             for u in 0..=ty.mask() {
                 for v in 0..=ty.mask() {
                     let at = [(x, u), (y, v)];

@@ -35,6 +35,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 const MOST_BITS: usize = 2000;
 /// How many nodes there may be, one after the other until they are enough.
 const CAPACITIES: [usize; 3] = [1 << 18, 1 << 21, 1 << 24];
+/// An operation on diagrams cannot be stopped but by its lack of room: there is no more of it than is filled in about the time that is
+/// left.
+const FILLED_IN_A_SECOND: f64 = 2e6;
 /// Up to so many states are listed in a certificate; more are described by formulas.
 const LISTED: f64 = 20_000.0;
 
@@ -116,12 +119,21 @@ impl Symbolic {
             );
             return Verdict::Unknown(Unknown::Cannot(why));
         }
-        for capacity in CAPACITIES {
+        for (n, capacity) in CAPACITIES.into_iter().enumerate() {
+            if n > 0 && meter.left().is_some_and(|s| s * FILLED_IN_A_SECOND < capacity as f64) {
+                let why = format!("there is no time for decision diagrams of {capacity} nodes");
+                return Verdict::Unknown(Unknown::Cannot(why));
+            }
             counts.clear();
             match self.attempt(program, &layout, capacity, options, meter, counts) {
                 Ok(verdict) => return verdict,
                 Err(Stop::Unknown(unknown)) => return Verdict::Unknown(unknown),
-                Err(Stop::Memory) => {}
+                // Or of time: the clock knows.
+                Err(Stop::Memory) => {
+                    if let Err(spent) = meter.look() {
+                        return spent.into();
+                    }
+                }
             }
         }
         let most = CAPACITIES[CAPACITIES.len() - 1];
@@ -183,11 +195,11 @@ impl<'p> System<'p> {
         layout: &'p Layout,
         capacity: usize,
         deadlocks: bool,
-        meter: &mut Meter,
+        meter: &Meter,
     ) -> Result<System<'p>, Stop> {
         let manager = oxidd::bdd::new_manager(capacity, capacity / 4, 1);
         manager.with_manager_exclusive(|m| m.add_vars(2 * layout.len() as VarNo));
-        let mut circuit = Circuit::new(program, layout, &manager)?;
+        let mut circuit = Circuit::new(program, layout, &manager, meter)?;
         let run = Interpreter::new(program);
         let (yes, no) = (circuit.yes.clone(), circuit.no.clone());
         let mut system = System {
@@ -314,6 +326,7 @@ impl<'p> System<'p> {
         let mut steps = circuit.truth(e.guard)?.and(&self.at(thread, e.from)?)?;
         if steps != self.no {
             for (_, part) in parts {
+                circuit.look()?;
                 steps = steps.and(&part)?;
             }
         }

@@ -1,6 +1,7 @@
 //! The numbers that the slides give for decision diagrams, and the programs of this crate's other tests.
 
 use super::*;
+use crate::budget::Budget;
 use crate::explicit::Explicit;
 use crate::testing;
 use model::{Assign, Builder, Place};
@@ -65,7 +66,10 @@ fn the_middle_bit_of_a_product_grows_with_the_width() {
         let layout = Layout::of(&p);
         let manager = oxidd::bdd::new_manager(1 << 16, 1 << 12, 1);
         manager.with_manager_exclusive(|m| m.add_vars(2 * layout.len() as VarNo));
-        let bits = Circuit::new(&p, &layout, &manager).unwrap().term(product).unwrap();
+        let bits = Circuit::new(&p, &layout, &manager, &Meter::new(Budget::default()))
+            .unwrap()
+            .term(product)
+            .unwrap();
         let found: Vec<usize> = bits.iter().map(inner).collect();
         assert_eq!(found[w as usize - 1], nodes, "{w} bits: {found:?}");
     }

@@ -33,11 +33,13 @@ mod walk;
 
 pub use art::{Art, ArtNode, Kind};
 
+use crate::budget::{Budget, Meter};
 use crate::certificate::Certificate;
+use crate::checker::Refuted;
 use crate::engines::Engine;
 use crate::impact::{NodeId, Run, Stop};
 use crate::outcome::{Options, Outcome, Schedule, Trace, Unknown, Verdict};
-use crate::scheduled::check_schedule;
+use crate::scheduled::schedule_within;
 use model::{LocationId, LocationKind, Program, Term, Thread, ThreadId};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -346,9 +348,13 @@ impl<'p> Search<'p, '_> {
     }
 
     fn hand_out(&mut self, schedule: Schedule) -> Result<(), Stop> {
-        if let Err(why) = check_schedule(self.run.program, &schedule) {
-            return Err(Stop::Unknown(Unknown::Mistake(why.to_string())));
-        }
+        let left = Budget { seconds: self.run.meter.left(), work: None };
+        schedule_within(self.run.program, &schedule, Meter::new(left)).map_err(|why| {
+            Stop::Unknown(match why {
+                Refuted::Spent(s) => Unknown::Spent(s),
+                why => Unknown::Mistake(why.to_string()),
+            })
+        })?;
         let seconds = self.run.meter.seconds();
         self.over |= (self.see)(Event::Schedule { schedule: &schedule, seconds }).is_break();
         self.schedules.push(schedule);
