@@ -11,8 +11,8 @@ use model::Program;
 /// How many values of variables are looked at, state by state, before formulas are tried.
 const FEW: u64 = 2_000_000;
 
-/// The engine: `explicit` while there are few states, then `impact`, then `bdd`, then `explicit` with
-/// more states, then `impact` with what is left.
+/// The engine: `explicit` while there are few states, then `impact`, then `bdd`, then `bmc` and `predabs`, which sometimes find what these
+/// do not, then `explicit` with more states, then `impact` with what is left.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Portfolio;
 
@@ -32,6 +32,8 @@ impl Engine for Portfolio {
             ("explicit", 0.2, few),
             ("impact", 0.3, work),
             ("bdd", 0.4, work),
+            ("bmc", 0.25, work),
+            ("predabs", 0.3, work),
             ("explicit", 0.5, work),
             ("impact", 1.0, work),
         ];
