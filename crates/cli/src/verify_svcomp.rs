@@ -1,6 +1,6 @@
 //! The manners of the Software Verification Competition: verdicts in its words, about its properties.
 
-use ::model::{ErrorKind, LocationKind, Program, Wrong};
+use ::model::{Action, ErrorKind, LocationKind, Program, Wrong};
 use ::verify::{Budget, Race, Trace, Unknown, Verdict};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -155,10 +155,17 @@ pub(crate) fn no_data_race(program: &Program, verdict: &Verdict, budget: Budget)
     if safe && ::verify::locksets(program).warnings.is_empty() {
         return Answer::of("TRUE", None);
     }
+    let writes_all = |(t, e): &(_, _)| program.thread(*t).transition(*e).action == Action::Write;
     match ::verify::races(program, budget) {
         Ok(found) => match found.into_iter().min_by_key(|r| (program.var(r.var).parts, r.run.len())) {
-            Some(race) if program.var(race.var).parts => {
-                let why = format!("there are accesses at once to the union `{}`, perhaps to different bytes", program.name(race.var));
+            // Of a union both may be to different bytes, unless one is to all of them.
+            Some(race)
+                if program.var(race.var).parts && ![race.first, race.second].iter().any(writes_all) =>
+            {
+                let why = format!(
+                    "there are accesses at once to the union `{}`, perhaps to different bytes",
+                    program.name(race.var)
+                );
                 Answer::of("UNKNOWN", Some(why))
             }
             Some(race) => {

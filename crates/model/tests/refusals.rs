@@ -35,8 +35,16 @@ fn what_is_not_understood_is_refused_with_its_line() {
             3,
             "atomic block",
         ),
-        ("\nstruct b { int f : 3; } b;\nint main(void) { int *p = &b.f;\n return 0; }", 3, "the address of a bit-field"),
-        ("\nunion u { int i; char c; } u;\nint main(void) { return __sync_fetch_and_add(&u.c, 1); }", 3, "atomic update"),
+        (
+            "\nstruct b { int f : 3; } b;\nint main(void) { int *p = &b.f;\n return 0; }",
+            3,
+            "the address of a bit-field",
+        ),
+        (
+            "\nunion u { int i; char c; } u;\nint main(void) { return __sync_fetch_and_add(&u.c, 1); }",
+            3,
+            "atomic update",
+        ),
         ("\nint main(void) {\n int n = 3; int a[n()]; return 0; }", 3, "not constant"),
         ("\nint x", 0, "syntax error"),
         ("\nint x;", 0, "no `main`"),

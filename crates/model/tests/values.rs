@@ -57,10 +57,8 @@ fn a_structure_is_copied_field_by_field() {
              void set(struct p v) {{ {lock} g = v; {unlock} }}"
         )
     };
-    let (thread, meanwhile) = (
-        "struct p v = { 1, 1 }; set(v);",
-        "struct p r = get(); if (r.x != r.y) reach_error();",
-    );
+    let (thread, meanwhile) =
+        ("struct p v = { 1, 1 }; set(v);", "struct p r = get(); if (r.x != r.y) reach_error();");
     wrong(&with_thread(&globals("", ""), thread, meanwhile, ""));
     let (lock, unlock) = ("pthread_mutex_lock(&m);", "pthread_mutex_unlock(&m);");
     right(&with_thread(&globals(lock, unlock), thread, meanwhile, ""));
@@ -132,7 +130,12 @@ fn bit_fields_have_so_many_bits_and_lie_as_the_abi_says() {
 fn to_write_a_bit_field_may_undo_what_another_thread_writes_into_its_neighbour() {
     let after = "if (g.a != 1 || g.b != 1) reach_error();";
     wrong(&with_thread("struct { unsigned a : 4; unsigned b : 4; } g;", "g.a = 1;", "g.b = 1;", after));
-    right(&with_thread("struct { unsigned a : 4; unsigned : 0; unsigned b : 4; } g;", "g.a = 1;", "g.b = 1;", after));
+    right(&with_thread(
+        "struct { unsigned a : 4; unsigned : 0; unsigned b : 4; } g;",
+        "g.a = 1;",
+        "g.b = 1;",
+        after,
+    ));
 }
 
 #[test]
@@ -153,7 +156,8 @@ fn a_call_through_a_pointer_is_one_of_every_function_that_it_may_point_to() {
         "h(); if (x != 1) reach_error();",
         "",
     ));
-    let p = read("int f(void) { return 0; } int (*h)(void); int main(void) { int (*g)(void) = f; return h(); }");
+    let p =
+        read("int f(void) { return 0; } int (*h)(void); int main(void) { int (*g)(void) = f; return h(); }");
     assert_eq!(kind(&states(&p)), Some(ErrorKind::InvalidPointer), "a null pointer is called");
 }
 
@@ -166,7 +170,7 @@ fn each_thread_has_its_own_of_a_thread_local_variable() {
         "if (id != 4) reach_error();",
     ));
     wrong(&with_thread(
-        "_Thread_local int depth; int *leak;",
+        "static __thread int depth; int *leak, my__thread;",
         "leak = &depth; depth = 1; if (depth != 1) reach_error();",
         "if (leak) *leak = 2;",
         "if (depth) reach_error();",
@@ -210,8 +214,14 @@ fn a_recursive_mutex_can_be_taken_again() {
     assert_eq!(search(&text(1, twice)).errors, 0);
     assert_eq!(search(&text(1, twice)).deadlocks, 0);
     assert!(search(&text(0, twice)).deadlocks > 0, "a plain one waits for itself");
-    assert!(search(&text(1, "pthread_mutex_unlock(&m);")).deadlocks > 0, "it is given back as often as it is taken");
-    assert_eq!(kind(&search(&text(1, &format!("{twice} pthread_mutex_unlock(&m);")))), Some(ErrorKind::LockMisuse));
+    assert!(
+        search(&text(1, "pthread_mutex_unlock(&m);")).deadlocks > 0,
+        "it is given back as often as it is taken"
+    );
+    assert_eq!(
+        kind(&search(&text(1, &format!("{twice} pthread_mutex_unlock(&m);")))),
+        Some(ErrorKind::LockMisuse)
+    );
     assert!(refused(&text(2, twice)).contains("checks for errors"));
 }
 
@@ -348,10 +358,14 @@ fn an_array_that_only_library_functions_write_is_no_constant() {
 
 #[test]
 fn what_is_printed_as_a_text_is_read_to_its_end() {
-    let text = |n: u32| format!(r#"char m[{n}] = "abc"; int main(void) {{ m[0] = 'x'; printf("%d %s", 1, m); return 0; }}"#);
+    let text = |n: u32| {
+        format!(r#"char m[{n}] = "abc"; int main(void) {{ m[0] = 'x'; printf("%d %s", 1, m); return 0; }}"#)
+    };
     assert_eq!(states(&read(&text(4))).errors, 0);
     assert_eq!(kind(&states(&read(&text(3)))), Some(ErrorKind::InvalidPointer), "it has no end");
-    right(r#"const char *t[2] = { "a", "b" }; int i; int main(void) { printf("%s", t[i]); puts(t[1]); return 0; }"#);
+    right(
+        r#"const char *t[2] = { "a", "b" }; int i; int main(void) { printf("%s", t[i]); puts(t[1]); return 0; }"#,
+    );
 }
 
 #[test]
@@ -382,6 +396,23 @@ fn a_loop_that_is_unrolled_may_have_labels_cases_and_jumps_out_of_it() {
            if (n) goto again; return 0; }",
     );
     assert!(says.contains("a jump into a loop"), "{says}");
+}
+
+#[test]
+fn a_declaration_may_leave_its_type_to_its_initialiser() {
+    right(
+        "atomic_int n = 3; int main(void) { int v = __extension__ ({ __auto_type p = (&n); __typeof__((void)0, *p) t;
+             __atomic_load(p, &t, 5); t; }); if (v != 3) reach_error(); return 0; }",
+    );
+}
+
+#[test]
+fn comments_are_taken_in_what_is_preprocessed_and_lines_stay() {
+    right(
+        "/* one\n two */ char *s = \"// no /* comment\"; // one more '\n int main(void) { if (s[0] != '/') reach_error(); return 0; }",
+    );
+    let says = refused("/* one\n two */ // three\n float f; int main(void) { return f; }");
+    assert!(says.starts_with("test.c:3:"), "{says}");
 }
 
 #[test]

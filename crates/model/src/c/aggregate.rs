@@ -271,7 +271,8 @@ impl<'a> Lowering<'a> {
         let ctype = self.type_at(to).plain().clone();
         if let [one] = items
             && one.node.designation.is_empty()
-            && (ctype.scalar().is_some() || matches!(ctype, CType::Array(..)) && is_text(&one.node.initializer))
+            && (ctype.scalar().is_some()
+                || matches!(ctype, CType::Array(..)) && is_text(&one.node.initializer))
         {
             return self.initial(to, &one.node.initializer, out);
         }
@@ -297,8 +298,7 @@ impl<'a> Lowering<'a> {
                 Initializer::List(more) => open.extend(more.iter().rev().map(|i| &*i.node.initializer)),
             }
         }
-        let special: Vec<(usize, i128)> =
-            numbers.into_iter().enumerate().filter(|(_, n)| *n != 0).collect();
+        let special: Vec<(usize, i128)> = numbers.into_iter().enumerate().filter(|(_, n)| *n != 0).collect();
         match special[..] {
             [] => Ok(()),
             // The kind of a mutex of glibc: 1 is recursive, 3 spins for a while before it waits.

@@ -152,8 +152,7 @@ impl<'a> Lowering<'a> {
             self.b.go_on_at(self.t, from);
             let start = self.b.terms().constant(1 << 48, ADDRESS);
             let end = self.b.terms().constant((1 << 48) + (1 << 20), ADDRESS);
-            let (low, high) =
-                (self.b.terms().le(start, callee.term), self.b.terms().lt(callee.term, end));
+            let (low, high) = (self.b.terms().le(start, callee.term), self.b.terms().lt(callee.term, end));
             let function = self.b.terms().and(low, high);
             let nothing = self.b.terms().not(function);
             for (kind, message, it) in [
@@ -707,7 +706,10 @@ impl<'a> Lowering<'a> {
                 on(self, RwLock, &mut |me, s| me.b.try_write_lock(me.t, s, r, 0, EBUSY))?;
                 return Ok(Some(self.outcome(r)));
             }
-            "pthread_cond_wait" | "pthread_cond_timedwait" | "pthread_cond_clockwait" | "cnd_wait"
+            "pthread_cond_wait"
+            | "pthread_cond_timedwait"
+            | "pthread_cond_clockwait"
+            | "cnd_wait"
             | "cnd_timedwait" => {
                 if self.atomic > 0 {
                     return Err(self.refuse(span, "a wait in an atomic block"));
@@ -778,7 +780,9 @@ impl<'a> Lowering<'a> {
                 self.store(&to, term, span)?;
             }
             "pthread_cond_signal" | "cnd_signal" => on(self, Condition, &mut |me, s| me.b.signal(me.t, s))?,
-            "pthread_cond_broadcast" | "cnd_broadcast" => on(self, Condition, &mut |me, s| me.b.broadcast(me.t, s))?,
+            "pthread_cond_broadcast" | "cnd_broadcast" => {
+                on(self, Condition, &mut |me, s| me.b.broadcast(me.t, s))?
+            }
             "pthread_barrier_init" => {
                 let n = self.arg(args, 2, span)?;
                 self.init(first, Barrier, n, span)?;

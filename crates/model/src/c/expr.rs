@@ -387,7 +387,9 @@ impl<'a> Lowering<'a> {
                 match (x.plain(), y.plain()) {
                     (CType::Int(x), CType::Int(y)) => Ok(CType::Int(common(*x, *y))),
                     (x, y) if x == y => Ok(x.clone()),
-                    (CType::Pointer(t), CType::Pointer(u)) if **t == CType::Void => Ok(CType::Pointer(u.clone())),
+                    (CType::Pointer(t), CType::Pointer(u)) if **t == CType::Void => {
+                        Ok(CType::Pointer(u.clone()))
+                    }
                     (x @ CType::Pointer(_), _) | (_, x @ CType::Pointer(_)) => Ok(x.clone()),
                     _ => Err(self.refuse(e.span, "the type of this")),
                 }
@@ -837,9 +839,7 @@ impl<'a> Lowering<'a> {
     fn fixed(&mut self, stored: Term, lv: &Lvalue) -> Term {
         match lv {
             Lvalue::Path(p) if p.indices.is_empty() => match p.shape.kind {
-                ShapeKind::Scalar(v) if !self.b.program().var(v).is_shared() => {
-                    self.local_value(v)
-                }
+                ShapeKind::Scalar(v) if !self.b.program().var(v).is_shared() => self.local_value(v),
                 _ => stored,
             },
             // A bit-field has only so many of the bits.
@@ -1291,9 +1291,10 @@ impl<'a> Lowering<'a> {
                 return Ok(self.bits(whole, shift, b.ctype, Some(b.ty)));
             }
             // It may be in a member that has no name.
-            let within = fields.into_iter().flatten().find(|f| {
-                f.0.starts_with('?') && self.member_type(&f.1, name).is_some()
-            });
+            let within = fields
+                .into_iter()
+                .flatten()
+                .find(|f| f.0.starts_with('?') && self.member_type(&f.1, name).is_some());
             let Some(within) = within.map(|f| f.0.clone()) else {
                 return Err(self.refuse(span, format!("there is no field `{name}`")));
             };

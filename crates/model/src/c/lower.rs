@@ -423,8 +423,9 @@ impl<'a> Lowering<'a> {
                 None => {
                     let object = self.declare_object(name, &p.ctype, p.span, true)?;
                     self.forget_value(object);
-                    // There can be any number of them.
-                    if main && n == 0 {
+                    // There can be any number of them; who does not ask needs no such input.
+                    let asks = self.found.get(&f.name).is_some_and(|f| f.names.contains(name));
+                    if main && n == 0 && asks {
                         let lv = self.whole(object);
                         let count = self.load(&lv, p.span)?;
                         let zero = self.b.terms().int(0);
@@ -471,9 +472,8 @@ impl<'a> Lowering<'a> {
                 initial.add(scan::declaration(d));
             }
         }
-        let value = |n: &&String| {
-            initial.values.contains(*n) || self.found.values().any(|f| f.values.contains(*n))
-        };
+        let value =
+            |n: &&String| initial.values.contains(*n) || self.found.values().any(|f| f.values.contains(*n));
         self.callable = self.found.keys().filter(value).cloned().collect();
         // Types are needed to read declarations, so everything is read in the order of the text.
         for item in &unit.0 {
@@ -1216,11 +1216,18 @@ impl<'a> Lowering<'a> {
                 // What keeps the compiler or the processor from reordering changes nothing here.
                 let (text, touches) = match &a.node {
                     AsmStatement::GnuBasic(text) => (text, false),
-                    AsmStatement::GnuExtended(e) => (&e.template, !e.outputs.is_empty() || !e.inputs.is_empty()),
+                    AsmStatement::GnuExtended(e) => {
+                        (&e.template, !e.outputs.is_empty() || !e.inputs.is_empty())
+                    }
                 };
                 let text: String = text.node.iter().map(|t| t.trim_matches('"')).collect();
                 let text = text.replace("\\n", " ").replace("\\t", " ");
-                if touches || !matches!(text.trim(), "" | "nop" | "pause" | "rep; nop" | "mfence" | "lfence" | "sfence") {
+                if touches
+                    || !matches!(
+                        text.trim(),
+                        "" | "nop" | "pause" | "rep; nop" | "mfence" | "lfence" | "sfence"
+                    )
+                {
                     return Err(self.refuse(s.span, "assembly"));
                 }
             }
@@ -1580,7 +1587,12 @@ impl<'a> Lowering<'a> {
     }
 
     /// The same for a loop that asks after each round.
-    fn unrolled_do(&mut self, s: &'a Node<Statement>, w: &'a Node<DoWhileStatement>, found: &Found) -> Res<()> {
+    fn unrolled_do(
+        &mut self,
+        s: &'a Node<Statement>,
+        w: &'a Node<DoWhileStatement>,
+        found: &Found,
+    ) -> Res<()> {
         let inner = &scan::statement(&w.node.statement).label_names;
         if inner.iter().any(|l| self.frame().labels.contains_key(l)) {
             return Err(self.refuse(s.span, "a jump into a loop that is unrolled"));
@@ -1596,7 +1608,8 @@ impl<'a> Lowering<'a> {
                 break;
             }
             if round > self.options.unroll {
-                let why = format!("a loop that is unrolled goes round more than {} times", self.options.unroll);
+                let why =
+                    format!("a loop that is unrolled goes round more than {} times", self.options.unroll);
                 return Err(self.refuse(s.span, why));
             }
             if open > self.options.rounds {

@@ -150,11 +150,7 @@ impl Found {
     /// With what occurs in the functions that are called, and in those that these call.
     ///
     /// `callable` are the functions whose address is taken: a call of what is no function of the program may be one of any of them.
-    pub(crate) fn closed(
-        mut self,
-        functions: &HashMap<String, Found>,
-        callable: &BTreeSet<String>,
-    ) -> Found {
+    pub(crate) fn closed(mut self, functions: &HashMap<String, Found>, callable: &BTreeSet<String>) -> Found {
         let mut open: Vec<String> = self.called.iter().cloned().collect();
         let mut seen: BTreeSet<String> = self.called.clone();
         let mut indirect = self.indirect;
@@ -207,12 +203,36 @@ fn written(name: &str) -> &'static [usize] {
 /// Functions that call nothing of the program; `pthread_once` and the like do.
 fn is_library(name: &str) -> bool {
     let families = [
-        "__VERIFIER_", "__atomic_", "__sync_", "__builtin_", "atomic_", "pthread_", "sem_", "mtx_", "cnd_", "thrd_",
-        "__assert", "__raddle_",
+        "__VERIFIER_",
+        "__atomic_",
+        "__sync_",
+        "__builtin_",
+        "atomic_",
+        "pthread_",
+        "sem_",
+        "mtx_",
+        "cnd_",
+        "thrd_",
+        "__assert",
+        "__raddle_",
     ];
     let single = [
-        "printf", "fprintf", "puts", "putchar", "fflush", "malloc", "calloc", "free", "abort", "exit", "reach_error",
-        "sleep", "usleep", "rand", "memset", "memcpy",
+        "printf",
+        "fprintf",
+        "puts",
+        "putchar",
+        "fflush",
+        "malloc",
+        "calloc",
+        "free",
+        "abort",
+        "exit",
+        "reach_error",
+        "sleep",
+        "usleep",
+        "rand",
+        "memset",
+        "memcpy",
     ];
     name != "pthread_once" && (families.iter().any(|f| name.starts_with(f)) || single.contains(&name))
 }
