@@ -16,6 +16,7 @@ struct link {
 
 struct item {
     int value;
+    int other;
     struct link link;
 };
 
@@ -41,7 +42,7 @@ int main(void) {
     pthread_join(b, 0);
     for (struct link *l = head; l; l = l->next)
 #ifdef BUG
-        sum += ((struct item *)l)->value;
+        sum += ((struct item *)((char *)l - offsetof(struct item, other)))->value;
 #else
         sum += container_of(l, struct item, link)->value;
 #endif

@@ -32,8 +32,7 @@ int main(void) {
     pthread_t a;
     pthread_create(&a, 0, write_, (void *)1);
     pthread_mutex_lock(&m); /* print */
-    if (printf("%s", buffer) < 0)
-        return 1;
+    printf("%s", buffer);
     assert(buffer[0] == '.' || buffer[1] == '\n');
     assert(buffer[3] == 0);
     pthread_mutex_unlock(&m); /* print */

@@ -14,8 +14,9 @@ void *set(void *arg) {
     return 0;
 }
 
+pthread_t t[3];
+
 int main(void) {
-    pthread_t t[3];
     for (int i = 0; i < 3; i++)
 #ifdef BUG
         pthread_create(&t[i], 0, set, &i);

@@ -170,7 +170,7 @@ fn each_thread_has_its_own_of_a_thread_local_variable() {
         "if (id != 4) reach_error();",
     ));
     wrong(&with_thread(
-        "_Thread_local int depth; int *leak;",
+        "static __thread int depth; int *leak, my__thread;",
         "leak = &depth; depth = 1; if (depth != 1) reach_error();",
         "if (leak) *leak = 2;",
         "if (depth) reach_error();",
@@ -396,6 +396,23 @@ fn a_loop_that_is_unrolled_may_have_labels_cases_and_jumps_out_of_it() {
            if (n) goto again; return 0; }",
     );
     assert!(says.contains("a jump into a loop"), "{says}");
+}
+
+#[test]
+fn a_declaration_may_leave_its_type_to_its_initialiser() {
+    right(
+        "atomic_int n = 3; int main(void) { int v = __extension__ ({ __auto_type p = (&n); __typeof__((void)0, *p) t;
+             __atomic_load(p, &t, 5); t; }); if (v != 3) reach_error(); return 0; }",
+    );
+}
+
+#[test]
+fn comments_are_taken_in_what_is_preprocessed_and_lines_stay() {
+    right(
+        "/* one\n two */ char *s = \"// no /* comment\"; // one more '\n int main(void) { if (s[0] != '/') reach_error(); return 0; }",
+    );
+    let says = refused("/* one\n two */ // three\n float f; int main(void) { return f; }");
+    assert!(says.starts_with("test.c:3:"), "{says}");
 }
 
 #[test]

@@ -175,6 +175,8 @@ pub(crate) struct Lowering<'a> {
     /// By thread: where atomic blocks begin, and the edges that end them.
     atomic_from: Vec<Vec<LocationId>>,
     atomic_ends: Vec<BTreeSet<TransitionId>>,
+    /// Edges into atomic blocks that begin in several places.
+    several: BTreeSet<(ThreadId, TransitionId)>,
     pub(crate) frames: Vec<Frame>,
     queue: VecDeque<Made<'a>>,
     temporaries: Vec<Vec<Temporary>>,
@@ -240,6 +242,7 @@ impl<'a> Lowering<'a> {
             atomic_start: None,
             atomic_from: Vec::new(),
             atomic_ends: Vec::new(),
+            several: BTreeSet::new(),
             frames: Vec::new(),
             queue: VecDeque::new(),
             temporaries: Vec::new(),
@@ -426,8 +429,9 @@ impl<'a> Lowering<'a> {
                 None => {
                     let object = self.declare_object(name, &p.ctype, p.span, true)?;
                     self.forget_value(object);
-                    // There can be any number of them.
-                    if main && n == 0 {
+                    // There can be any number of them; who does not ask needs no such input.
+                    let asks = self.found.get(&f.name).is_some_and(|f| f.names.contains(name));
+                    if main && n == 0 && asks {
                         let lv = self.whole(object);
                         let count = self.load(&lv, p.span)?;
                         let zero = self.b.terms().int(0);
@@ -694,7 +698,7 @@ impl<'a> Lowering<'a> {
             .collect::<Vec<_>>();
         if !self.dead && !places.is_empty() {
             // In an atomic block the value was there before: it is any value.
-            if let Some(edge) = self.atomic_start {
+            if let Some(edge) = self.input_edge() {
                 places.into_iter().for_each(|q| self.b.add_havoc(self.t, edge, q));
                 return;
             }
@@ -758,13 +762,19 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// The edge on which inputs of the atomic block at hand are read. Where it begins in several places there is none: an input is a step inside
+    /// then, which the block as one step does not have, and is refused.
+    fn input_edge(&self) -> Option<TransitionId> {
+        self.atomic_start.filter(|e| !self.several.contains(&(self.t, *e)))
+    }
+
     /// A place gets any value: a step, or a part of the edge into the atomic block at hand. Inputs do not depend on what happens.
     pub(crate) fn input(&mut self, var: VarId) {
         if self.dead {
             return;
         }
         self.env.remove(&(var, 0));
-        match self.atomic_start {
+        match self.input_edge() {
             Some(edge) => self.b.add_havoc(self.t, edge, Place::scalar(var)),
             None => self.b.havoc(self.t, Place::scalar(var)),
         }
@@ -780,11 +790,22 @@ impl<'a> Lowering<'a> {
     }
 
     /// One more way to a join: all are in the same atomic block, or in none.
-    fn same_block(&self, j: &mut Join, span: Span) -> Res<()> {
+    fn same_block(&mut self, j: &mut Join, span: Span) -> Res<()> {
         let here = (self.atomic, self.atomic_start);
         match j.atomic {
             None => j.atomic = Some(here),
             Some(there) if there == here => {}
+            // A block that ended and began again, as in a loop that waits: inputs have no one edge where they could be read.
+            Some((deep, Some(start))) if deep == self.atomic && self.atomic_start.is_some() => {
+                let starts = self.atomic_start.into_iter().chain([start]);
+                let edges = &self.b.program().thread(self.t).transitions;
+                if starts.clone().any(|e| !edges[e.index()].havoc.is_empty()) {
+                    return Err(
+                        self.refuse(span, "an input in an atomic block that begins in several places")
+                    );
+                }
+                self.several.extend(starts.map(|e| (self.t, e)));
+            }
             Some(_) => return Err(self.refuse(span, "a way out of an atomic block, or into one")),
         }
         Ok(())

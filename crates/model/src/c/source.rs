@@ -121,6 +121,7 @@ fn preprocess(headers: &Headers, path: &Path, file: &Path, arguments: &[String])
 
 /// Parses text that has gone through the preprocessor.
 pub(crate) fn parse(name: &str, text: String) -> Result<Source, Refusal> {
+    let text = with_types(thread_local(without_comments(text)));
     let config = Config { cpp_command: String::new(), cpp_options: Vec::new(), flavor: Flavor::GnuC11 };
     match parse_preprocessed(&config, text) {
         Ok(parsed) => Ok(Source { unit: parsed.unit, lines: Lines::of(name, &parsed.source) }),
@@ -135,6 +136,94 @@ pub(crate) fn parse(name: &str, text: String) -> Result<Source, Refusal> {
             })
         }
     }
+}
+
+/// A text with spaces in place of its comments: gcc takes them in what is preprocessed, too, and the parser does not.
+fn without_comments(text: String) -> String {
+    if !text.contains("//") && !text.contains("/*") {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' | '\'' => {
+                out.push(c);
+                while let Some(d) = chars.next() {
+                    out.push(d);
+                    match d {
+                        '\\' => out.extend(chars.next()),
+                        d if d == c || d == '\n' => break,
+                        _ => {}
+                    }
+                }
+            }
+            '/' if chars.peek() == Some(&'/') => {
+                while chars.peek().is_some_and(|d| *d != '\n') {
+                    chars.next();
+                }
+            }
+            '/' if chars.peek() == Some(&'*') => {
+                chars.next();
+                let mut before = ' ';
+                for d in chars.by_ref() {
+                    // Lines stay where they are.
+                    out.extend((d == '\n').then_some('\n'));
+                    if before == '*' && d == '/' {
+                        break;
+                    }
+                    before = d;
+                }
+                out.push(' ');
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The word of gcc for what C11 calls `_Thread_local`, which the parser knows.
+fn thread_local(text: String) -> String {
+    const WORD: &str = "__thread";
+    let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find(WORD) {
+        let (before, after) = (&rest[..at], &rest[at + WORD.len()..]);
+        out.push_str(before);
+        let alone = !out.ends_with(part) && !after.starts_with(part);
+        out.push_str(if alone { "_Thread_local" } else { WORD });
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Declarations of gcc's headers that leave the type to their initialiser, `__auto_type x = e`, with the type of that: the parser does
+/// not know the word. Lines stay where they are.
+fn with_types(text: String) -> String {
+    const WORD: &str = "__auto_type";
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find(WORD) {
+        let after = &rest[at + WORD.len()..];
+        let value = after.find('=').map(|e| &after[e + 1..]);
+        let end = value.and_then(|v| {
+            let mut deep = 0i32;
+            v.find(|c| {
+                deep += i32::from(matches!(c, '(' | '[' | '{')) - i32::from(matches!(c, ')' | ']' | '}'));
+                c == ';' && deep == 0
+            })
+        });
+        let (Some(value), Some(end)) = (value, end) else { break };
+        let lines = value[..end].lines().filter(|l| !l.starts_with('#'));
+        let value: Vec<&str> = lines.collect();
+        out.push_str(&rest[..at]);
+        out.push_str(&format!("__typeof__({})", value.join(" ")));
+        rest = after;
+    }
+    out.push_str(rest);
+    out
 }
 
 /// Where the lines of a text come from.
