@@ -416,36 +416,54 @@ fn bounded_model_checking_finds_the_error_after_six_steps_and_is_complete_after_
     assert_eq!(depth, 10);
 }
 
+/// Figures 4.3 and 4.2 of the thesis: one producer and one consumer with so many cells, five steps a body. Where the buffer is full or empty
+/// they do nothing, or that is an error.
+fn one_producer_one_consumer(n: i32, fails: bool) -> Program {
+    let mut b = Builder::new();
+    let count = b.shared("count", Type::INT, 0);
+    let m = b.shared("m", Type::INT, 0);
+    for up in [true, false] {
+        let t = b.thread(if up { "T1" } else { "T2" });
+        let (now, zero, most, one) = (b.value(count), b.terms().int(0), b.terms().int(n), b.terms().int(1));
+        let may = if up { b.terms().lt(now, most) } else { b.terms().lt(zero, now) };
+        let not = b.terms().not(may);
+        let next = if up { b.terms().add(now, one) } else { b.terms().sub(now, one) };
+        let always = b.terms().boolean(true);
+        let start = b.here(t);
+        let at: Vec<_> = (0..4).map(|_| b.location(t)).collect();
+        let otherwise = match fails {
+            true => {
+                b.error_location(t, model::ErrorKind::Assertion, if up { "overflow" } else { "underflow" })
+            }
+            false => at[3],
+        };
+        let (lock, unlock) = (take(&mut b, m, true), take(&mut b, m, false));
+        let assign = |(var, value): (VarId, Term)| model::Assign { place: Place::scalar(var), value };
+        b.step(t, start, at[0], lock.0, lock.1.into_iter().map(assign).collect());
+        b.set_may_block(t, start);
+        b.step(t, at[0], at[1], may, Vec::new());
+        b.step(t, at[0], otherwise, not, Vec::new());
+        // Put or remove, and count: two steps.
+        b.step(t, at[1], at[2], always, Vec::new());
+        b.step(t, at[2], at[3], always, vec![assign((count, next))]);
+        b.step(t, at[3], start, unlock.0, unlock.1.into_iter().map(assign).collect());
+    }
+    b.finish()
+}
+
 #[test]
 fn the_producer_and_the_consumer_of_the_thesis_have_its_states() {
     for (n, states) in [(1, 12), (2, 21), (5, 48)] {
-        let mut b = Builder::new();
-        let count = b.shared("count", Type::INT, 0);
-        let m = b.shared("m", Type::INT, 0);
-        for up in [true, false] {
-            let t = b.thread(if up { "T1" } else { "T2" });
-            let (now, zero, most, one) =
-                (b.value(count), b.terms().int(0), b.terms().int(n), b.terms().int(1));
-            let may = if up { b.terms().lt(now, most) } else { b.terms().lt(zero, now) };
-            let not = b.terms().not(may);
-            let next = if up { b.terms().add(now, one) } else { b.terms().sub(now, one) };
-            let always = b.terms().boolean(true);
-            let start = b.here(t);
-            let at: Vec<_> = (0..4).map(|_| b.location(t)).collect();
-            let (lock, unlock) = (take(&mut b, m, true), take(&mut b, m, false));
-            let assign = |(var, value): (VarId, Term)| model::Assign { place: Place::scalar(var), value };
-            b.step(t, start, at[0], lock.0, lock.1.into_iter().map(assign).collect());
-            b.set_may_block(t, start);
-            b.step(t, at[0], at[1], may, Vec::new());
-            b.step(t, at[0], at[3], not, Vec::new());
-            // Put or remove, and count: two steps.
-            b.step(t, at[1], at[2], always, Vec::new());
-            b.step(t, at[2], at[3], always, vec![assign((count, next))]);
-            b.step(t, at[3], start, unlock.0, unlock.1.into_iter().map(assign).collect());
-        }
-        let p = b.finish();
+        let p = one_producer_one_consumer(n, false);
         let found = Reach::default().search(&Interpreter::new(&p)).unwrap();
-        assert_eq!((found.states, found.deadlocks), (states, 0), "{n} cells");
+        assert_eq!((found.states, found.deadlocks, found.errors), (states, 0, 0), "{n} cells");
+        // Whoever is at an error has the lock, so that the other is at its start: one state for each.
+        let p = one_producer_one_consumer(n, true);
+        let found = Reach::default().search(&Interpreter::new(&p)).unwrap();
+        assert_eq!(found.errors, 2, "{n} cells: overflow and underflow");
+        // The shortest: the consumer goes first.
+        let (_, steps) = found.wrong.unwrap();
+        assert_eq!(steps.iter().map(|s| s.thread.0).collect::<Vec<_>>(), [1, 1], "{n} cells");
     }
 }
 
@@ -492,6 +510,53 @@ fn an_assumption_that_waits_keeps_inode_and_busy_together() {
     let options = Options { deadlocks: true, ..within(5000) };
     for engine in ["explicit", "bdd", "impact"] {
         assert_eq!(run(engine, &p, &options).verdict.name(), "safe", "{engine}");
+    }
+}
+
+#[test]
+fn a_section_of_the_thesis_orders_the_two_writes_to_one_variable_and_nothing_else() {
+    // Metzler 2020, figure 5.6, the first section: T1 writes x and reads z, T2 writes y and then x. The text there has the edge from
+    // the first write to y; it goes to the write to x.
+    let mut b = Builder::new();
+    let [x, y, z] = ["x", "y", "z"].map(|v| b.shared(v, Type::INT, 0));
+    let (t1, t2) = (b.thread("T1"), b.thread("T2"));
+    let own = b.local(t1, "t", Type::INT, 0);
+    let (zero, one, now) = (b.terms().int(0), b.terms().int(1), b.value(z));
+    b.assign(t1, x, one);
+    b.assign(t1, own, now);
+    b.assign(t2, y, zero);
+    b.assign(t2, x, zero);
+    let p = b.finish();
+    let tree = Tree::of(&p);
+    assert_eq!((tree.ends.len(), tree.classes()), (6, 2));
+    let along = |threads: [u16; 4]| {
+        let goes = |e: &&(Vec<Step>, State)| e.0.iter().map(|s| s.thread.0).eq(threads);
+        let (steps, _) = tree.ends.iter().find(goes).expect("every order of threads is one");
+        (order(&p, steps), steps)
+    };
+    let (section, steps) = along([0, 0, 1, 1]);
+    let edges: Vec<(usize, usize)> = (0..4)
+        .flat_map(|i| (i + 1..4).map(move |j| (i, j)))
+        .filter(|(i, j)| steps[*i].thread != steps[*j].thread && dependent(&p, &steps[*i], &steps[*j]))
+        .collect();
+    assert_eq!(edges, [(0, 3)], "e1 before e4");
+    assert_eq!(along([0, 1, 0, 1]).0, section, "e1 e3 e2 e4");
+    assert_eq!(along([1, 0, 0, 1]).0, section, "e3 e1 e2 e4");
+    assert_ne!(along([1, 1, 0, 0]).0, section, "e3 e4 e1 e2");
+}
+
+#[test]
+fn locksets_and_happens_before_say_of_the_lectures_programs_what_is_to_be_expected() {
+    for (name, p, racy) in [
+        ("two increments", increments(2, false), true),
+        ("with a lock", increments(2, true), false),
+        ("two locks in a row", two_locks_in_a_row(), false),
+    ] {
+        let x = p.var_named("x").unwrap();
+        assert_eq!(verify::locksets(&p).warns_of(x), racy, "{name}");
+        let found = verify::races(&p, verify::Budget::default()).unwrap();
+        assert_eq!(found.iter().any(|r| r.var == x), racy, "{name}");
+        assert!(racy || found.is_empty(), "{name}");
     }
 }
 

@@ -12,7 +12,7 @@
 
 use crate::explorer::View;
 use crate::footprint::Footprint;
-use crate::ids::{ThreadId, ThreadSet};
+use crate::ids::{ObjectId, ThreadId, ThreadSet};
 use crate::op::{Access, Decides, Mode, Op, OpKind};
 
 /// The most steps of a section: they are kept as bits.
@@ -31,6 +31,13 @@ struct Member {
     head: Footprint,
 }
 
+/// An object, and the steps that read and write it.
+struct Touched {
+    object: ObjectId,
+    readers: u64,
+    writers: u64,
+}
+
 /// A set of steps that can be ordered without running them again.
 #[derive(Default)]
 pub(crate) struct Section {
@@ -46,7 +53,8 @@ pub(crate) struct Section {
     at: usize,
     /// The most steps of one member.
     share: u32,
-    steps: Vec<Footprint>,
+    /// The objects that steps read and write, with the steps that do.
+    objects: Vec<Touched>,
     /// The member of each step.
     owner: Vec<u8>,
     /// The steps that each step conflicts with.
@@ -102,7 +110,7 @@ impl Section {
         self.at = 0;
         self.guarded = 0;
         self.dependent = 0;
-        self.steps.clear();
+        self.objects.clear();
         self.owner.clear();
         self.conflicts.clear();
         self.members.clear();
@@ -120,7 +128,7 @@ impl Section {
 
     /// How many steps it has.
     pub(crate) fn len(&self) -> usize {
-        self.steps.len()
+        self.owner.len()
     }
 
     /// The thread whose next step joins, in the order of thread numbers; `None` if the section is complete. `later` says whether
@@ -144,10 +152,8 @@ impl Section {
 
     /// Adds a step of the member at hand if it may join; says whether it is the member's last one.
     fn join(&mut self, step: Footprint) -> Option<bool> {
-        let (k, mine) = (self.steps.len(), self.members[self.at].steps);
-        let with = (0..k)
-            .filter(|i| mine >> i & 1 == 0 && self.steps[*i].conflicts(&step))
-            .fold(0u64, |set, i| set | 1 << i);
+        let (k, mine) = (self.len(), self.members[self.at].steps);
+        let with = self.conflicting(&step) & !mine;
         // Short sections have room for the first step of every member.
         let to_come = self.short && self.members[self.at + 1..].iter().any(|m| m.head.conflicts(&step));
         if with & self.guarded != 0 {
@@ -176,13 +182,36 @@ impl Section {
         };
         self.dependent = dependent;
         self.members[self.at].steps |= 1 << k;
-        self.steps.push(step);
+        self.touch(&step, k);
         self.owner.push(self.at as u8);
         self.conflicts.push(with);
         for i in bits(with) {
             self.conflicts[i] |= 1 << k;
         }
         Some(last)
+    }
+
+    /// The steps that conflict with a step that reads and writes.
+    fn conflicting(&self, step: &Footprint) -> u64 {
+        let mut with = 0;
+        for (object, access) in step.links() {
+            if let Some(t) = self.objects.iter().find(|t| t.object == *object) {
+                with |= if access.mode == Mode::Read { t.writers } else { t.readers | t.writers };
+            }
+        }
+        with
+    }
+
+    /// Notes what the step with this number reads and writes.
+    fn touch(&mut self, step: &Footprint, k: usize) {
+        for (object, access) in step.links() {
+            let at = self.objects.iter().position(|t| t.object == *object).unwrap_or_else(|| {
+                self.objects.push(Touched { object: *object, readers: 0, writers: 0 });
+                self.objects.len() - 1
+            });
+            let (reads, t) = (access.mode == Mode::Read, &mut self.objects[at]);
+            *(if reads { &mut t.readers } else { &mut t.writers }) |= 1 << k;
+        }
     }
 
     /// All pairs of steps of different threads, and those of them that conflict.
@@ -195,7 +224,7 @@ impl Section {
     }
 
     fn all(&self) -> u64 {
-        self.members.iter().fold(0, |all, m| all | m.steps)
+        u64::MAX.checked_shr(64 - self.len() as u32).unwrap_or(0)
     }
 
     /// Whether the order is complete.
@@ -245,6 +274,9 @@ impl Section {
     /// Whether some order that begins so is the least of its trace: what rests can be woken by what is left.
     fn completable(&self, place: Place) -> bool {
         let mut resting = place.resting;
+        if resting == 0 {
+            return true;
+        }
         let mut run = (0..self.members.len())
             .filter(|p| resting >> p & 1 == 0)
             .fold(0, |run, p| run | self.members[p].steps & !place.done);
@@ -268,10 +300,16 @@ impl Section {
     }
 
     fn successor_members(&self, place: Place) -> impl Iterator<Item = usize> + '_ {
+        let left = self.all() & !place.done;
+        let mut last = false;
         (0..self.members.len()).filter(move |m| {
-            place.resting >> m & 1 == 0
-                && self.next(place, *m).is_some()
-                && self.completable(self.step(place, *m))
+            if last || place.resting >> m & 1 == 1 {
+                return false;
+            }
+            let Some(k) = self.next(place, *m) else { return false };
+            // While a higher thread goes it would have to rest, and nothing is left to wake it.
+            last = self.conflicts[k] & left == 0;
+            self.completable(self.step(place, *m))
         })
     }
 
