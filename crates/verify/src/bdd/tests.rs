@@ -76,6 +76,24 @@ fn the_middle_bit_of_a_product_grows_with_the_width() {
 }
 
 #[test]
+fn a_circuit_is_not_made_when_the_time_is_over() {
+    let mut b = Builder::new();
+    let x = b.shared("x", Type::unsigned(8), 0);
+    let t = b.thread("T");
+    b.havoc(t, Place::scalar(x));
+    let x = b.value(x);
+    let square = b.terms().binary(model::Binary::Mul, x, x);
+    let p = b.finish();
+    let layout = Layout::of(&p);
+    let manager = oxidd::bdd::new_manager(1 << 16, 1 << 12, 1);
+    manager.with_manager_exclusive(|m| m.add_vars(2 * layout.len() as VarNo));
+    let over = Meter::new(Budget { seconds: Some(0.0), work: None });
+    assert!(Circuit::new(&p, &layout, &manager, &over).unwrap().term(square).is_err());
+    let left = Meter::new(Budget { seconds: Some(60.0), work: None });
+    assert!(Circuit::new(&p, &layout, &manager, &left).unwrap().term(square).is_ok());
+}
+
+#[test]
 fn all_bits_of_a_product_grow_about_threefold_with_each_bit() {
     // The slides have 40,563,945 nodes for 16 bits, and 2.86 times as many for each bit more. That many nodes are gigabytes here, so
     // these are our own numbers for fewer bits, with nodes that outputs share counted once; the factor is what can be compared.

@@ -62,8 +62,8 @@ fn every_solver_answers_random_questions_as_trying_all_values_does() {
                 assert!(fresh.iter().all(|l| *l == fresh[0]));
                 vars.push(fresh[0]);
             }
-            for _ in 0..g.below(2 * vars.len() as u64) {
-                let clause = g.literals(&vars, 3);
+            for _ in 0..g.below(vars.len() as u64) {
+                let clause: Vec<Lit> = (0..2 + g.below(2)).map(|_| g.literal(&vars)).collect();
                 solvers.iter_mut().for_each(|s| s.add(&clause));
                 clauses.push(clause);
             }
