@@ -149,7 +149,7 @@ fn images_are_those_of_the_slides() {
     }
     let p = b.finish();
     let layout = Layout::of(&p);
-    let s = System::new(&p, &layout, 1 << 12, false, &mut Meter::new(Default::default()))
+    let s = System::new(&p, &layout, 1 << 12, false, &Meter::new(Default::default()))
         .unwrap_or_else(|_| panic!());
     let set = |names: &[usize]| {
         names.iter().fold(s.no.clone(), |all, n| all.or(&s.at(t, places[*n]).unwrap()).unwrap())
