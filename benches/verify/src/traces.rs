@@ -8,15 +8,32 @@ use crate::usage::cpu_seconds;
 use explore::{Meter, Plan, Stats};
 use metzler::ROWS;
 
-/// One search: what it counted, and its seconds.
-fn search(text: &str, algorithm: &str) -> (Stats, f64) {
+const ALGORITHMS: [(&str, &str); 3] = [("source", "source"), ("EPOR", "epor"), ("EPOR-SH", "epor-sh")];
+
+/// Short searches are done again until they took so many seconds together.
+const LONG_ENOUGH: f64 = 1.0;
+
+/// What each algorithm counted, and its seconds: the least of several searches, one algorithm after the other, as what else the machine
+/// does adds to some of them.
+fn searches(text: &str) -> [(Stats, f64); 3] {
     let p = model::read_text("program.c", text, &model::Options::default()).unwrap_or_else(|e| panic!("{e}"));
-    let runner = model::Runner::new(&p).unwrap_or_else(|e| panic!("{e}"));
-    let mut search = Plan::of(algorithm).expect("an algorithm").search(Meter::unlimited()).expect("a search");
-    let start = cpu_seconds();
-    let seen = runner.search(&mut *search, u64::MAX).unwrap_or_else(|e| panic!("{e}"));
-    assert!(seen.finished, "{algorithm} finishes");
-    (seen.stats, cpu_seconds() - start)
+    let mut best: [Option<(Stats, f64)>; 3] = [const { None }; 3];
+    let first = cpu_seconds();
+    while best[0].is_none() || cpu_seconds() - first < LONG_ENOUGH {
+        for ((_, algorithm), best) in ALGORITHMS.iter().zip(&mut best) {
+            let runner = model::Runner::new(&p).unwrap_or_else(|e| panic!("{e}"));
+            let mut search =
+                Plan::of(algorithm).expect("an algorithm").search(Meter::unlimited()).expect("a search");
+            let start = cpu_seconds();
+            let seen = runner.search(&mut *search, u64::MAX).unwrap_or_else(|e| panic!("{e}"));
+            let seconds = cpu_seconds() - start;
+            assert!(seen.finished, "{algorithm} finishes");
+            if best.as_ref().is_none_or(|b| seconds < b.1) {
+                *best = Some((seen.stats, seconds));
+            }
+        }
+    }
+    best.map(|b| b.expect("each was searched"))
 }
 
 /// The table.
@@ -26,11 +43,8 @@ pub(crate) fn table(large: bool) {
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for row in ROWS.iter().filter(|r| large || r.classes <= 10_000) {
-        let text = metzler::program(row.program, row.size);
-        for (i, (name, algorithm)) in
-            [("source", "source"), ("EPOR", "epor"), ("EPOR-SH", "epor-sh")].iter().enumerate()
-        {
-            let (stats, seconds) = search(&text, algorithm);
+        let found = searches(&metzler::program(row.program, row.size));
+        for (i, ((name, _), (stats, seconds))) in ALGORITHMS.iter().zip(found).enumerate() {
             let [time, traces, dependencies, races] = row.paper[i];
             assert!(stats.executions <= row.classes, "never more executions than classes");
             let paper = |n: f64| if n.is_nan() { "–".to_owned() } else { format!("{n}") };
@@ -43,13 +57,13 @@ pub(crate) fn table(large: bool) {
                 format!(" (paper: {traces})")
             };
             println!(
-                "| {first} | {classes} | {name} | {}{note} | {} | {} | {} | {} | {seconds:.3} | {} |",
+                "| {first} | {classes} | {name} | {}{note} | {} | {} | {} | {} | {seconds:.4} | {} |",
                 stats.executions,
                 stats.race_checks,
                 paper(races),
-                // Source sets ask the clocks of events, not pairs of steps.
-                if i == 0 { "–".to_owned() } else { stats.dependency_checks.to_string() },
-                paper(dependencies),
+                stats.dependency_checks,
+                // For this size alone.
+                paper(dependencies - row.before[i]),
                 paper(time),
             );
         }

@@ -146,6 +146,16 @@ impl Eager {
         if frame.planned.contains(core.nodes[f].chosen) { frame.start } else { f }
     }
 
+    /// How many events of its own thread are between event `f` and the event that it is compared up to: those in its section.
+    fn own_since(&self, core: &Core, end: usize, f: usize) -> u32 {
+        match self.frames[f].section {
+            Some(index) if end < f => {
+                self.sections[index as usize].taken(self.frames[f].place, f, core.trace.event(f).thread)
+            }
+            _ => 0,
+        }
+    }
+
     /// Where node `i` stands in its parent's section, if it still is in it.
     fn inside(&self, core: &Core, i: usize) -> Option<u32> {
         let above = self.frames.get(i.checked_sub(1)?)?;
@@ -189,7 +199,8 @@ impl Reduction for Eager {
 
     fn ran(&mut self, core: &mut Core, f: usize) {
         let end = self.compared_up_to(core, f);
-        let own = core.trace.seq_before(core.trace.event(f).thread, end);
+        let own = core.trace.event(f).seq - 1 - self.own_since(core, end, f);
+        debug_assert_eq!(own, core.trace.seq_before(core.trace.event(f).thread, end));
         core.stats.race_checks += end as u64;
         core.stats.dependency_checks += end as u64 - u64::from(own);
         self.source.answer(core, f, end);

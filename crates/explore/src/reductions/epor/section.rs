@@ -247,6 +247,12 @@ impl Section {
         self.members[self.owner[k] as usize].thread
     }
 
+    /// How many steps of a thread come before node `f`, where the order stands at a place. While it is found, that is thread after thread.
+    pub(crate) fn taken(&self, place: Place, f: usize, t: ThreadId) -> u32 {
+        let done = if self.growing { (1 << (f - self.start)) - 1 } else { place.done };
+        self.member(t).map_or(0, |m| (self.members[m].steps & done).count_ones())
+    }
+
     /// The prefix with one more step.
     pub(crate) fn after(&self, place: Place, t: ThreadId) -> Place {
         match self.member(t) {
