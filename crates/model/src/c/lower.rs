@@ -172,6 +172,9 @@ pub(crate) struct Lowering<'a> {
     pub(crate) atomic: u32,
     /// The edge into the atomic block at hand: inputs are read on that edge.
     atomic_start: Option<TransitionId>,
+    /// Edges into atomic blocks that are the same from some place on, and those on which inputs are read.
+    atomic_merged: Vec<(ThreadId, TransitionId, TransitionId)>,
+    atomic_inputs: Vec<(ThreadId, TransitionId, Place_)>,
     /// By thread: where atomic blocks begin, and the edges that end them.
     atomic_from: Vec<Vec<LocationId>>,
     atomic_ends: Vec<BTreeSet<TransitionId>>,
@@ -238,6 +241,8 @@ impl<'a> Lowering<'a> {
             env: Env::new(),
             atomic: 0,
             atomic_start: None,
+            atomic_merged: Vec::new(),
+            atomic_inputs: Vec::new(),
             atomic_from: Vec::new(),
             atomic_ends: Vec::new(),
             frames: Vec::new(),
@@ -370,6 +375,18 @@ impl<'a> Lowering<'a> {
             self.body(&made.function, made.argument, false)?;
         }
         self.join_deferred();
+        self.check_blocks()
+    }
+
+    /// An input is read where its atomic block begins, so that has to be one place.
+    pub(super) fn check_blocks(&self) -> Res<()> {
+        for (t, edge, at) in &self.atomic_inputs {
+            if self.atomic_merged.iter().any(|(u, a, b)| u == t && (a == edge || b == edge)) {
+                let file = self.b.program().files.get(at.file.0 as usize).cloned().unwrap_or_default();
+                let reason = "an input in an atomic block that begins in several places".to_owned();
+                return Err(Refusal { file, line: at.line, reason });
+            }
+        }
         Ok(())
     }
 
@@ -693,6 +710,7 @@ impl<'a> Lowering<'a> {
         if !self.dead && !places.is_empty() {
             // In an atomic block the value was there before: it is any value.
             if let Some(edge) = self.atomic_start {
+                self.atomic_inputs.push((self.t, edge, self.b.span()));
                 places.into_iter().for_each(|q| self.b.add_havoc(self.t, edge, q));
                 return;
             }
@@ -763,7 +781,10 @@ impl<'a> Lowering<'a> {
         }
         self.env.remove(&(var, 0));
         match self.atomic_start {
-            Some(edge) => self.b.add_havoc(self.t, edge, Place::scalar(var)),
+            Some(edge) => {
+                self.atomic_inputs.push((self.t, edge, self.b.span()));
+                self.b.add_havoc(self.t, edge, Place::scalar(var))
+            }
             None => self.b.havoc(self.t, Place::scalar(var)),
         }
     }
@@ -778,11 +799,16 @@ impl<'a> Lowering<'a> {
     }
 
     /// One more way to a join: all are in the same atomic block, or in none.
-    fn same_block(&self, j: &mut Join, span: Span) -> Res<()> {
+    fn same_block(&mut self, j: &mut Join, span: Span) -> Res<()> {
         let here = (self.atomic, self.atomic_start);
         match j.atomic {
             None => j.atomic = Some(here),
             Some(there) if there == here => {}
+            // A block may begin in several places: one that ends and begins again while something is waited for.
+            Some((deep, Some(other))) if deep == self.atomic && self.atomic_start.is_some() => {
+                let start = self.atomic_start.unwrap_or(other);
+                self.atomic_merged.push((self.t, start, other));
+            }
             Some(_) => return Err(self.refuse(span, "a way out of an atomic block, or into one")),
         }
         Ok(())
