@@ -390,7 +390,7 @@ fn a_loop_that_is_unrolled_may_have_labels_cases_and_jumps_out_of_it() {
            pthread_join(t[0], 0); pthread_join(t[2], 0); if (c[0] != 1 || c[1] || c[2] != 1) reach_error(); return 0; out: return 1; }",
     );
     let says = refused(
-        "void *f(void *p) { return 0; } int n; int main(void) { pthread_t t;
+        "int n; void *f(void *p) { n = 1; return 0; } int main(void) { pthread_t t;
            for (int i = 0; i < 2; i++) { again: pthread_create(&t, 0, f, 0); }
            if (n) goto again; return 0; }",
     );
