@@ -41,7 +41,7 @@ static int take(struct job *to) {
 }
 
 void *work(void *arg) {
-    struct job job;
+    struct job job = {0, 0};
     while (take(&job)) {
         int result = job.run(job.argument);
         pthread_mutex_lock(&m); /* add */

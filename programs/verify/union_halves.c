@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <pthread.h>
 
-union ticket {
+volatile union ticket {
     unsigned word;
     struct {
         unsigned short turn, next;

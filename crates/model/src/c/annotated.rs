@@ -239,7 +239,7 @@ impl<'a> Lowering<'a> {
         let mut frame = self.frames.pop().expect("it was pushed");
         self.jump(&mut frame.exit, f.span)?;
         self.b.set_kind(t, frame.exit.at, LocationKind::End);
-        Ok(())
+        self.check_blocks()
     }
 
     /// A parameter points to an array of its own.

@@ -108,10 +108,7 @@ impl<'a> Lowering<'a> {
             CType::Struct(_) => Some(self.declare_object("called", &result, span, true)?),
             _ => None,
         };
-        let kept = match result.scalar() {
-            Some(ty) => Some(self.temporary(ty)),
-            None => None,
-        };
+        let kept = result.scalar().map(|ty| self.temporary(ty));
         let mut after = self.join();
         let from = self.b.here(self.t);
         let (env, dead, block) = (self.env.clone(), self.dead, self.block());

@@ -18,6 +18,8 @@ fn known_type(name: &str) -> Option<CType> {
         "pthread_barrier_t" => CType::Sync(SyncType::Barrier),
         "sem_t" => CType::Sync(SyncType::Semaphore),
         "pthread_t" | "thrd_t" => CType::Int(Type::unsigned(64)),
+        // Of the compiler's header it is a structure.
+        "atomic_flag" => CType::Atomic(Rc::new(CType::Int(Type::BOOL))),
         // The number of its kind; whether the function of a `once` has run.
         "pthread_mutexattr_t" => CType::INT,
         "pthread_once_t" | "once_flag" => CType::Atomic(Rc::new(CType::INT)),

@@ -172,11 +172,12 @@ pub(crate) struct Lowering<'a> {
     pub(crate) atomic: u32,
     /// The edge into the atomic block at hand: inputs are read on that edge.
     atomic_start: Option<TransitionId>,
+    /// Edges into atomic blocks that are the same from some place on, and those on which inputs are read.
+    atomic_merged: Vec<(ThreadId, TransitionId, TransitionId)>,
+    atomic_inputs: Vec<(ThreadId, TransitionId, Place_)>,
     /// By thread: where atomic blocks begin, and the edges that end them.
     atomic_from: Vec<Vec<LocationId>>,
     atomic_ends: Vec<BTreeSet<TransitionId>>,
-    /// Edges into atomic blocks that begin in several places.
-    several: BTreeSet<(ThreadId, TransitionId)>,
     pub(crate) frames: Vec<Frame>,
     queue: VecDeque<Made<'a>>,
     temporaries: Vec<Vec<Temporary>>,
@@ -240,9 +241,10 @@ impl<'a> Lowering<'a> {
             env: Env::new(),
             atomic: 0,
             atomic_start: None,
+            atomic_merged: Vec::new(),
+            atomic_inputs: Vec::new(),
             atomic_from: Vec::new(),
             atomic_ends: Vec::new(),
-            several: BTreeSet::new(),
             frames: Vec::new(),
             queue: VecDeque::new(),
             temporaries: Vec::new(),
@@ -376,6 +378,18 @@ impl<'a> Lowering<'a> {
             self.body(&made.function, made.argument, false)?;
         }
         self.join_deferred();
+        self.check_blocks()
+    }
+
+    /// An input is read where its atomic block begins, so that has to be one place.
+    pub(super) fn check_blocks(&self) -> Res<()> {
+        for (t, edge, at) in &self.atomic_inputs {
+            if self.atomic_merged.iter().any(|(u, a, b)| u == t && (a == edge || b == edge)) {
+                let file = self.b.program().files.get(at.file.0 as usize).cloned().unwrap_or_default();
+                let reason = "an input in an atomic block that begins in several places".to_owned();
+                return Err(Refusal { file, line: at.line, reason });
+            }
+        }
         Ok(())
     }
 
@@ -698,7 +712,8 @@ impl<'a> Lowering<'a> {
             .collect::<Vec<_>>();
         if !self.dead && !places.is_empty() {
             // In an atomic block the value was there before: it is any value.
-            if let Some(edge) = self.input_edge() {
+            if let Some(edge) = self.atomic_start {
+                self.atomic_inputs.push((self.t, edge, self.b.span()));
                 places.into_iter().for_each(|q| self.b.add_havoc(self.t, edge, q));
                 return;
             }
@@ -762,20 +777,17 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The edge on which inputs of the atomic block at hand are read. Where it begins in several places there is none: an input is a step inside
-    /// then, which the block as one step does not have, and is refused.
-    fn input_edge(&self) -> Option<TransitionId> {
-        self.atomic_start.filter(|e| !self.several.contains(&(self.t, *e)))
-    }
-
     /// A place gets any value: a step, or a part of the edge into the atomic block at hand. Inputs do not depend on what happens.
     pub(crate) fn input(&mut self, var: VarId) {
         if self.dead {
             return;
         }
         self.env.remove(&(var, 0));
-        match self.input_edge() {
-            Some(edge) => self.b.add_havoc(self.t, edge, Place::scalar(var)),
+        match self.atomic_start {
+            Some(edge) => {
+                self.atomic_inputs.push((self.t, edge, self.b.span()));
+                self.b.add_havoc(self.t, edge, Place::scalar(var))
+            }
             None => self.b.havoc(self.t, Place::scalar(var)),
         }
     }
@@ -795,16 +807,10 @@ impl<'a> Lowering<'a> {
         match j.atomic {
             None => j.atomic = Some(here),
             Some(there) if there == here => {}
-            // A block that ended and began again, as in a loop that waits: inputs have no one edge where they could be read.
-            Some((deep, Some(start))) if deep == self.atomic && self.atomic_start.is_some() => {
-                let starts = self.atomic_start.into_iter().chain([start]);
-                let edges = &self.b.program().thread(self.t).transitions;
-                if starts.clone().any(|e| !edges[e.index()].havoc.is_empty()) {
-                    return Err(
-                        self.refuse(span, "an input in an atomic block that begins in several places")
-                    );
-                }
-                self.several.extend(starts.map(|e| (self.t, e)));
+            // A block may begin in several places: one that ends and begins again while something is waited for.
+            Some((deep, Some(other))) if deep == self.atomic && self.atomic_start.is_some() => {
+                let start = self.atomic_start.unwrap_or(other);
+                self.atomic_merged.push((self.t, start, other));
             }
             Some(_) => return Err(self.refuse(span, "a way out of an atomic block, or into one")),
         }
