@@ -69,7 +69,7 @@ thread_local! {
 /// ```
 /// use verify::{SatSolver, with_sat};
 ///
-/// let p = model::read_text("p.c", "int x; int main(void) { x = 1; assert(x == 1); }", &model::Options::default()).unwrap();
+/// let p = model::read_text("p.c", "int x; int main(void) { x = 1; if (x != 1) reach_error(); }", &model::Options::default()).unwrap();
 /// let impact = (verify::engine("impact").unwrap().make)();
 /// for solver in SatSolver::ALL {
 ///     let out = with_sat(*solver, || verify::verify_checked(&*impact, &p, &verify::Options::default()));
