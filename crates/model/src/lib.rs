@@ -29,6 +29,7 @@ mod passes;
 mod program;
 mod reach;
 mod run;
+mod settle;
 mod state;
 mod term;
 mod text;

@@ -1,7 +1,9 @@
 //! From C text to automata.
 //!
-//! The file is preprocessed and parsed (`source.rs`), types and declarations are read (`ctype.rs`, `decl.rs`), and `main` and every
-//! thread that it makes are lowered, functions inlined (`lower.rs`, `expr.rs`, `calls.rs`). What is known at that time, the values
+//! The file is preprocessed and parsed (`source.rs`), types and declarations are read (`ctype.rs`, `decl.rs`, `globals.rs`), and
+//! `main` and every thread that it makes are lowered, functions inlined: statements (`statement.rs`, `loops.rs`), expressions
+//! (`expr.rs`, `operators.rs`, `constant.rs`), places and what is done to them (`lvalue.rs`, `access.rs`, `aggregate.rs`, `heap.rs`),
+//! calls (`calls.rs`, `pthreads.rs`, `atomics.rs`), all over the steps of `steps.rs`. What is known at that time, the values
 //! of locals on the way here (`Env`), folds conditions, unrolls loops that make threads, and resolves pointers. What is not known
 //! is split into cases: over the cells that a pointer may point to, over the locks of an array.
 //!
@@ -22,16 +24,26 @@
 //! the left; the value of a variable that was never set is any value; memory does not run out; a local of a function that has
 //! returned stays.
 
+mod access;
 mod aggregate;
 mod annotated;
+mod atomics;
 mod calls;
+mod constant;
 mod ctype;
 mod decl;
 mod expr;
+mod globals;
 mod heap;
+mod loops;
 mod lower;
+mod lvalue;
+mod operators;
+mod pthreads;
 mod scan;
 mod source;
+mod statement;
+mod steps;
 
 pub use annotated::{Annotated, Defined};
 
@@ -54,7 +66,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    fn place(&self) -> String {
+    pub(super) fn place(&self) -> String {
         if self.line == 0 { self.file.clone() } else { format!("{}:{}", self.file, self.line) }
     }
 }

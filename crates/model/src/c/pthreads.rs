@@ -1,0 +1,522 @@
+//! Threads, locks and what else pthreads and C11 threads have.
+
+use super::ctype::{ADDRESS, CType, SyncType};
+use super::expr::{Lvalue, Value};
+use super::lower::{Deferred, Join, Lowering, Res};
+use crate::program::{ErrorKind, LocationKind, SyncId};
+use crate::term::{Assign, Place, Type};
+use lang_c::ast::*;
+use lang_c::span::{Node, Span};
+use std::rc::Rc;
+
+/// What `pthread_mutex_trylock` returns for a mutex that is taken.
+const EBUSY: u64 = 16;
+
+/// What a wait returns whose time is over.
+const ETIMEDOUT: u64 = 110;
+
+/// The same for `mtx_trylock`, and for C11's waits whose time is over.
+const THRD_BUSY: u64 = 1;
+
+const THRD_TIMEDOUT: u64 = 4;
+
+/// What `pthread_barrier_wait` returns to one thread.
+const SERIAL: u64 = u32::MAX as u64;
+
+impl<'a> Lowering<'a> {
+    /// Does something on the object that an argument points to, whichever it is.
+    fn on(
+        &mut self,
+        e: &'a Node<Expression>,
+        kind: SyncType,
+        span: Span,
+        f: &mut dyn FnMut(&mut Self, SyncId),
+    ) -> Res<()> {
+        let lv = self.pointed_sync(e, kind)?;
+        let list = self.syncs(&lv, e.span)?;
+        if self.dead {
+            return Ok(());
+        }
+        let certain = list.len() == 1 && self.b.terms().as_const(list[0].0) == Some(1);
+        if certain {
+            f(self, list[0].1);
+            return Ok(());
+        }
+        let mut after = self.join();
+        let from = self.b.here(self.t);
+        let env = self.env.clone();
+        let mut none = self.b.terms().boolean(true);
+        for (it, s) in list {
+            let case = self.join();
+            self.b.step(self.t, from, case.at, it, Vec::new());
+            self.land(super::lower::Join { env: Some(env.clone()), ..case });
+            f(self, s);
+            self.jump(&mut after, span)?;
+            let not = self.b.terms().not(it);
+            none = self.b.terms().and(none, not);
+        }
+        let message = "a pointer to no lock or the like is used as one";
+        let wrong = self.b.error_location(self.t, ErrorKind::InvalidPointer, message);
+        self.b.step(self.t, from, wrong, none, Vec::new());
+        self.land(after);
+        Ok(())
+    }
+
+    fn pointed_sync(&mut self, e: &'a Node<Expression>, kind: SyncType) -> Res<Lvalue> {
+        let lv = self.pointed(e)?;
+        match self.type_at(&lv).plain() {
+            CType::Sync(k) if *k == kind => Ok(lv),
+            t => Err(self.refuse(e.span, format!("{t} where a {kind:?} is wanted"))),
+        }
+    }
+
+    pub(super) fn pthread_call(
+        &mut self,
+        name: &str,
+        args: &'a [Node<Expression>],
+        span: Span,
+    ) -> Res<Option<Value>> {
+        use SyncType::*;
+        if self.function(name).is_some() {
+            return Ok(None);
+        }
+        let result = Type::INT;
+        let first = args.first();
+        let on = |me: &mut Self, kind, f: &mut dyn FnMut(&mut Self, SyncId)| match first {
+            Some(e) => me.on(e, kind, span, f),
+            None => Err(me.refuse(span, "an argument is missing")),
+        };
+        match name {
+            "pthread_create" => {
+                let [handle, _, start, argument] = args else {
+                    return Err(self.refuse(span, "`pthread_create` takes 4 arguments"));
+                };
+                return self.create(handle, start, argument, span).map(Some);
+            }
+            "thrd_create" => {
+                let [handle, start, argument] = args else {
+                    return Err(self.refuse(span, "`thrd_create` takes 3 arguments"));
+                };
+                return self.create(handle, start, argument, span).map(Some);
+            }
+            "pthread_join" | "thrd_join" => return self.join_thread(args, span).map(Some),
+            "pthread_once" | "call_once" => return self.once(args, span).map(Some),
+            "pthread_exit" | "thrd_exit" => {
+                if let Some(e) = first {
+                    let value = self.rvalue(e)?;
+                    if let Some(var) = self.results[self.t.index()] {
+                        let ty = self.b.program().var(var).ty;
+                        let term = self.b.terms().cast(ty, value.term);
+                        if self.b.terms().as_const(term) != Some(0) {
+                            self.set_var(var, term);
+                        }
+                    }
+                }
+                self.stop(LocationKind::End);
+                return Ok(Some(self.void()));
+            }
+            "pthread_self" | "thrd_current" => {
+                let me = self.t.0 as i128 + 1;
+                return Ok(Some(self.value(me, ADDRESS)));
+            }
+            "pthread_equal" | "thrd_equal" => {
+                let (a, b) = (self.arg(args, 0, span)?, self.arg(args, 1, span)?);
+                let (a, b) = (self.rvalue(a)?, self.rvalue(b)?);
+                let same = self.b.terms().eq(a.term, b.term);
+                let term = self.b.terms().cast(Type::INT, same);
+                return Ok(Some(Value { term, ctype: CType::INT }));
+            }
+            "pthread_mutexattr_init" | "pthread_mutexattr_settype" => {
+                let to = self.arg(args, 0, span)?;
+                let to = self.pointed(to)?;
+                let kind = match name {
+                    "pthread_mutexattr_init" => self.number(0),
+                    _ => {
+                        let kind = self.arg(args, 1, span)?;
+                        self.rvalue(kind)?
+                    }
+                };
+                let kind = self.convert(kind, &CType::INT, span)?;
+                self.store(&to, kind, span)?;
+            }
+            "pthread_mutex_init" => {
+                let mut kind = 0;
+                if let Some(attributes) = args.get(1)
+                    && !self.is_null(attributes)?
+                {
+                    let from = self.pointed(attributes)?;
+                    let said = self.load(&from, span)?;
+                    let Some(known) = self.b.terms().as_const(said.term) else {
+                        return Err(self.refuse(span, "a mutex whose kind is not known here"));
+                    };
+                    kind = known;
+                }
+                // glibc: 0 plain, 1 recursive, 2 with checks, 3 that spins for a while before it waits.
+                if kind == 2 {
+                    return Err(self.refuse(span, "a mutex that checks for errors"));
+                }
+                self.init_mutex(first, kind == 1, span)?;
+            }
+            "mtx_init" => {
+                let kind = self.arg(args, 1, span)?;
+                let kind = self.constant(kind, "the kind of a mutex")?;
+                self.init_mutex(first, kind & 1 == 1, span)?;
+            }
+            "cnd_init" => {}
+            "pthread_cond_init" | "pthread_rwlock_init" => {
+                if let Some(attributes) = args.get(1)
+                    && !self.is_null(attributes)?
+                {
+                    return Err(self.refuse(span, "attributes of a lock"));
+                }
+            }
+            "pthread_spin_init" => {}
+            "pthread_mutex_lock" | "pthread_spin_lock" | "mtx_lock" => {
+                on(self, Mutex, &mut |me, s| me.lock(s))?
+            }
+            "pthread_mutex_unlock" | "pthread_spin_unlock" | "mtx_unlock" => {
+                on(self, Mutex, &mut |me, s| me.unlock(s))?
+            }
+            "pthread_mutex_trylock" | "pthread_spin_trylock" => {
+                let r = self.temporary(result);
+                on(self, Mutex, &mut |me, s| me.try_lock(s, r, EBUSY))?;
+                return Ok(Some(self.outcome(r)));
+            }
+            "mtx_trylock" => {
+                let r = self.temporary(result);
+                on(self, Mutex, &mut |me, s| me.try_lock(s, r, THRD_BUSY))?;
+                return Ok(Some(self.outcome(r)));
+            }
+            "pthread_rwlock_rdlock" => on(self, RwLock, &mut |me, s| me.b.read_lock(me.t, s))?,
+            "pthread_rwlock_wrlock" => on(self, RwLock, &mut |me, s| me.b.write_lock(me.t, s))?,
+            "pthread_rwlock_unlock" => on(self, RwLock, &mut |me, s| me.b.rw_unlock(me.t, s))?,
+            "pthread_rwlock_tryrdlock" => {
+                let r = self.temporary(result);
+                on(self, RwLock, &mut |me, s| me.b.try_read_lock(me.t, s, r, 0, EBUSY))?;
+                return Ok(Some(self.outcome(r)));
+            }
+            "pthread_rwlock_trywrlock" => {
+                let r = self.temporary(result);
+                on(self, RwLock, &mut |me, s| me.b.try_write_lock(me.t, s, r, 0, EBUSY))?;
+                return Ok(Some(self.outcome(r)));
+            }
+            "pthread_cond_wait"
+            | "pthread_cond_timedwait"
+            | "pthread_cond_clockwait"
+            | "cnd_wait"
+            | "cnd_timedwait" => {
+                if self.atomic > 0 {
+                    return Err(self.refuse(span, "a wait in an atomic block"));
+                }
+                let mutex = self.arg(args, 1, span)?;
+                let lv = self.pointed_sync(mutex, Mutex)?;
+                let list = self.syncs(&lv, span)?;
+                let [(yes, m)] = list[..] else {
+                    return Err(self.refuse(span, "a wait with a mutex that is not known here"));
+                };
+                if self.b.terms().as_const(yes) != Some(1) {
+                    return Err(self.refuse(span, "a wait with a mutex that is not known here"));
+                }
+                if self.recursive.contains_key(&m) {
+                    return Err(self.refuse(span, "a wait with a recursive mutex"));
+                }
+                self.mutex_kinds.insert(m, false);
+                let over = if name == "cnd_timedwait" { THRD_TIMEDOUT } else { ETIMEDOUT };
+                if matches!(name, "pthread_cond_wait" | "cnd_wait") {
+                    on(self, Condition, &mut |me, s| me.b.wait(me.t, s, m))?;
+                } else {
+                    // When the time is over nobody knows, so how long it is does not matter.
+                    self.effects(&args[2..])?;
+                    let r = self.temporary(result);
+                    on(self, Condition, &mut |me, s| me.b.timed_wait(me.t, s, m, r, over))?;
+                    return Ok(Some(self.outcome(r)));
+                }
+            }
+            // The time can only be over while another thread has the lock: that is an attempt at that moment.
+            "pthread_mutex_timedlock" | "pthread_mutex_clocklock" => {
+                self.effects(args.get(1..).unwrap_or_default())?;
+                let r = self.temporary(result);
+                on(self, Mutex, &mut |me, s| me.try_lock(s, r, ETIMEDOUT))?;
+                return Ok(Some(self.outcome(r)));
+            }
+            "mtx_timedlock" => {
+                self.effects(args.get(1..).unwrap_or_default())?;
+                let r = self.temporary(result);
+                on(self, Mutex, &mut |me, s| me.try_lock(s, r, THRD_TIMEDOUT))?;
+                return Ok(Some(self.outcome(r)));
+            }
+            "pthread_rwlock_timedrdlock" => {
+                self.effects(args.get(1..).unwrap_or_default())?;
+                let r = self.temporary(result);
+                on(self, RwLock, &mut |me, s| me.b.try_read_lock(me.t, s, r, 0, ETIMEDOUT))?;
+                return Ok(Some(self.outcome(r)));
+            }
+            "pthread_rwlock_timedwrlock" => {
+                self.effects(args.get(1..).unwrap_or_default())?;
+                let r = self.temporary(result);
+                on(self, RwLock, &mut |me, s| me.b.try_write_lock(me.t, s, r, 0, ETIMEDOUT))?;
+                return Ok(Some(self.outcome(r)));
+            }
+            "sem_timedwait" => {
+                self.effects(args.get(1..).unwrap_or_default())?;
+                let r = self.temporary(result);
+                on(self, Semaphore, &mut |me, s| me.b.sem_try_wait(me.t, s, r, 0, u32::MAX as u64))?;
+                return Ok(Some(self.outcome(r)));
+            }
+            "sem_getvalue" => {
+                let r = self.temporary(result);
+                on(self, Semaphore, &mut |me, s| me.b.sem_value(me.t, s, r))?;
+                let to = self.arg(args, 1, span)?;
+                let to = self.pointed(to)?;
+                let value = self.outcome(r);
+                let own = self.type_at(&to);
+                let term = self.convert(value, &own, span)?;
+                self.store(&to, term, span)?;
+            }
+            "pthread_cond_signal" | "cnd_signal" => on(self, Condition, &mut |me, s| me.b.signal(me.t, s))?,
+            "pthread_cond_broadcast" | "cnd_broadcast" => {
+                on(self, Condition, &mut |me, s| me.b.broadcast(me.t, s))?
+            }
+            "pthread_barrier_init" => {
+                let n = self.arg(args, 2, span)?;
+                self.init(first, Barrier, n, span)?;
+            }
+            "pthread_barrier_wait" => {
+                let r = self.temporary(result);
+                on(self, Barrier, &mut |me, s| me.b.arrive(me.t, s, Some((r, SERIAL))))?;
+                return Ok(Some(self.outcome(r)));
+            }
+            "sem_init" => {
+                let n = self.arg(args, 2, span)?;
+                self.init(first, Semaphore, n, span)?;
+            }
+            "sem_wait" => on(self, Semaphore, &mut |me, s| me.b.sem_wait(me.t, s))?,
+            "sem_post" => on(self, Semaphore, &mut |me, s| me.b.sem_post(me.t, s))?,
+            "sem_trywait" => {
+                let r = self.temporary(result);
+                on(self, Semaphore, &mut |me, s| me.b.sem_try_wait(me.t, s, r, 0, u32::MAX as u64))?;
+                return Ok(Some(self.outcome(r)));
+            }
+            _ => return Ok(None),
+        }
+        Ok(Some(self.number(0)))
+    }
+
+    fn outcome(&mut self, r: crate::VarId) -> Value {
+        self.env.remove(&(r, 0));
+        Value { term: self.local_value(r), ctype: CType::INT }
+    }
+
+    fn init(
+        &mut self,
+        object: Option<&'a Node<Expression>>,
+        kind: SyncType,
+        n: &'a Node<Expression>,
+        span: Span,
+    ) -> Res<()> {
+        let value = self.rvalue(n)?;
+        let value = self.convert(value, &CType::Int(Type::UINT), span)?;
+        match object {
+            Some(e) => self.on(e, kind, span, &mut |me, s| me.b.sync_init(me.t, s, value)),
+            None => Err(self.refuse(span, "an argument is missing")),
+        }
+    }
+
+    fn init_mutex(&mut self, object: Option<&'a Node<Expression>>, recursive: bool, span: Span) -> Res<()> {
+        let Some(e) = object else { return Err(self.refuse(span, "an argument is missing")) };
+        let lv = self.pointed_sync(e, SyncType::Mutex)?;
+        if self.dead {
+            return Ok(());
+        }
+        for (_, s) in self.syncs(&lv, span)? {
+            if self.mutex_kinds.get(&s).is_some_and(|r| *r != recursive) {
+                let why = "a mutex that is used before it is known to be recursive, or is not always";
+                return Err(self.refuse(span, why));
+            }
+            if recursive {
+                self.make_recursive(s);
+            }
+            self.mutex_kinds.insert(s, recursive);
+        }
+        Ok(())
+    }
+
+    /// From now on a mutex can be taken again by who has it.
+    pub(crate) fn make_recursive(&mut self, s: SyncId) {
+        self.mutex_kinds.insert(s, true);
+        if !self.recursive.contains_key(&s) {
+            let depth = self.b.depth_of(s);
+            self.recursive.insert(s, depth);
+        }
+    }
+
+    fn lock(&mut self, s: SyncId) {
+        match self.recursive.get(&s).copied() {
+            Some(depth) => self.b.lock_again(self.t, s, depth, None),
+            None => {
+                self.mutex_kinds.insert(s, false);
+                self.b.lock(self.t, s);
+            }
+        }
+    }
+
+    fn try_lock(&mut self, s: SyncId, result: crate::VarId, busy: u64) {
+        match self.recursive.get(&s).copied() {
+            Some(depth) => self.b.lock_again(self.t, s, depth, Some((result, busy))),
+            None => {
+                self.mutex_kinds.insert(s, false);
+                self.b.try_lock(self.t, s, result, 0, busy);
+            }
+        }
+    }
+
+    fn unlock(&mut self, s: SyncId) {
+        match self.recursive.get(&s).copied() {
+            Some(depth) => self.b.unlock_again(self.t, s, depth),
+            None => {
+                self.mutex_kinds.insert(s, false);
+                self.b.unlock(self.t, s);
+            }
+        }
+    }
+
+    /// `pthread_once`: one thread calls the function, the others wait until it has returned.
+    fn once(&mut self, args: &'a [Node<Expression>], span: Span) -> Res<Value> {
+        let (flag, function) = (self.arg(args, 0, span)?, self.arg(args, 1, span)?);
+        if self.atomic > 0 {
+            return Err(self.refuse(span, "`pthread_once` in an atomic block"));
+        }
+        let callee = self.rvalue(function)?;
+        let lv = self.pointed(flag)?;
+        let Some(ty) = self.type_at(&lv).scalar() else {
+            return Err(self.refuse(span, "this is no flag of `pthread_once`"));
+        };
+        // 0 before, 1 while the function runs, 2 afterwards.
+        let [zero, one, two] = [0, 1, 2].map(|n| self.b.terms().number(n, ty));
+        self.touch(&lv, span, &mut |me, place, own| {
+            if me.dead {
+                return Ok(());
+            }
+            let from = me.b.here(me.t);
+            let there = me.b.terms().read(place, own);
+            let (before, over) = (me.b.terms().eq(there, zero), me.b.terms().eq(there, two));
+            me.b.set_may_block(me.t, from);
+            let (first, mut done) = (me.join(), me.join());
+            me.b.step(me.t, from, first.at, before, vec![Assign { place, value: one }]);
+            me.b.step(me.t, from, done.at, over, Vec::new());
+            let env = me.env.clone();
+            // What the function does may have been done by another thread: only what that cannot change is known.
+            done.env = Some(env.clone());
+            me.land(Join { env: Some(env), ..first });
+            me.call_at(callee.clone(), &[], span)?;
+            if me.atomic > 0 && !me.dead {
+                return Err(me.refuse(span, "a function that leaves an atomic block open"));
+            }
+            me.at(span);
+            me.set(place, two);
+            me.jump(&mut done, span)?;
+            me.land(done);
+            Ok(())
+        })?;
+        Ok(self.number(0))
+    }
+
+    fn create(
+        &mut self,
+        handle: &'a Node<Expression>,
+        start: &'a Node<Expression>,
+        argument: &'a Node<Expression>,
+        span: Span,
+    ) -> Res<Value> {
+        let zero = self.number(0);
+        if self.dead {
+            return Ok(zero);
+        }
+        if self.atomic > 0 {
+            return Err(self.refuse(span, "a thread that is made in an atomic block"));
+        }
+        let start = self.rvalue(start)?;
+        let name = self.b.terms().as_const(start.term).and_then(|a| self.function_at(a)).map(str::to_owned);
+        let Some(f) = name.and_then(|n| self.function(&n)) else {
+            return Err(self.refuse(span, "a thread whose function is not known here"));
+        };
+        let value = self.rvalue(argument)?;
+        let value = self.convert(value, &CType::Pointer(Rc::new(CType::Void)), span)?;
+        let lv = if self.is_null(handle)? { None } else { Some(self.pointed(handle)?) };
+        if self.b.program().threads.len() >= explore::MAX_THREADS {
+            return Err(self.refuse(span, format!("more than {} threads", explore::MAX_THREADS)));
+        }
+        let known = self.b.terms().as_const(value);
+        let (t, var) = self.make_thread(&f, known)?;
+        if let Some(lv) = lv {
+            let ty = self.type_at(&lv).scalar().unwrap_or(ADDRESS);
+            let number = self.b.terms().constant(t.0 as u64 + 1, ty);
+            self.store(&lv, number, span)?;
+        }
+        self.at(span);
+        let mut assigns = Vec::new();
+        if let Some(v) = var {
+            let own = self.b.program().var(v).ty;
+            let value = self.b.terms().cast(own, value);
+            assigns.push(Assign { place: Place::scalar(v), value });
+        }
+        self.b.create(self.t, t, assigns);
+        Ok(zero)
+    }
+
+    fn join_thread(&mut self, args: &'a [Node<Expression>], span: Span) -> Res<Value> {
+        let zero = self.number(0);
+        let handle = self.arg(args, 0, span)?;
+        let handle = self.rvalue(handle)?;
+        if self.dead {
+            return Ok(zero);
+        }
+        if self.atomic > 0 {
+            return Err(self.refuse(span, "a join in an atomic block"));
+        }
+        let wants = match args.get(1) {
+            Some(e) => !self.is_null(e)?,
+            None => false,
+        };
+        match self.b.terms().as_const(handle.term) {
+            Some(n) => {
+                let t = explore::ThreadId((n as u16).wrapping_sub(1));
+                let known = n > 0 && (n as usize) <= self.b.program().threads.len();
+                if !known || self.b.program().thread(t).life.is_none() {
+                    let no = self.b.terms().boolean(false);
+                    self.check(no, ErrorKind::InvalidPointer, "a join of what is no thread");
+                    return Ok(zero);
+                }
+                self.b.join(self.t, t);
+                if wants {
+                    let lv = self.pointed(&args[1])?;
+                    let value = match self.results[t.index()] {
+                        None => self.b.terms().constant(0, ADDRESS),
+                        Some(v) => {
+                            let copy = self.temporary(self.b.program().var(v).ty);
+                            let there = self.b.value(v);
+                            self.set_var(copy, there);
+                            self.env.remove(&(copy, 0));
+                            self.local_value(copy)
+                        }
+                    };
+                    let ctype = self.type_at(&lv);
+                    let from = Value { term: value, ctype: CType::Int(self.b.terms().ty(value)) };
+                    let term = self.convert(from, &ctype, span)?;
+                    self.store(&lv, term, span)?;
+                }
+            }
+            None => {
+                if wants {
+                    return Err(self.refuse(span, "the result of a thread that is not known here"));
+                }
+                let from = self.b.here(self.t);
+                let to = self.b.location(self.t);
+                let at = self.b.span();
+                self.deferred.push(Deferred { thread: self.t, from, to, handle: handle.term, span: at });
+                self.b.go_on_at(self.t, to);
+            }
+        }
+        Ok(zero)
+    }
+}
