@@ -6,8 +6,8 @@
 
 use ::model::{ErrorKind, Interpreter, Options, Program, Reach, Reduction, Runner, Step, Wrong};
 use explore::{
-    Budget, Compared, Comparison, Counting, End, FailureKind, FirstFailure, LeftOut, Limit, Meter, Plan,
-    Point, Progress, Promise, Spent, Stats, Verdict,
+    Budget, Compared, Comparison, Counting, End, FailureKind, FirstFailure, LeftOut, Meter, Plan, Progress,
+    Promise, Stats, Times, Verdict,
 };
 use runtime::cpu_seconds;
 use std::path::Path;
@@ -65,50 +65,16 @@ fn executions(runner: &Runner<'_>, plan: &Plan, most: &Most) -> Result<Compared,
     let budget = Budget { executions: Some(most.executions), seconds: Some(most.seconds) };
     let meter = Meter::new(budget, Box::new(move || cpu_seconds() - start));
     let mut search = plan.search(meter).map_err(|e| e.to_string())?;
-    let (mut times, mut next) = (Vec::new(), 1);
-    let ran = drive(runner, &mut *search, most.keep_going, |runs| {
-        if runs >= next {
-            times.push(cpu_seconds() - start);
-            next = Point::after(runs);
-        }
-    })?;
+    let mut times = Times::default();
+    let ran = drive(runner, &mut *search, most.keep_going, |runs| times.ran(runs, || cpu_seconds() - start))?;
     let seconds = cpu_seconds() - start;
-    times.push(seconds);
+    times.end(seconds);
     let budget = Budget { executions: Some(ran.runs), seconds: None };
     let mut counting =
         Counting::new(plan.search(Meter::new(budget, Box::new(|| 0.0))).map_err(|e| e.to_string())?);
     drive(runner, &mut counting, most.keep_going, |_| ())?;
-    let mut coverage = counting.coverage();
-    for (point, seconds) in coverage.curve.iter_mut().zip(times) {
-        point.cpu_seconds = Some(seconds);
-    }
-    let (stats, promise) = (search.stats(), search.promise());
-    let verdict = match (&ran.failure, search.finished() && !ran.cut, &promise) {
-        (Some(_), ..) => Verdict::Failure,
-        (None, true, Promise::Everything) => Verdict::Verified,
-        (None, true, Promise::Within(_)) => Verdict::NoFailureWithinBound,
-        _ => Verdict::Incomplete,
-    };
-    let spent = search.spent().map(|s| match s {
-        Spent::Executions(n) => format!("{} executions", report::count(n)),
-        Spent::Seconds(s) => report::duration(s),
-    });
-    let bounds: Vec<String> = plan.bounds.iter().map(Limit::to_string).collect();
-    Ok(Compared {
-        plan: plan.to_string(),
-        algorithm: plan.algorithm().name.to_owned(),
-        bound: (!bounds.is_empty()).then(|| bounds.join(",")),
-        order: plan.order.to_string(),
-        seed: plan.seed,
-        verdict,
-        guarantee: report::guarantee(verdict, &promise, &stats, spent.as_deref(), search.estimate()),
-        stats,
-        runs: ran.runs,
-        cpu_seconds: seconds,
-        failure: ran.failure,
-        coverage: Some(coverage),
-        reached: None,
-    })
+    let row = report::compare::row(plan, &*search, !ran.cut, ran.runs, seconds, ran.failure);
+    Ok(Compared { coverage: Some(counting.coverage().with_times(&times)), ..row })
 }
 
 struct Ran {
@@ -194,11 +160,7 @@ fn of_states(
     let seconds = cpu_seconds() - start;
     let stats =
         Stats { executions: seen.ends, blocked: seen.asleep, steps: seen.transitions, ..Stats::default() };
-    let verdict = match (&seen.wrong, seen.finished) {
-        (Some(_), _) => Verdict::Failure,
-        (None, true) => Verdict::Verified,
-        (None, false) => Verdict::Incomplete,
-    };
+    let verdict = Verdict::of(seen.wrong.is_some(), seen.finished, &Promise::Everything);
     let spent = (!seen.finished).then(|| format!("{} states", report::count(seen.states)));
     Ok(Compared {
         plan: name.to_owned(),

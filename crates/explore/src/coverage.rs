@@ -43,6 +43,28 @@ impl Point {
     }
 }
 
+/// How much time a search had taken at each point of its curve.
+#[derive(Clone, Debug, Default)]
+pub struct Times {
+    next: u64,
+    taken: Vec<f64>,
+}
+
+impl Times {
+    /// So many executions have ended; the clock is asked only at the points of the curve.
+    pub fn ran(&mut self, runs: u64, clock: impl FnOnce() -> f64) {
+        if runs >= self.next {
+            self.taken.push(clock());
+            self.next = Point::after(runs);
+        }
+    }
+
+    /// The last execution is a point of the curve too, whether or not it was its turn.
+    pub fn end(&mut self, seconds: f64) {
+        self.taken.push(seconds);
+    }
+}
+
 /// What a search has seen.
 #[derive(Clone, Debug, PartialEq, Default, Deserialize, Serialize)]
 pub struct Coverage {
@@ -52,6 +74,16 @@ pub struct Coverage {
     pub states: u64,
     /// How it came about: every execution at first, then fewer and fewer points, and the last one.
     pub curve: Vec<Point>,
+}
+
+impl Coverage {
+    /// Says at each point of the curve how much time the same search took when nobody counted.
+    pub fn with_times(mut self, times: &Times) -> Coverage {
+        for (point, seconds) in self.curve.iter_mut().zip(&times.taken) {
+            point.cpu_seconds = Some(*seconds);
+        }
+        self
+    }
 }
 
 /// A search whose coverage is counted.

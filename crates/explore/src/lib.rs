@@ -35,7 +35,7 @@ pub use bounds::{Mistake, mistaken};
 pub use bounds::{Optimisations, Properties, Round};
 pub use budget::{Budget, Meter, Spent};
 pub use comparison::{Compared, Comparison, FirstFailure, LeftOut};
-pub use coverage::{Counting, Coverage, Point};
+pub use coverage::{Counting, Coverage, Point, Times};
 pub use explorer::{Decision, Divergence, End, Executed, Explorer, Options, Pending, View};
 pub use follow::{Follow, Guide};
 pub use ids::{EventIndex, MAX_THREADS, ObjectId, Site, ThreadId, ThreadSet, Threads};

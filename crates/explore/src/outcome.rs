@@ -2,6 +2,7 @@
 
 use crate::bounds::Round;
 use crate::ids::ThreadId;
+use crate::search::Promise;
 use serde::{Deserialize, Serialize};
 
 /// The result in one word.
@@ -16,6 +17,18 @@ pub enum Verdict {
     Failure,
     /// Stopped early; nothing was wrong until then.
     Incomplete,
+}
+
+impl Verdict {
+    /// What to say of a search that promises what it promises, and came to its end or not.
+    pub fn of(failed: bool, finished: bool, promise: &Promise) -> Verdict {
+        match (failed, finished, promise) {
+            (true, ..) => Verdict::Failure,
+            (false, true, Promise::Everything) => Verdict::Verified,
+            (false, true, Promise::Within(_)) => Verdict::NoFailureWithinBound,
+            (false, true, Promise::Nothing(_)) | (false, false, _) => Verdict::Incomplete,
+        }
+    }
 }
 
 /// What went wrong.

@@ -5,10 +5,9 @@
 //! that both see the same, and a search that ran out of time the first time is given as many executions the second time as it had.
 
 use crate::Config;
-use crate::config::{judge, say_spent};
 use explore::{
-    BadPlan, Budget, Compared, Comparison, Counting, Coverage, FailureKind, FirstFailure, LeftOut, Limit,
-    Meter, Plan, Point, Progress, Stats, Trace,
+    BadPlan, Budget, Compared, Comparison, Counting, Coverage, FailureKind, FirstFailure, LeftOut, Meter,
+    Plan, Progress, Stats, Times, Trace,
 };
 use runtime::{Session, Settings, cpu_seconds};
 
@@ -19,7 +18,7 @@ const MOST_ROUNDS: usize = 5;
 /// What one search gave, and the CPU time it had taken at each point of its curve.
 struct Timed {
     row: Compared,
-    times: Vec<f64>,
+    times: Times,
 }
 
 impl Config {
@@ -51,11 +50,7 @@ impl Config {
         let mut out = Comparison::default();
         for plan in plans {
             let row = self.fastest(plan, &test).and_then(|Timed { mut row, times }| {
-                let mut coverage = self.count(plan, row.runs, &test)?;
-                for (point, seconds) in coverage.curve.iter_mut().zip(times) {
-                    point.cpu_seconds = Some(seconds);
-                }
-                row.coverage = Some(coverage);
+                row.coverage = Some(self.count(plan, row.runs, &test)?.with_times(&times));
                 Ok(row)
             });
             match row {
@@ -91,38 +86,16 @@ impl Config {
         let start = cpu_seconds();
         let (plan, settings) = self.prepared(plan);
         let mut search = plan.search(Meter::new(self.budget, Box::new(move || cpu_seconds() - start)))?;
-        let (mut times, mut next) = (Vec::new(), 1);
+        let mut times = Times::default();
         let (runs, failure) = drive(&settings, &mut *search, test, |runs| {
             if runs == 1 {
-                (next, times) = (1, Vec::new());
+                times = Times::default();
             }
-            if runs >= next {
-                times.push(cpu_seconds() - start);
-                next = Point::after(runs);
-            }
+            times.ran(runs, || cpu_seconds() - start);
         });
-        let cpu_seconds = cpu_seconds() - start;
-        // The last execution is a point of the curve too, whether or not it was its turn.
-        times.push(cpu_seconds);
-        let (stats, promise) = (search.stats(), search.promise());
-        let verdict = judge(failure.is_some(), search.finished(), &promise);
-        let spent = search.spent().map(say_spent);
-        let bounds: Vec<String> = plan.bounds.iter().map(Limit::to_string).collect();
-        let row = Compared {
-            plan: plan.to_string(),
-            algorithm: plan.algorithm().name.to_owned(),
-            bound: (!bounds.is_empty()).then(|| bounds.join(",")),
-            order: plan.order.to_string(),
-            seed: plan.seed,
-            verdict,
-            guarantee: report::guarantee(verdict, &promise, &stats, spent.as_deref(), search.estimate()),
-            stats,
-            runs,
-            cpu_seconds,
-            failure,
-            coverage: None,
-            reached: None,
-        };
+        let seconds = cpu_seconds() - start;
+        times.end(seconds);
+        let row = report::compare::row(&plan, &*search, true, runs, seconds, failure);
         Ok(Timed { row, times })
     }
 

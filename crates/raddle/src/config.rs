@@ -2,8 +2,8 @@
 
 use crate::spill::FileSpill;
 use explore::{
-    BadPlan, Budget, Limit, Meter, Order, Plan, Progress, Promise, Report, Schedule, Spent, Stats,
-    UnknownAlgorithm, Verdict,
+    BadPlan, Budget, Limit, Meter, Order, Plan, Progress, Promise, Report, Schedule, Stats, UnknownAlgorithm,
+    Verdict,
 };
 use runtime::{Labels, Settings};
 use std::borrow::Cow;
@@ -381,11 +381,11 @@ impl Config {
             (stats, finished, estimate) = (search.stats(), search.finished(), search.estimate());
             promise = search.promise();
             rounds = search.rounds().to_vec();
-            spent = search.spent().map(say_spent);
+            spent = search.spent().map(report::spent);
             name = name_of(&plan);
         }
         failures.sort_by_key(|f| f.kind == explore::FailureKind::Leak);
-        let verdict = judge(!failures.is_empty(), finished, &promise);
+        let verdict = Verdict::of(!failures.is_empty(), finished, &promise);
         let bounds: Vec<String> = self.plan.bounds.iter().map(Limit::to_string).collect();
         // Rounds may run the same execution again; what is covered is what the last one covers.
         let last = rounds.last().filter(|r| r.complete).map_or(stats.executions, |r| r.covered);
@@ -477,24 +477,6 @@ impl Config {
             s.watchdog = (seconds > 0).then(|| Duration::from_secs(seconds));
         }
         Ok(self)
-    }
-}
-
-/// The result in one word.
-pub(crate) fn judge(failed: bool, finished: bool, promise: &Promise) -> Verdict {
-    match (failed, finished, promise) {
-        (true, ..) => Verdict::Failure,
-        (false, true, Promise::Everything) => Verdict::Verified,
-        (false, true, Promise::Within(_)) => Verdict::NoFailureWithinBound,
-        _ => Verdict::Incomplete,
-    }
-}
-
-/// The limit that ended a search, in words.
-pub(crate) fn say_spent(spent: Spent) -> String {
-    match spent {
-        Spent::Executions(n) => format!("{} executions", report::count(n)),
-        Spent::Seconds(s) => report::duration(s),
     }
 }
 

@@ -4,7 +4,37 @@ use crate::Style;
 use crate::numbers::{count, short_duration};
 use crate::paint::{Ink, Paint, columns, one_line, wrap};
 use crate::plot::{Mark, Plot, Scale, Series, Unit};
-use explore::{Compared, Comparison, Coverage, Verdict};
+use explore::{Compared, Comparison, Coverage, FirstFailure, Limit, Plan, Progress, Verdict};
+
+/// The line of a search that has ended. `whole` says that no execution was cut short, which the search itself does not know.
+pub fn row(
+    plan: &Plan,
+    search: &dyn Progress,
+    whole: bool,
+    runs: u64,
+    cpu_seconds: f64,
+    failure: Option<FirstFailure>,
+) -> Compared {
+    let (stats, promise) = (search.stats(), search.promise());
+    let verdict = Verdict::of(failure.is_some(), search.finished() && whole, &promise);
+    let spent = search.spent().map(crate::spent);
+    let bounds: Vec<String> = plan.bounds.iter().map(Limit::to_string).collect();
+    Compared {
+        plan: plan.to_string(),
+        algorithm: plan.algorithm().name.to_owned(),
+        bound: (!bounds.is_empty()).then(|| bounds.join(",")),
+        order: plan.order.to_string(),
+        seed: plan.seed,
+        verdict,
+        guarantee: crate::guarantee(verdict, &promise, &stats, spent.as_deref(), search.estimate()),
+        stats,
+        runs,
+        cpu_seconds,
+        failure,
+        coverage: None,
+        reached: None,
+    }
+}
 
 /// One JSON object with `program`, `rows` and `left_out`. A row has at least `plan`, `verdict`, `executions`, `blocked`,
 /// `over_bound`, `runs`, `cpu_seconds`, `failure` (`null`, or `kind`, `message`, `after`, `replay`) and `coverage` (`null`, or

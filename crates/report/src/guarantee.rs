@@ -1,7 +1,15 @@
 //! What a result covers, in a sentence.
 
-use crate::numbers::{count, plural, short_count};
-use explore::{Promise, Stats, Verdict};
+use crate::numbers::{count, duration, plural, short_count};
+use explore::{Promise, Spent, Stats, Verdict};
+
+/// The limit that ended a search, in words.
+pub fn spent(limit: Spent) -> String {
+    match limit {
+        Spent::Executions(n) => format!("{} executions", count(n)),
+        Spent::Seconds(s) => duration(s),
+    }
+}
 
 /// The sentence that says what a result covers.
 ///

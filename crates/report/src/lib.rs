@@ -37,6 +37,6 @@ mod style;
 pub mod text;
 mod trace;
 
-pub use guarantee::guarantee;
+pub use guarantee::{guarantee, spent};
 pub use numbers::{count, duration, short_count, short_duration};
 pub use style::Style;
