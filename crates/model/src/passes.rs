@@ -627,7 +627,7 @@ fn children(p: &Program, t: ThreadId) -> Vec<ThreadId> {
 /// The threads that a thread makes, and those that they make, unless they may be there already when it is at a location.
 fn later(p: &Program, t: ThreadId, at: LocationId) -> BTreeSet<ThreadId> {
     let thread = p.thread(t);
-    let mut all = BTreeSet::new();
+    let (mut all, mut there) = (BTreeSet::new(), BTreeSet::new());
     for e in &thread.transitions {
         let Action::Create(child) = e.action else { continue };
         let mut seen = vec![false; thread.locations.len()];
@@ -637,16 +637,16 @@ fn later(p: &Program, t: ThreadId, at: LocationId) -> BTreeSet<ThreadId> {
                 open.extend(thread.transitions.iter().filter(|f| f.from == l).map(|f| f.to));
             }
         }
-        if seen[at.index()] {
-            continue;
-        }
+        // Several edges may make the same thread: it is there already if one of them leads here.
+        let made = if seen[at.index()] { &mut there } else { &mut all };
         let mut open = vec![child];
         while let Some(c) = open.pop() {
-            if all.insert(c) {
+            if made.insert(c) {
                 open.extend(children(p, c));
             }
         }
     }
+    all.retain(|t| !there.contains(t));
     all
 }
 
