@@ -415,6 +415,14 @@ impl Builder {
         }
     }
 
+    /// A place keeps its value on an edge after all.
+    pub(crate) fn remove_havoc(&mut self, t: ThreadId, edge: TransitionId, place: Place) {
+        let it = &mut self.program.threads[t.index()].transitions[edge.index()];
+        it.havoc.retain(|p| *p != place);
+        let action = self.action_of(&self.program.threads[t.index()].transitions[edge.index()]);
+        self.program.threads[t.index()].transitions[edge.index()].action = action;
+    }
+
     /// The edge that was made last.
     pub(crate) fn last_edge(&self, t: ThreadId) -> TransitionId {
         TransitionId(self.program.thread(t).transitions.len() as u32 - 1)

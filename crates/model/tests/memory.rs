@@ -2,21 +2,8 @@
 
 mod support;
 
-use model::{ErrorKind, Interpreter, Program, Reach, Reached, Wrong};
-use support::{read, refused, search};
-
-fn states(p: &Program) -> Reached {
-    let found = Reach::default().search(&Interpreter::new(p)).unwrap();
-    assert!(found.finished);
-    found
-}
-
-fn kind(found: &Reached) -> Option<ErrorKind> {
-    match found.wrong.as_ref()?.0 {
-        Wrong::Error { kind, .. } => Some(kind),
-        Wrong::Deadlock => None,
-    }
-}
+use model::{ErrorKind, Program};
+use support::{kind, read, refused, search, states};
 
 #[test]
 fn a_pointer_to_a_local_of_a_thread_that_comes_later_in_the_text_is_followed() {
@@ -134,4 +121,60 @@ fn a_wait_with_a_limit_ends_with_a_signal_or_without() {
     );
     let found = states(&p);
     assert_eq!((found.errors, found.deadlocks), (0, 0), "{p}");
+}
+
+/// Another thread waits for a byte to be handed over, and something is wrong if it is 7; what the first one does is between.
+fn handed_over(how: &str) -> Program {
+    read(&format!(
+        "struct box {{ unsigned char it; unsigned char other; }}; struct box *there; int k;
+         void *f(void *a) {{ struct box *b = there; if (b && b->it == 7) reach_error(); return 0; }}
+         int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0);
+           struct box *p = malloc(sizeof *p); if (!p) abort(); {how} return 0; }}"
+    ))
+}
+
+fn inputs(p: &Program) -> usize {
+    p.threads.iter().flat_map(|t| &t.transitions).map(|e| e.havoc.len()).sum()
+}
+
+#[test]
+fn what_is_filled_before_anybody_knows_of_it_is_no_input() {
+    let p = handed_over("p->it = 1; p->other = 2; k++; there = p;");
+    assert_eq!((inputs(&p), states(&p).errors), (0, 0), "{p}");
+    let p = handed_over("struct box with = { 3, 4 }; *p = with; there = p;");
+    assert_eq!((inputs(&p), states(&p).errors), (0, 0), "{p}");
+    let p = handed_over("p->other = 2; there = p;");
+    assert_eq!((inputs(&p), states(&p).errors > 0), (1, true), "only one part was filled: {p}");
+    let p = read(
+        "unsigned char *there; void *f(void *a) { if (there && *there == 7) reach_error(); return 0; }
+         int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); unsigned char own; own = 5; there = &own; return own; }",
+    );
+    assert_eq!((inputs(&p), states(&p).errors), (0, 0), "{p}");
+}
+
+#[test]
+fn what_somebody_may_see_before_it_is_filled_has_any_value() {
+    for how in [
+        "there = p; p->it = 1;",
+        "if (k) p->it = 1; there = p;",
+        "switch (k) { case 1: p->it = 1; } there = p;",
+        "unsigned char was = p->it; p->it = was; there = p;",
+        "struct box *q = p; there = q; p->it = 1;",
+        "void **to = (void **)&there; *to = p; p->it = 1;",
+        "for (int i = 0; i < k; i++) p->it = 1; there = p;",
+        "goto over; fill: p->it = 1; goto end; over: there = p; if (k) goto fill; end: ;",
+    ] {
+        let p = handed_over(how);
+        assert!(states(&p).errors > 0, "{how}\n{p}");
+    }
+}
+
+#[test]
+fn what_is_made_in_a_loop_is_found_as_it_was_left() {
+    let p = read(
+        "unsigned char *there; void *f(void *a) { if (there && *there == 7) reach_error(); return 0; }
+         int main(void) { pthread_t t; pthread_create(&t, 0, f, 0);
+           for (int i = 0; i < 2; i++) { unsigned char own; own = 7 - 2 * i; there = &own; } return 0; }",
+    );
+    assert!(states(&p).errors > 0, "{p}");
 }

@@ -2,21 +2,8 @@
 
 mod support;
 
-use model::{ErrorKind, Interpreter, Options, Program, Reach, Reached, Wrong};
-use support::{read, read_with, refused};
-
-fn states(p: &Program) -> Reached {
-    let found = Reach::default().search(&Interpreter::new(p)).unwrap();
-    assert!(found.finished);
-    found
-}
-
-fn kind(found: &Reached) -> Option<ErrorKind> {
-    match found.wrong.as_ref()?.0 {
-        Wrong::Error { kind, .. } => Some(kind),
-        Wrong::Deadlock => None,
-    }
-}
+use model::{ErrorKind, Interpreter, Options, Reach};
+use support::{kind, read, read_with, refused, states};
 
 /// Nothing goes wrong in a program.
 fn right(text: &str) {

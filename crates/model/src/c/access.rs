@@ -382,6 +382,7 @@ impl<'a> Lowering<'a> {
                 return Err(me.refuse(span, "an exchange through a pointer of another type"));
             }
             if !me.dead {
+                me.fresh.clear();
                 me.b.compare_exchange(me.t, place, (e, d), (done, old), may_fail);
                 me.learn(place, None);
                 me.env.remove(&(done, 0));

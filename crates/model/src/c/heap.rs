@@ -200,14 +200,14 @@ impl<'a> Lowering<'a> {
                 self.set_cell(v, i, value);
             }
         } else {
-            self.forget_value(object);
+            self.begin_fresh(object);
         }
         let base = self.objects[object].base;
         self.b.terms().constant(base, ADDRESS)
     }
 
     /// Whether the code at hand may run more than once.
-    fn may_come_again(&self) -> bool {
+    pub(super) fn may_come_again(&self) -> bool {
         self.loops > 0 || self.frames.iter().any(|f| self.jumps(&f.name))
     }
 
@@ -280,7 +280,7 @@ impl<'a> Lowering<'a> {
 
     /// Before a cell of an object is touched through a pointer: it is still there.
     pub(crate) fn still_there(&mut self, var: VarId) {
-        if !self.frees || self.dead {
+        if !self.frees || self.dead || self.is_fresh(var) {
             return;
         }
         let mut flag = None;

@@ -102,6 +102,7 @@ impl<'a> Lowering<'a> {
     fn head(&mut self, s: &'a Node<Statement>, found: &Found) -> Res<Join> {
         self.loops += 1;
         self.forget(found);
+        self.fresh.clear();
         let mut head = self.join();
         self.jump(&mut head, s.span)?;
         self.land(head.clone());

@@ -4,6 +4,7 @@ use super::annotated::Noting;
 use super::ctype::{CType, Object, Structure};
 use super::decl::Parameter;
 use super::expr::Lvalue;
+use super::fresh::Fresh;
 use super::scan::{self, Found};
 use super::source::{Lines, Source};
 use super::{Options, Refusal};
@@ -38,6 +39,8 @@ pub(crate) struct Join {
     pub(crate) at: LocationId,
     /// What all ways so far agree on; nothing leads here if there is none.
     pub(crate) env: Option<Env>,
+    /// What is fresh on all ways so far.
+    pub(crate) fresh: Vec<Fresh>,
     /// How deep in atomic blocks it is, and the edge into the outermost: what all ways so far agree on.
     pub(crate) atomic: Option<Block>,
 }
@@ -169,6 +172,8 @@ pub(crate) struct Lowering<'a> {
     /// Something is only looked at: its addresses do not get around.
     pub(super) looking: bool,
     pub(crate) env: Env,
+    /// Objects that no other thread can know of.
+    pub(super) fresh: Vec<Fresh>,
     pub(crate) atomic: u32,
     /// The edge into the atomic block at hand: inputs are read on that edge.
     pub(super) atomic_start: Option<TransitionId>,
@@ -239,6 +244,7 @@ impl<'a> Lowering<'a> {
             dead: false,
             looking: false,
             env: Env::new(),
+            fresh: Vec::new(),
             atomic: 0,
             atomic_start: None,
             atomic_merged: Vec::new(),
@@ -405,6 +411,7 @@ impl<'a> Lowering<'a> {
         self.t = t;
         self.dead = false;
         self.env = self.env.drain().filter(|_| t == ThreadId(0)).collect();
+        self.fresh.clear();
         self.atomic = 0;
         self.atomic_start = None;
         self.held.clear();

@@ -2,7 +2,7 @@
 //!
 //! The file is preprocessed and parsed (`source.rs`), types and declarations are read (`ctype.rs`, `decl.rs`, `globals.rs`), and
 //! `main` and every thread that it makes are lowered, functions inlined: statements (`statement.rs`, `loops.rs`), expressions
-//! (`expr.rs`, `operators.rs`, `constant.rs`), places and what is done to them (`lvalue.rs`, `access.rs`, `aggregate.rs`, `heap.rs`),
+//! (`expr.rs`, `operators.rs`, `constant.rs`), places and what is done to them (`lvalue.rs`, `access.rs`, `aggregate.rs`, `heap.rs`, `fresh.rs`),
 //! calls (`calls.rs`, `pthreads.rs`, `atomics.rs`), all over the steps of `steps.rs`. What is known at that time, the values
 //! of locals on the way here (`Env`), folds conditions, unrolls loops that make threads, and resolves pointers. What is not known
 //! is split into cases: over the cells that a pointer may point to, over the locks of an array.
@@ -33,6 +33,7 @@ mod constant;
 mod ctype;
 mod decl;
 mod expr;
+mod fresh;
 mod globals;
 mod heap;
 mod loops;

@@ -460,6 +460,7 @@ impl<'a> Lowering<'a> {
             let value = self.b.terms().cast(own, value);
             assigns.push(Assign { place: Place::scalar(v), value });
         }
+        self.fresh.clear();
         self.b.create(self.t, t, assigns);
         Ok(zero)
     }

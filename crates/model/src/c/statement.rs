@@ -71,7 +71,7 @@ impl<'a> Lowering<'a> {
                 continue;
             }
             match &i.node.initializer {
-                None => self.forget_value(object),
+                None => self.begin_fresh(object),
                 Some(init) => self.local_init(object, init)?,
             }
         }
@@ -203,8 +203,8 @@ impl<'a> Lowering<'a> {
                 }
                 self.jump(&mut j, l.span)?;
                 // Jumps from below are not known yet, so nothing is known here.
-                let at = Join { env: Some(Env::new()), ..j.clone() };
-                self.frame().labels.insert(name.node.name.clone(), Join { env: Some(Env::new()), ..j });
+                let at = Join { env: Some(Env::new()), fresh: Vec::new(), ..j };
+                self.frame().labels.insert(name.node.name.clone(), at.clone());
                 self.land(at);
                 self.b.label(self.t, &name.node.name);
             }
@@ -287,6 +287,7 @@ impl<'a> Lowering<'a> {
                     false
                 }
                 None => {
+                    self.fresh.clear();
                     for (it, at) in &targets {
                         if self.b.terms().as_const(*it) == Some(0) {
                             continue;

@@ -76,7 +76,7 @@ impl<'a> Lowering<'a> {
     }
 
     pub(crate) fn join(&mut self) -> Join {
-        Join { at: self.b.location(self.t), env: None, atomic: None }
+        Join { at: self.b.location(self.t), env: None, fresh: Vec::new(), atomic: None }
     }
 
     /// In which atomic block the code at hand is.
@@ -102,8 +102,14 @@ impl<'a> Lowering<'a> {
 
     pub(super) fn merge(&self, j: &mut Join) {
         match &mut j.env {
-            None => j.env = Some(self.env.clone()),
-            Some(env) => env.retain(|k, v| self.env.get(k) == Some(v)),
+            None => {
+                j.env = Some(self.env.clone());
+                j.fresh = self.fresh.clone();
+            }
+            Some(env) => {
+                env.retain(|k, v| self.env.get(k) == Some(v));
+                j.fresh.retain(|f| self.fresh.contains(f));
+            }
         }
     }
 
@@ -125,11 +131,13 @@ impl<'a> Lowering<'a> {
             (self.atomic, self.atomic_start) = (deep, start);
         }
         self.env = j.env.unwrap_or_default();
+        self.fresh = j.fresh;
     }
 
     /// One step, unless nothing leads here.
     pub(crate) fn step(&mut self, guard: Term, assigns: Vec<Assign>) {
         if !self.dead {
+            self.step_on_fresh(guard, &assigns);
             self.b.then(self.t, guard, assigns);
         }
     }
@@ -178,6 +186,7 @@ impl<'a> Lowering<'a> {
             Some(0) => self.jump(no, span),
             Some(_) => self.jump(yes, span),
             None => {
+                self.fresh.clear();
                 self.same_block(yes, span)?;
                 self.same_block(no, span)?;
                 let from = self.b.here(self.t);
@@ -243,12 +252,12 @@ impl<'a> Lowering<'a> {
     /// Does something without leaving a trace.
     pub(crate) fn in_dead_code<T>(&mut self, f: impl FnOnce(&mut Self) -> Res<T>) -> Res<T> {
         // What branches lands somewhere else, with nothing known: afterwards all goes on here.
-        let (at, env) = (self.b.here(self.t), self.env.clone());
+        let (at, env, fresh) = (self.b.here(self.t), self.env.clone(), self.fresh.clone());
         let before = (std::mem::replace(&mut self.dead, true), std::mem::replace(&mut self.looking, true));
         let out = f(self);
         (self.dead, self.looking) = before;
         self.b.go_on_at(self.t, at);
-        self.env = env;
+        (self.env, self.fresh) = (env, fresh);
         out
     }
 }

@@ -4,7 +4,7 @@
 pub mod small;
 
 use explore::{Meter, Plan};
-use model::{Explored, Options, Program, Runner};
+use model::{ErrorKind, Explored, Interpreter, Options, Program, Reach, Reached, Runner, Wrong};
 pub use small::Rng;
 
 /// The types of pthreads and of C11's atomics, so that no preprocessor is needed.
@@ -49,4 +49,19 @@ pub fn executions(p: &Program, algorithm: &str) -> u64 {
     let seen = search(p, algorithm, &[]);
     assert!(seen.finished, "{algorithm} does not finish");
     seen.stats.executions
+}
+
+/// All states of a program.
+pub fn states(p: &Program) -> Reached {
+    let found = Reach::default().search(&Interpreter::new(p)).unwrap();
+    assert!(found.finished);
+    found
+}
+
+/// What kind of error was found, if one was.
+pub fn kind(found: &Reached) -> Option<ErrorKind> {
+    match found.wrong.as_ref()?.0 {
+        Wrong::Error { kind, .. } => Some(kind),
+        Wrong::Deadlock => None,
+    }
 }
