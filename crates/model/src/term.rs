@@ -8,7 +8,7 @@
 //! shift by the width or more gives what shifting bit by bit would). Whoever lowers C puts a check in front.
 
 use crate::hashing::WordHash;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 /// A number of bits, and whether the highest one is a sign.
@@ -229,6 +229,17 @@ pub struct Terms {
     nodes: Vec<Node>,
     types: Vec<Type>,
     known: HashMap<Node, Term, WordHash>,
+}
+
+/// A walk through a term.
+struct Walk {
+    /// How many parts are looked at before those that were seen are remembered.
+    left: u32,
+    seen: HashSet<Term>,
+}
+
+impl Walk {
+    const SMALL: u32 = 200;
 }
 
 impl Terms {
@@ -656,24 +667,36 @@ impl Terms {
         self.eq(a, b)
     }
 
-    /// Calls `see` with every place that the term reads, more than once if it occurs so.
+    /// Calls `see` with every place that the term reads. In a small term it may be called more than once for a place, in a large
+    /// one each part is looked at once: parts that are shared make some terms larger than anybody could walk through.
     pub fn places(&self, t: Term, see: &mut impl FnMut(Place)) {
-        match self.node(t) {
-            Node::Const(..) => {}
-            Node::Var(v, _) => see(Place::scalar(v)),
+        self.places_again(t, &mut Walk { left: Walk::SMALL, seen: HashSet::new() }, see);
+    }
+
+    fn places_again(&self, t: Term, walk: &mut Walk, see: &mut impl FnMut(Place)) {
+        let node = self.node(t);
+        match node {
+            Node::Const(..) => return,
+            Node::Var(v, _) => return see(Place::scalar(v)),
+            _ if walk.left > 0 => walk.left -= 1,
+            _ if !walk.seen.insert(t) => return,
+            _ => {}
+        }
+        match node {
+            Node::Const(..) | Node::Var(..) => {}
             Node::Cell(v, i, _) => {
                 see(Place::cell(v, i));
-                self.places(i, see);
+                self.places_again(i, walk, see);
             }
-            Node::Unary(_, a) | Node::Cast(_, a) => self.places(a, see),
+            Node::Unary(_, a) | Node::Cast(_, a) => self.places_again(a, walk, see),
             Node::Binary(_, a, b) => {
-                self.places(a, see);
-                self.places(b, see);
+                self.places_again(a, walk, see);
+                self.places_again(b, walk, see);
             }
             Node::Ite(c, a, b) => {
-                self.places(c, see);
-                self.places(a, see);
-                self.places(b, see);
+                self.places_again(c, walk, see);
+                self.places_again(a, walk, see);
+                self.places_again(b, walk, see);
             }
         }
     }
@@ -886,6 +909,24 @@ mod tests {
             };
             assert_eq!(t.eval(before, &mut value), expected);
         }
+    }
+
+    #[test]
+    fn a_term_whose_parts_are_shared_is_walked_through_in_no_time() {
+        let mut t = Terms::new();
+        let (x, y) = (VarId(0), VarId(1));
+        let (mut a, mut b) = (t.var(x, Type::INT), t.var(y, Type::INT));
+        for n in 0..200 {
+            let n = t.int(n);
+            let (c, sum) = (t.lt(a, n), t.add(a, b));
+            (a, b) = (t.ite(c, sum, b), t.ite(c, b, sum));
+        }
+        let mut seen = HashSet::new();
+        t.places(a, &mut |p| {
+            seen.insert(p.var);
+        });
+        assert_eq!(seen, HashSet::from([x, y]));
+        assert!(!t.mentions(b, VarId(2)));
     }
 
     #[test]
