@@ -233,6 +233,15 @@ impl BitSolver {
     /// Quotient and remainder of unsigned numbers, as on paper. A division by zero gives all ones and the dividend.
     fn divide(&mut self, a: &[Lit], b: &[Lit]) -> (Vec<Lit>, Vec<Lit>) {
         let n = a.len();
+        // By a power of two, as the distance of cells mostly is.
+        if b.iter().all(|l| [Lit::TRUE, Lit::FALSE].contains(l))
+            && b.iter().filter(|l| **l == Lit::TRUE).count() == 1
+            && let Some(k) = b.iter().position(|l| *l == Lit::TRUE)
+        {
+            let zeros = |n: usize| std::iter::repeat_n(Lit::FALSE, n);
+            let quotient = a[k..].iter().copied().chain(zeros(k)).collect();
+            return (quotient, a[..k].iter().copied().chain(zeros(n - k)).collect());
+        }
         let mut divisor = b.to_vec();
         divisor.push(Lit::FALSE);
         let mut rest = vec![Lit::FALSE; n];
@@ -561,6 +570,15 @@ mod tests {
                 for (a, b) in (0..16).flat_map(|a| (0..16).map(move |b| (a, b))) {
                     agrees(&mut s, &mut t, term, [(x, a), (y, b)], apply_binary(op, a, b, ty));
                 }
+            }
+            // With a number on the right some are made in another way.
+            for (op, b) in Binary::ALL.iter().flat_map(|op| (0..16).map(move |b| (*op, b))) {
+                let right = t.constant(b, ty);
+                let term = t.binary(op, x, right);
+                see(&mut s, &mut t, term);
+                (0..16).for_each(|a| {
+                    agrees(&mut s, &mut t, term, [(x, a), (y, 0)], apply_binary(op, a, b, ty));
+                });
             }
             for op in [Unary::Not, Unary::Neg] {
                 let term = t.unary(op, x);

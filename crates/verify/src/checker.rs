@@ -4,6 +4,7 @@
 use crate::bits::BitSolver;
 use crate::budget::{Budget, Meter, Spent};
 use crate::certificate::{Certificate, Invariant, StateSet, Tree};
+use crate::diagrams::Diagrams;
 use crate::merging::Merged;
 use crate::outcome::Options;
 use crate::solver::{Answer, Solver};
@@ -268,12 +269,25 @@ pub(crate) struct Formulas<'p> {
     program: &'p Program,
     pub(crate) terms: Terms,
     solver: BitSolver,
+    /// What is asked when the solver gives up: not made yet, made, or of no use.
+    diagrams: Second,
     meter: Meter,
+}
+
+/// Seconds that the solver has for a question before diagrams are asked.
+const PATIENCE: f64 = 0.5;
+
+enum Second {
+    NotYet,
+    /// And whether it knew the answer the last time the solver did not: then it is asked first.
+    There(Box<Diagrams>, bool),
+    None,
 }
 
 impl<'p> Formulas<'p> {
     pub(crate) fn new(program: &'p Program, terms: &Terms, meter: Meter) -> Formulas<'p> {
-        Formulas { program, terms: terms.clone(), solver: BitSolver::for_program(program), meter }
+        let solver = BitSolver::for_program(program);
+        Formulas { program, terms: terms.clone(), solver, diagrams: Second::NotYet, meter }
     }
 
     /// Whether the certificate's terms continue those of the program.
@@ -325,16 +339,63 @@ impl<'p> Formulas<'p> {
     }
 
     pub(crate) fn can_hold(&mut self, all: &[Term]) -> Result<bool, Refuted> {
+        self.decide(all, |d, terms, meter| d.can_hold(terms, all, meter).ok())
+    }
+
+    /// Whether all of these can hold, asked of the solver, and of diagrams in their own way.
+    fn decide(
+        &mut self,
+        all: &[Term],
+        by_diagrams: impl Fn(&mut Diagrams, &Terms, &Meter) -> Option<bool>,
+    ) -> Result<bool, Refuted> {
         self.meter.look()?;
-        self.solver.limit(self.meter.left());
-        match self.solver.check(&self.terms, all) {
-            Answer::Sat => Ok(true),
-            Answer::Unsat => Ok(false),
-            Answer::Unknown => {
+        if matches!(self.diagrams, Second::There(_, true))
+            && let Some(can) = self.by_diagrams(&by_diagrams)
+        {
+            return Ok(can);
+        }
+        if !matches!(self.diagrams, Second::None) {
+            let soon = self.meter.left().map_or(PATIENCE, |s| s.min(PATIENCE));
+            if let Some(can) = self.by_solver(all, Some(soon)).or_else(|| self.by_diagrams(&by_diagrams)) {
+                return Ok(can);
+            }
+        }
+        self.meter.look()?;
+        match self.by_solver(all, self.meter.left()) {
+            Some(can) => Ok(can),
+            None => {
                 self.meter.look()?;
                 refuted("the solver gives up")
             }
         }
+    }
+
+    fn by_solver(&mut self, all: &[Term], seconds: Option<f64>) -> Option<bool> {
+        self.solver.limit(seconds);
+        match self.solver.check(&self.terms, all) {
+            Answer::Sat => Some(true),
+            Answer::Unsat => Some(false),
+            Answer::Unknown => None,
+        }
+    }
+
+    fn by_diagrams(&mut self, ask: impl Fn(&mut Diagrams, &Terms, &Meter) -> Option<bool>) -> Option<bool> {
+        if let Second::NotYet = self.diagrams {
+            let inputs = |t: &Thread| t.transitions.iter().map(|e| e.havoc.len()).max().unwrap_or(0);
+            let inputs = self.program.threads.iter().map(inputs).max().unwrap_or(0);
+            self.diagrams = match Diagrams::new(self.program, inputs) {
+                Some(d) => Second::There(Box::new(d), false),
+                None => Second::None,
+            };
+        }
+        let Second::There(diagrams, useful) = &mut self.diagrams else { return None };
+        let can = ask(diagrams, &self.terms, &self.meter);
+        *useful = can.is_some();
+        if can.is_none() {
+            // Too large once, too large again: what is left of the time is the solver's.
+            self.diagrams = Second::None;
+        }
+        can
     }
 
     pub(crate) fn implies(&mut self, a: Term, b: Term) -> Result<bool, Refuted> {
@@ -428,7 +489,10 @@ impl<'p> Formulas<'p> {
     pub(crate) fn leads_to(&mut self, label: Term, t: &Transition, then: Term) -> Result<bool, Refuted> {
         let after = self.after(t, then, &mut HashMap::new());
         let not = self.terms.not(after);
-        Ok(!self.can_hold(&[label, t.guard, not])?)
+        let fails = self.decide(&[label, t.guard, not], |d, terms, meter| {
+            d.leads_to(terms, (label, t, then), meter).ok().map(|leads| !leads)
+        })?;
+        Ok(!fails)
     }
 
     /// A formula about the state after a transition as one about the state before. Inputs are variables that no program has.

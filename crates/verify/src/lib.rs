@@ -18,6 +18,7 @@ mod budget;
 mod certificate;
 mod checker;
 mod contexts;
+mod diagrams;
 mod engines;
 mod executions;
 mod explicit;

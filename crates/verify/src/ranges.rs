@@ -17,7 +17,7 @@ pub(crate) struct Interval {
 }
 
 impl Interval {
-    fn of(low: i128, high: i128) -> Interval {
+    pub(crate) fn of(low: i128, high: i128) -> Interval {
         Interval { low, high }
     }
 

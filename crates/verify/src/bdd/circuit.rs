@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 use crate::budget::Meter;
-use model::{Binary, Node, Place, Program, Term, Type, Unary, VarId};
+use model::{Binary, Node, Place, Term, Terms, Type, Unary, VarId};
 use oxidd::bdd::{BDDFunction, BDDManagerRef};
 use oxidd::error::OutOfMemory;
 use oxidd::util::AllocResult;
@@ -14,20 +14,21 @@ pub(crate) type Bits = Vec<BDDFunction>;
 
 /// Makes diagrams of terms; each term is made once.
 pub(crate) struct Circuit<'p> {
-    program: &'p Program,
+    terms: &'p Terms,
     layout: &'p Layout,
     /// The diagram of each bit of a state before a step.
     pub(crate) now: Vec<BDDFunction>,
     pub(crate) yes: BDDFunction,
     pub(crate) no: BDDFunction,
-    known: HashMap<Term, Bits>,
+    /// What was made already.
+    pub(crate) known: HashMap<Term, Bits>,
     meter: &'p Meter,
 }
 
 impl<'p> Circuit<'p> {
     /// Over the variables of a manager. When the time of the meter is over it is as if the memory were: whoever asks looks at the clock.
     pub(crate) fn new(
-        program: &'p Program,
+        terms: &'p Terms,
         layout: &'p Layout,
         manager: &BDDManagerRef,
         meter: &'p Meter,
@@ -37,7 +38,7 @@ impl<'p> Circuit<'p> {
                 (0..layout.len()).map(|b| BDDFunction::var(m, layout.now(b))).collect();
             (BDDFunction::t(m), BDDFunction::f(m), now)
         });
-        Ok(Circuit { program, layout, now: now?, yes, no, known: HashMap::new(), meter })
+        Ok(Circuit { terms, layout, now: now?, yes, no, known: HashMap::new(), meter })
     }
 
     /// Before every operation that may be large.
@@ -59,7 +60,7 @@ impl<'p> Circuit<'p> {
         let place = self.layout.cell(var, index);
         let mut out: Bits = place.bits.iter().map(|b| self.now[*b].clone()).collect();
         let above = if place.signed { out.last().unwrap_or(&self.no).clone() } else { self.no.clone() };
-        out.resize(self.program.var(var).ty.bits as usize, above);
+        out.resize(self.layout.width(var), above);
         out
     }
 
@@ -80,7 +81,7 @@ impl<'p> Circuit<'p> {
 
     /// A truth value.
     pub(crate) fn truth(&mut self, t: Term) -> AllocResult<BDDFunction> {
-        debug_assert_eq!(self.program.terms.ty(t), Type::BOOL);
+        debug_assert_eq!(self.terms.ty(t), Type::BOOL);
         Ok(self.term(t)?[0].clone())
     }
 
@@ -89,13 +90,18 @@ impl<'p> Circuit<'p> {
         if let Some(known) = self.known.get(&t) {
             return Ok(known.clone());
         }
-        let terms = &self.program.terms;
+        let terms = self.terms;
         let out = match terms.node(t) {
             Node::Const(v, ty) => self.constant(v, ty.bits as usize),
-            Node::Var(v, _) => self.cell(v, 0),
+            Node::Var(v, ty) => {
+                let mut out = self.cell(v, 0);
+                // An input has bits enough for every type.
+                out.truncate(ty.bits as usize);
+                out
+            }
             Node::Cell(v, i, ty) => {
                 let mut out = self.constant(0, ty.bits as usize);
-                for c in 0..self.program.var(v).cells() as u64 {
+                for c in 0..self.layout.cells(v) as u64 {
                     let here = self.index_is(Place::cell(v, i), c)?;
                     let cell = self.cell(v, c);
                     out = self.choose(&here, &cell, &out)?;
@@ -210,6 +216,17 @@ impl<'p> Circuit<'p> {
     /// The quotient or the remainder, with the values of SMT-LIB where the divisor is zero.
     fn quotient(&self, remainder: bool, a: &Bits, b: &Bits, signed: bool) -> AllocResult<Bits> {
         let w = a.len();
+        // By a power of two, as the distance of cells mostly is.
+        let one = |f: &BDDFunction| *f == self.yes;
+        if !signed
+            && b.iter().all(|f| one(f) || *f == self.no)
+            && b.iter().filter(|f| one(f)).count() == 1
+            && let Some(k) = b.iter().position(one)
+        {
+            let mut out = if remainder { a[..k].to_vec() } else { a[k..].to_vec() };
+            out.resize(w, self.no.clone());
+            return Ok(out);
+        }
         let (minus_a, minus_b) = (&a[w - 1], &b[w - 1]);
         let (x, y) = if signed {
             (self.choose(minus_a, &self.negative(a)?, a)?, self.choose(minus_b, &self.negative(b)?, b)?)
@@ -301,6 +318,15 @@ mod tests {
             b.havoc(t, Place::scalar(y));
             let (tx, ty_) = (b.value(x), b.value(y));
             let terms: Vec<Term> = Binary::ALL.iter().map(|op| b.terms().binary(*op, tx, ty_)).collect();
+            // With a number on the right some are made in another way.
+            let numbers: Vec<(Binary, u64, Term)> = Binary::ALL
+                .iter()
+                .flat_map(|op| (0..=ty.mask()).map(move |n| (*op, n)))
+                .map(|(op, n)| {
+                    let right = b.terms().constant(n, ty);
+                    (op, n, b.terms().binary(op, tx, right))
+                })
+                .collect();
             let (not, neg) = (b.terms().unary(Unary::Not, tx), b.terms().unary(Unary::Neg, tx));
             let wider = [Type::signed(7), Type::unsigned(7), Type::unsigned(2)];
             let casts: Vec<Term> = wider.iter().map(|w| b.terms().cast(*w, tx)).collect();
@@ -309,7 +335,7 @@ mod tests {
             let manager = oxidd::bdd::new_manager(1 << 16, 1 << 12, 1);
             manager.with_manager_exclusive(|m| m.add_vars(2 * layout.len() as VarNo));
             let meter = Meter::new(Budget::default());
-            let mut c = Circuit::new(&p, &layout, &manager, &meter).unwrap();
+            let mut c = Circuit::new(&p.terms, &layout, &manager, &meter).unwrap();
             for u in 0..=ty.mask() {
                 for v in 0..=ty.mask() {
                     let at = [(x, u), (y, v)];
@@ -319,6 +345,14 @@ mod tests {
                             value(&bits, &layout, at),
                             apply_binary(*op, u, v, ty),
                             "{ty} {u} {op:?} {v}"
+                        );
+                    }
+                    for (op, n, t) in numbers.iter().filter(|(_, n, _)| *n == v) {
+                        let bits = c.term(*t).unwrap();
+                        assert_eq!(
+                            value(&bits, &layout, at),
+                            apply_binary(*op, u, *n, ty),
+                            "{ty} {u} {op:?} {n}"
                         );
                     }
                     let bits = c.term(not).unwrap();

@@ -7,7 +7,7 @@
 //! variable, and so on: sums and comparisons of two variables are then small whatever their width.
 
 use crate::ranges::{Interval, Ranges};
-use model::{LocationId, Program, State, ThreadId, VarId};
+use model::{LocationId, Program, State, ThreadId, Type, Var, VarId};
 use oxidd::VarNo;
 
 /// The bits of one cell.
@@ -24,14 +24,45 @@ pub(crate) struct CellBits {
 pub(crate) struct Layout {
     threads: Vec<CellBits>,
     cells: Vec<Vec<CellBits>>,
+    /// By variable: how many bits its type has.
+    widths: Vec<usize>,
+    ranges: Vec<Interval>,
     len: usize,
-    ranges: Ranges,
+}
+
+/// One variable.
+struct Kind {
+    cells: usize,
+    width: u8,
+    /// Its values, which say how many bits are kept.
+    range: Interval,
+    internal: bool,
+}
+
+impl Kind {
+    fn of(v: &Var, range: Interval) -> Kind {
+        Kind { cells: v.cells(), width: v.ty.bits, range, internal: v.internal }
+    }
 }
 
 impl Layout {
-    /// For a program.
+    /// For a program: only the bits that its variables need.
     pub(crate) fn of(p: &Program) -> Layout {
         let ranges = Ranges::of(p);
+        let kinds = p.vars.iter().enumerate().map(|(n, v)| Kind::of(v, ranges.var(VarId(n as u32))));
+        Layout::with(p, kinds.collect())
+    }
+
+    /// All bits of the variables of a program, and so many inputs besides, for values of every type.
+    pub(crate) fn whole(p: &Program, inputs: usize) -> Layout {
+        let all = |ty: Type| Interval::of(ty.min(), ty.max());
+        let vars = p.vars.iter().map(|v| Kind::of(v, all(v.ty)));
+        let wide = Type::unsigned(64);
+        let input = || Kind { cells: 1, width: wide.bits, range: all(wide), internal: false };
+        Layout::with(p, vars.chain((0..inputs).map(|_| input())).collect())
+    }
+
+    fn with(p: &Program, kinds: Vec<Kind>) -> Layout {
         let mut len = 0;
         let mut fresh = || {
             len += 1;
@@ -43,24 +74,33 @@ impl Layout {
             let bits = usize::BITS - last.leading_zeros();
             threads.push(CellBits { bits: (0..bits).map(|_| fresh()).collect(), signed: false });
         }
-        let widths: Vec<(u8, bool)> = (0..p.vars.len()).map(|v| ranges.var(VarId(v as u32)).bits()).collect();
-        let mut cells: Vec<Vec<CellBits>> = p
-            .vars
+        let mut cells: Vec<Vec<CellBits>> = kinds
             .iter()
-            .zip(&widths)
-            .map(|(v, w)| vec![CellBits { bits: Vec::new(), signed: w.1 }; v.cells()])
+            .map(|k| vec![CellBits { bits: Vec::new(), signed: k.range.bits().1 }; k.cells])
             .collect();
-        let most = widths.iter().map(|w| w.0).max().unwrap_or(0);
+        let most = kinds.iter().map(|k| k.range.bits().0).max().unwrap_or(0);
         for internal in [true, false] {
             for slice in 0..most {
-                for (v, var) in p.vars.iter().enumerate() {
-                    if var.internal == internal && slice < widths[v].0 {
+                for (v, kind) in kinds.iter().enumerate() {
+                    if kind.internal == internal && slice < kind.range.bits().0 {
                         cells[v].iter_mut().for_each(|c| c.bits.push(fresh()));
                     }
                 }
             }
         }
-        Layout { threads, cells, len, ranges }
+        let widths = kinds.iter().map(|k| k.width as usize).collect();
+        let ranges = kinds.iter().map(|k| k.range).collect();
+        Layout { threads, cells, widths, ranges, len }
+    }
+
+    /// How many cells a variable has.
+    pub(crate) fn cells(&self, v: VarId) -> usize {
+        self.cells[v.index()].len()
+    }
+
+    /// How many bits a variable's type has.
+    pub(crate) fn width(&self, v: VarId) -> usize {
+        self.widths[v.index()]
     }
 
     /// How many bits.
@@ -90,7 +130,7 @@ impl Layout {
 
     /// Between which numbers a variable stays.
     pub(crate) fn range(&self, v: VarId) -> Interval {
-        self.ranges.var(v)
+        self.ranges[v.index()]
     }
 
     /// Whether a state is one that a run could have: its locations are there, and its values within the intervals.

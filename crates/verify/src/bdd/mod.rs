@@ -17,8 +17,8 @@ use crate::budget::{Meter, Spent};
 use crate::certificate::{Certificate, Invariant, StateSet};
 use crate::engines::Engine;
 use crate::outcome::{Options, Outcome, Unknown, Verdict};
-use circuit::Circuit;
-use layout::Layout;
+pub(crate) use circuit::{Bits, Circuit};
+pub(crate) use layout::Layout;
 use model::{
     ErrorKind, Interpreter, LocationId, LocationKind, Program, State, Step, Term, Terms, Thread, ThreadId,
     Transition, TransitionId, Type, VarId,
@@ -199,7 +199,7 @@ impl<'p> System<'p> {
     ) -> Result<System<'p>, Stop> {
         let manager = oxidd::bdd::new_manager(capacity, capacity / 4, 1);
         manager.with_manager_exclusive(|m| m.add_vars(2 * layout.len() as VarNo));
-        let mut circuit = Circuit::new(program, layout, &manager, meter)?;
+        let mut circuit = Circuit::new(&program.terms, layout, &manager, meter)?;
         let run = Interpreter::new(program);
         let (yes, no) = (circuit.yes.clone(), circuit.no.clone());
         let mut system = System {

@@ -66,7 +66,7 @@ fn the_middle_bit_of_a_product_grows_with_the_width() {
         let layout = Layout::of(&p);
         let manager = oxidd::bdd::new_manager(1 << 16, 1 << 12, 1);
         manager.with_manager_exclusive(|m| m.add_vars(2 * layout.len() as VarNo));
-        let bits = Circuit::new(&p, &layout, &manager, &Meter::new(Budget::default()))
+        let bits = Circuit::new(&p.terms, &layout, &manager, &Meter::new(Budget::default()))
             .unwrap()
             .term(product)
             .unwrap();
@@ -88,9 +88,9 @@ fn a_circuit_is_not_made_when_the_time_is_over() {
     let manager = oxidd::bdd::new_manager(1 << 16, 1 << 12, 1);
     manager.with_manager_exclusive(|m| m.add_vars(2 * layout.len() as VarNo));
     let over = Meter::new(Budget { seconds: Some(0.0), work: None });
-    assert!(Circuit::new(&p, &layout, &manager, &over).unwrap().term(square).is_err());
+    assert!(Circuit::new(&p.terms, &layout, &manager, &over).unwrap().term(square).is_err());
     let left = Meter::new(Budget { seconds: Some(60.0), work: None });
-    assert!(Circuit::new(&p, &layout, &manager, &left).unwrap().term(square).is_ok());
+    assert!(Circuit::new(&p.terms, &layout, &manager, &left).unwrap().term(square).is_ok());
 }
 
 #[test]
