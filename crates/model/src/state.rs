@@ -190,6 +190,39 @@ impl<'p> Interpreter<'p> {
         Ok(out)
     }
 
+    /// Some steps of a thread: of inputs with too many values only those where all are one of `values`, or one is and the others are
+    /// the first of them.
+    pub fn some_successors(&self, s: &State, thread: ThreadId, values: &[u64]) -> Vec<(Step, State)> {
+        let mut out = Vec::new();
+        for transition in self.enabled(s, thread) {
+            let t = self.program.thread(thread).transition(transition);
+            let inputs: Vec<Vec<u64>> = match self.inputs(t) {
+                Ok(total) => (0..total).map(|n| self.input(t, n)).collect(),
+                Err(_) => {
+                    let fits = |p: &Place, v: u64| v & self.program.var(p.var).ty.mask();
+                    let all = |v: &u64| t.havoc.iter().map(|p| fits(p, *v)).collect::<Vec<_>>();
+                    let mut list: Vec<Vec<u64>> = values.iter().map(all).collect();
+                    for (i, p) in t.havoc.iter().enumerate() {
+                        list.extend(values.iter().map(|v| {
+                            let mut one = all(values.first().unwrap_or(&0));
+                            one[i] = fits(p, *v);
+                            one
+                        }));
+                    }
+                    list.sort_unstable();
+                    list.dedup();
+                    list
+                }
+            };
+            for inputs in inputs {
+                let step = Step { thread, transition, inputs };
+                let next = self.take(s, &step);
+                out.push((step, next));
+            }
+        }
+        out
+    }
+
     /// How many different inputs a transition has.
     pub fn inputs(&self, t: &Transition) -> Result<u64, TooWide> {
         let bits: u32 = t.havoc.iter().map(|p| self.program.var(p.var).ty.bits as u32).sum();

@@ -6,7 +6,7 @@ use crate::budget::Meter;
 use crate::certificate::{Certificate, StateSet};
 use crate::engines::Engine;
 use crate::outcome::{Options, Outcome, Unknown, Verdict};
-use model::{ErrorKind, Interpreter, Program, State, Step, Wrong};
+use model::{ErrorKind, Interpreter, Node, Program, State, Step, Wrong};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
@@ -25,6 +25,7 @@ impl Engine for Explicit {
             parents: HashMap::new(),
             transitions: 0,
             bound: None,
+            too_wide: None,
             meter: Meter::new(options.budget),
         };
         let verdict = search.verdict(program, options);
@@ -44,7 +45,29 @@ struct Search<'p> {
     transitions: u64,
     /// A state beyond the bound under which the program was read.
     bound: Option<Rc<State>>,
+    /// Why not all inputs were tried: there are too many. What goes wrong with those that were goes wrong.
+    too_wide: Option<String>,
     meter: Meter,
+}
+
+/// How many values are tried where there are too many.
+const TRIED: usize = 10;
+
+/// Numbers that may make a difference: those that the program compares with or computes with, and their neighbours.
+fn telling(program: &Program) -> Vec<u64> {
+    let number = |t| match program.terms.node(t) {
+        Node::Const(v, ty) if ty.bits > 2 => Some(ty.value(v)),
+        _ => None,
+    };
+    let mut all: Vec<i128> =
+        program.terms.iter().filter_map(number).flat_map(|n| [n, n + 1, n - 1]).collect();
+    all.sort_by_key(|n| (n.unsigned_abs(), *n < 0));
+    all.dedup();
+    let mut out = vec![0, 1, u64::MAX];
+    out.extend(
+        all.into_iter().map(|n| n as u64).filter(|n| !(0..=1).contains(n) && *n != u64::MAX).take(TRIED - 3),
+    );
+    out
 }
 
 impl Search<'_> {
@@ -52,6 +75,12 @@ impl Search<'_> {
         match self.search(options) {
             Err(unknown) => Verdict::Unknown(unknown),
             Ok(Some(wrong)) => Verdict::of_trace(program, self.path(wrong)),
+            Ok(None) if self.too_wide.is_some() => {
+                let why = self.too_wide.take().unwrap_or_default();
+                Verdict::Unknown(Unknown::Cannot(format!(
+                    "{why}; with those that were tried nothing goes wrong"
+                )))
+            }
             Ok(None) => match self.bound.take() {
                 Some(s) => Verdict::of_trace(program, self.path(s)),
                 None => {
@@ -67,8 +96,13 @@ impl Search<'_> {
         let first = Rc::new(self.run.initial());
         self.parents.insert(first.clone(), None);
         let mut queue = VecDeque::from([first]);
+        let tried = telling(self.run.program());
         while let Some(s) = queue.pop_front() {
-            self.meter.step().map_err(Unknown::Spent)?;
+            self.meter.step().map_err(|spent| match &self.too_wide {
+                // With more time it would not know either.
+                Some(why) => Unknown::Cannot(why.clone()),
+                None => Unknown::Spent(spent),
+            })?;
             match self.run.error(&s) {
                 // What is beyond the bound is not known, but elsewhere something may be wrong for sure.
                 Some(Wrong::Error { kind: ErrorKind::Bound, .. }) => {
@@ -80,7 +114,13 @@ impl Search<'_> {
                 None => {}
             }
             for t in self.run.program().thread_ids() {
-                let next = self.run.successors(&s, t).map_err(|e| Unknown::Cannot(e.to_string()))?;
+                let next = match self.run.successors(&s, t) {
+                    Ok(all) => all,
+                    Err(e) => {
+                        self.too_wide.get_or_insert_with(|| e.to_string());
+                        self.run.some_successors(&s, t, &tried)
+                    }
+                };
                 for (step, state) in next {
                     self.transitions += 1;
                     if !self.parents.contains_key(&state) {
@@ -102,5 +142,43 @@ impl Search<'_> {
         }
         steps.reverse();
         steps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Builder, Type};
+
+    /// An input of 32 bits, and something wrong if it is a number that the program names.
+    fn wide(wrong: bool) -> Program {
+        let mut b = Builder::new();
+        let x = b.shared("x", Type::INT, 0);
+        let t = b.thread("T");
+        b.havoc(t, model::Place::scalar(x));
+        let value = b.value(x);
+        let (low, high) = (b.terms().int(123_456), b.terms().int(if wrong { 123_458 } else { 123_457 }));
+        let (above, below) = (b.terms().lt(low, value), b.terms().lt(value, high));
+        let between = b.terms().and(above, below);
+        let fine = b.terms().not(between);
+        b.assert(t, fine, "not between");
+        b.finish()
+    }
+
+    #[test]
+    fn an_input_with_too_many_values_is_tried_with_some_that_tell() {
+        let found = Explicit.verify(&wide(true), &Options::default());
+        assert!(matches!(found.verdict, Verdict::Unsafe(_)), "{:?}", found.verdict);
+        let none = Explicit.verify(&wide(false), &Options::default());
+        let Verdict::Unknown(Unknown::Cannot(why)) = none.verdict else { panic!("{:?}", none.verdict) };
+        assert!(why.contains("nothing goes wrong"), "{why}");
+    }
+
+    #[test]
+    fn time_that_is_over_does_not_hide_that_not_all_can_be_tried() {
+        let options =
+            Options { budget: crate::budget::Budget { seconds: None, work: Some(5) }, ..Options::default() };
+        let found = Explicit.verify(&wide(false), &options);
+        assert!(matches!(found.verdict, Verdict::Unknown(Unknown::Cannot(_))), "{:?}", found.verdict);
     }
 }
