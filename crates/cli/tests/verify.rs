@@ -259,9 +259,12 @@ fn what_cannot_be_told_is_unknown_and_what_cannot_be_read_is_refused() {
 }
 
 #[test]
-fn an_input_of_many_values_is_nothing_for_an_engine_that_tries_them_all() {
-    let place = Place::with("wide", &[("input.c", INPUT)]);
+fn an_engine_that_tries_inputs_one_by_one_finds_what_goes_wrong_with_some_and_proves_nothing_of_many() {
+    let right = INPUT.replace("assert(!seen)", "assert(seen < 2)");
+    let place = Place::with("wide", &[("input.c", INPUT), ("right.c", &right)]);
     let (code, text) = place.verify(&["input.c", "--engine", "explicit"]);
+    assert_eq!(code, 1, "{text}");
+    let (code, text) = place.verify(&["right.c", "--engine", "explicit"]);
     assert_eq!(code, 3, "{text}");
     assert!(text.contains("4294967296 values; at most 256 are tried one by one"), "{text}");
 }
