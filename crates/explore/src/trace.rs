@@ -35,8 +35,27 @@ pub(crate) struct Link {
     event: u32,
     /// The previous link on the same object.
     prev: u32,
-    /// For a read: the link of the last write before it, so that a run of reads is skipped in one step.
-    last_write: u32,
+    /// The last link before it that is not of its sort ([`sort`]), so that a run of reads is skipped in one step.
+    skip: u32,
+}
+
+/// Accesses of one sort never conflict with each other: reads, and readers that come and go. `None` for all others.
+#[inline]
+fn sort(mode: Mode) -> Option<bool> {
+    match mode {
+        Mode::Read => Some(true),
+        Mode::ReadTaken | Mode::ReadGiven => Some(false),
+        _ => None,
+    }
+}
+
+impl Link {
+    /// The link to look at next for who is in conflict with an access.
+    #[inline]
+    fn before(&self, access: &Access) -> u32 {
+        let of = sort(access.mode);
+        if of.is_some() && of == sort(self.access.mode) { self.skip } else { self.prev }
+    }
 }
 
 /// A step that has run.
@@ -347,12 +366,11 @@ impl Trace {
         else {
             return false;
         };
-        let mut last_write = NONE;
         let mut after = NONE;
         if head != NONE {
             let h = &self.links[head as usize];
-            last_write = if h.access.mode == Mode::Read { h.last_write } else { head };
-            after = if mode == Mode::Read { last_write } else { head };
+            // What is of another sort stands at the head, or is no write: then this is not the place for it.
+            after = if mode == Mode::Read && h.access.mode == Mode::Read { h.skip } else { head };
             if after != NONE && !self.links[after as usize].access.is_total() {
                 return false;
             }
@@ -375,7 +393,7 @@ impl Trace {
         }
         let first_link = self.links.len() as u32;
         self.clocks.push(row);
-        self.links.push(Link { object: x.op.object, access: x.access, event: f, prev: head, last_write });
+        self.links.push(Link { object: x.op.object, access: x.access, event: f, prev: head, skip: after });
         self.heads[object] = first_link;
         let event = Event { first_link, links: 1, first_race, ..self.entry(x, seq, (option, options)) };
         self.events.push(event);
@@ -562,10 +580,12 @@ impl Trace {
             self.heads.resize(object.index() + 1, NONE);
         }
         let head = self.heads[object.index()];
-        let mut last_write = NONE;
+        let (mut last_write, mut skip) = (NONE, NONE);
         if head != NONE {
             let h = &self.links[head as usize];
-            last_write = if h.access.mode == Mode::Read { h.last_write } else { head };
+            last_write = if h.access.mode == Mode::Read { h.skip } else { head };
+            let same = sort(access.mode).is_some() && sort(access.mode) == sort(h.access.mode);
+            skip = if same { h.skip } else { head };
         }
         let op = &self.events[f].op;
         if matches!(op.kind, OpKind::Start | OpKind::Join) {
@@ -585,7 +605,7 @@ impl Trace {
             self.order_plain(f, head, access);
         }
         let index = self.links.len() as u32;
-        self.links.push(Link { object, access, event: f as u32, prev: head, last_write });
+        self.links.push(Link { object, access, event: f as u32, prev: head, skip });
         self.heads[object.index()] = index;
         self.events[f].links += 1;
     }
@@ -614,7 +634,7 @@ impl Trace {
             if l.access.is_total() {
                 return self.order_after(f, link);
             }
-            let prev = l.prev;
+            let prev = l.before(&access);
             if l.access.conflicts(self.events[l.event as usize].cause(), &access, cause) {
                 self.order_after(f, link);
             }
@@ -658,7 +678,7 @@ impl Trace {
             if covered && l.access.is_total() {
                 break;
             }
-            link = l.prev;
+            link = l.before(&access);
         }
         (self.scratch, self.past) = (scratch, past);
     }
