@@ -36,7 +36,9 @@ pub fn stands(p: &Program, options: &Options, out: &Outcome) {
     let name = out.engine;
     match &out.verdict {
         Verdict::Safe(c) => {
-            if let Err(e) = check(p, options, c) {
+            // With time enough on a busy machine too.
+            let budget = Budget { seconds: options.budget.seconds.map(|s| 30.0 * s), ..options.budget };
+            if let Err(e) = check(p, &Options { budget, ..options.clone() }, c) {
                 panic!("{name}: {e}\n{p}");
             }
         }
