@@ -8,7 +8,7 @@
 //! shift by the width or more gives what shifting bit by bit would). Whoever lowers C puts a check in front.
 
 use crate::hashing::WordHash;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 /// A number of bits, and whether the highest one is a sign.
@@ -658,22 +658,33 @@ impl Terms {
 
     /// Calls `see` with every place that the term reads, more than once if it occurs so.
     pub fn places(&self, t: Term, see: &mut impl FnMut(Place)) {
+        self.places_but(t, see, &mut (0, HashSet::new()));
+    }
+
+    /// Parts of a term may be shared so often that one by one they are too many: after so many, none is looked at again.
+    fn places_but(&self, t: Term, see: &mut impl FnMut(Place), seen: &mut (u32, HashSet<Term>)) {
+        const FEW: u32 = 1000;
+        if seen.0 < FEW {
+            seen.0 += 1;
+        } else if !seen.1.insert(t) {
+            return;
+        }
         match self.node(t) {
             Node::Const(..) => {}
             Node::Var(v, _) => see(Place::scalar(v)),
             Node::Cell(v, i, _) => {
                 see(Place::cell(v, i));
-                self.places(i, see);
+                self.places_but(i, see, seen);
             }
-            Node::Unary(_, a) | Node::Cast(_, a) => self.places(a, see),
+            Node::Unary(_, a) | Node::Cast(_, a) => self.places_but(a, see, seen),
             Node::Binary(_, a, b) => {
-                self.places(a, see);
-                self.places(b, see);
+                self.places_but(a, see, seen);
+                self.places_but(b, see, seen);
             }
             Node::Ite(c, a, b) => {
-                self.places(c, see);
-                self.places(a, see);
-                self.places(b, see);
+                self.places_but(c, see, seen);
+                self.places_but(a, see, seen);
+                self.places_but(b, see, seen);
             }
         }
     }

@@ -106,6 +106,8 @@ pub(crate) struct Deferred {
     pub(crate) to: LocationId,
     pub(crate) handle: Term,
     pub(crate) span: Place_,
+    /// What is returned, and what it is if the thread is the one that asks.
+    pub(crate) result: (VarId, u64),
 }
 
 pub(crate) struct Lowering<'a> {
@@ -717,7 +719,13 @@ impl<'a> Lowering<'a> {
             for t in made {
                 let handle = self.b.terms().constant(t.0 as u64 + 1, ty);
                 let it = self.b.terms().eq(d.handle, handle);
-                self.b.join_if(d.thread, d.from, d.to, it, t);
+                if t == d.thread {
+                    let (place, code) = (Place::scalar(d.result.0), d.result.1);
+                    let value = self.b.terms().constant(code, Type::INT);
+                    self.b.step(d.thread, d.from, d.to, it, vec![crate::Assign { place, value }]);
+                } else {
+                    self.b.join_if(d.thread, d.from, d.to, it, t);
+                }
                 let not = self.b.terms().not(it);
                 none = self.b.terms().and(none, not);
             }
