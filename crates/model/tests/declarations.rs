@@ -180,3 +180,28 @@ fn a_loop_that_makes_threads_for_ever_is_followed_up_to_a_bound() {
          if (x > 6) reach_error(); return 0; }",
     );
 }
+
+#[test]
+fn the_type_of_a_statement_as_a_value_is_that_of_what_it_ends_with() {
+    right(&format!(
+        "{ASSERT} struct in {{ int v; }}; struct out {{ int n; struct in in; }} o = {{ 1, {{ 7 }} }};
+         int main(void) {{ int i = 3, j = 4; char c = 2;
+           int k = ({{ __typeof__(({{ __typeof__(i++) a = (i++); __typeof__(j) b = j; a > b ? a : b; }})) a =
+             ({{ __typeof__(i++) a = (i++); __typeof__(j) b = j; a > b ? a : b; }}); __typeof__(9) b = 9; a > b ? a : b; }});
+           check(k == 9 && i == 4 && sizeof(({{ char d = c; d; }})) == 1 && sizeof(({{ struct in *p = &o.in; *p; }})) == 4);
+           return 0; }}"
+    ));
+}
+
+#[test]
+fn the_result_of_a_thread_is_had_also_where_it_is_not_known_which_one_it_is() {
+    let text = |n: u32| {
+        format!(
+            "{ASSERT} pthread_t t[2]; void *r[2]; void *f(void *a) {{ return (void *)((long)a * 3); }}
+             int main(void) {{ pthread_t *p = t; for (int i = 0; i < 2; i++) pthread_create(p + i, 0, f, (void *)(i + 1L));
+             for (int i = 0; i < 2; i++) pthread_join(p[i], r + i); check((long)r[0] + 2 * (long)r[1] == {n}); return 0; }}"
+        )
+    };
+    right(&text(15));
+    wrong(&text(12));
+}

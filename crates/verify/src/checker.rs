@@ -111,8 +111,12 @@ fn depth(program: &Program, options: &Options, most: usize, mut meter: Meter) ->
             }
         }
         layer = next;
+        // However many steps it claims, there are no more.
+        if layer.is_empty() {
+            return Ok(());
+        }
     }
-    if layer.is_empty() { Ok(()) } else { refuted(format!("a run has more than {most} steps")) }
+    refuted(format!("a run has more than {most} steps"))
 }
 
 fn invariant(program: &Program, options: &Options, i: &Invariant, meter: Meter) -> Result<(), Refuted> {

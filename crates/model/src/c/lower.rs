@@ -108,6 +108,8 @@ pub(crate) struct Deferred {
     pub(crate) span: Place_,
     /// What is returned, and what it is if the thread is the one that asks.
     pub(crate) result: (VarId, u64),
+    /// What gets the result of the thread, if somebody wants that.
+    pub(crate) returned: Option<VarId>,
 }
 
 pub(crate) struct Lowering<'a> {
@@ -128,6 +130,8 @@ pub(crate) struct Lowering<'a> {
     pub(super) defined: HashMap<usize, usize>,
     /// The types of the variables of the whole program, before these are made.
     pub(super) global_types: HashMap<String, CType>,
+    /// The types of variables of statements as values whose own type is asked for.
+    pub(super) typed: Vec<HashMap<String, CType>>,
     /// What functions return that are declared.
     pub(super) prototypes: HashMap<String, CType>,
     /// Functions whose address is taken somewhere.
@@ -216,6 +220,7 @@ impl<'a> Lowering<'a> {
             thread_locals: Vec::new(),
             defined: HashMap::new(),
             global_types: HashMap::new(),
+            typed: Vec::new(),
             prototypes: HashMap::new(),
             callable: BTreeSet::new(),
             texts: HashMap::new(),
@@ -724,7 +729,19 @@ impl<'a> Lowering<'a> {
                     let value = self.b.terms().constant(code, Type::INT);
                     self.b.step(d.thread, d.from, d.to, it, vec![crate::Assign { place, value }]);
                 } else {
-                    self.b.join_if(d.thread, d.from, d.to, it, t);
+                    match (d.returned, self.results[t.index()]) {
+                        (Some(to), Some(from)) => {
+                            let between = self.b.location(d.thread);
+                            self.b.join_if(d.thread, d.from, between, it, t);
+                            let value = self.b.value(from);
+                            let own = self.b.program().var(to).ty;
+                            let value = self.b.terms().cast(own, value);
+                            let copy = crate::Assign { place: Place::scalar(to), value };
+                            let yes = self.b.terms().boolean(true);
+                            self.b.step(d.thread, between, d.to, yes, vec![copy]);
+                        }
+                        _ => self.b.join_if(d.thread, d.from, d.to, it, t),
+                    }
                 }
                 let not = self.b.terms().not(it);
                 none = self.b.terms().and(none, not);

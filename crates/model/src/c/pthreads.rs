@@ -556,11 +556,14 @@ impl<'a> Lowering<'a> {
                 }
             }
             None => {
-                if wants {
-                    return Err(self.refuse(span, "the result of a thread that is not known here"));
-                }
                 let result = self.temporary(Type::INT);
                 self.set_var(result, zero.term);
+                let returned = if wants { Some(self.temporary(ADDRESS)) } else { None };
+                if let Some(r) = returned {
+                    // The other case is that the thread is the one that asks, which gets none.
+                    let nothing = self.b.terms().constant(0, ADDRESS);
+                    self.set_var(r, nothing);
+                }
                 let from = self.b.here(self.t);
                 let to = self.b.location(self.t);
                 let at = self.b.span();
@@ -571,9 +574,27 @@ impl<'a> Lowering<'a> {
                     handle: handle.term,
                     span: at,
                     result: (result, EDEADLK),
+                    returned,
                 });
                 self.b.go_on_at(self.t, to);
-                return Ok(self.outcome(result));
+                let outcome = self.outcome(result);
+                if let Some(r) = returned {
+                    self.env.remove(&(r, 0));
+                    let term = self.local_value(r);
+                    let lv = self.pointed(&args[1])?;
+                    let ctype = self.type_at(&lv);
+                    let from = Value { term, ctype: CType::Int(ADDRESS) };
+                    let term = self.convert(from, &ctype, span)?;
+                    // Who asks for its own gets nothing.
+                    let (mut yes, mut no) = (self.join(), self.join());
+                    let told = self.b.terms().truth(outcome.term);
+                    self.fork(told, &mut no, &mut yes, span)?;
+                    self.land(yes);
+                    self.store(&lv, term, span)?;
+                    self.jump(&mut no, span)?;
+                    self.land(no);
+                }
+                return Ok(outcome);
             }
         }
         Ok(zero)
