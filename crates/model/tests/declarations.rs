@@ -205,3 +205,25 @@ fn the_result_of_a_thread_is_had_also_where_it_is_not_known_which_one_it_is() {
     right(&text(15));
     wrong(&text(12));
 }
+
+#[test]
+fn what_is_assigned_is_found_before_its_value_is() {
+    let text = |change: &str, after: &str| {
+        format!(
+            "{ASSERT} int i, a[2], y; int *p = a; int f(void) {{ i = 1; p = &y; return 5; }} struct {{ int (*f)(void); }} o = {{ f }};
+             int main(void) {{ {change} check({after}); return 0; }}"
+        )
+    };
+    for change in ["a[i] = f();", "*p = f();", "p[i] = f();", "a[i] = o.f();"] {
+        right(&text(change, "a[0] == 5 && a[1] == 0 && y == 0"));
+    }
+    right(&text("y = i + o.f();", "y == 5"));
+    // Also of what other threads see.
+    let beside = |text: &str| {
+        text.replace(
+            "int main(void) {",
+            "void *g(void *a) { i = 0; p = 0; return a; } void *(*h)(void *) = g; int main(void) {",
+        )
+    };
+    right(&beside(&text("a[i] = f();", "a[0] == 5")));
+}

@@ -613,7 +613,31 @@ impl<'a> Lowering<'a> {
     pub(crate) fn kept_for(&mut self, term: Term, next: &Node<Expression>) -> Term {
         let mut reads = false;
         self.b.program().terms.places(term, &mut |p| reads |= self.outer.contains(&p.var));
-        if reads && !scan::expression(next).called.is_empty() { self.keep(term) } else { term }
+        let calls = |f: &Found| f.indirect || !f.called.is_empty();
+        if reads && calls(&scan::expression(next)) { self.keep(term) } else { term }
+    }
+
+    /// The same for a place.
+    pub(crate) fn kept_place(&mut self, lv: Lvalue, next: &Node<Expression>) -> Lvalue {
+        match lv {
+            Lvalue::Path(mut p) => {
+                for (i, ..) in &mut p.indices {
+                    *i = self.kept_for(*i, next);
+                }
+                Lvalue::Path(p)
+            }
+            Lvalue::Memory { address, ctype } => {
+                Lvalue::Memory { address: self.kept_for(address, next), ctype }
+            }
+            Lvalue::Cell { var, index, address, ctype } => {
+                let (index, address) = (self.kept_for(index, next), self.kept_for(address, next));
+                Lvalue::Cell { var, index, address, ctype }
+            }
+            Lvalue::Bits { whole, shift, ctype, field } => {
+                let (whole, shift) = (self.kept_place(*whole, next), self.kept_for(shift, next));
+                Lvalue::Bits { whole: Box::new(whole), shift, ctype, field }
+            }
+        }
     }
 
     /// Inlines a function; arguments are converted already.
