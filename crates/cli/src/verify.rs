@@ -219,7 +219,10 @@ fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
         Ok(program) => program,
         Err(why) => {
             let (engine, verdict) = (engine.name(), Verdict::Unknown(why));
-            let out = Outcome { engine, verdict, counts: Vec::new(), seconds: 0.0 };
+            let out = Outcome { engine, verdict, counts: Vec::new(), seconds: start.elapsed().as_secs_f64() };
+            if args.svcomp.svcomp {
+                return svcomp(args, &Program::default(), &out, budget);
+            }
             return Ok(finish(args, &Program::default(), out, None));
         }
     };
@@ -306,6 +309,10 @@ fn svcomp(args: &VerifyArgs, program: &Program, out: &Outcome, budget: Budget) -
     let property = args.svcomp.property;
     let answer = match property {
         Property::UnreachCall => verify_svcomp::unreach_call(program, &out.verdict),
+        // Of a program that could not be read nothing is known.
+        Property::NoDataRace if program.threads.is_empty() => {
+            verify_svcomp::unreach_call(program, &out.verdict)
+        }
         Property::NoDataRace => verify_svcomp::no_data_race(program, &out.verdict, budget),
     };
     let Answer { word, reason, trace, race } = &answer;
@@ -388,8 +395,8 @@ fn solver(args: &VerifyArgs) -> &str {
 }
 
 fn counts(out: &Outcome) -> String {
-    let counts: Vec<String> = out.counts.iter().map(|(name, n)| format!("{n} {name}")).collect();
-    format!("{} ({}, {:.2} s)", out.engine, counts.join(", "), out.seconds)
+    let counts: String = out.counts.iter().map(|(name, n)| format!("{n} {name}, ")).collect();
+    format!("{} ({counts}{:.2} s)", out.engine, out.seconds)
 }
 
 impl Said<'_> {
