@@ -158,17 +158,36 @@ fn reading(args: &VerifyArgs) -> ::model::Options {
     }
 }
 
-/// The automata; in mathematical integers also why they cannot be had, where the program itself can be read.
+/// The automata, if they can be had in time; why not, where the program itself can be read.
 fn read(args: &VerifyArgs) -> Result<Result<Program, Unknown>, String> {
-    let (math, read) = (args.svcomp.int == Integers::Math, reading(args));
-    match ::model::read_file(&args.file, &read) {
-        Ok(program) => Ok(Ok(program)),
-        Err(why) if math => {
-            match ::model::read_file(&args.file, &::model::Options { overflow: false, ..read }) {
-                Ok(_) => Ok(Err(Unknown::Cannot(why.to_string()))),
-                Err(why) => Err(why.to_string()),
-            }
+    let (math, options, file) = (args.svcomp.int == Integers::Math, reading(args), args.file.clone());
+    let (done, result) = std::sync::mpsc::channel();
+    // Nothing stops it on its way; whoever waits for it does.
+    let reader = std::thread::Builder::new().stack_size(READING);
+    let started = reader.spawn(move || done.send(automata(&file, math, options)));
+    started.map_err(|e| format!("cannot start a thread: {e}"))?;
+    // Duration does not have all numbers of seconds.
+    let seconds = std::time::Duration::from_secs_f64(args.seconds.clamp(0.0, 1e9));
+    match result.recv_timeout(seconds.max(std::time::Duration::from_secs(1))) {
+        Ok(read) => read,
+        Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+            Ok(Err(Unknown::Cannot("the time is over before the program is read".to_owned())))
         }
+        Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => Err("the program cannot be read".to_owned()),
+    }
+}
+
+/// The stack for reading: expressions may be deep.
+const READING: usize = 1 << 28;
+
+/// The automata; in mathematical integers also why they cannot be had.
+fn automata(file: &Path, math: bool, read: ::model::Options) -> Result<Result<Program, Unknown>, String> {
+    match ::model::read_file(file, &read) {
+        Ok(program) => Ok(Ok(program)),
+        Err(why) if math => match ::model::read_file(file, &::model::Options { overflow: false, ..read }) {
+            Ok(_) => Ok(Err(Unknown::Cannot(why.to_string()))),
+            Err(why) => Err(why.to_string()),
+        },
         Err(why) => Err(why.to_string()),
     }
 }
@@ -200,7 +219,10 @@ fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
         Ok(program) => program,
         Err(why) => {
             let (engine, verdict) = (engine.name(), Verdict::Unknown(why));
-            let out = Outcome { engine, verdict, counts: Vec::new(), seconds: 0.0 };
+            let out = Outcome { engine, verdict, counts: Vec::new(), seconds: start.elapsed().as_secs_f64() };
+            if args.svcomp.svcomp {
+                return svcomp(args, &Program::default(), &out, budget);
+            }
             return Ok(finish(args, &Program::default(), out, None));
         }
     };
@@ -287,6 +309,10 @@ fn svcomp(args: &VerifyArgs, program: &Program, out: &Outcome, budget: Budget) -
     let property = args.svcomp.property;
     let answer = match property {
         Property::UnreachCall => verify_svcomp::unreach_call(program, &out.verdict),
+        // Of a program that could not be read nothing is known.
+        Property::NoDataRace if program.threads.is_empty() => {
+            verify_svcomp::unreach_call(program, &out.verdict)
+        }
         Property::NoDataRace => verify_svcomp::no_data_race(program, &out.verdict, budget),
     };
     let Answer { word, reason, trace, race } = &answer;
@@ -369,8 +395,8 @@ fn solver(args: &VerifyArgs) -> &str {
 }
 
 fn counts(out: &Outcome) -> String {
-    let counts: Vec<String> = out.counts.iter().map(|(name, n)| format!("{n} {name}")).collect();
-    format!("{} ({}, {:.2} s)", out.engine, counts.join(", "), out.seconds)
+    let counts: String = out.counts.iter().map(|(name, n)| format!("{n} {name}, ")).collect();
+    format!("{} ({counts}{:.2} s)", out.engine, out.seconds)
 }
 
 impl Said<'_> {

@@ -722,3 +722,18 @@ fn a_solver_on_the_path_can_be_asked_instead() {
     let (code, text) = place.verify(&["lost.c", "--solver", "z3", "--engine", "impact", "--no-replay"]);
     assert_eq!(code, 1, "{text}");
 }
+
+#[test]
+fn reading_ends_when_the_time_does_and_nothing_is_said_of_what_was_not_read() {
+    let text = "int a[300000]; int main(void) { for (int i = 0; i < 300000; i++) a[i] = i; return a[5]; }";
+    let place = Place::with("reading", &[("large.c", text)]);
+    let start = std::time::Instant::now();
+    for property in ["unreach-call", "no-data-race"] {
+        let (code, says) = place.verify(&["large.c", "--seconds", "1", "--svcomp", "--property", property]);
+        assert_eq!(code, 3, "{says}");
+        assert!(says.starts_with(&format!("UNKNOWN ({property})")), "{says}");
+    }
+    let (code, says) = place.verify(&["large.c", "--seconds", "1"]);
+    assert!(code == 3 && says.contains("before the program is read"), "{says}");
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+}

@@ -28,7 +28,7 @@ use crate::program::{
     SyncKind, Thread, ThreadId, Transition, TransitionId, Var,
 };
 use crate::term::{Assign, Place, Term, Terms, Type, VarId};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The type of the variable of a mutex.
 pub(crate) const OWNER: Type = Type::unsigned(8);
@@ -44,6 +44,8 @@ pub struct Builder {
     here: Vec<LocationId>,
     waits_at: Vec<BTreeSet<SyncId>>,
     joined: BTreeSet<ThreadId>,
+    /// How often a thread has a reader-writer lock for reading.
+    reads: BTreeMap<(ThreadId, SyncId), VarId>,
     span: Span,
     /// Whether a mutex that is given back by who does not hold it leads to an error location.
     lock_misuse: bool,

@@ -360,10 +360,13 @@ fn forgets(p: &Program, a: &Transition, b: &Transition, both: &Transition) -> bo
 
 /// Removes a location by putting each edge into it together with each edge out of it.
 fn eliminate(p: &mut Program, t: ThreadId, l: LocationId, atomic: bool) -> bool {
-    let edges = p.thread(t).transitions.clone();
+    let edges = |here: &dyn Fn(&Transition) -> bool| -> Vec<Transition> {
+        p.thread(t).transitions.iter().filter(|e| here(e)).cloned().collect()
+    };
+    let (into, out) = (edges(&|e| e.to == l), edges(&|e| e.from == l));
     let (mut made, mut ok) = (Vec::new(), true);
-    for a in edges.iter().filter(|e| e.to == l) {
-        for b in edges.iter().filter(|e| e.from == l) {
+    for a in &into {
+        for b in &out {
             match compose(p, a, b, atomic) {
                 // A read stays a step that others may race with, although its value is overwritten.
                 Some(e) if !atomic && forgets(p, a, b, &e) => ok = false,
@@ -447,34 +450,47 @@ fn contract(p: &mut Program, t: ThreadId, inside: &mut [bool]) -> Result<(), Ref
 
 /// Makes local steps a part of their neighbours.
 fn compress(p: &mut Program, t: ThreadId, options: &Options) {
+    /// What leads to a location, or away from it: how many edges, and whether all are local.
+    #[derive(Clone, Copy)]
+    struct Edges {
+        count: usize,
+        local: bool,
+    }
+    const NONE: Edges = Edges { count: 0, local: true };
     let mut tried: BTreeMap<LocationId, usize> = BTreeMap::new();
+    // Filled again for each step, and never made anew: there may be thousands of locations.
+    let (mut into, mut out, mut round) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         let thread = p.thread(t);
-        let mut into: Vec<Vec<usize>> = vec![Vec::new(); thread.locations.len()];
-        let mut out: Vec<Vec<usize>> = vec![Vec::new(); thread.locations.len()];
-        for (n, e) in thread.transitions.iter().enumerate() {
-            out[e.from.index()].push(n);
-            into[e.to.index()].push(n);
+        let n = thread.locations.len();
+        (into.clear(), out.clear(), round.clear());
+        (into.resize(n, NONE), out.resize(n, NONE), round.resize(n, false));
+        for e in &thread.transitions {
+            let local = e.action == Action::Local;
+            for side in [&mut out[e.from.index()], &mut into[e.to.index()]] {
+                side.count += 1;
+                side.local &= local;
+            }
+            round[e.to.index()] |= e.from == e.to;
         }
-        let local = |n: &usize| thread.transitions[*n].action == Action::Local;
         let fits = |l: &LocationId, after: bool| {
-            let (i, o) = (&into[l.index()], &out[l.index()]);
+            let (i, o) = (into[l.index()], out[l.index()]);
             let location = thread.location(*l);
             *l != thread.entry
                 && location.kind == LocationKind::Normal
                 && (!options.keep_labels || location.label.is_none())
                 && (!options.keep_loops || !location.marks.contains(&Mark::Head))
-                && !i.is_empty()
-                && !o.is_empty()
-                && (i.len() == 1 || o.len() == 1)
+                && i.count > 0
+                && o.count > 0
+                && (i.count == 1 || o.count == 1)
                 // A local step may come after one that others see at once, or wait for the one that comes next.
-                && if after { !location.may_block && o.iter().all(local) } else { i.iter().all(local) }
-                && !i.iter().any(|n| thread.transitions[*n].from == *l)
-                && tried.get(l) != Some(&(i.len() * 1000 + o.len()))
+                && if after { !location.may_block && o.local } else { i.local }
+                && !round[l.index()]
+                && tried.get(l) != Some(&(i.count * 1000 + o.count))
         };
         let after = thread.location_ids().find(|l| fits(l, true));
         let Some(l) = after.or_else(|| thread.location_ids().find(|l| fits(l, false))) else { return };
-        let size = into[l.index()].len() * 1000 + out[l.index()].len();
+        let size = into[l.index()].count * 1000 + out[l.index()].count;
         if !eliminate(p, t, l, false) {
             tried.insert(l, size);
         }

@@ -576,6 +576,12 @@ impl<'r, 'p> Machine<'r, 'p> {
         let sync =
             |kind: OpKind, s: SyncId| Op::new(kind, self.run.object_of_sync(s)).ordered(MemoryOrder::SeqCst);
         let plain = |op: Op| Ok(op.deciding(Decides::Nothing));
+        if let Action::ReadLock(s) | Action::WriteLock(s) = action
+            && let SyncKind::RwLock { writer, .. } = p.sync(s).kind
+            && self.run.interpreter.value(&self.state, writer, 0) == t.0 as u64 + 1
+        {
+            return Err(self.strange(t, "a reader-writer lock is taken by who writes already"));
+        }
         match action {
             Action::Local => {
                 let mut count = 0;

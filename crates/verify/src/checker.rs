@@ -112,8 +112,12 @@ fn depth(program: &Program, options: &Options, most: usize, mut meter: Meter) ->
             }
         }
         layer = next;
+        // However many steps it claims, there are no more.
+        if layer.is_empty() {
+            return Ok(());
+        }
     }
-    if layer.is_empty() { Ok(()) } else { refuted(format!("a run has more than {most} steps")) }
+    refuted(format!("a run has more than {most} steps"))
 }
 
 fn invariant(program: &Program, options: &Options, i: &Invariant, meter: Meter) -> Result<(), Refuted> {
@@ -176,7 +180,7 @@ fn tree(program: &Program, options: &Options, tree: &Tree, meter: Meter) -> Resu
         }
         f.nothing_wrong(options, &n.locations, n.label)?;
         if let Some(only) = n.only {
-            f.enough(&n.locations, n.label, only)?;
+            f.enough(options, &n.locations, n.label, only)?;
         }
         for thread in program.thread_ids().filter(|t| n.only.is_none_or(|o| o == *t)) {
             let here = n.locations[thread.index()];
@@ -441,14 +445,22 @@ impl<'p> Formulas<'p> {
     }
 
     /// Whether it is enough to follow one thread: it can go in every state of the label, and whatever the others do before it goes
-    /// touches nothing of what its next steps touch.
-    fn enough(&mut self, at: &[LocationId], label: Term, thread: ThreadId) -> Result<(), Refuted> {
+    /// touches nothing of what its next steps touch. Where deadlocks count, a step for no reason is none that it can go with: the
+    /// others may be stuck while it does not take it.
+    fn enough(
+        &mut self,
+        options: &Options,
+        at: &[LocationId],
+        label: Term,
+        thread: ThreadId,
+    ) -> Result<(), Refuted> {
         let p = self.program;
         if thread.index() >= p.threads.len() {
             return refuted("there is no such thread");
         }
         let mut all = vec![label];
-        for (_, e) in p.thread(thread).from(at[thread.index()]) {
+        let counts = |e: &Transition| !(options.deadlocks && e.action.is_spurious());
+        for (_, e) in p.thread(thread).from(at[thread.index()]).filter(|(_, e)| counts(e)) {
             all.push(self.terms.not(e.guard));
         }
         if self.can_hold(&all)? {

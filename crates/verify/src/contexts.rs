@@ -208,6 +208,10 @@ impl<'p> Search<'p> {
                 let mut rest = left.clone();
                 rest[t.index()] -= 1;
                 for (n, (view, _)) in closure.views.iter().enumerate().skip(1) {
+                    // One thread alone may have come to millions.
+                    if n % 1024 == 0 {
+                        self.meter.look().map_err(Unknown::Spent)?;
+                    }
                     let next = Rc::new(self.with(&state, t, view));
                     if self.is_new(&next, &rest) {
                         let from = Some((at, closure.clone(), n));

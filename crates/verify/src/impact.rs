@@ -854,10 +854,12 @@ impl<'p> Run<'p> {
             if !self.futures.commutes(self.program, &at.locations, thread, unborn) {
                 continue;
             }
-            // It must be able to go, whatever the state is.
+            // It must be able to go, whatever the state is. Nobody has to wake up for no reason: where that is all it can do, the others
+            // may be stuck without it.
             let mut env = self.env_at(v);
             let mut guards = Vec::new();
-            for (_, t) in self.program.thread(thread).from(here) {
+            let counts = |t: &model::Transition| !(self.options.deadlocks && t.action.is_spurious());
+            for (_, t) in self.program.thread(thread).from(here).filter(|(_, t)| counts(t)) {
                 guards.push(env.eval(&mut self.symbols, t.guard));
             }
             let some = self.symbols.terms.any(guards);

@@ -613,6 +613,10 @@ mod tests {
         let mut less = file.clone();
         less["steps"] = json!(file["steps"].as_u64().unwrap() - 1);
         assert!(tried(&p, &less).unwrap_err().contains("more than"));
+        // One that is too large is right, and is not counted up to.
+        let mut more = file.clone();
+        more["steps"] = json!(u64::MAX / 2);
+        assert!(tried(&p, &more).is_ok());
     }
 
     #[test]

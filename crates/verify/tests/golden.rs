@@ -4,7 +4,7 @@ mod support;
 
 use model::Program;
 use support::small::increments;
-use support::{read, run, within};
+use support::{PRELUDE, read, run, within};
 use verify::{Options, Verdict};
 
 const COUNTER: &str = "int x; pthread_mutex_t l;
@@ -86,6 +86,32 @@ fn two_locks_taken_the_other_way_round_deadlock_and_in_one_order_do_not() {
         assert_eq!(run(engine, &text("n", "m"), &options).verdict.name(), "safe", "{engine}");
         let none = Options { deadlocks: false, ..options.clone() };
         assert_eq!(run(engine, &text("m", "n"), &none).verdict.name(), "safe", "{engine}");
+    }
+}
+
+#[test]
+fn who_is_never_woken_is_stuck_although_it_might_wake_up_for_no_reason() {
+    let text = |wake: &str| {
+        let options = model::Options { spurious: true, ..model::Options::default() };
+        let text = format!(
+            "{PRELUDE} pthread_mutex_t m; pthread_cond_t c; int ready;
+                 void *w(void *p) {{ pthread_mutex_lock(&m); while (!ready) pthread_cond_wait(&c, &m);
+                   pthread_mutex_unlock(&m); return 0; }}
+                 int main(void) {{ pthread_t t, u; pthread_create(&t, 0, w, 0); pthread_create(&u, 0, w, 0);
+                   pthread_mutex_lock(&m); ready = 1; pthread_cond_{wake}(&c); pthread_mutex_unlock(&m);
+                   pthread_join(t, 0); pthread_join(u, 0); return 0; }}"
+        );
+        model::read_text("test.c", &text, &options).unwrap()
+    };
+    let options = Options { deadlocks: true, ..within(5000) };
+    for engine in ["explicit", "bdd", "contexts", "predabs", "impact", "imc", "portfolio"] {
+        // One is woken, and the other one waits for good.
+        let found = run(engine, &text("signal"), &options).verdict;
+        assert!(!matches!(found, Verdict::Safe(_)), "{engine}");
+        if engine != "imc" {
+            assert_eq!(found.name(), "unsafe", "{engine}");
+        }
+        assert_ne!(run(engine, &text("broadcast"), &options).verdict.name(), "unsafe", "{engine}");
     }
 }
 

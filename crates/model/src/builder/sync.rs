@@ -156,19 +156,57 @@ impl Builder {
         self.sync_edge(t, edge, yes, vec![seen], Action::Atomic);
     }
 
+    /// The variable that counts how often a thread has a lock for reading, where it matters who gives it back.
+    fn own_reads(&mut self, t: ThreadId, l: SyncId) -> Option<VarId> {
+        if !self.lock_misuse {
+            return None;
+        }
+        if let Some(v) = self.reads.get(&(t, l)) {
+            return Some(*v);
+        }
+        let name = format!("{}.{}.reads", self.program.thread(t).name, self.program.sync(l).name);
+        let v = self.plain(&name, WAITING, Scope::Local(t), 0, true);
+        self.reads.insert((t, l), v);
+        Some(v)
+    }
+
+    /// One more who reads.
+    fn begin_reading(&mut self, t: ThreadId, l: SyncId) -> Vec<Assign> {
+        let readers = self.rw(l).0;
+        let own = self.own_reads(t, l);
+        [Some(readers), own].into_iter().flatten().map(|v| self.plus(v, 1)).collect()
+    }
+
     /// Takes a reader-writer lock for reading.
     pub fn read_lock(&mut self, t: ThreadId, l: SyncId) {
-        let (readers, writer) = self.rw(l);
+        let writer = self.rw(l).1;
         let edge = self.onwards(t);
-        let (free, take) = (self.is(writer, 0), self.plus(readers, 1));
-        self.sync_edge(t, edge, free, vec![take], Action::ReadLock(l));
+        let (free, take) = (self.is(writer, 0), self.begin_reading(t, l));
+        self.sync_edge(t, edge, free, take, Action::ReadLock(l));
+    }
+
+    /// Takes a reader-writer lock, to write or to read; `result` gets 0, or `again` if the thread writes already.
+    pub(crate) fn rw_lock_or(&mut self, t: ThreadId, l: SyncId, write: bool, (result, again): (VarId, u64)) {
+        let writer = self.rw(l).1;
+        let edge = self.onwards(t);
+        let mine = self.is(writer, Self::me(t));
+        let (free, mut take, action) = if write {
+            (self.rw_free(l), vec![self.set(writer, Self::me(t))], Action::WriteLock(l))
+        } else {
+            (self.is(writer, 0), self.begin_reading(t, l), Action::ReadLock(l))
+        };
+        take.push(self.set(result, 0));
+        self.sync_edge(t, edge, free, take, action);
+        // It has the lock to write, then as before.
+        let told = self.set(result, again);
+        self.sync_edge(t, edge, mine, vec![told], Action::WriteLock(l));
     }
 
     /// The same if nobody writes.
     pub fn try_read_lock(&mut self, t: ThreadId, l: SyncId, result: VarId, done: u64, busy: u64) {
-        let (readers, writer) = self.rw(l);
-        let (free, take) = (self.is(writer, 0), self.plus(readers, 1));
-        self.tried(t, free, vec![take], Action::TryReadLock(l), (result, done, busy));
+        let writer = self.rw(l).1;
+        let (free, take) = (self.is(writer, 0), self.begin_reading(t, l));
+        self.tried(t, free, take, Action::TryReadLock(l), (result, done, busy));
     }
 
     fn rw_free(&mut self, l: SyncId) -> Term {
@@ -200,14 +238,18 @@ impl Builder {
         let give = self.set(writer, 0);
         self.sync_edge(t, (from, to), writes, vec![give], Action::WriteUnlock(l));
         let reads = self.terms().not(writes);
-        let one_less = self.plus(readers, -1);
-        let nobody = self.is(readers, 0);
+        let own = self.own_reads(t, l);
+        let less = [Some(readers), own].into_iter().flatten().map(|v| self.plus(v, -1)).collect();
+        let nobody = self.is(own.unwrap_or(readers), 0);
         let somebody = self.terms().not(nobody);
         let held = self.terms().and(reads, somebody);
-        self.sync_edge(t, (from, to), held, vec![one_less], Action::ReadUnlock(l));
+        self.sync_edge(t, (from, to), held, less, Action::ReadUnlock(l));
         // To count below zero means nothing, so this is an error whatever the settings are.
         let name = self.program.sync(l).name.clone();
-        let says = format!("`{name}` is given back while nobody holds it");
+        let says = match own {
+            None => format!("`{name}` is given back while nobody holds it"),
+            Some(_) => format!("`{name}` is given back by a thread that does not hold it"),
+        };
         let wrong = self.error_location(t, ErrorKind::LockMisuse, &says);
         let misuse = self.terms().and(reads, nobody);
         self.sync_edge(t, (from, wrong), misuse, Vec::new(), Action::ReadUnlock(l));

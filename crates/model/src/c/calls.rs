@@ -356,7 +356,11 @@ impl<'a> Lowering<'a> {
     /// The address of a lock, or a variable of the library: nothing that is read.
     fn is_opaque(&mut self, e: &'a Node<Expression>) -> bool {
         match &e.node {
-            Expression::UnaryOperator(u) if u.node.operator.node == UnaryOperator::Address => true,
+            Expression::UnaryOperator(u) if u.node.operator.node == UnaryOperator::Address => {
+                // On the way to it something may be counted, or called.
+                let found = super::scan::expression(&u.node.operand);
+                found.assigned.is_empty() && found.called.is_empty() && !found.indirect
+            }
             Expression::Identifier(i) => self.lookup(&i.node.name).is_none(),
             _ => false,
         }

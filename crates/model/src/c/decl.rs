@@ -1,6 +1,7 @@
 //! Declarations: types, layouts, objects and their initial values.
 
 use super::Refusal;
+use super::attributes::Placed;
 use super::ctype::{BitField, CType, Object, Shape, ShapeKind, Structure, SyncType};
 use super::lower::{Entity, Lowering, Res};
 use crate::program::{Scope, SyncId, Var};
@@ -154,6 +155,7 @@ impl Lowering<'_> {
     pub(crate) fn specifiers(&mut self, list: &[Node<DeclarationSpecifier>]) -> Res<Specified> {
         let mut words = Words::default();
         let (mut typedef, mut is_static, mut is_extern, mut thread_local) = (false, false, false, false);
+        let mut last = None;
         for s in list {
             match &s.node {
                 DeclarationSpecifier::StorageClass(c) => match c.node {
@@ -163,26 +165,60 @@ impl Lowering<'_> {
                     StorageClassSpecifier::ThreadLocal => thread_local = true,
                     StorageClassSpecifier::Auto | StorageClassSpecifier::Register => {}
                 },
-                DeclarationSpecifier::TypeSpecifier(t) => self.word(t, &mut words)?,
+                DeclarationSpecifier::TypeSpecifier(t) => {
+                    self.word(t, &mut words)?;
+                    last = Some(t);
+                }
                 DeclarationSpecifier::TypeQualifier(q) => words.atomic |= q.node == TypeQualifier::Atomic,
-                DeclarationSpecifier::Function(_)
-                | DeclarationSpecifier::Alignment(_)
-                | DeclarationSpecifier::Extension(_) => {}
+                DeclarationSpecifier::Function(_) | DeclarationSpecifier::Alignment(_) => {}
+                DeclarationSpecifier::Extension(list) => self.behind(last, &words, list)?,
             }
         }
-        Ok(Specified { ctype: self.of_words(words), typedef, is_static, is_extern, thread_local })
+        let mut ctype = self.of_words(words);
+        for s in list {
+            if let DeclarationSpecifier::Extension(list) = &s.node {
+                ctype = self.in_mode(ctype, list)?;
+            }
+        }
+        Ok(Specified { ctype, typedef, is_static, is_extern, thread_local })
+    }
+
+    /// Attributes among the specifiers: behind the definition of a structure they say how that lies in memory.
+    fn behind(
+        &mut self,
+        last: Option<&Node<TypeSpecifier>>,
+        words: &Words,
+        list: &[Node<Extension>],
+    ) -> Res<()> {
+        let placed = self.placed(list)?;
+        if let (Some(at), Some(CType::Struct(id))) = (last, &words.other)
+            && matches!(&at.node, TypeSpecifier::Struct(s) if s.node.declarations.is_some())
+        {
+            self.lay_out(*id, placed, at)?;
+        }
+        Ok(())
     }
 
     fn qualifiers(&mut self, list: &[Node<SpecifierQualifier>]) -> Res<CType> {
         let mut words = Words::default();
+        let mut last = None;
         for s in list {
             match &s.node {
-                SpecifierQualifier::TypeSpecifier(t) => self.word(t, &mut words)?,
+                SpecifierQualifier::TypeSpecifier(t) => {
+                    self.word(t, &mut words)?;
+                    last = Some(t);
+                }
                 SpecifierQualifier::TypeQualifier(q) => words.atomic |= q.node == TypeQualifier::Atomic,
-                SpecifierQualifier::Extension(_) => {}
+                SpecifierQualifier::Extension(list) => self.behind(last, &words, list)?,
             }
         }
-        Ok(self.of_words(words))
+        let mut ctype = self.of_words(words);
+        for s in list {
+            if let SpecifierQualifier::Extension(list) = &s.node {
+                ctype = self.in_mode(ctype, list)?;
+            }
+        }
+        Ok(ctype)
     }
 
     pub(crate) fn type_name(&mut self, t: &Node<TypeName>) -> Res<CType> {
@@ -195,7 +231,8 @@ impl Lowering<'_> {
 
     /// Applies a declarator to a base type.
     pub(crate) fn declarator(&mut self, d: &Node<Declarator>, base: CType) -> Res<Declared> {
-        let mut ctype = base;
+        self.placed(&d.node.extensions)?;
+        let mut ctype = self.in_mode(base, &d.node.extensions)?;
         let mut parameters = None;
         // Pointers come first and apply to the base; arrays and functions apply from the last to the first.
         for p in &d.node.derived {
@@ -322,13 +359,30 @@ impl Lowering<'_> {
         for d in list {
             let StructDeclaration::Field(f) = &d.node else { continue };
             let base = self.qualifiers(&f.node.specifiers)?;
-            let mut members: Vec<(Option<String>, CType, Option<u64>)> = Vec::new();
+            let mut members: Vec<(Option<String>, CType, Option<u64>, Placed)> = Vec::new();
+            let mut all = Placed::default();
+            // Behind a structure that is defined here they are about that.
+            let defines = f.node.specifiers.iter().any(|s| {
+                matches!(&s.node, SpecifierQualifier::TypeSpecifier(t)
+                    if matches!(&t.node, TypeSpecifier::Struct(s) if s.node.declarations.is_some()))
+            });
+            for s in f.node.specifiers.iter().filter(|_| !defines) {
+                if let SpecifierQualifier::Extension(list) = &s.node {
+                    let more = self.placed(list)?;
+                    all.packed |= more.packed;
+                    all.aligned = all.aligned.max(more.aligned);
+                }
+            }
             if f.node.declarators.is_empty() {
-                members.push((Some(format!("?{}", order.len())), base.clone(), None));
+                members.push((Some(format!("?{}", order.len())), base.clone(), None, all));
             }
             for sd in &f.node.declarators {
+                let mut placed = all;
                 let (name, ctype) = match &sd.node.declarator {
                     Some(d) => {
+                        let more = self.placed(&d.node.extensions)?;
+                        placed.packed |= more.packed;
+                        placed.aligned = placed.aligned.max(more.aligned);
                         let declared = self.declarator(d, base.clone())?;
                         (declared.name, declared.ctype)
                     }
@@ -338,10 +392,22 @@ impl Lowering<'_> {
                     Some(w) => Some(self.constant(w, "the width of a bit-field")? as u64),
                     None => None,
                 };
-                members.push((name, ctype, width));
+                members.push((name, ctype, width, placed));
             }
-            for (name, ctype, width) in members {
-                let (s, a) = self.layout(&ctype);
+            for (name, ctype, width, placed) in members {
+                let mut inner = &ctype;
+                while let CType::Array(t, _) | CType::Atomic(t) = inner {
+                    inner = t;
+                }
+                if matches!(inner, CType::Struct(id) if self.structs[*id].fields.is_none()) {
+                    return Err(self.refuse(d.span, "a field of a type that is not complete"));
+                }
+                let (s, mut a) = self.layout(&ctype);
+                if width.is_some() && (placed.packed || placed.aligned.is_some()) {
+                    return Err(self.refuse(d.span, "a bit-field with such an attribute"));
+                }
+                a = if placed.packed { 1 } else { a };
+                a = placed.aligned.map_or(a, |n| a.max(n));
                 let Some(width) = width else {
                     close(&mut run, &mut bit_fields, &mut fields);
                     let offset = if union { 0 } else { filled.div_ceil(8).next_multiple_of(a.max(1)) };

@@ -6,6 +6,7 @@ use super::operators::{arithmetic, is_assignment};
 use crate::term::{Term, Type, VarId};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 /// A value with its type.
@@ -89,6 +90,10 @@ impl<'a> Lowering<'a> {
     pub(crate) fn type_of(&mut self, e: &Node<Expression>) -> Res<CType> {
         // The tree lives as long as the lowering; only this function does not say so.
         match &e.node {
+            Expression::Identifier(i) if self.typed.iter().any(|t| t.contains_key(&i.node.name)) => {
+                let found = self.typed.iter().rev().find_map(|t| t.get(&i.node.name));
+                Ok(found.cloned().unwrap_or(CType::INT))
+            }
             Expression::Identifier(i) => match self.lookup(&i.node.name) {
                 Some(Entity::Object(o)) => Ok(self.objects[o].shape.ctype.clone()),
                 Some(Entity::Constant(_, t)) => Ok(t),
@@ -210,8 +215,44 @@ impl<'a> Lowering<'a> {
                     _ => Err(self.refuse(e.span, "the type of this")),
                 }
             }
+            Expression::Statement(s) => self.type_of_statement(s),
             _ => Err(self.refuse(e.span, "the type of this")),
         }
+    }
+
+    /// The type of a statement as a value: that of its last expression, which may speak of what is declared before.
+    fn type_of_statement(&mut self, s: &Node<Statement>) -> Res<CType> {
+        let Statement::Compound(items) = &s.node else { return Err(self.refuse(s.span, "the type of this")) };
+        self.typed.push(HashMap::new());
+        let mut last = Ok(CType::Void);
+        for i in items {
+            last = match &i.node {
+                BlockItem::Declaration(d) => self.types_declared(d).map(|()| CType::Void),
+                BlockItem::Statement(s) => match &s.node {
+                    Statement::Expression(Some(e)) => self.type_of(e),
+                    _ => Ok(CType::Void),
+                },
+                BlockItem::StaticAssert(_) => Ok(CType::Void),
+            };
+            if last.is_err() && matches!(&i.node, BlockItem::Declaration(_)) {
+                break;
+            }
+        }
+        self.typed.pop();
+        last
+    }
+
+    /// Notes the types of the variables of a declaration.
+    fn types_declared(&mut self, d: &Node<Declaration>) -> Res<()> {
+        let specified = self.specifiers(&d.node.specifiers)?;
+        for i in &d.node.declarators {
+            let declared = self.declarator(&i.node.declarator, specified.ctype.clone())?;
+            let ctype = self.complete(declared.ctype, i.node.initializer.as_ref())?;
+            if let (Some(name), Some(typed)) = (declared.name, self.typed.last_mut()) {
+                typed.insert(name, ctype);
+            }
+        }
+        Ok(())
     }
 
     /// The offset and the type of a field.

@@ -14,6 +14,9 @@ impl<'a> Lowering<'a> {
         for item in &unit.0 {
             if let ExternalDeclaration::FunctionDefinition(d) = &item.node {
                 let mut found = scan::statement(&d.node.statement);
+                if let Some((name, at)) = found.targets.iter().find(|t| !found.label_names.contains(&t.0)) {
+                    return Err(self.refuse(*at, format!("there is no label `{name}`")));
+                }
                 found.labels = false;
                 if let Some(name) = declared_name(&d.node.declarator) {
                     self.found.insert(name, found);

@@ -139,9 +139,11 @@ impl<'a> Lowering<'a> {
         self.b.mark(self.t, entry, Mark::Unrolled(line));
         let mut rounds = self.begin_rounds(s, body)?;
         let mut after = self.join();
+        let endless = Self::is_endless(body, condition, found);
         while self.next_round(s, &mut rounds)? {
             let mut enter = self.join();
-            self.count_open(s, condition, found, &mut rounds)?;
+            let open = endless.unwrap_or(after.env.is_some() && Self::is_always(condition));
+            self.count_open(s, condition, found, open, &mut rounds)?;
             match condition {
                 None => self.jump(&mut enter, s.span)?,
                 Some(c) => self.branch(c, &mut enter, &mut after)?,
@@ -169,12 +171,15 @@ impl<'a> Lowering<'a> {
     ) -> Res<()> {
         let mut rounds = self.begin_rounds(s, &w.node.statement)?;
         let mut after = self.join();
+        let condition = Some(&*w.node.expression);
+        let endless = Self::is_endless(&w.node.statement, condition, found);
         while self.next_round(s, &mut rounds)? && !self.too_many_rounds(&rounds) {
             after = self.round(s, &w.node.statement, after)?;
             if self.dead {
                 break;
             }
-            self.count_open(s, Some(&w.node.expression), found, &mut rounds)?;
+            let open = endless.unwrap_or(after.env.is_some() && Self::is_always(condition));
+            self.count_open(s, Some(&w.node.expression), found, open, &mut rounds)?;
             let mut again = self.join();
             self.branch(&w.node.expression, &mut again, &mut after)?;
             self.land(again);
@@ -214,15 +219,42 @@ impl<'a> Lowering<'a> {
         Ok(true)
     }
 
-    /// Counts the rounds of a loop that makes threads and may end here or go on.
+    /// Whether a loop has a condition that is a number, or none.
+    fn is_always(condition: Option<&Node<Expression>>) -> bool {
+        condition.is_none_or(|c| scan::expression(c).names.is_empty())
+    }
+
+    /// Whether nothing ends a loop that makes threads; `None` if something may.
+    fn is_endless(
+        body: &Node<Statement>,
+        condition: Option<&Node<Expression>>,
+        found: &Found,
+    ) -> Option<bool> {
+        const ENDS: &[&str] = &["abort", "exit", "_exit", "_Exit", "quick_exit", "pthread_exit", "thrd_exit"];
+        let ends = scan::leaves(body)
+            || found.indirect
+            || ENDS.iter().any(|n| found.called.contains(*n))
+            || found
+                .called
+                .iter()
+                .any(|n| n.contains("assume") || n.contains("assert") || n.contains("error"));
+        (Self::is_always(condition) && !ends).then_some(true)
+    }
+
+    /// Counts the rounds of a loop that makes threads and may end here or go on, or never ends.
     fn count_open(
         &mut self,
         s: &'a Node<Statement>,
         condition: Option<&'a Node<Expression>>,
         found: &Found,
+        open: bool,
         rounds: &mut Rounds,
     ) -> Res<()> {
-        if self.known(condition)?.is_none() {
+        let known = self.known(condition)?;
+        if known == Some(true) && open {
+            rounds.open += found.makes_threads() as u32;
+        }
+        if known.is_none() {
             if self.atomic > 0 {
                 return Err(
                     self.refuse(s.span, "a loop whose number of rounds must be known here, and is not")

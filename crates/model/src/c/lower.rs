@@ -109,6 +109,10 @@ pub(crate) struct Deferred {
     pub(crate) to: LocationId,
     pub(crate) handle: Term,
     pub(crate) span: Place_,
+    /// What is returned, and what it is if the thread is the one that asks.
+    pub(crate) result: (VarId, u64),
+    /// What gets the result of the thread, if somebody wants that.
+    pub(crate) returned: Option<VarId>,
 }
 
 pub(crate) struct Lowering<'a> {
@@ -129,6 +133,8 @@ pub(crate) struct Lowering<'a> {
     pub(super) defined: HashMap<usize, usize>,
     /// The types of the variables of the whole program, before these are made.
     pub(super) global_types: HashMap<String, CType>,
+    /// The types of variables of statements as values whose own type is asked for.
+    pub(super) typed: Vec<HashMap<String, CType>>,
     /// What functions return that are declared.
     pub(super) prototypes: HashMap<String, CType>,
     /// Functions whose address is taken somewhere.
@@ -219,6 +225,7 @@ impl<'a> Lowering<'a> {
             thread_locals: Vec::new(),
             defined: HashMap::new(),
             global_types: HashMap::new(),
+            typed: Vec::new(),
             prototypes: HashMap::new(),
             callable: BTreeSet::new(),
             texts: HashMap::new(),
@@ -613,7 +620,31 @@ impl<'a> Lowering<'a> {
     pub(crate) fn kept_for(&mut self, term: Term, next: &Node<Expression>) -> Term {
         let mut reads = false;
         self.b.program().terms.places(term, &mut |p| reads |= self.outer.contains(&p.var));
-        if reads && !scan::expression(next).called.is_empty() { self.keep(term) } else { term }
+        let calls = |f: &Found| f.indirect || !f.called.is_empty();
+        if reads && calls(&scan::expression(next)) { self.keep(term) } else { term }
+    }
+
+    /// The same for a place.
+    pub(crate) fn kept_place(&mut self, lv: Lvalue, next: &Node<Expression>) -> Lvalue {
+        match lv {
+            Lvalue::Path(mut p) => {
+                for (i, ..) in &mut p.indices {
+                    *i = self.kept_for(*i, next);
+                }
+                Lvalue::Path(p)
+            }
+            Lvalue::Memory { address, ctype } => {
+                Lvalue::Memory { address: self.kept_for(address, next), ctype }
+            }
+            Lvalue::Cell { var, index, address, ctype } => {
+                let (index, address) = (self.kept_for(index, next), self.kept_for(address, next));
+                Lvalue::Cell { var, index, address, ctype }
+            }
+            Lvalue::Bits { whole, shift, ctype, field } => {
+                let (whole, shift) = (self.kept_place(*whole, next), self.kept_for(shift, next));
+                Lvalue::Bits { whole: Box::new(whole), shift, ctype, field }
+            }
+        }
     }
 
     /// Inlines a function; arguments are converted already.
@@ -724,7 +755,25 @@ impl<'a> Lowering<'a> {
             for t in made {
                 let handle = self.b.terms().constant(t.0 as u64 + 1, ty);
                 let it = self.b.terms().eq(d.handle, handle);
-                self.b.join_if(d.thread, d.from, d.to, it, t);
+                if t == d.thread {
+                    let (place, code) = (Place::scalar(d.result.0), d.result.1);
+                    let value = self.b.terms().constant(code, Type::INT);
+                    self.b.step(d.thread, d.from, d.to, it, vec![crate::Assign { place, value }]);
+                } else {
+                    match (d.returned, self.results[t.index()]) {
+                        (Some(to), Some(from)) => {
+                            let between = self.b.location(d.thread);
+                            self.b.join_if(d.thread, d.from, between, it, t);
+                            let value = self.b.value(from);
+                            let own = self.b.program().var(to).ty;
+                            let value = self.b.terms().cast(own, value);
+                            let copy = crate::Assign { place: Place::scalar(to), value };
+                            let yes = self.b.terms().boolean(true);
+                            self.b.step(d.thread, between, d.to, yes, vec![copy]);
+                        }
+                        _ => self.b.join_if(d.thread, d.from, d.to, it, t),
+                    }
+                }
                 let not = self.b.terms().not(it);
                 none = self.b.terms().and(none, not);
             }

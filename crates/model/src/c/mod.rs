@@ -28,6 +28,7 @@ mod access;
 mod aggregate;
 mod annotated;
 mod atomics;
+mod attributes;
 mod calls;
 mod constant;
 mod ctype;
@@ -143,8 +144,24 @@ pub fn read_text(name: &str, text: &str, options: &Options) -> Result<Program, R
 const LOWERED: usize = 50;
 
 fn lower(source: &source::Source, options: &Options) -> Result<Program, Refusal> {
-    let (builder, interior) = settled(source, options, lower::Lowering::run)?.into_parts();
-    passes::finish(builder, &interior, options)
+    let named = |mut r: Refusal| {
+        source::with_dollars(&mut r.reason);
+        r
+    };
+    let (builder, interior) = settled(source, options, lower::Lowering::run).map_err(named)?.into_parts();
+    let mut program = passes::finish(builder, &interior, options).map_err(named)?;
+    program.vars.iter_mut().for_each(|v| source::with_dollars(&mut v.name));
+    program.syncs.iter_mut().for_each(|s| source::with_dollars(&mut s.name));
+    for t in &mut program.threads {
+        source::with_dollars(&mut t.name);
+        for l in &mut t.locations {
+            l.label.iter_mut().for_each(source::with_dollars);
+            if let crate::LocationKind::Error { message, .. } = &mut l.kind {
+                source::with_dollars(message);
+            }
+        }
+    }
+    Ok(program)
 }
 
 /// Everything lowered by `run`, again and again until the objects that pointers can point to are known.

@@ -177,8 +177,19 @@ impl<'a> Lowering<'a> {
                     self.aggregate(e)?;
                     return Ok(self.nothing());
                 }
-                let value = self.rvalue_for(r, &ctype)?;
-                let lv = self.lvalue(l)?;
+                // Where it goes is known before a call says what goes there, as gcc has it, too: the call may change an index.
+                let found = super::scan::expression(r);
+                let own = |n: &String| {
+                    self.function(n).is_some() || matches!(self.lookup(n), Some(Entity::Object(_)))
+                };
+                let (lv, value) = if found.indirect || found.called.iter().any(own) {
+                    let lv = self.lvalue(l)?;
+                    let lv = self.kept_place(lv, r);
+                    (lv, self.rvalue_for(r, &ctype)?)
+                } else {
+                    let value = self.rvalue_for(r, &ctype)?;
+                    (self.lvalue(l)?, value)
+                };
                 let ctype = self.type_at(&lv);
                 let term = self.convert(value, &ctype, e.span)?;
                 self.at(e.span);

@@ -12,6 +12,15 @@ use std::rc::Rc;
 /// What `pthread_mutex_trylock` returns for a mutex that is taken.
 const EBUSY: u64 = 16;
 
+/// What is returned to who would wait for itself.
+const EDEADLK: u64 = 35;
+
+/// What is returned for a number that cannot be.
+const EINVAL: u64 = 22;
+
+/// What a semaphore can begin with.
+const SEMAPHORES: u64 = 1 << 30;
+
 /// What a wait returns whose time is over.
 const ETIMEDOUT: u64 = 110;
 
@@ -187,8 +196,13 @@ impl<'a> Lowering<'a> {
                 on(self, Mutex, &mut |me, s| me.try_lock(s, r, THRD_BUSY))?;
                 return Ok(Some(self.outcome(r)));
             }
-            "pthread_rwlock_rdlock" => on(self, RwLock, &mut |me, s| me.b.read_lock(me.t, s))?,
-            "pthread_rwlock_wrlock" => on(self, RwLock, &mut |me, s| me.b.write_lock(me.t, s))?,
+            // As glibc has it, who writes is told so instead of waiting for itself.
+            "pthread_rwlock_rdlock" | "pthread_rwlock_wrlock" => {
+                let r = self.temporary(result);
+                let write = name == "pthread_rwlock_wrlock";
+                on(self, RwLock, &mut |me, s| me.b.rw_lock_or(me.t, s, write, (r, EDEADLK)))?;
+                return Ok(Some(self.outcome(r)));
+            }
             "pthread_rwlock_unlock" => on(self, RwLock, &mut |me, s| me.b.rw_unlock(me.t, s))?,
             "pthread_rwlock_tryrdlock" => {
                 let r = self.temporary(result);
@@ -279,7 +293,7 @@ impl<'a> Lowering<'a> {
             }
             "pthread_barrier_init" => {
                 let n = self.arg(args, 2, span)?;
-                self.init(first, Barrier, n, span)?;
+                return self.init(first, Barrier, n, span).map(Some);
             }
             "pthread_barrier_wait" => {
                 let r = self.temporary(result);
@@ -288,7 +302,7 @@ impl<'a> Lowering<'a> {
             }
             "sem_init" => {
                 let n = self.arg(args, 2, span)?;
-                self.init(first, Semaphore, n, span)?;
+                return self.init(first, Semaphore, n, span).map(Some);
             }
             "sem_wait" => on(self, Semaphore, &mut |me, s| me.b.sem_wait(me.t, s))?,
             "sem_post" => on(self, Semaphore, &mut |me, s| me.b.sem_post(me.t, s))?,
@@ -307,19 +321,51 @@ impl<'a> Lowering<'a> {
         Value { term: self.local_value(r), ctype: CType::INT }
     }
 
+    /// Gives a barrier or a semaphore its number, and says whether it can have that.
     fn init(
         &mut self,
         object: Option<&'a Node<Expression>>,
         kind: SyncType,
         n: &'a Node<Expression>,
         span: Span,
-    ) -> Res<()> {
+    ) -> Res<Value> {
+        let Some(e) = object else { return Err(self.refuse(span, "an argument is missing")) };
         let value = self.rvalue(n)?;
         let value = self.convert(value, &CType::Int(Type::UINT), span)?;
-        match object {
-            Some(e) => self.on(e, kind, span, &mut |me, s| me.b.sync_init(me.t, s, value)),
-            None => Err(self.refuse(span, "an argument is missing")),
+        let (ok, refused) = match kind {
+            SyncType::Barrier => {
+                let zero = self.b.terms().constant(0, Type::UINT);
+                (self.b.terms().ne(value, zero), EINVAL)
+            }
+            _ => {
+                // Far below the most that there can be, so that nobody comes there by giving back.
+                let near = self.b.terms().constant(SEMAPHORES, Type::UINT);
+                let most = self.b.terms().constant(i32::MAX as u64, Type::UINT);
+                let (few, fits) = (self.b.terms().le(value, near), self.b.terms().le(value, most));
+                let too_many = self.b.terms().not(fits);
+                let fine = self.b.terms().or(few, too_many);
+                self.check(fine, ErrorKind::Bound, "a semaphore begins with more than a milliard");
+                (fits, u32::MAX as u64)
+            }
+        };
+        if self.b.terms().as_const(ok) == Some(1) || self.dead {
+            self.on(e, kind, span, &mut |me, s| me.b.sync_init(me.t, s, value))?;
+            return Ok(self.number(0));
         }
+        let r = self.temporary(Type::INT);
+        let (mut yes, mut no, mut after) = (self.join(), self.join(), self.join());
+        self.fork(ok, &mut yes, &mut no, span)?;
+        self.land(no);
+        let code = self.b.terms().constant(refused, Type::INT);
+        self.set_var(r, code);
+        self.jump(&mut after, span)?;
+        self.land(yes);
+        self.on(e, kind, span, &mut |me, s| me.b.sync_init(me.t, s, value))?;
+        let zero = self.b.terms().int(0);
+        self.set_var(r, zero);
+        self.jump(&mut after, span)?;
+        self.land(after);
+        Ok(self.outcome(r))
     }
 
     fn init_mutex(&mut self, object: Option<&'a Node<Expression>>, recursive: bool, span: Span) -> Res<()> {
@@ -488,6 +534,9 @@ impl<'a> Lowering<'a> {
                     self.check(no, ErrorKind::InvalidPointer, "a join of what is no thread");
                     return Ok(zero);
                 }
+                if t == self.t {
+                    return Ok(self.number(EDEADLK as i128));
+                }
                 self.b.join(self.t, t);
                 if wants {
                     let lv = self.pointed(&args[1])?;
@@ -508,14 +557,45 @@ impl<'a> Lowering<'a> {
                 }
             }
             None => {
-                if wants {
-                    return Err(self.refuse(span, "the result of a thread that is not known here"));
+                let result = self.temporary(Type::INT);
+                self.set_var(result, zero.term);
+                let returned = if wants { Some(self.temporary(ADDRESS)) } else { None };
+                if let Some(r) = returned {
+                    // The other case is that the thread is the one that asks, which gets none.
+                    let nothing = self.b.terms().constant(0, ADDRESS);
+                    self.set_var(r, nothing);
                 }
                 let from = self.b.here(self.t);
                 let to = self.b.location(self.t);
                 let at = self.b.span();
-                self.deferred.push(Deferred { thread: self.t, from, to, handle: handle.term, span: at });
+                self.deferred.push(Deferred {
+                    thread: self.t,
+                    from,
+                    to,
+                    handle: handle.term,
+                    span: at,
+                    result: (result, EDEADLK),
+                    returned,
+                });
                 self.b.go_on_at(self.t, to);
+                let outcome = self.outcome(result);
+                if let Some(r) = returned {
+                    self.env.remove(&(r, 0));
+                    let term = self.local_value(r);
+                    let lv = self.pointed(&args[1])?;
+                    let ctype = self.type_at(&lv);
+                    let from = Value { term, ctype: CType::Int(ADDRESS) };
+                    let term = self.convert(from, &ctype, span)?;
+                    // Who asks for its own gets nothing.
+                    let (mut yes, mut no) = (self.join(), self.join());
+                    let told = self.b.terms().truth(outcome.term);
+                    self.fork(told, &mut no, &mut yes, span)?;
+                    self.land(yes);
+                    self.store(&lv, term, span)?;
+                    self.jump(&mut no, span)?;
+                    self.land(no);
+                }
+                return Ok(outcome);
             }
         }
         Ok(zero)

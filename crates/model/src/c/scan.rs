@@ -23,6 +23,8 @@ pub(crate) struct Found {
     /// Whether something is called that is no name.
     pub(crate) indirect: bool,
     pub(crate) gotos: bool,
+    /// Where it jumps to, and from where.
+    pub(crate) targets: Vec<(String, Span)>,
 }
 
 impl<'a> Visit<'a> for Found {
@@ -94,7 +96,10 @@ impl<'a> Visit<'a> for Found {
     }
 
     fn visit_statement(&mut self, st: &'a Statement, s: &'a Span) {
-        self.gotos |= matches!(st, Statement::Goto(_));
+        if let Statement::Goto(name) = st {
+            self.gotos = true;
+            self.targets.push((name.node.name.clone(), *s));
+        }
         visit::visit_statement(self, st, s);
     }
 }
@@ -118,6 +123,20 @@ pub(crate) fn statement(s: &Node<Statement>) -> Found {
     let mut found = Found::default();
     found.visit_statement(&s.node, &s.span);
     found
+}
+
+/// Whether a statement has something in it that may lead out of it: `break`, `return`, `goto`.
+pub(crate) fn leaves(s: &Node<Statement>) -> bool {
+    struct Leaves(bool);
+    impl<'a> Visit<'a> for Leaves {
+        fn visit_statement(&mut self, st: &'a Statement, s: &'a Span) {
+            self.0 |= matches!(st, Statement::Break | Statement::Return(_) | Statement::Goto(_));
+            visit::visit_statement(self, st, s);
+        }
+    }
+    let mut found = Leaves(false);
+    found.visit_statement(&s.node, &s.span);
+    found.0
 }
 
 /// What occurs in a declaration.

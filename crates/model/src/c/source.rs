@@ -65,6 +65,9 @@ impl Drop for Headers {
 /// Reads a file, with the preprocessor unless its name ends in `.i`.
 pub(crate) fn read(path: &Path, arguments: &[String]) -> Result<Source, Refusal> {
     let whole = |reason: String| Refusal { file: path.display().to_string(), line: 0, reason };
+    if path.is_dir() {
+        return Err(whole("is a folder".to_owned()));
+    }
     if path.extension().is_some_and(|e| e == "i") {
         let text = std::fs::read_to_string(path).map_err(|e| whole(format!("cannot be read: {e}")))?;
         return parse(&path.display().to_string(), text);
@@ -121,7 +124,16 @@ fn preprocess(headers: &Headers, path: &Path, file: &Path, arguments: &[String])
 
 /// Parses text that has gone through the preprocessor.
 pub(crate) fn parse(name: &str, text: String) -> Result<Source, Refusal> {
-    let text = with_types(thread_local(without_comments(text)));
+    // Editors mark UTF-8 so, and the preprocessor takes it away.
+    let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+    let text = without_dollars(with_types(thread_local(without_comments(text))));
+    // Structures lie otherwise from there on.
+    if let Some(at) = line_of(&text, "#pragma pack") {
+        let lines = Lines::of(name, &text);
+        let (file, line) = lines.at(at);
+        let reason = "structures that lie otherwise in memory (`#pragma pack`)".to_owned();
+        return Err(Refusal { file: file.to_owned(), line, reason });
+    }
     let config = Config { cpp_command: String::new(), cpp_options: Vec::new(), flavor: Flavor::GnuC11 };
     match parse_preprocessed(&config, text) {
         Ok(parsed) => Ok(Source { unit: parsed.unit, lines: Lines::of(name, &parsed.source) }),
@@ -136,6 +148,54 @@ pub(crate) fn parse(name: &str, text: String) -> Result<Source, Refusal> {
             })
         }
     }
+}
+
+/// What stands for a dollar in a name while it is read: gcc takes them, and so do programs that tools have written; the parser does not.
+const DOLLAR: &str = "_S36_";
+
+/// A text without dollars in names.
+fn without_dollars(text: String) -> String {
+    if !text.contains('$') {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len() + 64);
+    let mut chars = text.chars();
+    let mut quote = None;
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            ('$', None) => out.push_str(DOLLAR),
+            ('\\', Some(_)) => {
+                out.push(c);
+                out.extend(chars.next());
+            }
+            (c, _) => {
+                match quote {
+                    Some(q) if c == q || c == '\n' => quote = None,
+                    None if c == '"' || c == '\'' => quote = Some(c),
+                    _ => {}
+                }
+                out.push(c);
+            }
+        }
+    }
+    out
+}
+
+/// A name, or a message that has some, as the source has it.
+pub(crate) fn with_dollars(text: &mut String) {
+    if text.contains(DOLLAR) {
+        *text = text.replace(DOLLAR, "$");
+    }
+}
+
+/// Where a line begins with some text.
+fn line_of(text: &str, start: &str) -> Option<usize> {
+    let mut offset = 0;
+    text.split_inclusive('\n').find_map(|l| {
+        let at = offset;
+        offset += l.len();
+        l.starts_with(start).then_some(at)
+    })
 }
 
 /// A text with spaces in place of its comments: gcc takes them in what is preprocessed, too, and the parser does not.

@@ -441,7 +441,7 @@ impl<'p> System<'p> {
         };
         counts.push(("rounds", rings.len() as u64 - 1));
         counts.push(("states", self.count(&reached) as u64));
-        counts.push(("nodes", reached.node_count() as u64 - 2));
+        counts.push(("nodes", (reached.node_count() as u64).saturating_sub(2)));
         Ok(verdict)
     }
 
