@@ -12,6 +12,7 @@ use crate::reductions::least::LeastRepresentative;
 use crate::reductions::nidhugg::Nidhugg;
 use crate::reductions::none::Everything;
 use crate::reductions::optimal::Optimal;
+use crate::reductions::pairwise::Pairwise;
 use crate::reductions::sleep::SleepSets;
 use crate::reductions::source::SourceSets;
 use crate::search::{Progress, Reduction, Search};
@@ -70,6 +71,10 @@ impl Algorithm {
             );
             return Err(BadPlan(why));
         }
+        if self.name != "source" && plan.pairwise {
+            let name = self.name;
+            return Err(BadPlan(format!("`{name}` does not count pair by pair: take `source`")));
+        }
         (self.build)(plan, meter)
     }
 }
@@ -100,7 +105,7 @@ static TABLE: &[Algorithm] = table! {
     "optimal", "complete: every happens-before class exactly once", "Abdulla et al., POPL 2014",
         "wakeup trees: one execution for each class, also within preemptions=K", => perhaps_within(Optimal::within);
     "source", COMPLETE, "Abdulla et al., POPL 2014",
-        "source sets and sleep sets: no class completed twice, some executions cut", SourceSets::default();
+        "source sets and sleep sets: no class completed twice, some executions cut", => perhaps_pairwise(SourceSets::default);
     "dpor", COMPLETE, "Flanagan, Godefroid, POPL 2005",
         "persistent sets from the last dependent event, with sleep sets", Dpor::new(true);
     "dpor-no-sleep", COMPLETE, "Flanagan, Godefroid, POPL 2005",
@@ -161,6 +166,21 @@ fn no_bounds(name: &str, plan: &Plan) -> Result<(), BadPlan> {
             "`{name}` does not search within a bound: leave `{b}` out, or take `bpor` or `none`"
         ))),
     }
+}
+
+/// For source sets, which may be counted pair by pair.
+fn perhaps_pairwise(
+    name: &str,
+    plan: &Plan,
+    meter: Meter,
+    make: fn() -> SourceSets,
+) -> Result<Box<dyn Progress>, BadPlan> {
+    no_bounds(name, plan)?;
+    Ok(if plan.pairwise {
+        Box::new(Search::new(Pairwise::default, meter))
+    } else {
+        Box::new(Search::new(make, meter))
+    })
 }
 
 /// For algorithms that know every bound, and search without one too.

@@ -193,8 +193,8 @@ pub struct Stats {
     /// too. Counted by `source`, `epor` and `epor-sh`.
     pub race_checks: u64,
     /// Pairs of steps of different threads asked whether they are dependent: in looking for races and in sleep sets. Not those
-    /// that Metzler (2020) asks to see whether two dependent steps are a race: here clocks tell. Counted by `source`, `epor` and
-    /// `epor-sh`.
+    /// that Metzler (2020) asks to see whether two dependent steps are a race: here clocks tell; `source` counts them too if
+    /// [`crate::Plan::pairwise`] is set. Counted by `source`, `epor` and `epor-sh`.
     pub dependency_checks: u64,
     /// Ways to orient the conflicts of a section that are cyclic, so that no execution has them; `epor` and `epor-sh` know
     /// how many there are without trying them. Sections with more than a million traces are left out.

@@ -168,6 +168,9 @@ pub struct Plan {
     pub bounds: Vec<Limit>,
     /// Which optimisations `bpor` uses.
     pub optimisations: Optimisations,
+    /// `source` counts as dependency checks what it would ask if it kept no clocks: the numbers of Metzler (2020) for SDPOR. That takes
+    /// longer, and changes nothing else.
+    pub pairwise: bool,
     /// Which executions come first.
     pub order: Order,
     /// What random choices start from.
@@ -186,6 +189,7 @@ impl Default for Plan {
             algorithm: None,
             bounds: Vec::new(),
             optimisations: Optimisations::ALL,
+            pairwise: false,
             order: Order::DepthFirst,
             seed: 1,
             names: None,
@@ -210,6 +214,9 @@ impl Plan {
     pub fn search(&self, meter: Meter) -> Result<Box<dyn Progress>, BadPlan> {
         match &self.order {
             Order::DepthFirst => self.algorithm().build(self, meter),
+            order if self.pairwise => {
+                Err(BadPlan(format!("`{order}` does not count pair by pair: leave it out")))
+            }
             order => crate::orders::build(order, self, meter),
         }
     }

@@ -685,7 +685,8 @@ impl<R: Reduction> Explorer for Search<R> {
 
 impl<R: Reduction> Progress for Search<R> {
     fn stats(&self) -> Stats {
-        let open: u64 = self.core.nodes.iter().map(|n| self.reduction.open(&self.core, n)).sum();
+        let open = self.core.nodes.iter().filter(|n| self.reduction.has_open(n));
+        let open: u64 = open.map(|n| self.reduction.open(&self.core, n)).sum();
         Stats { open: open + self.ready as u64, ..self.core.stats }
     }
 

@@ -1,7 +1,8 @@
 //! What values decide: which variables a branch or an address depends on, through assignments and through memory.
 
 use crate::program::{Action, LocationId, Program, ThreadId, Transition};
-use crate::term::{Term, VarId};
+use crate::ranges::truth;
+use crate::term::{Binary, Node, Term, VarId};
 use explore::Decides;
 use std::collections::BTreeSet;
 
@@ -11,21 +12,23 @@ pub(crate) struct Flow {
     anything: BTreeSet<VarId>,
     /// Decides on which objects they are.
     addresses: BTreeSet<VarId>,
+    /// What the shared value decides that is read at a location of a thread.
+    at: Vec<Vec<Decides>>,
 }
 
 impl Flow {
     pub(crate) fn of(p: &Program) -> Flow {
-        let mut flow = Flow { anything: BTreeSet::new(), addresses: BTreeSet::new() };
+        let mut flow = Flow { anything: BTreeSet::new(), addresses: BTreeSet::new(), at: Vec::new() };
         for t in p.thread_ids() {
             for l in p.thread(t).location_ids() {
-                let edges: Vec<&Transition> = p.thread(t).from(l).map(|e| e.1).collect();
+                let edges = possible(p, t, l);
                 let set = match choice(&edges) {
                     Decides::Nothing => None,
                     Decides::Addresses => Some(&mut flow.addresses),
                     Decides::Anything => Some(&mut flow.anything),
                 };
                 if let Some(set) = set {
-                    edges.iter().for_each(|e| see(p, e.guard, set));
+                    edges.iter().for_each(|e| chosen_by(p, e.guard, &mut |part| see(p, part, set)));
                 }
                 for e in edges {
                     let a = p.accesses(e);
@@ -37,6 +40,9 @@ impl Flow {
         }
         close(p, &mut flow.anything);
         close(p, &mut flow.addresses);
+        let locations = |t| p.thread(t).location_ids().map(move |l| (t, l));
+        flow.at =
+            p.thread_ids().map(|t| locations(t).map(|(t, l)| flow.found_at(p, t, l)).collect()).collect();
         flow
     }
 
@@ -52,15 +58,21 @@ impl Flow {
     }
 
     /// What the shared value that a step at a location reads may decide.
-    pub(crate) fn decided_at(&self, p: &Program, t: ThreadId, l: LocationId) -> Decides {
-        let edges: Vec<&Transition> = p.thread(t).from(l).map(|e| e.1).collect();
+    pub(crate) fn decided_at(&self, t: ThreadId, l: LocationId) -> Decides {
+        self.at[t.index()][l.index()]
+    }
+
+    fn found_at(&self, p: &Program, t: ThreadId, l: LocationId) -> Decides {
+        let edges = possible(p, t, l);
         let reads_shared = |term: Term| {
             let mut shared = false;
             p.terms.places(term, &mut |q| shared |= p.var(q.var).is_shared() && !p.var(q.var).internal);
             shared
         };
         let mut worst = Decides::Nothing;
-        if edges.iter().any(|e| reads_shared(e.guard)) {
+        let mut chosen_by_shared = false;
+        edges.iter().for_each(|e| chosen_by(p, e.guard, &mut |part| chosen_by_shared |= reads_shared(part)));
+        if chosen_by_shared {
             worst = choice(&edges);
         }
         for e in &edges {
@@ -77,6 +89,23 @@ impl Flow {
             }
         }
         worst
+    }
+}
+
+/// The edges from a location, but for those that no value lets through.
+fn possible(p: &Program, t: ThreadId, l: LocationId) -> Vec<&Transition> {
+    p.thread(t).from(l).map(|e| e.1).filter(|e| truth(&p.terms, e.guard) != Some(false)).collect()
+}
+
+/// The parts of a guard that values decide: an index that is cut to the size of its array is within it whatever it was.
+fn chosen_by(p: &Program, guard: Term, see: &mut impl FnMut(Term)) {
+    match p.terms.node(guard) {
+        _ if truth(&p.terms, guard).is_some() => {}
+        Node::Binary(Binary::And, a, b) if p.terms.ty(guard).bits == 1 => {
+            chosen_by(p, a, see);
+            chosen_by(p, b, see);
+        }
+        _ => see(guard),
     }
 }
 

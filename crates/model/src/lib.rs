@@ -27,6 +27,7 @@ mod hashing;
 pub mod notes;
 mod passes;
 mod program;
+mod ranges;
 mod reach;
 mod run;
 mod settle;

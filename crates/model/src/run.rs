@@ -711,7 +711,7 @@ impl<'r, 'p> Machine<'r, 'p> {
             always &= writes_here;
         }
         let Some(object) = object else { return Err(self.strange(t, "a step that accesses nothing")) };
-        let decides = self.run.flow.decided_at(p, t, at);
+        let decides = self.run.flow.decided_at(t, at);
         let single = self.run.members[object.index()].len() == 1;
         let op = if let Action::CompareExchange { expected, desired } = action
             && single
@@ -774,12 +774,17 @@ impl<'r, 'p> Machine<'r, 'p> {
         self.program().thread_ids().filter(waits).map(|t| t.0 as u32).collect()
     }
 
+    /// Whether a thread can take its next step. Asked for every thread at every step, and most of these cannot block.
+    #[inline]
     fn is_enabled(&self, t: ThreadId) -> bool {
+        !self.pending[t.index()].op.may_block() || self.does_not_block(t)
+    }
+
+    fn does_not_block(&self, t: ThreadId) -> bool {
         let op = &self.pending[t.index()].op;
         match op.kind {
             OpKind::Await => self.awaiting[t.index()].iter().any(|(o, w)| self.word(*o) != *w),
             OpKind::Assume | OpKind::Join => false,
-            OpKind::Choose => true,
             _ => semantics::enabled(op, self.word(op.object), t),
         }
     }

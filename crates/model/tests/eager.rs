@@ -81,3 +81,12 @@ fn a_copy_to_or_from_what_is_written_together_elsewhere_loses_nothing() {
         assert_eq!(search(&p, algorithm, &[]).finals, finals, "{algorithm}");
     }
 }
+
+#[test]
+fn an_index_that_is_cut_to_its_array_ends_no_section() {
+    // The check that `q[me] & 1` is within `c` never fails, so the pointer decides an address and no branch.
+    let p = read(&program("shared-pointer", 10));
+    let [eager, source] = ["epor", "source"].map(|a| search(&p, a, &[]).stats);
+    assert_eq!((eager.executions, source.executions), (21, 21));
+    assert!(eager.race_checks < source.race_checks, "{} {}", eager.race_checks, source.race_checks);
+}

@@ -12,6 +12,7 @@ pub(crate) mod least;
 pub(crate) mod nidhugg;
 pub(crate) mod none;
 pub(crate) mod optimal;
+pub(crate) mod pairwise;
 mod postponed;
 pub(crate) mod sleep;
 pub(crate) mod source;

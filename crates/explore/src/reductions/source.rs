@@ -121,6 +121,7 @@ impl Reduction for SourceSets {
         Some(t)
     }
 
+    #[inline]
     fn ran(&mut self, core: &mut Core, f: usize) {
         core.stats.race_checks += f as u64;
         // Clocks answer for all of them at once; what is counted is what the algorithm asks.

@@ -74,7 +74,12 @@ pub fn straight(ops: Vec<Op>) -> Code {
 
 /// Searches a model to the end.
 pub fn search(model: &Model, algorithm: &str, keep: bool) -> Seen {
-    let mut search = Plan::of(algorithm).unwrap().search(Meter::unlimited()).unwrap();
+    search_as(model, &Plan::of(algorithm).unwrap(), keep)
+}
+
+/// The same with a plan.
+pub fn search_as(model: &Model, plan: &Plan, keep: bool) -> Seen {
+    let mut search = plan.search(Meter::unlimited()).unwrap();
     let mut seen = Seen::default();
     loop {
         let before = search.stats().executions;
@@ -84,7 +89,7 @@ pub fn search(model: &Model, algorithm: &str, keep: bool) -> Seen {
             seen.states.insert(state);
         }
         if !again {
-            assert!(search.finished(), "{algorithm} stopped early: {:?}", search.divergence());
+            assert!(search.finished(), "{plan} stopped early: {:?}", search.divergence());
             seen.stats = search.stats();
             return seen;
         }

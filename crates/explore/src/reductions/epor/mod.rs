@@ -18,35 +18,79 @@ mod section;
 
 use crate::explorer::{End, View};
 use crate::ids::{ThreadId, ThreadSet};
+use crate::op::Op;
 use crate::reductions::source::SourceSets;
 use crate::search::{Core, Reduction};
-use section::{Place, Section, fixed_footprint};
+use section::{MOST, Place, Section, decides_what_comes_next, is_fixed};
 use std::collections::HashMap;
 
 /// How many sections are remembered with how many traces they have.
 const REMEMBERED: usize = 1 << 12;
 
-/// What the search knows of a node besides.
+/// What the search knows of a node in a section besides. A step that is a section of its own has none.
 #[derive(Clone, Copy)]
 struct Frame {
-    /// Its section is the so many-th of those that are kept; `None` for a step that is a section of its own.
-    section: Option<u32>,
-    /// Where the section starts.
-    start: usize,
+    /// The node.
+    node: u32,
+    /// Its section is the so many-th of those that are kept.
+    section: u32,
+    /// How far the order of the section is there.
     place: Place,
     /// What the section takes from here.
     planned: ThreadSet,
+}
+
+/// A section of one thread, the others being asleep or not there: it has one order, and its steps race with none of each other. So
+/// nothing has to be known of it but where it ends.
+struct Alone {
+    thread: ThreadId,
+    /// Its first node, and its last so far.
+    start: usize,
+    last: usize,
+    /// How many steps may still join; none when the top node is in no such section.
+    left: usize,
+}
+
+impl Frame {
+    /// Whether what is run at the node is a step of its section.
+    #[inline]
+    fn takes(&self, core: &Core) -> bool {
+        self.planned.contains(core.nodes[self.node as usize].chosen)
+    }
+}
+
+impl Alone {
+    const NONE: Alone = Alone { thread: ThreadId::MAIN, start: 0, last: 0, left: 0 };
+
+    /// Takes one more step, at node `i`.
+    #[inline]
+    fn put(&mut self, i: usize, op: &Op) {
+        self.last = i;
+        self.left = if decides_what_comes_next(op) { 0 } else { self.left - 1 };
+    }
+
+    /// Whether a step of its thread joins at node `i`.
+    #[inline]
+    fn takes(&self, core: &Core, view: &View<'_>, i: usize, op: &Op) -> bool {
+        self.last + 1 == i
+            && core.nodes[self.last].chosen == self.thread
+            && view.enabled.contains(self.thread)
+            && is_fixed(op.kind)
+            && !core.trace.waiting_edges_of(self.thread).any(|e| e >= self.start)
+    }
 }
 
 /// Sections, and source sets between them.
 pub(crate) struct Eager {
     short: bool,
     source: SourceSets,
-    /// One for each node.
+    /// Those of the nodes that are in sections, in the order of nodes.
     frames: Vec<Frame>,
     /// Those of the execution at hand, by where they start; the first `kept` are in use.
     sections: Vec<Section>,
     kept: usize,
+    /// The one that the top node is in, if it is of one thread.
+    alone: Alone,
     /// How many traces sections have that conflict in this way; the same ones come again and again.
     counted: HashMap<Box<[u64]>, Option<u64>>,
     shape: Vec<u64>,
@@ -61,6 +105,7 @@ impl Eager {
             frames: Vec::new(),
             sections: Vec::new(),
             kept: 0,
+            alone: Alone::NONE,
             counted: HashMap::new(),
             shape: Vec::new(),
         }
@@ -68,12 +113,17 @@ impl Eager {
 
     /// A section starts at node `i`.
     fn begin(&mut self, core: &mut Core, view: &View<'_>, i: usize) -> Option<ThreadId> {
-        let awake = view.enabled.minus(&core.nodes[i].asleep);
+        let node = &mut core.nodes[i];
+        let awake = view.enabled.minus(&node.asleep);
         let lead = Core::default_thread(view, awake)?;
-        if fixed_footprint(lead, &view.pending[lead.index()].op).is_none() {
-            let frame =
-                Frame { section: None, start: i, place: Place::default(), planned: ThreadSet::single(lead) };
-            return Some(self.plan(core, frame, lead));
+        let fixed = is_fixed(view.pending[lead.index()].op.kind);
+        if !fixed || awake == ThreadSet::single(lead) {
+            node.backtrack.insert(lead);
+            if fixed {
+                self.alone = Alone { thread: lead, start: i, last: i, left: MOST };
+                self.alone.put(i, &view.pending[lead.index()].op);
+            }
+            return Some(lead);
         }
         let patient = if view.yielded.contains(lead) { ThreadSet::EMPTY } else { view.yielded };
         if self.kept == self.sections.len() {
@@ -88,22 +138,35 @@ impl Eager {
 
     /// Takes one more step into the section that is being found.
     fn grow(&mut self, core: &mut Core, view: &View<'_>) -> Option<ThreadId> {
-        let section = &mut self.sections[self.kept - 1];
-        let start = section.start;
-        let t = section.grow(view, |t| core.trace.waiting_edges_of(t).any(|e| e >= start))?;
-        let section = Some(self.kept as u32 - 1);
-        let frame = Frame { section, start, place: Place::default(), planned: ThreadSet::single(t) };
-        Some(self.plan(core, frame, t))
+        let section = self.kept - 1;
+        let found = &mut self.sections[section];
+        let start = found.start;
+        let t = found.grow(view, |t| core.trace.waiting_edges_of(t).any(|e| e >= start))?;
+        Some(self.plan(core, section, Place::default(), ThreadSet::single(t), t))
     }
 
-    /// Node and frame are set up; `first` goes first.
-    fn plan(&mut self, core: &mut Core, frame: Frame, first: ThreadId) -> ThreadId {
+    /// The top node is in a section: `planned` is what that takes from there, and `first` goes first.
+    fn plan(
+        &mut self,
+        core: &mut Core,
+        section: usize,
+        place: Place,
+        planned: ThreadSet,
+        first: ThreadId,
+    ) -> ThreadId {
+        let node = core.nodes.len() as u32 - 1;
         if let Some(n) = core.nodes.last_mut() {
-            n.backtrack = frame.planned;
+            n.backtrack = planned;
             n.backtrack.insert(first);
         }
-        self.frames.push(frame);
+        self.frames.push(Frame { node, section: section as u32, place, planned });
         first
+    }
+
+    /// The frame of a node, if it is the last that is in a section.
+    #[inline]
+    fn top(&self, node: usize) -> Option<&Frame> {
+        self.frames.last().filter(|f| f.node as usize == node)
     }
 
     /// The section that is being found is complete: from here on its other orders are known.
@@ -114,6 +177,10 @@ impl Eager {
         let (pairs, conflicts) = section.pairs();
         core.stats.race_checks += n * (n - 1) / 2;
         core.stats.dependency_checks += pairs;
+        if conflicts == 0 {
+            // There is no other order, so nobody asks where an order of it stands.
+            return;
+        }
         if conflicts > 1 {
             section.shape(&mut self.shape);
             if self.counted.len() == REMEMBERED {
@@ -128,9 +195,11 @@ impl Eager {
             core.stats.unsatisfiable = core.stats.unsatisfiable.saturating_add(cycles);
         }
         let mut place = Place::default();
-        for k in 0..section.len() {
+        // Its nodes are the last that are in a section.
+        let frames = self.frames.len() - section.len()..;
+        for (k, frame) in self.frames[frames].iter_mut().enumerate() {
             let (i, t) = (section.start + k, section.thread_of(k));
-            let frame = &mut self.frames[i];
+            debug_assert_eq!(frame.node as usize, i);
             frame.place = place;
             frame.planned = section.successors(place);
             debug_assert_eq!(frame.planned.first(), Some(t), "a section is found along its least order");
@@ -140,26 +209,39 @@ impl Eager {
         }
     }
 
-    /// The first event that event `f` need not be compared with: that of its section.
+    /// The first event that event `f` need not be compared with: that of its section, if it was run as a step of one.
     fn compared_up_to(&self, core: &Core, f: usize) -> usize {
-        let frame = &self.frames[f];
-        if frame.planned.contains(core.nodes[f].chosen) { frame.start } else { f }
-    }
-
-    /// How many events of its own thread are between event `f` and the event that it is compared up to: those in its section.
-    fn own_since(&self, core: &Core, end: usize, f: usize) -> u32 {
-        match self.frames[f].section {
-            Some(index) if end < f => {
-                self.sections[index as usize].taken(self.frames[f].place, f, core.trace.event(f).thread)
-            }
-            _ => 0,
+        let frame = self.frames.binary_search_by_key(&(f as u32), |f| f.node).map(|at| &self.frames[at]);
+        match frame {
+            Ok(frame) if frame.takes(core) => self.sections[frame.section as usize].start,
+            _ => f,
         }
     }
+}
 
-    /// Where node `i` stands in its parent's section, if it still is in it.
-    fn inside(&self, core: &Core, i: usize) -> Option<u32> {
-        let above = self.frames.get(i.checked_sub(1)?)?;
-        above.section.filter(|_| above.planned.contains(core.nodes[i - 1].chosen))
+impl Eager {
+    /// Node `i` comes after one that is in a section.
+    fn go_on(&mut self, core: &mut Core, view: &View<'_>, i: usize) -> Option<ThreadId> {
+        let chosen = core.nodes[i - 1].chosen;
+        let Some(&above) = self.top(i - 1).filter(|f| f.takes(core)) else {
+            return self.begin(core, view, i);
+        };
+        let section = &self.sections[above.section as usize];
+        if section.growing {
+            if let Some(t) = self.grow(core, view) {
+                return Some(t);
+            }
+            self.complete(core);
+            return self.begin(core, view, i);
+        }
+        let place = section.after(above.place, chosen);
+        if section.complete(place) {
+            return self.begin(core, view, i);
+        }
+        let planned = section.successors(place);
+        let awake = view.enabled.minus(&core.nodes[i].asleep);
+        let first = planned.and(&awake).first().or_else(|| Core::default_thread(view, awake))?;
+        Some(self.plan(core, above.section as usize, place, planned, first))
     }
 }
 
@@ -168,39 +250,39 @@ impl Reduction for Eager {
         true
     }
 
+    #[inline]
     fn enter(&mut self, core: &mut Core, view: &View<'_>) -> Option<ThreadId> {
         let i = core.nodes.len() - 1;
-        self.frames.truncate(i);
+        if let Some(above) = i.checked_sub(1) {
+            core.stats.dependency_checks += core.sleep(above).len() as u64;
+        }
+        if self.alone.left > 0 {
+            let t = self.alone.thread;
+            let op = &view.pending[t.index()].op;
+            if self.alone.takes(core, view, i, op) {
+                self.alone.put(i, op);
+                core.nodes[i].backtrack.insert(t);
+                return Some(t);
+            }
+            self.alone = Alone::NONE;
+        }
+        while self.frames.last().is_some_and(|f| f.node as usize >= i) {
+            self.frames.pop();
+        }
         while self.kept > 0 && self.sections[self.kept - 1].start >= i {
             self.kept -= 1;
         }
-        if i > 0 {
-            core.stats.dependency_checks += core.sleep(i - 1).len() as u64;
-        }
-        let Some(index) = self.inside(core, i) else { return self.begin(core, view, i) };
-        let section = &self.sections[index as usize];
-        if section.growing {
-            if let Some(t) = self.grow(core, view) {
-                return Some(t);
-            }
-            self.complete(core);
-            return self.begin(core, view, i);
-        }
-        let place = section.after(self.frames[i - 1].place, core.nodes[i - 1].chosen);
-        if section.complete(place) {
-            return self.begin(core, view, i);
-        }
-        let frame =
-            Frame { section: Some(index), start: section.start, place, planned: section.successors(place) };
-        let awake = view.enabled.minus(&core.nodes[i].asleep);
-        let first = frame.planned.and(&awake).first().or_else(|| Core::default_thread(view, awake))?;
-        Some(self.plan(core, frame, first))
+        let Some(above) = i.checked_sub(1) else { return self.begin(core, view, i) };
+        if self.top(above).is_none() { self.begin(core, view, i) } else { self.go_on(core, view, i) }
     }
 
+    #[inline]
     fn ran(&mut self, core: &mut Core, f: usize) {
-        let end = self.compared_up_to(core, f);
-        let own = core.trace.event(f).seq - 1 - self.own_since(core, end, f);
-        debug_assert_eq!(own, core.trace.seq_before(core.trace.event(f).thread, end));
+        let Some(frame) = self.top(f).filter(|f| f.takes(core)) else { return self.source.ran(core, f) };
+        let section = &self.sections[frame.section as usize];
+        let (end, event) = (section.start, core.trace.event(f));
+        let own = event.seq - 1 - section.taken(frame.place, f, event.thread);
+        debug_assert_eq!(own, core.trace.seq_before(event.thread, end));
         core.stats.race_checks += end as u64;
         core.stats.dependency_checks += end as u64 - u64::from(own);
         self.source.answer(core, f, end);
@@ -215,9 +297,12 @@ impl Reduction for Eager {
 
     fn next_branch(&mut self, core: &mut Core) -> Option<ThreadId> {
         let node = core.nodes.last()?;
-        self.frames.truncate(core.nodes.len());
+        let at = core.nodes.len() - 1;
+        while self.frames.last().is_some_and(|f| f.node as usize > at) {
+            self.frames.pop();
+        }
         let open = node.backtrack.minus(&node.done).minus(&node.asleep).and(&node.enabled);
-        let planned = self.frames[core.nodes.len() - 1].planned;
+        let planned = self.top(at).map_or(ThreadSet::EMPTY, |f| f.planned);
         planned.and(&open).first().or_else(|| Core::ring_thread(node, open))
     }
 }

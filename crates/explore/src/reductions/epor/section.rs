@@ -11,12 +11,11 @@
 //! conflicts with runs. A prefix can be completed iff all that rests can be woken, which is a closure over what is left.
 
 use crate::explorer::View;
-use crate::footprint::Footprint;
 use crate::ids::{ObjectId, ThreadId, ThreadSet};
-use crate::op::{Access, Decides, Mode, Op, OpKind};
+use crate::op::{Decides, Op, OpKind};
 
 /// The most steps of a section: they are kept as bits.
-const MOST: usize = 64;
+pub(crate) const MOST: usize = 64;
 
 /// Sections with more traces than this are not counted.
 const MOST_TRACES: u64 = 1 << 20;
@@ -27,9 +26,10 @@ struct Member {
     thread: ThreadId,
     /// Its steps.
     steps: u64,
-    /// Its first step, known before it runs.
-    head: Footprint,
 }
+
+/// What a step does to its objects wherever in the section it runs: the objects, whether it writes them, and how many there are.
+type Touch = ([(ObjectId, bool); 2], usize);
 
 /// An object, and the steps that read and write it.
 struct Touched {
@@ -49,6 +49,8 @@ pub(crate) struct Section {
     short: bool,
     /// In the order of thread numbers.
     members: Vec<Member>,
+    /// The first step of each, known before it runs; only short sections need them.
+    heads: Vec<Touch>,
     /// The member whose steps are being found.
     at: usize,
     /// The most steps of one member.
@@ -59,6 +61,8 @@ pub(crate) struct Section {
     owner: Vec<u8>,
     /// The steps that each step conflicts with.
     conflicts: Vec<u64>,
+    /// All pairs of steps of different threads, and those of them that conflict.
+    pairs: (u64, u32),
     /// Steps whose value decides an address: nothing may join that conflicts with them.
     guarded: u64,
     /// Steps that conflict with one of the section, or with the first step of a member that is still to come.
@@ -74,21 +78,35 @@ pub(crate) struct Place {
     resting: u64,
 }
 
-/// What a step does wherever in the section it runs; `None` if that is not known, or if it may block.
-pub(crate) fn fixed_footprint(thread: ThreadId, op: &Op) -> Option<Footprint> {
-    let mut f = Footprint::nothing(thread, 0, *op);
+/// Whether a step of this kind does the same wherever in the section it runs, and does not block.
+pub(crate) fn is_fixed(kind: OpKind) -> bool {
+    use OpKind::*;
+    matches!(kind, Fence | Load | Store | Rmw | CompareExchange | Assign)
+}
+
+/// Whether such a step gives its thread a value that may decide which steps come next.
+pub(crate) fn decides_what_comes_next(op: &Op) -> bool {
+    gives_value(op) && op.decides == Decides::Anything
+}
+
+fn gives_value(op: &Op) -> bool {
+    !matches!(op.kind, OpKind::Store | OpKind::Fence)
+}
+
+/// What such a step does.
+fn touch(op: &Op) -> Touch {
+    let none = (ObjectId::NONE, false);
     match op.kind {
-        OpKind::Fence => {}
-        OpKind::Load => f.add(op.object, Access::new(Mode::Read)),
+        OpKind::Fence => ([none; 2], 0),
+        OpKind::Assign => ([(op.object, false), (op.other, true)], 2),
         // A compare-exchange may fail and be a read: to order it as a write is finer, and loses nothing.
-        OpKind::Store | OpKind::Rmw | OpKind::CompareExchange => f.add(op.object, Access::new(Mode::Write)),
-        OpKind::Assign => {
-            f.add(op.object, Access::new(Mode::Read));
-            f.add(op.other, Access::new(Mode::Write));
-        }
-        _ => return None,
+        kind => ([(op.object, kind != OpKind::Load), none], op.object.is_some().into()),
     }
-    Some(f)
+}
+
+/// Whether two of them conflict.
+fn conflict(a: &Touch, b: &Touch) -> bool {
+    a.0[..a.1].iter().any(|(o, w)| b.0[..b.1].iter().any(|(p, v)| o == p && (*w || *v)))
 }
 
 fn bits(mut set: u64) -> impl Iterator<Item = usize> {
@@ -114,15 +132,17 @@ impl Section {
         self.owner.clear();
         self.conflicts.clear();
         self.members.clear();
-        self.members.extend(
-            threads
-                .iter()
-                .filter_map(|thread| {
-                    let head = fixed_footprint(thread, &view.pending[thread.index()].op)?;
-                    Some(Member { thread, steps: 0, head })
-                })
-                .take(MOST),
-        );
+        self.heads.clear();
+        self.pairs = (0, 0);
+        for thread in threads.iter() {
+            let op = &view.pending[thread.index()].op;
+            if is_fixed(op.kind) && self.members.len() < MOST {
+                self.members.push(Member { thread, steps: 0 });
+                if short {
+                    self.heads.push(touch(op));
+                }
+            }
+        }
         self.share = (MOST / self.members.len().max(1)) as u32;
     }
 
@@ -136,10 +156,12 @@ impl Section {
     /// another order.
     pub(crate) fn grow(&mut self, view: &View<'_>, later: impl Fn(ThreadId) -> bool) -> Option<ThreadId> {
         while let Some(m) = self.members.get(self.at) {
-            let t = m.thread;
-            let may_go_on = m.steps.count_ones() < self.share && view.enabled.contains(t) && !later(t);
-            let step = if may_go_on { fixed_footprint(t, &view.pending[t.index()].op) } else { None };
-            let last = step.and_then(|s| self.join(s));
+            let (t, op) = (m.thread, &view.pending[m.thread.index()].op);
+            let may_join = m.steps.count_ones() < self.share
+                && view.enabled.contains(t)
+                && is_fixed(op.kind)
+                && !later(t);
+            let last = if may_join { self.join(op) } else { None };
             if last != Some(false) {
                 self.at += 1;
             }
@@ -151,11 +173,19 @@ impl Section {
     }
 
     /// Adds a step of the member at hand if it may join; says whether it is the member's last one.
-    fn join(&mut self, step: Footprint) -> Option<bool> {
+    fn join(&mut self, op: &Op) -> Option<bool> {
         let (k, mine) = (self.len(), self.members[self.at].steps);
-        let with = self.conflicting(&step) & !mine;
+        let step = touch(op);
+        let (mut with, mut places) = (0, [None; 2]);
+        for ((object, writes), place) in step.0[..step.1].iter().zip(&mut places) {
+            *place = self.objects.iter().position(|t| t.object == *object);
+            if let Some(t) = place.map(|at| &self.objects[at]) {
+                with |= if *writes { t.readers | t.writers } else { t.writers };
+            }
+        }
+        let with = with & !mine;
         // Short sections have room for the first step of every member.
-        let to_come = self.short && self.members[self.at + 1..].iter().any(|m| m.head.conflicts(&step));
+        let to_come = self.short && self.heads[self.at + 1..].iter().any(|head| conflict(head, &step));
         if with & self.guarded != 0 {
             return None;
         }
@@ -169,10 +199,9 @@ impl Section {
                 return None;
             }
         }
-        let gives_value = !matches!(step.op().kind, OpKind::Store | OpKind::Fence);
         let alone = with == 0 && !to_come;
-        let last = match step.op().decides {
-            _ if !gives_value => false,
+        let last = match op.decides {
+            _ if !gives_value(op) => false,
             Decides::Nothing => false,
             Decides::Addresses if alone => {
                 self.guarded |= 1 << k;
@@ -182,7 +211,19 @@ impl Section {
         };
         self.dependent = dependent;
         self.members[self.at].steps |= 1 << k;
-        self.touch(&step, k);
+        self.pairs.0 += k as u64 - u64::from(mine.count_ones());
+        self.pairs.1 += with.count_ones();
+        for ((object, writes), place) in step.0[..step.1].iter().zip(places) {
+            let bit = 1 << k;
+            let (reads, writes) = if *writes { (0, bit) } else { (bit, 0) };
+            match place {
+                Some(at) => {
+                    self.objects[at].readers |= reads;
+                    self.objects[at].writers |= writes;
+                }
+                None => self.objects.push(Touched { object: *object, readers: reads, writers: writes }),
+            }
+        }
         self.owner.push(self.at as u8);
         self.conflicts.push(with);
         for i in bits(with) {
@@ -191,36 +232,9 @@ impl Section {
         Some(last)
     }
 
-    /// The steps that conflict with a step that reads and writes.
-    fn conflicting(&self, step: &Footprint) -> u64 {
-        let mut with = 0;
-        for (object, access) in step.links() {
-            if let Some(t) = self.objects.iter().find(|t| t.object == *object) {
-                with |= if access.mode == Mode::Read { t.writers } else { t.readers | t.writers };
-            }
-        }
-        with
-    }
-
-    /// Notes what the step with this number reads and writes.
-    fn touch(&mut self, step: &Footprint, k: usize) {
-        for (object, access) in step.links() {
-            let at = self.objects.iter().position(|t| t.object == *object).unwrap_or_else(|| {
-                self.objects.push(Touched { object: *object, readers: 0, writers: 0 });
-                self.objects.len() - 1
-            });
-            let (reads, t) = (access.mode == Mode::Read, &mut self.objects[at]);
-            *(if reads { &mut t.readers } else { &mut t.writers }) |= 1 << k;
-        }
-    }
-
     /// All pairs of steps of different threads, and those of them that conflict.
     pub(crate) fn pairs(&self) -> (u64, u32) {
-        let all = self.len() as u64;
-        let same: u64 =
-            self.members.iter().map(|m| m.steps.count_ones() as u64).map(|n| n * (n.max(1) - 1) / 2).sum();
-        let conflicts: u32 = self.conflicts.iter().map(|c| c.count_ones()).sum();
-        (all * (all.max(1) - 1) / 2 - same, conflicts / 2)
+        self.pairs
     }
 
     fn all(&self) -> u64 {
