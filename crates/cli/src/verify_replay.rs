@@ -169,6 +169,7 @@ mod native {
     use ::model::{ErrorKind, Program, Wrong};
     use ::verify::Trace;
     use std::os::unix::process::CommandExt;
+    use std::path::Path;
     use std::process::{Command, Stdio};
 
     /// How long a search may take where the run could not be followed.
@@ -206,13 +207,13 @@ mod native {
                 variables.push(("RADDLE_FOLLOW", guide.display().to_string()));
             }
             let report = report(&built, &variables)?;
-            match judge(program, trace, kinds, &report) {
+            match judge(program, trace, (kinds, setting.file), &report) {
                 Ok((token, failure)) => {
                     // The token is what the user gets: it must do by itself what the guide did.
                     variables.retain(|v| v.0 != "RADDLE_FOLLOW" && v.0 != "RADDLE_MAX_SECONDS");
                     variables.push(("RADDLE_REPLAY", token.clone()));
                     let again = self::report(&built, &variables)?;
-                    judge(program, trace, kinds, &again)
+                    judge(program, trace, (kinds, setting.file), &again)
                         .map_err(|why| format!("its token does not replay: {why}"))?;
                     let command = command(setting, &file, numbers.as_deref(), &token);
                     return Ok(Replayed::Confirmed { token, command, failure, followed: way != "search" });
@@ -250,7 +251,7 @@ mod native {
     fn judge(
         program: &Program,
         trace: &Trace,
-        kinds: &[&str],
+        (kinds, file): (&[&str], &Path),
         report: &serde_json::Value,
     ) -> Result<(String, String), String> {
         let Some(failure) = report["failures"].as_array().and_then(|f| f.first()) else {
@@ -262,14 +263,55 @@ mod native {
         if !kinds.contains(&kind.as_str()) {
             return Err(format!("the compiled program fails otherwise: {says}"));
         }
+        let there = at.rsplit(':').filter_map(|w| w.parse::<u32>().ok()).next_back();
+        if kind == "abort" {
+            let text = std::fs::read_to_string(file).unwrap_or_default();
+            if !there.is_some_and(|line| aborts_as_wrong(&text, line as usize)) {
+                return Err(format!("the compiled program ends before: {says}"));
+            }
+        }
         if let Some(line) = line_of_assert(program, trace) {
-            let there = at.rsplit(':').filter_map(|w| w.parse::<u32>().ok()).next_back();
             if there != Some(line) {
                 return Err(format!("the compiled program fails elsewhere: {says}"));
             }
         }
         let token = text("replay");
         if token.is_empty() { Err(format!("there is no token for: {says}")) } else { Ok((token, says)) }
+    }
+
+    /// Whether `abort` on a line is what the program makes of an error: it is in the body of its own `reach_error`, or at a label `ERROR`.
+    /// Any other one ends a run that does not count.
+    fn aborts_as_wrong(text: &str, line: usize) -> bool {
+        let around = text.lines().skip(line.saturating_sub(2)).take(2);
+        if around.into_iter().any(|l| l.contains("ERROR")) {
+            return true;
+        }
+        let (mut depth, mut now, mut head, mut wrong) = (0u32, 1, String::new(), false);
+        for c in text.chars() {
+            match c {
+                '{' => {
+                    if depth == 0 {
+                        wrong = ["reach_error", "__VERIFIER_error"].iter().any(|n| head.contains(n));
+                    }
+                    depth += 1;
+                }
+                '}' => {
+                    depth = depth.saturating_sub(1);
+                    head.clear();
+                }
+                ';' if depth == 0 => head.clear(),
+                '\n' => {
+                    now += 1;
+                    head.push(' ');
+                }
+                c if depth == 0 => head.push(c),
+                _ => {}
+            }
+            if now == line && depth > 0 && wrong {
+                return true;
+            }
+        }
+        false
     }
 
     /// The line of the assertion that fails; none where another function reports it.
@@ -297,5 +339,18 @@ mod native {
         words.extend(["--replay".to_owned(), token.to_owned()]);
         let quoted: Vec<String> = words.iter().map(|w| crate::toolchain::quoted(w)).collect();
         quoted.join(" ")
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::aborts_as_wrong;
+
+        #[test]
+        fn a_program_that_aborts_where_it_assumes_does_not_fail_in_the_same_way() {
+            let text = "void assume(int c) {\n  if (!c) { abort(); }\n}\nvoid reach_error(void) { abort(); }\nint main(void) {\n\
+                if (f()) abort();\n  if (g()) {\n ERROR: abort();\n }\n}\n";
+            let wrong: Vec<usize> = (1..=10).filter(|l| aborts_as_wrong(text, *l)).collect();
+            assert_eq!(wrong, [4, 8, 9]);
+        }
     }
 }

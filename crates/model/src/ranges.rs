@@ -5,7 +5,7 @@
 use crate::term::{Binary, Node, Term, Terms, Unary};
 
 /// The lowest and the highest number that a term may be; it need not be either.
-fn range(terms: &Terms, t: Term) -> (i128, i128) {
+pub(crate) fn range(terms: &Terms, t: Term) -> (i128, i128) {
     let ty = terms.ty(t);
     let widest = (ty.min(), ty.max());
     match terms.node(t) {

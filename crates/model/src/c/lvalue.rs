@@ -5,7 +5,8 @@ use super::ctype::{ADDRESS, CType, Shape, ShapeKind};
 use super::expr::{Lvalue, Path, Value};
 use super::lower::{Entity, Lowering, Res};
 use crate::program::{ErrorKind, SyncId};
-use crate::term::{Binary, Node as TermNode, Place, Term, Type};
+use crate::ranges::range;
+use crate::term::{Binary, Place, Term, Type};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
 use std::rc::Rc;
@@ -53,7 +54,7 @@ impl<'a> Lowering<'a> {
         let end = end + self.past_end as u64;
         // What a parameter points to is as long as a variable says.
         let length = self.noting.lengths.get(&c.var).copied();
-        if length.is_some() || self.range(checked).1 >= end as i128 {
+        if length.is_some() || self.highest(checked) >= end as i128 {
             let end = match length {
                 Some(v) => self.b.value(v),
                 None => self.b.terms().constant(end, ADDRESS),
@@ -227,7 +228,7 @@ impl<'a> Lowering<'a> {
                     return Err(self.refuse(span, "an index into what is no array"));
                 };
                 let end = len + std::mem::take(&mut self.past_end) as u64;
-                if self.range(i).1 >= end as i128 {
+                if self.highest(i) >= end as i128 {
                     let end = self.b.terms().constant(end, ADDRESS);
                     let ok = self.b.terms().lt(i, end);
                     self.check(ok, ErrorKind::OutOfBounds, "an index past the end of an array");
@@ -263,31 +264,9 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The lowest and the highest number that a term can be, as far as that is plain.
-    fn range(&self, t: Term) -> (i128, i128) {
-        let terms = &self.b.program().terms;
-        let ty = terms.ty(t);
-        let all = (ty.min(), ty.max());
-        match terms.node(t) {
-            TermNode::Const(v, ty) => (ty.value(v), ty.value(v)),
-            TermNode::Cast(_, a) => {
-                let (low, high) = self.range(a);
-                if all.0 <= low && high <= all.1 { (low, high) } else { all }
-            }
-            TermNode::Binary(Binary::And, a, b) => {
-                let highs = [a, b].map(|x| self.range(x)).into_iter().filter(|r| r.0 >= 0).map(|r| r.1);
-                highs.min().map_or(all, |high| (0, high))
-            }
-            TermNode::Binary(Binary::Rem, a, b) => match terms.as_const(b).map(|v| ty.value(v)) {
-                Some(n) if n > 0 && self.range(a).0 >= 0 => (0, n - 1),
-                _ => all,
-            },
-            TermNode::Ite(_, a, b) => {
-                let (a, b) = (self.range(a), self.range(b));
-                (a.0.min(b.0), a.1.max(b.1))
-            }
-            _ => all,
-        }
+    /// The highest number that a term can be, as far as that is plain.
+    fn highest(&self, t: Term) -> i128 {
+        range(&self.b.program().terms, t).1
     }
 
     /// The address of an lvalue; from now on a pointer may point there.
