@@ -463,8 +463,12 @@ fn compress(p: &mut Program, t: ThreadId, options: &Options) {
     loop {
         let thread = p.thread(t);
         let n = thread.locations.len();
-        (into.clear(), out.clear(), round.clear());
-        (into.resize(n, NONE), out.resize(n, NONE), round.resize(n, false));
+        into.clear();
+        out.clear();
+        round.clear();
+        into.resize(n, NONE);
+        out.resize(n, NONE);
+        round.resize(n, false);
         for e in &thread.transitions {
             let local = e.action == Action::Local;
             for side in [&mut out[e.from.index()], &mut into[e.to.index()]] {
