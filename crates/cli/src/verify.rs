@@ -164,7 +164,8 @@ fn read(args: &VerifyArgs) -> Result<Result<Program, Unknown>, String> {
     let (done, result) = std::sync::mpsc::channel();
     // Nothing stops it on its way; whoever waits for it does.
     let reader = std::thread::Builder::new().stack_size(READING);
-    let started = reader.spawn(move || done.send(automata(&file, math, options)));
+    // Nobody is there to hear of it once the time is over.
+    let started = reader.spawn(move || drop(done.send(automata(&file, math, options))));
     started.map_err(|e| format!("cannot start a thread: {e}"))?;
     // Duration does not have all numbers of seconds.
     let seconds = std::time::Duration::from_secs_f64(args.seconds.clamp(0.0, 1e9));

@@ -270,10 +270,10 @@ mod native {
                 return Err(format!("the compiled program ends before: {says}"));
             }
         }
-        if let Some(line) = line_of_assert(program, trace) {
-            if there != Some(line) {
-                return Err(format!("the compiled program fails elsewhere: {says}"));
-            }
+        if let Some(line) = line_of_assert(program, trace)
+            && there != Some(line)
+        {
+            return Err(format!("the compiled program fails elsewhere: {says}"));
         }
         let token = text("replay");
         if token.is_empty() { Err(format!("there is no token for: {says}")) } else { Ok((token, says)) }
