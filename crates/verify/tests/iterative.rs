@@ -434,6 +434,22 @@ fn who_may_be_left_behind_at_the_end_is_not_waited_for() {
 }
 
 #[test]
+fn wherever_the_search_for_a_schedule_is_broken_off_what_is_proved_after_it_stands() {
+    // Half of the work is for schedules: with each amount of it the search ends elsewhere.
+    for text in [producer_consumer(1, 1, 5), thesis::double_lock(true), thesis::file_system()] {
+        let p = read(&text);
+        let mut safe = 0;
+        for work in 1..150 {
+            let options = Options { deadlocks: false, budget: Budget { seconds: None, work: Some(work) } };
+            let found = schedules(&p, &options, 2, &mut |_| ControlFlow::Continue(()));
+            stands(&p, &options, &found.outcome);
+            safe += usize::from(found.outcome.verdict.name() == "safe");
+        }
+        assert!(safe > 0);
+    }
+}
+
+#[test]
 fn where_whoever_goes_first_fails_there_is_no_schedule() {
     let p = read(&thesis::program("int x;", &["x = 1; assert(x == 2);", "while (x != 1) ; assert(0);"]));
     let (found, all) = imc(&p, false, 1);

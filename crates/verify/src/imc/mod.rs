@@ -151,6 +151,7 @@ pub fn schedules(
             work: options.budget.work.map(|w| w / 2),
         }),
         late: false,
+        broken_off: false,
         strict: false,
         graph: None,
         extra: Vec::new(),
@@ -231,6 +232,8 @@ struct Search<'p, 's> {
     patience: Meter,
     /// Whether that is over.
     late: bool,
+    /// Whether that was noticed: something was left half done.
+    broken_off: bool,
     /// The same for what may have to wait.
     strict: bool,
     /// What the last schedule is made of.
@@ -297,7 +300,7 @@ impl<'p> Search<'p, '_> {
         if self.counterexamples.is_empty() {
             // The proof is looked for without such care. What was unwound with it may be more than a proof needs.
             self.careful = false;
-            if self.run.nodes.iter().any(|n| !n.bad.is_empty()) {
+            if self.broken_off || self.run.nodes.iter().any(|n| !n.bad.is_empty()) {
                 self.begin_anew();
             }
         }
@@ -378,8 +381,9 @@ impl<'p> Search<'p, '_> {
     }
 
     /// Whether to go on looking for a schedule: where there is none that may never end.
-    fn has_patience(&self) -> Result<(), Stop> {
+    fn has_patience(&mut self) -> Result<(), Stop> {
         if self.careful && (self.is_late() || self.run.nodes.len() > CAREFUL) {
+            self.broken_off = true;
             return Err(Stop::Unknown(Unknown::Within(NO_PATIENCE.to_owned())));
         }
         Ok(())
@@ -506,6 +510,7 @@ impl<'p> Search<'p, '_> {
         self.facts[v].settled = true;
         self.grew = true;
         let done = self.look_at(v);
+        self.facts[v].settled &= done.is_ok();
         self.drain_work();
         done
     }
