@@ -18,8 +18,8 @@
 //!   is not used there ([`Search::is_sure`]). No label becomes false for that.
 //! - What is lost ([`Search::find_lost`]) is the greatest fixpoint of the game of the scheduler against inputs and branches. A node that
 //!   is lost covers nothing any more: what it covered may be better off, and is looked at by itself.
-//! - Only where no schedule can be fair otherwise are covers refused that close an unfair cycle, a few in a row; if that does not help
-//!   the cycle is lost ([`Search::part`]).
+//! - Only where no schedule can be fair otherwise are covers refused that close an unfair cycle, as often in a row as [`LAPS`] says; if
+//!   that does not help the cycle is lost ([`Search::part`]).
 //! - Following one thread alone where its steps commute with all others ([`Run::first_of_all`]) is sound for proofs and depends on
 //!   the place alone, so that covers need no set of threads to be followed later. Where a node is lost because of it, it is dropped,
 //!   unless it would be lost in any order ([`Search::loses_anyway`]).

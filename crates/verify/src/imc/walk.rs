@@ -109,7 +109,8 @@ impl Search<'_, '_> {
     }
 
     /// Nodes from which somebody is left out for ever go round in circles that covers close. What is covered there may be better off
-    /// than what covers it, so it is looked at by itself, [`Search::laps`] times in a row; then the circle is taken to be lost. Whether anything has changed.
+    /// than what covers it, so it is looked at by itself, [`Search::laps`] times in a row; then the circle is taken to be lost.
+    /// Whether anything has changed.
     fn part(&mut self, nodes: &[NodeId]) -> bool {
         let number: HashMap<NodeId, usize> = nodes.iter().copied().zip(0..).collect();
         // The steps that stay among them: from, the child, and what stands for it.
