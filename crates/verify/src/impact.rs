@@ -42,7 +42,7 @@ use std::collections::{HashMap, HashSet};
 /// How many older nodes a cover is forced with.
 const CANDIDATES: usize = 8;
 /// How many queries a form of the labels has before the other one is tried, for the first time.
-const FIRST_TRY: u64 = 1000;
+pub(crate) const FIRST_TRY: u64 = 1000;
 
 /// The engine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -178,8 +178,8 @@ pub(crate) struct Run<'p> {
     pub(crate) bound: Option<Trace>,
     pub(crate) refinements: u64,
     /// Whether labels have as few guards as possible. With more they are weaker and cover more, with fewer they are smaller.
-    few_guards: bool,
-    most_queries: u64,
+    pub(crate) few_guards: bool,
+    pub(crate) most_queries: u64,
 }
 
 /// Variables of synchronisation that only ever get constants.
@@ -267,6 +267,23 @@ impl<'p> Run<'p> {
             self.uncover_below(v);
         }
         Ok(())
+    }
+
+    /// Says so where the label of the node before does not allow the step into a node. Whether it does not.
+    pub(crate) fn rule_out(&mut self, v: NodeId) -> Result<bool, Stop> {
+        let Some((before, thread, transition)) = self.nodes[v].parent else { return Ok(false) };
+        let mut env = self.env_at(before);
+        let guard = self.transition(thread, transition).guard;
+        let mut all = self.nodes[before].label.clone();
+        all.push(env.eval(&mut self.symbols, guard));
+        let label = self.nodes[v].label.clone();
+        let no = self.symbols.terms.boolean(false);
+        let never = self.implies(&all, no)? || self.implies(&label, no)?;
+        if never {
+            self.add_to_label(v, no);
+            self.uncover_below(v);
+        }
+        Ok(never)
     }
 
     /// How often the solver was asked.
@@ -733,6 +750,15 @@ impl<'p> Run<'p> {
             }
             below.extend(&self.nodes[n].children);
         }
+    }
+
+    /// Takes the covers back by which a node stands for others that may be better off. Whether there were any.
+    pub(crate) fn leave_better(&mut self, v: NodeId) -> bool {
+        let covers = std::mem::take(&mut self.nodes[v].covers);
+        let (stay, go): (Vec<_>, Vec<_>) = covers.into_iter().partition(|z| self.may_cover(*z, v));
+        self.nodes[v].covers = stay;
+        go.iter().for_each(|z| self.uncover(*z));
+        !go.is_empty()
     }
 
     /// Takes a cover back for good.

@@ -37,7 +37,7 @@ fn compare(seeds: std::ops::Range<u64>, most: usize) -> Tally {
         assert!(fairly || blindly != Some(true));
         for deadlocks in [false, true] {
             let what = format!("seed {seed}, deadlocks: {deadlocks}\n{text}\n{p}");
-            let budget = Budget { seconds: None, work: Some(4000) };
+            let budget = Budget { seconds: None, work: Some(16_000) };
             let options = Options { deadlocks, budget };
             let mut seen: Vec<Schedule> = Vec::new();
             let found = schedules(&p, &options, most, &mut |event| {

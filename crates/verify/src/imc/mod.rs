@@ -18,8 +18,8 @@
 //!   is not used there ([`Search::is_sure`]). No label becomes false for that.
 //! - What is lost ([`Search::find_lost`]) is the greatest fixpoint of the game of the scheduler against inputs and branches. A node that
 //!   is lost covers nothing any more: what it covered may be better off, and is looked at by itself.
-//! - Only where no schedule can be fair otherwise are covers refused that close an unfair cycle, a few in a row; if that does not help
-//!   the cycle is lost ([`Search::part`]).
+//! - Only where no schedule can be fair otherwise are covers refused that close an unfair cycle, as often in a row as [`LAPS`] says; if
+//!   that does not help the cycle is lost ([`Search::part`]).
 //! - Following one thread alone where its steps commute with all others ([`Run::first_of_all`]) is sound for proofs and depends on
 //!   the place alone, so that covers need no set of threads to be followed later. Where a node is lost because of it, it is dropped,
 //!   unless it would be lost in any order ([`Search::loses_anyway`]).
@@ -37,7 +37,7 @@ use crate::budget::{Budget, Meter};
 use crate::certificate::Certificate;
 use crate::checker::Refuted;
 use crate::engines::Engine;
-use crate::impact::{NodeId, Run, Stop};
+use crate::impact::{FIRST_TRY, NodeId, Run, Stop};
 use crate::outcome::{Options, Outcome, Schedule, Trace, Unknown, Verdict};
 use crate::scheduled::schedule_within;
 use model::{LocationId, LocationKind, Program, Term, Thread, ThreadId};
@@ -51,6 +51,13 @@ const NO_PATIENCE: &str = "no schedule was found within the nodes or the time fo
 
 /// So many times in vain is a more permissive schedule tried.
 const FAILED: usize = 40;
+
+/// So often in a row is a cover refused because of what it leaves out, one after the other: what goes round in a circle does so for ever in
+/// most cases, and to find out takes many nodes where there are many circles.
+const LAPS: [u32; 3] = [1, 0, 3];
+
+/// How many queries one order of the threads has before the other one is tried, for the first time.
+const FIRST_ROUNDS: u64 = 1000;
 
 /// So often is a cover of one node forced.
 const FORCED: u32 = 12;
@@ -132,18 +139,27 @@ pub fn schedules(
         sure: HashSet::new(),
         ever: HashSet::new(),
         may: HashMap::new(),
+        taken: HashSet::new(),
         open: BinaryHeap::new(),
         grew: false,
         counterexamples: Vec::new(),
         undecided: None,
         schedules: Vec::new(),
         careful: true,
-        patience: options.budget.seconds.map(|s| s / 2.0),
+        patience: Meter::new(Budget {
+            seconds: options.budget.seconds.map(|s| s / 2.0),
+            work: options.budget.work.map(|w| w / 2),
+        }),
+        late: false,
+        broken_off: false,
         strict: false,
         graph: None,
         extra: Vec::new(),
         ranked: false,
+        circle: false,
         whole: false,
+        laps: 0,
+        guessed: false,
         refused: 0,
         can: HashMap::new(),
         most,
@@ -200,6 +216,8 @@ struct Search<'p, 's> {
     can: HashMap<(NodeId, ThreadId), Term>,
     /// Whether a thread can ever go at a node with a label of so many parts.
     may: HashMap<(NodeId, ThreadId, usize), bool>,
+    /// Steps that are possible: the node after it, with labels of so many parts before and after it.
+    taken: HashSet<(NodeId, usize, usize)>,
     /// Nodes from which something may be left to follow, the highest first.
     open: BinaryHeap<Reverse<(usize, NodeId)>>,
     /// The unwinding, or what is known of it, has changed.
@@ -210,8 +228,12 @@ struct Search<'p, 's> {
     schedules: Vec<Schedule>,
     /// While a schedule is looked for: covers do not mix what must not be done with what may.
     careful: bool,
-    /// For so many seconds.
-    patience: Option<f64>,
+    /// Within half of what there is, so that the rest is left for the proof.
+    patience: Meter,
+    /// Whether that is over.
+    late: bool,
+    /// Whether that was noticed: something was left half done.
+    broken_off: bool,
     /// The same for what may have to wait.
     strict: bool,
     /// What the last schedule is made of.
@@ -220,8 +242,14 @@ struct Search<'p, 's> {
     extra: Vec<walk::Extra>,
     /// Whether the schedules are made by ranks.
     ranked: bool,
+    /// Whether who comes next in a circle is before who comes first of all.
+    circle: bool,
     /// Whether a round lasts until everybody had a turn, also if nobody who is left can go at the moment.
     whole: bool,
+    /// How often a circle that leaves somebody out is gone round before it is taken to be lost.
+    laps: u32,
+    /// Whether one was.
+    guessed: bool,
     /// How many covers were refused because of what they leave out.
     refused: usize,
     most: usize,
@@ -272,11 +300,41 @@ impl<'p> Search<'p, '_> {
         if self.counterexamples.is_empty() {
             // The proof is looked for without such care. What was unwound with it may be more than a proof needs.
             self.careful = false;
-            if self.run.nodes.iter().any(|n| !n.bad.is_empty()) {
+            if self.broken_off || self.run.nodes.iter().any(|n| !n.bad.is_empty()) {
                 self.begin_anew();
             }
         }
-        // Where something goes wrong and the schedules are there, or cannot be, all is said.
+        self.prove()
+    }
+
+    /// Follows all that is left. Where something goes wrong and the schedules are there, or cannot be, all is said. Neither form of the
+    /// labels is better for all programs, so both get more and more, as in [`crate::impact`].
+    fn prove(&mut self) -> Result<bool, Stop> {
+        let (mut few, mut most, mut given_up) = (true, FIRST_TRY, false);
+        loop {
+            self.run.few_guards = few;
+            self.run.most_queries = self.run.queries().saturating_add(most);
+            let end = self.follow_all();
+            match &end {
+                Err(Stop::Again) if !given_up => {}
+                // Where one form of the labels cannot do without quantifiers the other one may.
+                Ok(true) if self.counterexamples.is_empty() && self.undecided.is_some() && !given_up => {
+                    given_up = true;
+                }
+                _ => return end,
+            }
+            most = match (given_up, few) {
+                (true, _) => u64::MAX,
+                (false, true) => most,
+                (false, false) => most.saturating_mul(3),
+            };
+            few = !few;
+            (self.undecided, self.run.bound) = (None, None);
+            self.begin_anew();
+        }
+    }
+
+    fn follow_all(&mut self) -> Result<bool, Stop> {
         while !self.over && self.counterexamples.is_empty() {
             let Some((v, thread)) = self.next_start()? else { return Ok(true) };
             self.iterate(v, thread)?;
@@ -313,38 +371,73 @@ impl<'p> Search<'p, '_> {
         self.sure.clear();
         self.ever.clear();
         self.may.clear();
+        self.taken.clear();
         self.open.clear();
         self.can.clear();
         (self.graph, self.extra, self.ranked, self.whole) = (None, Vec::new(), false, false);
+        (self.guessed, self.refused) = (false, 0);
         self.run.plant();
         self.drain_work();
     }
 
     /// Whether to go on looking for a schedule: where there is none that may never end.
-    fn has_patience(&self) -> Result<(), Stop> {
-        let late = self.patience.is_some_and(|s| self.run.meter.seconds() > s);
-        if self.careful && (late || self.run.nodes.len() > CAREFUL) {
+    fn has_patience(&mut self) -> Result<(), Stop> {
+        if self.careful && (self.is_late() || self.run.nodes.len() > CAREFUL) {
+            self.broken_off = true;
             return Err(Stop::Unknown(Unknown::Within(NO_PATIENCE.to_owned())));
         }
         Ok(())
     }
 
-    /// The first schedule.
+    fn is_late(&self) -> bool {
+        self.late || self.patience.look().is_err()
+    }
+
+    /// The first schedule. A round may be over while somebody is inside the body of a loop, as nobody else can go there. Who comes first
+    /// of all then makes for short ways round, but may leave others out until a counter has run full; who comes next in a circle
+    /// goes round with everybody, and labels have to say how far all of them get. Neither is better for all programs, so both get
+    /// more and more.
     fn find_first(&mut self) -> Result<Option<Schedule>, Stop> {
-        let mut first = None;
-        for strict in [false, true] {
-            self.strict = strict;
+        let mut most = FIRST_ROUNDS;
+        loop {
+            for circle in [false, true] {
+                self.circle = circle;
+                // To find a way round with everybody takes more.
+                most = if circle { most.saturating_mul(4) } else { most };
+                self.run.most_queries = self.run.queries().saturating_add(most);
+                let found = self.find_in_order();
+                self.run.most_queries = u64::MAX;
+                match found {
+                    Err(Stop::Again) => self.begin_anew(),
+                    found => return found,
+                }
+            }
+        }
+    }
+
+    fn find_in_order(&mut self) -> Result<Option<Schedule>, Stop> {
+        self.strict = false;
+        for (strict, laps) in [(false, 0)].into_iter().chain(LAPS.map(|laps| (true, laps))) {
+            match (strict, self.guessed) {
+                (true, true) => self.begin_anew(),
+                // Nothing was taken to be lost that may not be.
+                (true, false) if self.strict => return Ok(None),
+                _ => {}
+            }
+            (self.strict, self.laps) = (strict, laps);
             match self.find_schedule() {
                 Ok(None) => {}
-                Ok(found) => {
-                    first = found;
-                    break;
+                Ok(found) => return Ok(found),
+                // What was taken to be lost may have cost the nodes; the others have as many.
+                Err(Stop::Unknown(Unknown::Within(why))) if why == NO_PATIENCE => {
+                    if !self.guessed || self.is_late() {
+                        return Ok(None);
+                    }
                 }
-                Err(Stop::Unknown(Unknown::Within(why))) if why == NO_PATIENCE => break,
                 Err(e) => return Err(e),
             }
         }
-        Ok(first)
+        Ok(None)
     }
 
     fn hand_out(&mut self, schedule: Schedule) -> Result<(), Stop> {
@@ -376,6 +469,25 @@ impl<'p> Search<'p, '_> {
         }
     }
 
+    /// Says so where labels rule a step out by now. What comes after such a step may be covered all the same, and the ways that such a
+    /// cover seems to open are there in no run: whoever goes only along them would seem to be left out.
+    fn rule_out(&mut self) -> Result<(), Stop> {
+        for v in 0..self.run.nodes.len() {
+            if !self.facts[v].settled || !self.run.is_live(v) {
+                continue;
+            }
+            for c in self.run.nodes[v].children.clone() {
+                let key = (c, self.run.nodes[v].label.len(), self.run.nodes[c].label.len());
+                if self.run.is_false(c) || !self.taken.insert(key) {
+                    continue;
+                }
+                self.grew |= self.run.rule_out(c)?;
+            }
+        }
+        self.drain_work();
+        Ok(())
+    }
+
     /// Nodes that lost their cover have to be looked at again.
     fn drain_work(&mut self) {
         self.facts.resize_with(self.run.nodes.len(), Fact::default);
@@ -398,12 +510,14 @@ impl<'p> Search<'p, '_> {
         self.facts[v].settled = true;
         self.grew = true;
         let done = self.look_at(v);
+        self.facts[v].settled &= done.is_ok();
         self.drain_work();
         done
     }
 
     fn look_at(&mut self, v: NodeId) -> Result<(), Stop> {
         self.run.meter.step().map_err(|s| Stop::Unknown(Unknown::Spent(s)))?;
+        self.late |= self.patience.step().is_err();
         self.has_patience()?;
         if self.run.is_beyond_bound(v) {
             self.run.look_beyond_bound(v)?;
@@ -471,12 +585,20 @@ impl<'p> Search<'p, '_> {
                 return Ok(());
             }
         }
-        for t in self.bad(v) {
-            if !self.run.nodes[v].bad.contains(&t) {
-                self.run.nodes[v].bad.push(t);
-            }
-        }
+        self.note_bad(v);
         Ok(())
+    }
+
+    /// Notes who must not go at a node, and that it stands no more for those where they may. Whether there is anybody new, and whether
+    /// it stood for such.
+    fn note_bad(&mut self, v: NodeId) -> (bool, bool) {
+        let known = &self.run.nodes[v].bad;
+        let more: Vec<ThreadId> = self.bad(v).into_iter().filter(|t| !known.contains(t)).collect();
+        if more.is_empty() {
+            return (false, false);
+        }
+        self.run.nodes[v].bad.extend(more);
+        (true, self.run.leave_better(v))
     }
 
     /// Who must not go at a node, as far as it is known.
@@ -753,23 +875,14 @@ impl<'p> Search<'p, '_> {
                 return Ok(());
             }
             let mut again = false;
-            for v in (0..n).filter(|v| live[*v] && self.facts[*v].settled) {
-                let more: Vec<ThreadId> =
-                    self.bad(v).into_iter().filter(|t| !self.run.nodes[v].bad.contains(t)).collect();
-                if more.is_empty() || !self.run.is_live(v) {
+            let looked_at = (0..n).filter(|v| live[*v] && self.facts[*v].settled);
+            for v in looked_at.collect::<Vec<_>>() {
+                if !self.run.is_live(v) {
                     continue;
                 }
-                self.run.nodes[v].bad.extend(more);
-                let covers = std::mem::take(&mut self.run.nodes[v].covers);
-                let (stay, go): (Vec<_>, Vec<_>) =
-                    covers.into_iter().partition(|z| self.run.may_cover(*z, v));
-                self.run.nodes[v].covers = stay;
-                for z in go {
-                    self.run.uncover(z);
-                    again = true;
-                }
+                let (worse, left) = self.note_bad(v);
                 // It may be no better than another one by now.
-                again |= self.run.close(v)?;
+                again |= left || worse && self.run.close(v)?;
             }
             self.drain_work();
             if !again {

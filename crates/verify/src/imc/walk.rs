@@ -16,10 +16,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 const LARGEST: usize = 4000;
 /// So often is a more permissive schedule tried again after labels have changed.
 const TRIES: usize = 50;
-/// So often in a row is a cover refused because of what it leaves out.
-const REFUSED: u32 = 3;
-/// So often in all: where nothing is fair it may never help.
-const ALL_REFUSED: usize = 40;
+/// So often in all is a cover refused because of what it leaves out: where nothing is fair it may never help.
+const ALL_REFUSED: usize = 60;
 
 /// Nodes of the unwinding together with what the scheduler remembers there; the first one is where it starts.
 pub(crate) struct Graph {
@@ -80,6 +78,7 @@ impl Search<'_, '_> {
                     return Ok(Some(self.schedule(graph)));
                 }
             }
+            self.rule_out()?;
             let ranks = self.ranks()?;
             if self.grew {
                 continue;
@@ -110,7 +109,8 @@ impl Search<'_, '_> {
     }
 
     /// Nodes from which somebody is left out for ever go round in circles that covers close. What is covered there may be better off
-    /// than what covers it, so it is looked at by itself, a few times; then the circle is lost. Whether anything has changed.
+    /// than what covers it, so it is looked at by itself, [`Search::laps`] times in a row; then the circle is taken to be lost.
+    /// Whether anything has changed.
     fn part(&mut self, nodes: &[NodeId]) -> bool {
         let number: HashMap<NodeId, usize> = nodes.iter().copied().zip(0..).collect();
         // The steps that stay among them: from, the child, and what stands for it.
@@ -134,7 +134,7 @@ impl Search<'_, '_> {
         let mut parted = false;
         for (c, w) in &covers {
             let refused = self.facts[*w].refused;
-            if refused < REFUSED && self.run.nodes[*c].covered_by == Some(*w) {
+            if refused < self.laps && self.run.nodes[*c].covered_by == Some(*w) {
                 self.facts[*c].refused = self.facts[*c].refused.max(refused + 1);
                 self.run.refuse_cover(*c, *w);
                 parted = true;
@@ -142,16 +142,22 @@ impl Search<'_, '_> {
             }
         }
         if self.refused > ALL_REFUSED {
+            self.guessed = true;
             return false;
         }
         if !parted {
             let all: Vec<ThreadId> = self.run.program.thread_ids().collect();
             let inside = (0..nodes.len()).filter(|n| cyclic[component[*n]]).map(|n| nodes[n]);
-            // What is covered there is lost as well, so that the covers stay.
-            for v in inside.chain(covers.into_iter().map(|c| c.0)).collect::<Vec<_>>() {
-                parted |= !self.facts[v].lost;
-                self.facts[v].lost = true;
-                self.run.nodes[v].bad = all.clone();
+            // What is covered there is lost as well, so that these covers stay, and no others.
+            let lost: Vec<NodeId> = inside.chain(covers.into_iter().map(|c| c.0)).collect();
+            for v in &lost {
+                parted |= !self.facts[*v].lost;
+                self.facts[*v].lost = true;
+                self.guessed = true;
+                self.run.nodes[*v].bad = all.clone();
+            }
+            for v in lost {
+                self.run.leave_better(v);
             }
         }
         self.drain_work();
@@ -412,11 +418,15 @@ impl Search<'_, '_> {
         }
         // Who would end the program lets the others go first.
         let exits = |t: &ThreadId| only_exits(p, *t, self.run.nodes[v].at.locations[t.index()]);
-        let unserved = || p.thread_ids().filter(|t| !memory.is_served(*t));
-        order.extend(unserved().filter(|t| !exits(t)));
-        order.extend(unserved().filter(exits));
         let n = p.threads.len();
-        order.extend((1..=n).map(|k| ThreadId(((memory.last.index() + k) % n) as u16)));
+        let circle = || (1..=n).map(|k| ThreadId(((memory.last.index() + k) % n) as u16));
+        let mut unserved: Vec<ThreadId> = circle().filter(|t| !memory.is_served(*t)).collect();
+        if !self.circle {
+            unserved.sort();
+        }
+        order.extend(unserved.iter().filter(|t| !exits(t)));
+        order.extend(unserved.iter().filter(|t| exits(t)));
+        order.extend(circle());
         let mut out = Vec::new();
         for t in order {
             if moves.contains(&t) && self.is_good(v, t) && self.is_sure(v, t)? {

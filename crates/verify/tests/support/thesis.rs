@@ -15,17 +15,20 @@ pub fn program(globals: &str, threads: &[&str]) -> String {
 
 /// Figure 4.2: one producer and one consumer that fail where the buffer is full or empty.
 pub fn overflowing(n: u32) -> String {
-    program(
-        &format!("int buffer[{n}], count; pthread_mutex_t m;"),
-        &[
-            &format!(
-                "while (1) {{ pthread_mutex_lock(&m); if (count < {n}) {{ buffer[count] = 1; count = count + 1; }} \
-                 else reach_error(); pthread_mutex_unlock(&m); }}"
-            ),
-            "int item; while (1) { pthread_mutex_lock(&m); if (count > 0) { count = count - 1; item = buffer[count]; } \
-             else reach_error(); pthread_mutex_unlock(&m); }",
-        ],
-    )
+    overflowing_with(1, 1, n)
+}
+
+/// The same with more of them.
+pub fn overflowing_with(producers: usize, consumers: usize, n: u32) -> String {
+    let produce = format!(
+        "while (1) {{ pthread_mutex_lock(&m); if (count < {n}) {{ buffer[count] = 1; count = count + 1; }} \
+         else reach_error(); pthread_mutex_unlock(&m); }}"
+    );
+    let consume = "int item; while (1) { pthread_mutex_lock(&m); if (count > 0) { count = count - 1; item = buffer[count]; } \
+         else reach_error(); pthread_mutex_unlock(&m); }";
+    let mut threads = vec![&produce[..]; producers];
+    threads.extend(vec![consume; consumers]);
+    program(&format!("int buffer[{n}], count; pthread_mutex_t m;"), &threads)
 }
 
 /// Figure 4.10: two locks, in the second thread the other way round; or corrected.
