@@ -26,7 +26,7 @@ use std::rc::Rc;
 #[derive(Default)]
 pub(crate) struct Noting {
     /// Whether the program is read with its annotations.
-    active: bool,
+    pub(crate) active: bool,
     /// Whether it is a function alone.
     pub(crate) alone: bool,
     notes: Vec<Note>,

@@ -23,10 +23,10 @@ pub(crate) struct Fresh {
 }
 
 impl Lowering<'_> {
-    /// An object was made whose value is any. Code that may come again finds it as it was left.
+    /// An object was made whose value is any. Code that may come again finds it as it was left, and annotations speak of what it has.
     pub(super) fn begin_fresh(&mut self, object: usize) {
         self.forget_value(object);
-        if self.dead || self.atomic > 0 || self.may_come_again() {
+        if self.dead || self.atomic > 0 || self.noting.active || self.may_come_again() {
             return;
         }
         let mut vars = Vec::new();

@@ -282,6 +282,18 @@ fn an_assertion_on_the_way_is_checked_and_then_known() {
 }
 
 #[test]
+fn what_was_never_set_has_any_value_also_before_it_is_set() {
+    let text = "void *f(void *a) { int x; int *p = &x;
+        //@ assert x == 0;
+        x = 5;
+        //@ assert x == 5;
+        return p; }
+        int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); return 0; }";
+    assert_eq!(outline(text).failing().count(), 1);
+    assert_eq!(outline(&text.replace("x == 0", "x == x")).failing().count(), 0);
+}
+
+#[test]
 fn a_loop_without_an_invariant_and_names_that_are_not_known_are_refused_with_their_lines() {
     for (text, line, part) in [
         (
