@@ -17,14 +17,14 @@ int *numbers;
 int up, down;
 
 static void *forwards(void *unused) {
-    for (int i = 0; i < N; i++) /* up */
+    for (int i = 0; i < N; i++)
         up += numbers[i];
     return unused;
 }
 
 static void *backwards(void *unused) {
     for (int i = LAST; i >= 0; i--)
-        down += numbers[i]; /* down */
+        down += numbers[i];
     return unused;
 }
 
@@ -36,7 +36,7 @@ int main(void) {
     pthread_create(&a, 0, forwards, 0);
     pthread_create(&b, 0, backwards, 0);
     pthread_join(a, 0);
-    pthread_join(b, 0);
+    pthread_join(b, 0); /* wait */
     if (up != down)
         reach_error();
     free(numbers);
