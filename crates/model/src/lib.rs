@@ -21,6 +21,7 @@
 
 mod builder;
 mod c;
+mod code;
 mod flatten;
 mod flow;
 mod hashing;

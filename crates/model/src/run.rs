@@ -11,6 +11,7 @@
 //! A thread that comes to a place with the same locals as before, having only read since, does nothing new until one of the words that
 //! it read changes: it waits for that.
 
+use crate::code::{Code, Codes, Guard, Target};
 use crate::flow::Flow;
 use crate::program::{
     Action, LocationId, LocationKind, Program, SyncId, SyncKind, ThreadId, Transition, TransitionId,
@@ -67,10 +68,34 @@ pub struct Explored {
     pub cut: u64,
 }
 
+/// A step on data: where, and whether it writes; for a plain write also what.
+struct Touch {
+    target: Target,
+    writes: bool,
+    value: Option<Code>,
+}
+
+/// An edge made ready to be taken.
+struct Edge {
+    guard: Guard,
+    assigns: Vec<(Target, Code)>,
+    /// Where each input goes.
+    havoc: Vec<Option<Target>>,
+    /// What it does to data. In an atomic block each is the first cell of the object that all are.
+    touches: Vec<Touch>,
+    /// It copies one cell to another, and the value may decide this.
+    copies: Option<(Target, Target, Decides)>,
+}
+
 /// A program made ready for searches.
 pub struct Runner<'p> {
     interpreter: Interpreter<'p>,
     flow: Flow,
+    codes: Codes<'p>,
+    /// By thread and transition.
+    edges: Vec<Vec<Edge>>,
+    /// By thread: the cells of its own variables.
+    locals: Vec<Vec<usize>>,
     /// By cell: the first cell of those that are one object with it.
     group: Vec<u32>,
     /// By cell: the cells of its object.
@@ -118,15 +143,66 @@ impl<'p> Runner<'p> {
         let mut members = vec![Vec::new(); cells];
         group.iter().enumerate().for_each(|(c, g)| members[*g as usize].push(c as u32));
         let flow = Flow::of(program);
-        Ok(Runner {
+        let mut locals = vec![Vec::new(); program.threads.len()];
+        for (v, var) in program.vars.iter().enumerate() {
+            if let crate::Scope::Local(t) = var.scope {
+                let cells = (0..var.cells() as u64).filter_map(|i| interpreter.cell(VarId(v as u32), i));
+                locals[t.index()].extend(cells);
+            }
+        }
+        let codes = Codes::new(program);
+        let mut runner = Runner {
             interpreter,
             flow,
+            codes,
+            edges: Vec::new(),
+            locals,
             group,
             members,
             longest: 100_000,
             keep_finals: false,
             most_spurious: u32::MAX,
-        })
+        };
+        for t in &program.threads {
+            let edges = t.transitions.iter().map(|e| runner.edge(t, e)).collect();
+            runner.edges.push(edges);
+        }
+        Ok(runner)
+    }
+
+    /// Makes an edge ready.
+    fn edge(&mut self, thread: &crate::Thread, e: &Transition) -> Edge {
+        let p = self.program();
+        let guard = self.codes.guard(thread, e);
+        let assigns = e.assigns.iter().filter_map(|a| {
+            let to = self.codes.target(a.place)?;
+            Some((to, self.codes.of(a.value)))
+        });
+        let assigns = assigns.collect();
+        let havoc = e.havoc.iter().map(|q| self.codes.target(*q)).collect();
+        let all = p.accesses(e);
+        let data = |q: &&Place| !p.var(q.var).internal;
+        let reads = all.reads.iter().filter(data).map(|q| (q, false));
+        let atomic = if e.action == Action::Atomic { footprint(&self.interpreter, e).ok() } else { None };
+        let mut touches = Vec::new();
+        for (q, writes) in reads.chain(all.writes.iter().filter(data).map(|q| (q, true))) {
+            // Of an atomic block the whole group is meant, whichever cell it is.
+            let target = if e.action == Action::Atomic {
+                let first = self.interpreter.cell(q.var, 0).map(|c| c as u32);
+                let of_all = atomic.as_ref().and_then(|all| all.first()).copied();
+                first.map(|first| Target::Cell(of_all.unwrap_or(first)))
+            } else {
+                self.codes.target(*q)
+            };
+            let Some(target) = target else { continue };
+            let assign = e.assigns.iter().find(|x| writes && e.action == Action::Write && x.place == *q);
+            let value = assign.map(|x| self.codes.of(x.value));
+            touches.push(Touch { target, writes, value });
+        }
+        let copies = copied(p, thread, e).filter(|_| e.action == Action::Atomic).and_then(|(from, to)| {
+            Some((self.codes.target(from)?, self.codes.target(to)?, self.flow.decided_by(to.var)))
+        });
+        Edge { guard, assigns, havoc, touches, copies }
     }
 
     /// The program.
@@ -330,10 +406,23 @@ fn copied(p: &Program, thread: &crate::Thread, e: &Transition) -> Option<(Place,
 /// What a thread has done since it last did something that others can see, to notice that it goes round in circles.
 #[derive(Clone, Default)]
 struct Past {
-    /// Where it was, with which locals, and how many reads it had made.
-    seen: Vec<(LocationId, Vec<u64>, usize)>,
+    /// Where it was, and how many reads it had made.
+    seen: Vec<(LocationId, usize)>,
+    /// With which locals, one list after the other.
+    locals: Vec<u64>,
     reads: Vec<(ObjectId, u64)>,
 }
+
+impl Past {
+    fn forget(&mut self) {
+        self.seen.clear();
+        self.locals.clear();
+        self.reads.clear();
+    }
+}
+
+/// An edge that a thread may take next, as far as it can know, and whether it knows that it can.
+type Candidate = (TransitionId, bool);
 
 struct Machine<'r, 'p> {
     run: &'r Runner<'p>,
@@ -342,7 +431,11 @@ struct Machine<'r, 'p> {
     pending: Vec<Pending>,
     awaiting: Vec<Vec<(ObjectId, u64)>>,
     past: Vec<Past>,
-    locals: Vec<Vec<usize>>,
+    /// Since the thread was last asked what it does next.
+    candidates: Vec<Vec<Candidate>>,
+    /// For evaluating.
+    stack: Vec<u64>,
+    written: Vec<(usize, u64)>,
     woken_by: Vec<u64>,
     generation: Vec<u64>,
     entered: Vec<u64>,
@@ -364,13 +457,6 @@ impl<'r, 'p> Machine<'r, 'p> {
     fn new(run: &'r Runner<'p>) -> Machine<'r, 'p> {
         let p = run.program();
         let n = p.threads.len();
-        let mut locals = vec![Vec::new(); n];
-        for (v, var) in p.vars.iter().enumerate() {
-            if let crate::Scope::Local(t) = var.scope {
-                let cells = (0..var.cells() as u64).filter_map(|i| run.interpreter.cell(VarId(v as u32), i));
-                locals[t.index()].extend(cells);
-            }
-        }
         let none = Pending { op: Op::local(OpKind::Yield), site: Site(0), awaited: (0, 0) };
         Machine {
             run,
@@ -379,7 +465,9 @@ impl<'r, 'p> Machine<'r, 'p> {
             pending: vec![none; n],
             awaiting: vec![Vec::new(); n],
             past: vec![Past::default(); n],
-            locals,
+            candidates: vec![Vec::new(); n],
+            stack: Vec::new(),
+            written: Vec::new(),
             woken_by: vec![0; n],
             generation: vec![0; p.syncs.len()],
             entered: vec![0; n],
@@ -411,27 +499,23 @@ impl<'r, 'p> Machine<'r, 'p> {
         }
     }
 
-    /// The value of a guard when nothing shared is known but that the thread was made.
-    fn local_guard(&self, t: ThreadId, e: &Transition) -> Option<bool> {
-        let life = self.program().thread(t).life;
-        let read = &mut |v: VarId, i: u64| {
-            if Some(v) == life {
-                return Some(crate::Thread::ALIVE);
-            }
-            (!self.program().var(v).is_shared()).then(|| self.run.interpreter.value(&self.state, v, i))
-        };
-        self.program().terms.eval_partly(e.guard, read).map(|v| v != 0)
-    }
-
-    /// The edges that the thread may take next, as far as it can know.
-    fn candidates(&self, t: ThreadId) -> Vec<(TransitionId, &'p Transition, Option<bool>)> {
+    /// Finds the edges that the thread may take next, as far as it can know.
+    fn find_candidates(&mut self, t: ThreadId) {
         let thread = self.program().thread(t);
-        thread
-            .from(self.state.locations[t.index()])
-            .filter(|(_, e)| !(e.action.is_spurious() && self.is_awake(t)))
-            .map(|(id, e)| (id, e, self.local_guard(t, e)))
-            .filter(|c| c.2 != Some(false))
-            .collect()
+        let awake = self.is_awake(t);
+        let list = &mut self.candidates[t.index()];
+        list.clear();
+        for (id, e) in thread.from(self.state.locations[t.index()]) {
+            if awake && e.action.is_spurious() {
+                self.limited = true;
+                continue;
+            }
+            let guard = &self.run.edges[t.index()][id.index()].guard;
+            let known = self.run.codes.locally(thread, guard, &self.state.values, &mut self.stack);
+            if known != Some(false) {
+                list.push((id, known.is_some()));
+            }
+        }
     }
 
     /// Whether a thread has woken up for no reason as often as it may.
@@ -440,10 +524,26 @@ impl<'r, 'p> Machine<'r, 'p> {
     }
 
     fn take(&mut self, t: ThreadId, transition: TransitionId, inputs: Vec<u64>) {
-        let action = self.program().thread(t).transition(transition).action;
-        self.spurious[t.index()] += u32::from(action.is_spurious());
+        let run = self.run;
+        let (e, edge) =
+            (run.program().thread(t).transition(transition), &run.edges[t.index()][transition.index()]);
+        self.spurious[t.index()] += u32::from(e.action.is_spurious());
         let step = Step { thread: t, transition, inputs };
-        self.state = self.run.interpreter.take(&self.state, &step);
+        let reference = cfg!(debug_assertions).then(|| run.interpreter.take(&self.state, &step));
+        let values = &mut self.state.values;
+        for (to, value) in &edge.assigns {
+            if let Some(c) = run.codes.cell(*to, values, &mut self.stack) {
+                self.written.push((c, run.codes.eval(*value, values, &mut self.stack)));
+            }
+        }
+        for ((to, place), value) in edge.havoc.iter().zip(&e.havoc).zip(&step.inputs) {
+            if let Some(c) = to.and_then(|to| run.codes.cell(to, values, &mut self.stack)) {
+                self.written.push((c, value & run.program().var(place.var).ty.mask()));
+            }
+        }
+        self.written.drain(..).for_each(|(c, value)| values[c] = value);
+        self.state.locations[t.index()] = e.to;
+        debug_assert!(reference.is_none_or(|r| r == self.state), "code does what the interpreter does");
         self.trace.push(step);
     }
 
@@ -470,14 +570,14 @@ impl<'r, 'p> Machine<'r, 'p> {
                     return Ok(());
                 }
             }
-            let list = self.candidates(t);
-            self.limited |=
-                self.is_awake(t) && self.program().thread(t).from(at).any(|(_, e)| e.action.is_spurious());
-            let Some((id, e, sure)) = list.first().copied() else {
+            self.find_candidates(t);
+            let list = &self.candidates[t.index()];
+            let (Some((id, sure)), single) = (list.first().copied(), list.len() == 1) else {
                 return Err(self.strange(t, "no edge leads on from here"));
             };
+            let e = self.program().thread(t).transition(id);
             match e.action {
-                Action::Local if sure == Some(true) && list.len() == 1 && e.havoc.is_empty() => {
+                Action::Local if sure && single && e.havoc.is_empty() => {
                     self.take(t, id, Vec::new());
                 }
                 Action::Create(child) => {
@@ -497,7 +597,7 @@ impl<'r, 'p> Machine<'r, 'p> {
                     }
                     return Ok(());
                 }
-                Action::Join(child) if list.len() == 1 => {
+                Action::Join(child) if single => {
                     if !self.run.interpreter.holds(&self.state, e) {
                         self.pending[t.index()].op = Op::new(OpKind::Join, self.run.object_of_life(child));
                         self.pending[t.index()].site = self.site(t, at);
@@ -510,7 +610,7 @@ impl<'r, 'p> Machine<'r, 'p> {
                     if self.goes_round(t, at) {
                         return Ok(());
                     }
-                    let op = self.operation(t, at, &list)?;
+                    let op = self.operation(t, at)?;
                     self.pending[t.index()].op = op;
                     self.pending[t.index()].site = self.site(t, at);
                     return Ok(());
@@ -535,15 +635,18 @@ impl<'r, 'p> Machine<'r, 'p> {
 
     /// Whether the thread was here with these locals and has only read since: then it waits for one of those words to change.
     fn goes_round(&mut self, t: ThreadId, at: LocationId) -> bool {
-        let values: Vec<u64> = self.locals[t.index()].iter().map(|c| self.state.values[*c]).collect();
+        let cells = &self.run.locals[t.index()];
+        let values = cells.iter().map(|c| self.state.values[*c]);
         let past = &mut self.past[t.index()];
-        let before = past.seen.iter().find(|s| s.0 == at && s.1 == values).map(|s| s.2);
+        let locals = |k: usize| past.locals[k * cells.len()..][..cells.len()].iter().copied();
+        let same = |k: usize| past.seen[k].0 == at && locals(k).eq(values.clone());
+        let before = (0..past.seen.len()).find(|k| same(*k)).map(|k| past.seen[k].1);
         match before {
             Some(from) if from < past.reads.len() => {
                 let mut waits: Vec<(ObjectId, u64)> = past.reads.split_off(from);
                 waits.sort_unstable();
                 waits.dedup();
-                *past = Past::default();
+                past.forget();
                 let mut op = Op::new(OpKind::Await, waits[0].0).with(waits[0].1, waits.len() as u64);
                 op.order = MemoryOrder::SeqCst;
                 self.awaiting[t.index()] = waits;
@@ -553,26 +656,28 @@ impl<'r, 'p> Machine<'r, 'p> {
             }
             _ => {
                 let reads = past.reads.len();
-                past.seen.push((at, values, reads));
+                past.seen.push((at, reads));
+                past.locals.extend(values);
                 false
             }
         }
     }
 
-    /// The cell that a place is, which locals decide.
-    fn cell(&self, q: Place) -> Option<usize> {
-        self.run.interpreter.place_cell(&self.state, q)
+    /// The operation of a thread at a location.
+    fn operation(&mut self, t: ThreadId, at: LocationId) -> Result<Op, CannotRun> {
+        // Not used otherwise while this lasts.
+        let mut stack = std::mem::take(&mut self.stack);
+        let op = self.operation_with(t, at, &mut stack);
+        self.stack = stack;
+        op
     }
 
-    /// The operation of a thread at a location.
-    fn operation(
-        &self,
-        t: ThreadId,
-        at: LocationId,
-        list: &[(TransitionId, &'p Transition, Option<bool>)],
-    ) -> Result<Op, CannotRun> {
-        let p = self.program();
-        let action = list[0].1.action;
+    fn operation_with(&self, t: ThreadId, at: LocationId, stack: &mut Vec<u64>) -> Result<Op, CannotRun> {
+        let (p, run) = (self.program(), self.run);
+        let list = &self.candidates[t.index()][..];
+        let (edges, values) = (&run.edges[t.index()], &self.state.values[..]);
+        let transition = |id: TransitionId| p.thread(t).transition(id);
+        let action = transition(list[0].0).action;
         let sync =
             |kind: OpKind, s: SyncId| Op::new(kind, self.run.object_of_sync(s)).ordered(MemoryOrder::SeqCst);
         let plain = |op: Op| Ok(op.deciding(Decides::Nothing));
@@ -585,7 +690,8 @@ impl<'r, 'p> Machine<'r, 'p> {
         match action {
             Action::Local => {
                 let mut count = 0;
-                for (_, e, _) in list {
+                for (id, _) in list {
+                    let e = transition(*id);
                     if e.action != Action::Local {
                         return Err(self.strange(t, "local steps and others are possible at once"));
                     }
@@ -616,8 +722,8 @@ impl<'r, 'p> Machine<'r, 'p> {
                 return Ok(op);
             }
             Action::Wake { condition, .. } | Action::TimeOut { condition } => {
-                let alone = list.iter().any(|c| c.1.action.is_spurious());
-                let timed = list.iter().any(|c| matches!(c.1.action, Action::TimeOut { .. }));
+                let alone = list.iter().any(|c| transition(c.0).action.is_spurious());
+                let timed = list.iter().any(|c| matches!(transition(c.0).action, Action::TimeOut { .. }));
                 if alone && timed {
                     // The operation does not say which of the two it was.
                     return Err(self.strange(t, "a wait that may time out and may wake up for no reason"));
@@ -653,13 +759,13 @@ impl<'r, 'p> Machine<'r, 'p> {
             | Action::CompareExchange { .. }
             | Action::Atomic => {}
         }
-        if let [(_, e, _)] = list
-            && action == Action::Atomic
-            && let Some((from, to)) = copied(p, p.thread(t), e)
-            && let (Some(a), Some(b)) = (self.cell(from), self.cell(to))
+        if let [(id, _)] = list
+            && let Some((from, to, decides)) = edges[id.index()].copies
+            && let Some(a) = run.codes.cell(from, values, stack)
+            && let Some(b) = run.codes.cell(to, values, stack)
         {
-            let (a, b) = (self.run.object_of_cell(a), self.run.object_of_cell(b));
-            let single = |o: ObjectId| self.run.members[o.index()].len() == 1;
+            let (a, b) = (run.object_of_cell(a), run.object_of_cell(b));
+            let single = |o: ObjectId| run.members[o.index()].len() == 1;
             if single(a) && single(b) {
                 // A cell that is copied to itself is written all the same.
                 let kind = if a == b { OpKind::Rmw } else { OpKind::Assign };
@@ -668,46 +774,25 @@ impl<'r, 'p> Machine<'r, 'p> {
                     op.other = b;
                 }
                 // The value goes to memory alone: it decides what the cell may decide that it is written to.
-                return Ok(op.deciding(self.run.flow.decided_by(to.var)));
+                return Ok(op.deciding(decides));
             }
         }
         let (mut object, mut reads, mut writes, mut always) = (None, false, false, true);
         let mut value = None;
-        for (_, e, _) in list {
-            let a = p.accesses(e);
-            let data = |q: &&Place| !p.var(q.var).internal;
+        for (id, _) in list {
             let mut writes_here = false;
-            for (q, is_write) in a
-                .reads
-                .iter()
-                .filter(data)
-                .map(|q| (q, false))
-                .chain(a.writes.iter().filter(data).map(|q| (q, true)))
-            {
-                // Of an atomic block the whole group is meant, whichever cell it is.
-                let cell = if e.action == Action::Atomic {
-                    self.run.interpreter.cell(q.var, 0)
-                } else {
-                    self.cell(*q)
-                };
-                let Some(cell) = cell else { continue };
-                let here = if e.action == Action::Atomic {
-                    self.atomic_object(e).unwrap_or_else(|| self.run.object_of_cell(cell))
-                } else {
-                    self.run.object_of_cell(cell)
-                };
+            for touch in &edges[id.index()].touches {
+                let Some(cell) = run.codes.cell(touch.target, values, stack) else { continue };
+                let here = run.object_of_cell(cell);
                 if object.is_some_and(|o| o != here) {
                     return Err(self.strange(t, "different variables may be accessed in one step"));
                 }
                 object = Some(here);
-                reads |= !is_write;
-                writes |= is_write;
-                writes_here |= is_write;
-                if is_write && e.action == Action::Write {
-                    let assign = e.assigns.iter().find(|x| x.place == *q);
-                    value = assign.map(|x| self.run.interpreter.eval(&self.state, x.value));
-                }
+                reads |= !touch.writes;
+                writes_here |= touch.writes;
+                value = touch.value.map(|v| run.codes.eval(v, values, stack)).or(value);
             }
+            writes |= writes_here;
             always &= writes_here;
         }
         let Some(object) = object else { return Err(self.strange(t, "a step that accesses nothing")) };
@@ -715,7 +800,7 @@ impl<'r, 'p> Machine<'r, 'p> {
         let single = self.run.members[object.index()].len() == 1;
         let op = if let Action::CompareExchange { expected, desired } = action
             && single
-            && list.iter().all(|c| c.1.action == action)
+            && list.iter().all(|c| transition(c.0).action == action)
         {
             let weak = list.len() > 2;
             let kind = if weak { OpKind::CompareExchangeWeak } else { OpKind::CompareExchange };
@@ -729,12 +814,6 @@ impl<'r, 'p> Machine<'r, 'p> {
             Op::new(OpKind::Rmw, object)
         };
         Ok(op.ordered(MemoryOrder::SeqCst).deciding(decides))
-    }
-
-    /// The object of an atomic block: that of all its cells.
-    fn atomic_object(&self, e: &Transition) -> Option<ObjectId> {
-        let all = footprint(&self.run.interpreter, e).ok()?;
-        all.first().map(|c| self.run.object_of_cell(*c as usize))
     }
 
     /// The word of an object as `explore` knows it.
@@ -849,7 +928,7 @@ impl<'r, 'p> Machine<'r, 'p> {
         match done.access.mode {
             explore::Mode::Read if op.kind != OpKind::Await => past.reads.push((op.object, before)),
             explore::Mode::Read => {}
-            _ => *past = Past::default(),
+            _ => past.forget(),
         }
         self.announce(t)
     }
@@ -861,44 +940,45 @@ impl<'r, 'p> Machine<'r, 'p> {
 
     /// Takes the edge that an operation turns out to be.
     fn follow(&mut self, t: ThreadId, op: &Op, option: u32, anybody: bool) -> Result<(), CannotRun> {
-        let list = self.candidates(t);
+        let thread = self.program().thread(t);
         if op.kind == OpKind::Choose {
             let mut n = option as u64;
-            for (id, e, _) in &list {
+            for k in 0..self.candidates[t.index()].len() {
+                let id = self.candidates[t.index()][k].0;
+                let e = thread.transition(id);
                 let inputs = self.run.interpreter.inputs(e)?;
                 if n < inputs {
                     let input = self.run.interpreter.input(e, n);
-                    self.take(t, *id, input);
+                    self.take(t, id, input);
                     return Ok(());
                 }
                 n -= inputs;
             }
             return Err(self.strange(t, "a choice that is none"));
         }
-        let mut open: Vec<(TransitionId, &Transition)> = list
-            .iter()
-            .filter(|c| self.run.interpreter.holds(&self.state, c.1))
-            .map(|c| (c.0, c.1))
-            .collect();
+        // What the thread knew of a guard when it was asked holds still.
+        let (run, values) = (self.run, &self.state.values);
+        let mut open = self.candidates[t.index()].iter().map(|c| c.0).filter(|id| {
+            let rest = &run.edges[t.index()][id.index()].guard.rest;
+            let holds = run.codes.all(rest, values, &mut self.stack);
+            debug_assert_eq!(holds, run.interpreter.holds(&self.state, thread.transition(*id)));
+            holds
+        });
+        let woken = Some(ThreadId(option as u16));
         let chosen = match op.kind {
-            OpKind::NotifyOne if anybody => {
-                let woken = Some(ThreadId(option as u16));
-                open.retain(|c| matches!(c.1.action, Action::Signal { woken: w, .. } if w == woken));
-                open.first().copied()
-            }
-            OpKind::CompareExchangeWeak if open.len() > 1 => {
-                // The edge that writes comes first, the one that fails for no reason last.
-                open.get(if option == 0 { 0 } else { open.len() - 1 }).copied()
-            }
-            _ => open.first().copied(),
+            OpKind::NotifyOne if anybody => open.find(
+                |id| matches!(thread.transition(*id).action, Action::Signal { woken: w, .. } if w == woken),
+            ),
+            // The edge that writes comes first, the one that fails for no reason last.
+            OpKind::CompareExchangeWeak if option != 0 => open.last(),
+            _ => open.next(),
         };
         match chosen {
-            Some((id, e)) => {
-                let inputs = vec![0; e.havoc.len()];
-                if !e.havoc.is_empty() {
+            Some(id) => {
+                if !thread.transition(id).havoc.is_empty() {
                     return Err(self.strange(t, "an input in a step that others can see"));
                 }
-                self.take(t, id, inputs);
+                self.take(t, id, Vec::new());
             }
             None => {
                 // An atomic block that cannot go on now.

@@ -53,6 +53,14 @@ impl Type {
         }
     }
 
+    /// The bits as a word of 64: the bit of the sign, if there is one, is above them too.
+    #[inline]
+    fn extended(self, bits: u64) -> i64 {
+        let above = 64 - self.bits.min(64) as u32;
+        let word = bits << above;
+        if self.signed { (word as i64) >> above } else { (word >> above) as i64 }
+    }
+
     /// The bits of a number, cut to the width.
     pub fn bits_of(self, value: i128) -> u64 {
         value as u64 & self.mask()
@@ -809,8 +817,9 @@ impl Terms {
 }
 
 /// The bits of a number of one type in another.
+#[inline]
 pub fn convert(bits: u64, from: Type, to: Type) -> u64 {
-    to.bits_of(from.value(bits))
+    from.extended(bits) as u64 & to.mask()
 }
 
 /// An operation on the bits of one value.
@@ -822,37 +831,93 @@ pub fn apply_unary(op: Unary, a: u64, ty: Type) -> u64 {
 }
 
 /// An operation on the bits of two values of one type.
+#[inline]
 pub fn apply_binary(op: Binary, a: u64, b: u64, ty: Type) -> u64 {
-    let (x, y) = (ty.value(a), ty.value(b));
-    match op {
-        Binary::Add => a.wrapping_add(b) & ty.mask(),
-        Binary::Sub => a.wrapping_sub(b) & ty.mask(),
-        Binary::Mul => a.wrapping_mul(b) & ty.mask(),
+    let mask = ty.mask();
+    let (a, b) = (a & mask, b & mask);
+    // Two words of a signed type are in the order of their numbers once the bit of the sign is turned round.
+    let sign = if ty.signed { 1 << (ty.bits - 1) } else { 0 };
+    let bits = match op {
+        Binary::Add => a.wrapping_add(b),
+        Binary::Sub => a.wrapping_sub(b),
+        Binary::Mul => a.wrapping_mul(b),
         Binary::Div if b == 0 => {
-            if x < 0 {
+            if a & sign != 0 {
                 1
             } else {
-                ty.mask()
+                mask
             }
         }
-        Binary::Div => ty.bits_of(x / y),
+        Binary::Div if ty.signed => ty.extended(a).wrapping_div(ty.extended(b)) as u64,
+        Binary::Div => a / b,
         Binary::Rem if b == 0 => a,
-        Binary::Rem => ty.bits_of(x % y),
+        Binary::Rem if ty.signed => ty.extended(a).wrapping_rem(ty.extended(b)) as u64,
+        Binary::Rem => a % b,
         Binary::And => a & b,
         Binary::Or => a | b,
         Binary::Xor => a ^ b,
-        Binary::Shl if b >= ty.bits as u64 => 0,
-        Binary::Shl => (a << b) & ty.mask(),
-        Binary::Shr => ty.bits_of(x >> b.min(100)),
-        Binary::Eq => (a == b) as u64,
-        Binary::Lt => (x < y) as u64,
-        Binary::Le => (x <= y) as u64,
-    }
+        Binary::Shl if b >= u64::from(ty.bits) => 0,
+        Binary::Shl => a << b,
+        Binary::Shr if ty.signed => (ty.extended(a) >> b.min(63)) as u64,
+        Binary::Shr => a.checked_shr(b.min(64) as u32).unwrap_or(0),
+        Binary::Eq => return (a == b) as u64,
+        Binary::Lt => return ((a ^ sign) < (b ^ sign)) as u64,
+        Binary::Le => return ((a ^ sign) <= (b ^ sign)) as u64,
+    };
+    bits & mask
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What [`apply_binary`] is to do, said with numbers.
+    fn with_numbers(op: Binary, a: u64, b: u64, ty: Type) -> u64 {
+        let (x, y) = (ty.value(a), ty.value(b));
+        match op {
+            Binary::Add => ty.bits_of(x + y),
+            Binary::Sub => ty.bits_of(x - y),
+            Binary::Mul => ty.bits_of(x.wrapping_mul(y)),
+            Binary::Div if y == 0 => ty.bits_of(if x < 0 { 1 } else { -1 }),
+            Binary::Div => ty.bits_of(x / y),
+            Binary::Rem if y == 0 => a,
+            Binary::Rem => ty.bits_of(x % y),
+            Binary::And => ty.bits_of(x & y),
+            Binary::Or => ty.bits_of(x | y),
+            Binary::Xor => ty.bits_of(x ^ y),
+            Binary::Shl if b >= ty.bits as u64 => 0,
+            Binary::Shl => ty.bits_of(x << b),
+            Binary::Shr => ty.bits_of(x >> b.min(100)),
+            Binary::Eq => (x == y) as u64,
+            Binary::Lt => (x < y) as u64,
+            Binary::Le => (x <= y) as u64,
+        }
+    }
+
+    #[test]
+    fn operations_on_words_are_those_on_numbers() {
+        for bits in [1, 2, 3, 8, 31, 32, 33, 63, 64] {
+            for ty in [Type::signed(bits), Type::unsigned(bits)] {
+                let edges = [0, 1, 2, 3, 5, 7, 31, 32, 63, 64, 100, 0x1234_5678_9abc_def0, u64::MAX];
+                let half = 1u64 << (bits - 1);
+                let all =
+                    edges.into_iter().chain([half, half.wrapping_sub(1), half.wrapping_add(1), u64::MAX - 1]);
+                let all: Vec<u64> = all.map(|v| v & ty.mask()).collect();
+                for (a, b) in all.iter().flat_map(|a| all.iter().map(move |b| (*a, *b))) {
+                    for op in Binary::ALL {
+                        assert_eq!(
+                            apply_binary(op, a, b, ty),
+                            with_numbers(op, a, b, ty),
+                            "{op:?} {a} {b} {ty:?}"
+                        );
+                    }
+                    for to in [Type::signed(8), Type::unsigned(40), Type::signed(64), Type::BOOL] {
+                        assert_eq!(convert(a, ty, to), to.bits_of(ty.value(a)));
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_cut_extension_keeps_its_number() {
