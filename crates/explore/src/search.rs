@@ -177,6 +177,14 @@ impl Core {
         &self.sleepers[n.sleep as usize..n.sleep_end as usize]
     }
 
+    /// What sleeps at the node above the top one was asked whether it sleeps on.
+    #[inline]
+    pub(crate) fn count_sleepers_above(&mut self) {
+        if let [.., above, _] = &self.nodes[..] {
+            self.stats.dependency_checks += u64::from(above.sleep_end - above.sleep);
+        }
+    }
+
     /// Those in it that did not come from the node before.
     pub(crate) fn own_sleep_mut(&mut self, node: usize) -> &mut [Sleeper] {
         let n = &self.nodes[node];

@@ -260,13 +260,18 @@ impl<'p> Runner<'p> {
         let mut first = self.program().thread_ids().filter(|t| self.program().thread(*t).life.is_none());
         let mut current = first.next().filter(|_| first.next().is_none());
         let mut steps = 0;
+        let mut awaited = Vec::new();
         loop {
-            let live = m.live();
+            let live = m.alive;
             let enabled: ThreadSet = live.iter().filter(|t| m.is_enabled(*t)).collect();
-            let mut awaited = Vec::new();
-            for (p, w) in m.pending.iter_mut().zip(&m.awaiting) {
-                p.awaited = (awaited.len() as u32, w.len() as u32);
-                awaited.extend_from_slice(w);
+            // Few wait for a word to change, and most of the time nobody does.
+            let waits = live.iter().any(|t| m.pending[t.index()].op.kind == OpKind::Await);
+            if waits || !awaited.is_empty() {
+                awaited.clear();
+                for (p, w) in m.pending.iter_mut().zip(&m.awaiting) {
+                    p.awaited = (awaited.len() as u32, w.len() as u32);
+                    awaited.extend_from_slice(w);
+                }
             }
             let view = View {
                 pending: &m.pending,
@@ -427,7 +432,7 @@ type Candidate = (TransitionId, bool);
 struct Machine<'r, 'p> {
     run: &'r Runner<'p>,
     state: State,
-    alive: Vec<bool>,
+    alive: ThreadSet,
     pending: Vec<Pending>,
     awaiting: Vec<Vec<(ObjectId, u64)>>,
     past: Vec<Past>,
@@ -461,7 +466,7 @@ impl<'r, 'p> Machine<'r, 'p> {
         Machine {
             run,
             state: run.interpreter.initial(),
-            alive: vec![false; n],
+            alive: ThreadSet::EMPTY,
             pending: vec![none; n],
             awaiting: vec![Vec::new(); n],
             past: vec![Past::default(); n],
@@ -486,11 +491,7 @@ impl<'r, 'p> Machine<'r, 'p> {
     }
 
     fn born(&mut self, t: ThreadId) {
-        self.alive[t.index()] = true;
-    }
-
-    fn live(&self) -> ThreadSet {
-        self.program().thread_ids().filter(|t| self.alive[t.index()]).collect()
+        self.alive.insert(t);
     }
 
     fn tell(&mut self, explorer: &mut (impl Explorer + ?Sized)) {
@@ -549,7 +550,7 @@ impl<'r, 'p> Machine<'r, 'p> {
 
     /// Runs the local steps of a thread and announces its next operation.
     fn announce(&mut self, t: ThreadId) -> Result<(), CannotRun> {
-        if !self.alive[t.index()] {
+        if !self.alive.contains(t) {
             return Ok(());
         }
         if self.stuck[t.index()] {
@@ -566,7 +567,7 @@ impl<'r, 'p> Machine<'r, 'p> {
                     return Ok(());
                 }
                 LocationKind::End | LocationKind::Exit | LocationKind::Error { .. } => {
-                    self.alive[t.index()] = false;
+                    self.alive.remove(t);
                     return Ok(());
                 }
             }
@@ -588,10 +589,10 @@ impl<'r, 'p> Machine<'r, 'p> {
                 }
                 Action::End => {
                     self.take(t, id, Vec::new());
-                    self.alive[t.index()] = false;
+                    self.alive.remove(t);
                     // Whoever waits for this end may go on.
                     for u in self.program().thread_ids().filter(|u| *u != t) {
-                        if self.alive[u.index()] && self.pending[u.index()].op.kind == OpKind::Join {
+                        if self.alive.contains(u) && self.pending[u.index()].op.kind == OpKind::Join {
                             self.announce(u)?;
                         }
                     }

@@ -112,9 +112,7 @@ impl Reduction for SourceSets {
     }
 
     fn enter(&mut self, core: &mut Core, view: &View<'_>) -> Option<ThreadId> {
-        if let Some(above) = core.nodes.len().checked_sub(2) {
-            core.stats.dependency_checks += core.sleep(above).len() as u64;
-        }
+        core.count_sleepers_above();
         let n = core.nodes.last_mut()?;
         let t = Core::default_thread(view, view.enabled.minus(&n.asleep))?;
         n.backtrack.insert(t);
@@ -126,7 +124,9 @@ impl Reduction for SourceSets {
         core.stats.race_checks += f as u64;
         // Clocks answer for all of them at once; what is counted is what the algorithm asks.
         core.stats.dependency_checks += f as u64 + 1 - u64::from(core.trace.event(f).seq);
-        self.answer(core, f, f);
+        if !core.trace.races_of(f).is_empty() {
+            self.answer(core, f, f);
+        }
     }
 
     fn ended(&mut self, core: &mut Core, view: &View<'_>, end: End) {

@@ -44,9 +44,8 @@ struct Frame {
 /// nothing has to be known of it but where it ends.
 struct Alone {
     thread: ThreadId,
-    /// Its first node, and its last so far.
+    /// Its first node.
     start: usize,
-    last: usize,
     /// How many steps may still join; none when the top node is in no such section.
     left: usize,
 }
@@ -60,22 +59,19 @@ impl Frame {
 }
 
 impl Alone {
-    const NONE: Alone = Alone { thread: ThreadId::MAIN, start: 0, last: 0, left: 0 };
+    const NONE: Alone = Alone { thread: ThreadId::MAIN, start: 0, left: 0 };
 
-    /// Takes one more step, at node `i`.
+    /// Takes one more step.
     #[inline]
-    fn put(&mut self, i: usize, op: &Op) {
-        self.last = i;
+    fn put(&mut self, op: &Op) {
         self.left = if decides_what_comes_next(op) { 0 } else { self.left - 1 };
     }
 
-    /// Whether a step of its thread joins at node `i`.
+    /// Whether a step of its thread joins.
     #[inline]
-    fn takes(&self, core: &Core, view: &View<'_>, i: usize, op: &Op) -> bool {
-        self.last + 1 == i
-            && core.nodes[self.last].chosen == self.thread
+    fn takes(&self, core: &Core, view: &View<'_>, op: &Op) -> bool {
+        is_fixed(op.kind)
             && view.enabled.contains(self.thread)
-            && is_fixed(op.kind)
             && !core.trace.waiting_edges_of(self.thread).any(|e| e >= self.start)
     }
 }
@@ -89,8 +85,10 @@ pub(crate) struct Eager {
     /// Those of the execution at hand, by where they start; the first `kept` are in use.
     sections: Vec<Section>,
     kept: usize,
-    /// The one that the top node is in, if it is of one thread.
+    /// The one that the top node is in, if it is of one thread. None outlives an execution.
     alone: Alone,
+    /// The node whose step runs next, or has just run, is in one of `sections`.
+    inside: bool,
     /// How many traces sections have that conflict in this way; the same ones come again and again.
     counted: HashMap<Box<[u64]>, Option<u64>>,
     shape: Vec<u64>,
@@ -106,6 +104,7 @@ impl Eager {
             sections: Vec::new(),
             kept: 0,
             alone: Alone::NONE,
+            inside: false,
             counted: HashMap::new(),
             shape: Vec::new(),
         }
@@ -120,8 +119,8 @@ impl Eager {
         if !fixed || awake == ThreadSet::single(lead) {
             node.backtrack.insert(lead);
             if fixed {
-                self.alone = Alone { thread: lead, start: i, last: i, left: MOST };
-                self.alone.put(i, &view.pending[lead.index()].op);
+                self.alone = Alone { thread: lead, start: i, left: MOST };
+                self.alone.put(&view.pending[lead.index()].op);
             }
             return Some(lead);
         }
@@ -160,6 +159,7 @@ impl Eager {
             n.backtrack.insert(first);
         }
         self.frames.push(Frame { node, section: section as u32, place, planned });
+        self.inside = true;
         first
     }
 
@@ -208,18 +208,44 @@ impl Eager {
             place = section.after(place, t);
         }
     }
+}
 
-    /// The first event that event `f` need not be compared with: that of its section, if it was run as a step of one.
-    fn compared_up_to(&self, core: &Core, f: usize) -> usize {
-        let frame = self.frames.binary_search_by_key(&(f as u32), |f| f.node).map(|at| &self.frames[at]);
-        match frame {
-            Ok(frame) if frame.takes(core) => self.sections[frame.section as usize].start,
-            _ => f,
-        }
+/// The first event that event `f` need not be compared with: that of its section, if it was run as a step of one.
+fn compared_up_to(frames: &[Frame], sections: &[Section], core: &Core, f: usize) -> usize {
+    let frame = frames.binary_search_by_key(&(f as u32), |f| f.node).map(|at| &frames[at]);
+    match frame {
+        Ok(frame) if frame.takes(core) => sections[frame.section as usize].start,
+        _ => f,
     }
 }
 
 impl Eager {
+    /// The top node is new, and in no section of one thread that was there before.
+    fn enter_section(&mut self, core: &mut Core, view: &View<'_>) -> Option<ThreadId> {
+        let i = core.nodes.len() - 1;
+        self.inside = false;
+        while self.frames.last().is_some_and(|f| f.node as usize >= i) {
+            self.frames.pop();
+        }
+        while self.kept > 0 && self.sections[self.kept - 1].start >= i {
+            self.kept -= 1;
+        }
+        let Some(above) = i.checked_sub(1) else { return self.begin(core, view, i) };
+        if self.top(above).is_none() { self.begin(core, view, i) } else { self.go_on(core, view, i) }
+    }
+
+    /// Event `f`, whose node is in a section, has just run.
+    fn ran_inside(&mut self, core: &mut Core, f: usize) {
+        let Some(frame) = self.top(f).filter(|f| f.takes(core)) else { return self.source.ran(core, f) };
+        let section = &self.sections[frame.section as usize];
+        let (end, event) = (section.start, core.trace.event(f));
+        let own = event.seq - 1 - section.taken(frame.place, f, event.thread);
+        debug_assert_eq!(own, core.trace.seq_before(event.thread, end));
+        core.stats.race_checks += end as u64;
+        core.stats.dependency_checks += end as u64 - u64::from(own);
+        self.source.answer(core, f, end);
+    }
+
     /// Node `i` comes after one that is in a section.
     fn go_on(&mut self, core: &mut Core, view: &View<'_>, i: usize) -> Option<ThreadId> {
         let chosen = core.nodes[i - 1].chosen;
@@ -252,47 +278,36 @@ impl Reduction for Eager {
 
     #[inline]
     fn enter(&mut self, core: &mut Core, view: &View<'_>) -> Option<ThreadId> {
-        let i = core.nodes.len() - 1;
-        if let Some(above) = i.checked_sub(1) {
-            core.stats.dependency_checks += core.sleep(above).len() as u64;
-        }
+        core.count_sleepers_above();
         if self.alone.left > 0 {
             let t = self.alone.thread;
             let op = &view.pending[t.index()].op;
-            if self.alone.takes(core, view, i, op) {
-                self.alone.put(i, op);
-                core.nodes[i].backtrack.insert(t);
+            if self.alone.takes(core, view, op)
+                && let Some(n) = core.nodes.last_mut()
+            {
+                self.alone.put(op);
+                n.backtrack.insert(t);
                 return Some(t);
             }
             self.alone = Alone::NONE;
         }
-        while self.frames.last().is_some_and(|f| f.node as usize >= i) {
-            self.frames.pop();
-        }
-        while self.kept > 0 && self.sections[self.kept - 1].start >= i {
-            self.kept -= 1;
-        }
-        let Some(above) = i.checked_sub(1) else { return self.begin(core, view, i) };
-        if self.top(above).is_none() { self.begin(core, view, i) } else { self.go_on(core, view, i) }
+        self.enter_section(core, view)
     }
 
     #[inline]
     fn ran(&mut self, core: &mut Core, f: usize) {
-        let Some(frame) = self.top(f).filter(|f| f.takes(core)) else { return self.source.ran(core, f) };
-        let section = &self.sections[frame.section as usize];
-        let (end, event) = (section.start, core.trace.event(f));
-        let own = event.seq - 1 - section.taken(frame.place, f, event.thread);
-        debug_assert_eq!(own, core.trace.seq_before(event.thread, end));
-        core.stats.race_checks += end as u64;
-        core.stats.dependency_checks += end as u64 - u64::from(own);
-        self.source.answer(core, f, end);
+        if !self.inside {
+            return self.source.ran(core, f);
+        }
+        self.ran_inside(core, f);
     }
 
     fn ended(&mut self, core: &mut Core, view: &View<'_>, end: End) {
+        self.alone = Alone::NONE;
+        self.inside = false;
         self.complete(core);
-        let mut source = std::mem::take(&mut self.source);
-        source.answer_rest(core, view, end, |core, e, f| e >= self.compared_up_to(core, f));
-        self.source = source;
+        let Eager { source, frames, sections, .. } = self;
+        source.answer_rest(core, view, end, |core, e, f| e >= compared_up_to(frames, sections, core, f));
     }
 
     fn next_branch(&mut self, core: &mut Core) -> Option<ThreadId> {
@@ -302,7 +317,9 @@ impl Reduction for Eager {
             self.frames.pop();
         }
         let open = node.backtrack.minus(&node.done).minus(&node.asleep).and(&node.enabled);
-        let planned = self.top(at).map_or(ThreadSet::EMPTY, |f| f.planned);
+        let planned = self.top(at).map(|f| f.planned);
+        self.inside = planned.is_some();
+        let planned = planned.unwrap_or(ThreadSet::EMPTY);
         planned.and(&open).first().or_else(|| Core::ring_thread(node, open))
     }
 }
