@@ -66,13 +66,27 @@ pub(crate) enum Target {
 #[derive(Default)]
 pub(crate) struct Guard {
     /// What the thread knows by itself.
-    local: Vec<Code>,
+    pub(crate) local: Vec<Code>,
     /// What it may know.
     maybe: Vec<Term>,
     /// There is more, which it does not know.
     never: bool,
     /// All but what is in `local`.
     pub(crate) rest: Vec<Code>,
+}
+
+/// What an edge does.
+pub(crate) struct Effect {
+    assigns: Vec<(Target, Code)>,
+    /// Where each input goes, and the bits that it may have.
+    havoc: Vec<(Option<Target>, u64)>,
+}
+
+/// What evaluating needs besides, kept so that it is not made anew each time.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    pub(crate) stack: Vec<u64>,
+    written: Vec<(usize, u64)>,
 }
 
 /// The code of a program. What it is evaluated in are the values of [`crate::State`].
@@ -226,6 +240,34 @@ impl<'p> Codes<'p> {
             }
         }
         guard
+    }
+
+    /// What an edge does.
+    pub(crate) fn effect(&mut self, e: &Transition) -> Effect {
+        let assigns = e.assigns.iter().filter_map(|a| {
+            let to = self.target(a.place)?;
+            Some((to, self.of(a.value)))
+        });
+        let assigns = assigns.collect();
+        let havoc = e.havoc.iter().map(|q| (self.target(*q), self.program().var(q.var).ty.mask())).collect();
+        Effect { assigns, havoc }
+    }
+
+    /// Does it: everything is read before anything is written.
+    #[inline]
+    pub(crate) fn apply(&self, effect: &Effect, inputs: &[u64], values: &mut [u64], scratch: &mut Scratch) {
+        let Scratch { stack, written } = scratch;
+        for (to, value) in &effect.assigns {
+            if let Some(c) = self.cell(*to, values, stack) {
+                written.push((c, self.eval(*value, values, stack)));
+            }
+        }
+        for ((to, mask), value) in effect.havoc.iter().zip(inputs) {
+            if let Some(c) = to.and_then(|to| self.cell(to, values, stack)) {
+                written.push((c, value & mask));
+            }
+        }
+        written.drain(..).for_each(|(c, value)| values[c] = value);
     }
 
     /// Whether the value of a term is known where shared variables are not, but for the thread's own life. Of a term that is too long it

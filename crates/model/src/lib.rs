@@ -33,6 +33,7 @@ mod reach;
 mod run;
 mod settle;
 mod state;
+mod stepper;
 mod term;
 mod text;
 mod values;
@@ -50,6 +51,7 @@ pub use program::{
 pub use reach::{Reach, Reached, Reduction};
 pub use run::{CannotRun, Execution, Explored, Runner};
 pub use state::{Interpreter, NoRun, State, Step, TooWide, Wrong};
+pub use stepper::Stepper;
 pub use term::{
     Assign, Binary, Node, Place, Term, Terms, Type, Unary, VarId, apply_binary, apply_unary, convert,
 };

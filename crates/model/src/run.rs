@@ -11,7 +11,7 @@
 //! A thread that comes to a place with the same locals as before, having only read since, does nothing new until one of the words that
 //! it read changes: it waits for that.
 
-use crate::code::{Code, Codes, Guard, Target};
+use crate::code::{Code, Codes, Effect, Guard, Scratch, Target};
 use crate::flow::Flow;
 use crate::program::{
     Action, LocationId, LocationKind, Program, SyncId, SyncKind, ThreadId, Transition, TransitionId,
@@ -78,9 +78,7 @@ struct Touch {
 /// An edge made ready to be taken.
 struct Edge {
     guard: Guard,
-    assigns: Vec<(Target, Code)>,
-    /// Where each input goes.
-    havoc: Vec<Option<Target>>,
+    effect: Effect,
     /// What it does to data. In an atomic block each is the first cell of the object that all are.
     touches: Vec<Touch>,
     /// It copies one cell to another, and the value may decide this.
@@ -174,12 +172,7 @@ impl<'p> Runner<'p> {
     fn edge(&mut self, thread: &crate::Thread, e: &Transition) -> Edge {
         let p = self.program();
         let guard = self.codes.guard(thread, e);
-        let assigns = e.assigns.iter().filter_map(|a| {
-            let to = self.codes.target(a.place)?;
-            Some((to, self.codes.of(a.value)))
-        });
-        let assigns = assigns.collect();
-        let havoc = e.havoc.iter().map(|q| self.codes.target(*q)).collect();
+        let effect = self.codes.effect(e);
         let all = p.accesses(e);
         let data = |q: &&Place| !p.var(q.var).internal;
         let reads = all.reads.iter().filter(data).map(|q| (q, false));
@@ -202,7 +195,7 @@ impl<'p> Runner<'p> {
         let copies = copied(p, thread, e).filter(|_| e.action == Action::Atomic).and_then(|(from, to)| {
             Some((self.codes.target(from)?, self.codes.target(to)?, self.flow.decided_by(to.var)))
         });
-        Edge { guard, assigns, havoc, touches, copies }
+        Edge { guard, effect, touches, copies }
     }
 
     /// The program.
@@ -438,9 +431,7 @@ struct Machine<'r, 'p> {
     past: Vec<Past>,
     /// Since the thread was last asked what it does next.
     candidates: Vec<Vec<Candidate>>,
-    /// For evaluating.
-    stack: Vec<u64>,
-    written: Vec<(usize, u64)>,
+    scratch: Scratch,
     woken_by: Vec<u64>,
     generation: Vec<u64>,
     entered: Vec<u64>,
@@ -471,8 +462,7 @@ impl<'r, 'p> Machine<'r, 'p> {
             awaiting: vec![Vec::new(); n],
             past: vec![Past::default(); n],
             candidates: vec![Vec::new(); n],
-            stack: Vec::new(),
-            written: Vec::new(),
+            scratch: Scratch::default(),
             woken_by: vec![0; n],
             generation: vec![0; p.syncs.len()],
             entered: vec![0; n],
@@ -512,7 +502,7 @@ impl<'r, 'p> Machine<'r, 'p> {
                 continue;
             }
             let guard = &self.run.edges[t.index()][id.index()].guard;
-            let known = self.run.codes.locally(thread, guard, &self.state.values, &mut self.stack);
+            let known = self.run.codes.locally(thread, guard, &self.state.values, &mut self.scratch.stack);
             if known != Some(false) {
                 list.push((id, known.is_some()));
             }
@@ -531,18 +521,7 @@ impl<'r, 'p> Machine<'r, 'p> {
         self.spurious[t.index()] += u32::from(e.action.is_spurious());
         let step = Step { thread: t, transition, inputs };
         let reference = cfg!(debug_assertions).then(|| run.interpreter.take(&self.state, &step));
-        let values = &mut self.state.values;
-        for (to, value) in &edge.assigns {
-            if let Some(c) = run.codes.cell(*to, values, &mut self.stack) {
-                self.written.push((c, run.codes.eval(*value, values, &mut self.stack)));
-            }
-        }
-        for ((to, place), value) in edge.havoc.iter().zip(&e.havoc).zip(&step.inputs) {
-            if let Some(c) = to.and_then(|to| run.codes.cell(to, values, &mut self.stack)) {
-                self.written.push((c, value & run.program().var(place.var).ty.mask()));
-            }
-        }
-        self.written.drain(..).for_each(|(c, value)| values[c] = value);
+        run.codes.apply(&edge.effect, &step.inputs, &mut self.state.values, &mut self.scratch);
         self.state.locations[t.index()] = e.to;
         debug_assert!(reference.is_none_or(|r| r == self.state), "code does what the interpreter does");
         self.trace.push(step);
@@ -667,9 +646,9 @@ impl<'r, 'p> Machine<'r, 'p> {
     /// The operation of a thread at a location.
     fn operation(&mut self, t: ThreadId, at: LocationId) -> Result<Op, CannotRun> {
         // Not used otherwise while this lasts.
-        let mut stack = std::mem::take(&mut self.stack);
+        let mut stack = std::mem::take(&mut self.scratch.stack);
         let op = self.operation_with(t, at, &mut stack);
-        self.stack = stack;
+        self.scratch.stack = stack;
         op
     }
 
@@ -961,7 +940,7 @@ impl<'r, 'p> Machine<'r, 'p> {
         let (run, values) = (self.run, &self.state.values);
         let mut open = self.candidates[t.index()].iter().map(|c| c.0).filter(|id| {
             let rest = &run.edges[t.index()][id.index()].guard.rest;
-            let holds = run.codes.all(rest, values, &mut self.stack);
+            let holds = run.codes.all(rest, values, &mut self.scratch.stack);
             debug_assert_eq!(holds, run.interpreter.holds(&self.state, thread.transition(*id)));
             holds
         });

@@ -3,8 +3,8 @@
 //! A certificate says all that a checker needs, so that the checker ([`crate::check`]) searches for nothing. Formulas are terms of
 //! the certificate's own [`Terms`], which continue those of the program: a term of the program is the same term here.
 
-use model::{LocationId, State, Term, Terms, ThreadId, TransitionId};
-use std::collections::HashSet;
+use crate::packed::StateSet;
+use model::{LocationId, Term, Terms, ThreadId, TransitionId};
 
 /// Why a program is safe.
 #[derive(Clone, Debug)]
@@ -24,13 +24,6 @@ pub enum Certificate {
         /// Why the program without them is safe.
         inner: Box<Certificate>,
     },
-}
-
-/// A set of states.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StateSet {
-    /// The states.
-    pub states: HashSet<State>,
 }
 
 /// What holds at each combination of locations.

@@ -16,9 +16,10 @@
 //! Once the states within a bound are closed under steps they are all that there are: *safe*, with these states as the certificate.
 
 use crate::budget::Meter;
-use crate::certificate::{Certificate, StateSet};
+use crate::certificate::Certificate;
 use crate::engines::Engine;
 use crate::outcome::{Options, Outcome, Unknown, Verdict};
+use crate::packed::StateSet;
 use model::{
     ErrorKind, Interpreter, LocationId, Place, Program, State, Step, ThreadId, Transition, VarId, Wrong,
 };
@@ -227,8 +228,11 @@ impl<'p> Search<'p> {
         Ok(Some(match beyond {
             Some(at) => self.verdict(&items, at),
             None => {
-                let states = self.seen.keys().map(|s| State::clone(s)).collect();
-                Verdict::Safe(Certificate::States(StateSet { states }))
+                let mut states = StateSet::new(self.run.program());
+                self.seen.keys().for_each(|s| {
+                    states.insert(s);
+                });
+                Verdict::Safe(Certificate::States(states))
             }
         }))
     }

@@ -3,12 +3,11 @@
 //! Qadeer, "Algorithmic verification of concurrent programs": worklist and visited set, with parents for traces.
 
 use crate::budget::Meter;
-use crate::certificate::{Certificate, StateSet};
+use crate::certificate::Certificate;
 use crate::engines::Engine;
 use crate::outcome::{Options, Outcome, Unknown, Verdict};
-use model::{ErrorKind, Interpreter, Node, Program, State, Step, Wrong};
-use std::collections::{HashMap, VecDeque};
-use std::rc::Rc;
+use crate::packed::StateSet;
+use model::{ErrorKind, Interpreter, Node, Program, Step, Stepper, ThreadId, TransitionId, Wrong};
 
 /// The engine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,7 +21,10 @@ impl Engine for Explicit {
     fn verify(&self, program: &Program, options: &Options) -> Outcome {
         let mut search = Search {
             run: Interpreter::new(program),
-            parents: HashMap::new(),
+            stepper: Stepper::new(program),
+            states: StateSet::new(program),
+            parents: Vec::new(),
+            tried: Vec::new(),
             transitions: 0,
             bound: None,
             too_wide: None,
@@ -32,19 +34,37 @@ impl Engine for Explicit {
         Outcome {
             engine: self.name(),
             verdict,
-            counts: vec![("states", search.parents.len() as u64), ("transitions", search.transitions)],
+            counts: vec![("states", search.parents.len() as u64 + 1), ("transitions", search.transitions)],
             seconds: search.meter.seconds(),
         }
     }
 }
 
+/// How a state was reached first.
+#[derive(Clone, Copy)]
+struct Parent {
+    before: u32,
+    transition: TransitionId,
+    thread: ThreadId,
+    /// The number of the input; from [`Parent::TRIED`] on, of one of those that were tried where there are too many.
+    input: u32,
+}
+
+impl Parent {
+    const TRIED: u32 = 1 << 31;
+}
+
 struct Search<'p> {
     run: Interpreter<'p>,
-    /// Each state with how it was reached first.
-    parents: HashMap<Rc<State>, Option<(Rc<State>, Step)>>,
+    stepper: Stepper<'p>,
+    states: StateSet,
+    /// By the number of the state; the first one has none.
+    parents: Vec<Parent>,
+    /// Inputs that were tried where there are too many.
+    tried: Vec<Vec<u64>>,
     transitions: u64,
     /// A state beyond the bound under which the program was read.
-    bound: Option<Rc<State>>,
+    bound: Option<usize>,
     /// Why not all inputs were tried: there are too many. What goes wrong with those that were goes wrong.
     too_wide: Option<String>,
     meter: Meter,
@@ -84,61 +104,81 @@ impl Search<'_> {
             Ok(None) => match self.bound.take() {
                 Some(s) => Verdict::of_trace(program, self.path(s)),
                 None => {
-                    let states = self.parents.keys().map(|s| State::clone(s)).collect();
-                    Verdict::Safe(Certificate::States(StateSet { states }))
+                    let all = std::mem::replace(&mut self.states, StateSet::new(program));
+                    Verdict::Safe(Certificate::States(all))
                 }
             },
         }
     }
 
     /// The first state that is wrong.
-    fn search(&mut self, options: &Options) -> Result<Option<Rc<State>>, Unknown> {
-        let first = Rc::new(self.run.initial());
-        self.parents.insert(first.clone(), None);
-        let mut queue = VecDeque::from([first]);
-        let tried = telling(self.run.program());
-        while let Some(s) = queue.pop_front() {
+    fn search(&mut self, options: &Options) -> Result<Option<usize>, Unknown> {
+        let mut s = self.run.initial();
+        self.states.insert(&s);
+        let program = self.run.program();
+        let tried = telling(program);
+        let mut n = 0;
+        while n < self.states.len() {
             self.meter.step().map_err(|spent| match &self.too_wide {
                 // With more time it would not know either.
                 Some(why) => Unknown::Cannot(why.clone()),
                 None => Unknown::Spent(spent),
             })?;
+            self.states.read(n, &mut s);
             match self.run.error(&s) {
                 // What is beyond the bound is not known, but elsewhere something may be wrong for sure.
                 Some(Wrong::Error { kind: ErrorKind::Bound, .. }) => {
-                    self.bound.get_or_insert(s);
+                    self.bound.get_or_insert(n);
+                    n += 1;
                     continue;
                 }
-                Some(_) => return Ok(Some(s)),
-                None if options.deadlocks && self.run.is_deadlock(&s) => return Ok(Some(s)),
+                Some(_) => return Ok(Some(n)),
                 None => {}
             }
-            for t in self.run.program().thread_ids() {
-                let next = match self.run.successors(&s, t) {
-                    Ok(all) => all,
-                    Err(e) => {
-                        self.too_wide.get_or_insert_with(|| e.to_string());
-                        self.run.some_successors(&s, t, &tried)
+            let mut goes_on = false;
+            for thread in program.thread_ids() {
+                let (states, parents, transitions) =
+                    (&mut self.states, &mut self.parents, &mut self.transitions);
+                let seen = self.stepper.successors(&s, thread, |transition, input, next| {
+                    *transitions += 1;
+                    goes_on |= !program.thread(thread).transition(transition).action.is_spurious();
+                    if states.insert(next) {
+                        parents.push(Parent { before: n as u32, transition, thread, input: input as u32 });
                     }
-                };
-                for (step, state) in next {
-                    self.transitions += 1;
-                    if !self.parents.contains_key(&state) {
-                        let state = Rc::new(state);
-                        self.parents.insert(state.clone(), Some((s.clone(), step)));
-                        queue.push_back(state);
+                });
+                if let Err(e) = seen {
+                    self.too_wide.get_or_insert_with(|| e.to_string());
+                    goes_on = true;
+                    for (step, next) in self.run.some_successors(&s, thread, &tried) {
+                        self.transitions += 1;
+                        if self.states.insert(&next) {
+                            let input = Parent::TRIED + self.tried.len() as u32;
+                            self.tried.push(step.inputs);
+                            let (before, transition) = (n as u32, step.transition);
+                            self.parents.push(Parent { before, transition, thread, input });
+                        }
                     }
                 }
             }
+            if options.deadlocks && !goes_on && self.run.is_deadlock(&s) {
+                return Ok(Some(n));
+            }
+            n += 1;
         }
         Ok(None)
     }
 
-    fn path(&self, mut to: Rc<State>) -> Vec<Step> {
+    /// The steps to a state.
+    fn path(&self, mut to: usize) -> Vec<Step> {
         let mut steps = Vec::new();
-        while let Some(Some((before, step))) = self.parents.get(&to) {
-            steps.push(step.clone());
-            to = before.clone();
+        while let Some(p) = to.checked_sub(1).map(|n| self.parents[n]) {
+            let edge = self.run.program().thread(p.thread).transition(p.transition);
+            let inputs = match p.input.checked_sub(Parent::TRIED) {
+                Some(k) => self.tried[k as usize].clone(),
+                None => self.run.input(edge, p.input.into()),
+            };
+            steps.push(Step { thread: p.thread, transition: p.transition, inputs });
+            to = p.before as usize;
         }
         steps.reverse();
         steps

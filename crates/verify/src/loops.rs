@@ -73,7 +73,7 @@ pub fn loop_invariants(
     let mut out = Vec::new();
     for (span, places) in heads(program, file, text) {
         let said = embedded(|| match certificate {
-            Certificate::States(set) => ranges(&speech, &set.states, &places),
+            Certificate::States(set) => ranges(&speech, set.iter(), &places),
             Certificate::Invariant(i) => {
                 let here = |at: &[LocationId]| places.iter().any(|(t, l)| at[t.index()] == *l);
                 let labels = i.at.iter().filter(|(at, _)| here(at)).map(|(_, label)| *label).collect();
@@ -334,9 +334,9 @@ fn name_of(ty: Type) -> Option<&'static str> {
 // ---- what holds
 
 /// Between which numbers each variable is, in these states.
-fn ranges<'s>(
+fn ranges(
     speech: &Speech<'_>,
-    states: impl IntoIterator<Item = &'s State>,
+    states: impl Iterator<Item = State>,
     places: &[(ThreadId, LocationId)],
 ) -> Option<String> {
     let program = speech.program;
@@ -350,7 +350,7 @@ fn ranges<'s>(
     for s in states {
         if places.iter().any(|(t, l)| s.locations[t.index()] == *l) {
             for (v, i) in &cells {
-                let now = program.var(*v).ty.value(run.value(s, *v, *i));
+                let now = program.var(*v).ty.value(run.value(&s, *v, *i));
                 let range = found.entry((*v, *i)).or_insert((now, now));
                 *range = (range.0.min(now), range.1.max(now));
             }

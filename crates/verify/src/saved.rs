@@ -4,14 +4,15 @@
 //! through the same constructors as any term. **Invariant:** nothing in a file is believed. [`load`] only makes a
 //! [`Certificate`] that has the program's shape; whether it proves anything says [`crate::check`].
 
-use crate::certificate::{Certificate, Invariant, StateSet, Tree, TreeEdge, TreeNode};
+use crate::certificate::{Certificate, Invariant, Tree, TreeEdge, TreeNode};
 use crate::merging::Merged;
+use crate::packed::StateSet;
 use model::{
     Action, Binary, Interpreter, LocationId, LocationKind, Node, Place, Program, State, Term, Terms,
     ThreadId, TransitionId, Type, Unary, VarId,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use thiserror::Error;
 
 /// What the files call themselves.
@@ -106,10 +107,10 @@ impl Content {
     fn of(certificate: &Certificate) -> Content {
         match certificate {
             Certificate::States(set) => {
-                let mut states: Vec<&State> = set.states.iter().collect();
+                let mut states: Vec<State> = set.iter().collect();
                 // A set has no order of its own, and a file should be the same each time.
                 states.sort_unstable();
-                let saved = |s: &&State| (numbers(&s.locations), s.values.to_vec());
+                let saved = |s: &State| (numbers(&s.locations), s.values.to_vec());
                 Content::States { states: states.iter().map(saved).collect() }
             }
             Certificate::Invariant(i) => {
@@ -166,7 +167,7 @@ fn read(program: &Program, content: Content) -> Result<Certificate, BadFile> {
     Ok(match content {
         Content::States { states } => {
             let run = Interpreter::new(program);
-            let mut set = HashSet::with_capacity(states.len());
+            let mut set = StateSet::new(program);
             for (at, values) in states {
                 if values.len() != run.cells() {
                     return unfit(format!("a state has {} values for {} cells", values.len(), run.cells()));
@@ -177,9 +178,9 @@ fn read(program: &Program, content: Content) -> Result<Certificate, BadFile> {
                         return unfit(format!("`{}` cannot be {v}", var.name));
                     }
                 }
-                set.insert(State { locations: locations(program, &at)?, values: values.into() });
+                set.insert(&State { locations: locations(program, &at)?, values: values.into() });
             }
-            Certificate::States(StateSet { states: set })
+            Certificate::States(set)
         }
         Content::Invariant { terms, at } => {
             let (terms, made) = read_terms(program, &terms)?;

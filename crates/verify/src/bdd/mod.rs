@@ -14,9 +14,10 @@ mod layout;
 mod tests;
 
 use crate::budget::{Meter, Spent};
-use crate::certificate::{Certificate, Invariant, StateSet};
+use crate::certificate::{Certificate, Invariant};
 use crate::engines::Engine;
 use crate::outcome::{Options, Outcome, Unknown, Verdict};
+use crate::packed::StateSet;
 pub(crate) use circuit::{Bits, Circuit};
 pub(crate) use layout::Layout;
 use model::{
@@ -29,7 +30,7 @@ use oxidd::{
     BooleanFunction, BooleanFunctionQuant, BooleanOperator, Function, FunctionSubst, HasLevel, Manager,
     ManagerRef, Subst, VarNo,
 };
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 /// More bits than this are not tried: operations call themselves for each level of a diagram, and a stack of two megabytes must do.
 const MOST_BITS: usize = 2000;
@@ -546,9 +547,9 @@ impl<'p> System<'p> {
         let inputs =
             self.program.threads.iter().flat_map(|t| &t.transitions).all(|e| self.run.inputs(e).is_ok());
         if few && inputs {
-            let mut states = HashSet::new();
+            let mut states = StateSet::new(self.program);
             self.list(set, 0, &mut vec![false; self.layout.len()], &mut states);
-            return Ok(Certificate::States(StateSet { states }));
+            return Ok(Certificate::States(states));
         }
         Ok(Certificate::Invariant(self.invariant(set, meter)?))
     }
@@ -560,14 +561,14 @@ impl<'p> System<'p> {
         Some((level as usize / 2, yes, no))
     }
 
-    fn list(&self, set: &BDDFunction, bit: usize, bits: &mut Vec<bool>, out: &mut HashSet<State>) {
+    fn list(&self, set: &BDDFunction, bit: usize, bits: &mut Vec<bool>, out: &mut StateSet) {
         if *set == self.no {
             return;
         }
         if bit == self.layout.len() {
             let state = self.layout.decode(self.program, bits);
             if self.layout.is_within(self.program, &state) {
-                out.insert(state);
+                out.insert(&state);
             }
             return;
         }
