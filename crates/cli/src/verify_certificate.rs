@@ -27,6 +27,7 @@ pub(crate) fn write(program: &Program, certificate: &Certificate, to: &Path) -> 
 pub(crate) fn kind(certificate: &Certificate) -> &'static str {
     match certificate {
         Certificate::States(_) => "states",
+        Certificate::Symmetric(_) => "symmetric",
         Certificate::Invariant(_) => "invariant",
         Certificate::Tree(_) => "tree",
         Certificate::Depth(_) => "depth",

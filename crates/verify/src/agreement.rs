@@ -18,7 +18,7 @@ fn agree(seed: u64, deadlocks: bool) -> (&'static str, bool) {
     let word = expected.verdict.name();
     let say =
         |found: &Outcome| format!("seed {seed}, {}: {:?}, not {word}\n{text}", found.engine, found.verdict);
-    for name in ["bdd", "bdd-backward", "contexts", "predabs"] {
+    for name in ["explicit-symmetric", "bdd", "bdd-backward", "contexts", "predabs"] {
         let found = run(name);
         if let Verdict::Safe(certificate) = &found.verdict
             && let Err(e) = check(&p, &options, certificate)

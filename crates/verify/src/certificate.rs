@@ -11,6 +11,9 @@ use model::{LocationId, Term, Terms, ThreadId, TransitionId};
 pub enum Certificate {
     /// A set of states that has the first one, none that is wrong, and every successor of each of its own.
     States(StateSet),
+    /// The same up to which of several equal threads does what: it has a state that stands for each successor of each of its own. Which
+    /// threads are equal is found again by the check. To wait for the end of a thread is one step with what comes next.
+    Symmetric(StateSet),
     /// The same with formulas: what holds at each combination of locations.
     Invariant(Invariant),
     /// An unwinding of the program whose labels are inductive, with no end that is neither covered nor impossible.

@@ -9,6 +9,7 @@ use crate::merging::Merged;
 use crate::outcome::Options;
 use crate::packed::StateSet;
 use crate::solver::{Answer, Solver};
+use crate::symmetry::{Joined, Symmetry};
 use model::{
     Interpreter, LocationId, LocationKind, Node, Program, State, Stepper, Term, Terms, Thread, ThreadId,
     TooWide, Transition, Type, VarId,
@@ -52,7 +53,11 @@ fn checked(
     meter: Meter,
 ) -> Result<(), Refuted> {
     match certificate {
-        Certificate::States(set) => states(program, options, set, meter),
+        Certificate::States(set) => states(program, options, set, None, meter),
+        Certificate::Symmetric(set) => {
+            let joined = Joined::of(program);
+            states(&joined.program, options, set, Some(&Symmetry::of(&joined.program)), meter)
+        }
         Certificate::Invariant(i) => invariant(program, options, i, meter),
         Certificate::Tree(t) => tree(program, options, t, meter),
         Certificate::Depth(most) => depth(program, options, *most, meter),
@@ -67,9 +72,20 @@ fn checked(
 /// One state in so many is looked at with the reference too, besides the code that is made of it.
 const LOOKED_AT_TWICE: usize = 64;
 
-fn states(program: &Program, options: &Options, set: &StateSet, mut meter: Meter) -> Result<(), Refuted> {
+fn states(
+    program: &Program,
+    options: &Options,
+    set: &StateSet,
+    symmetry: Option<&Symmetry>,
+    mut meter: Meter,
+) -> Result<(), Refuted> {
     let (run, mut stepper) = (Interpreter::new(program), Stepper::new(program));
-    if !set.contains(&run.initial()) {
+    let mut settled = run.initial();
+    let mut is_in = |s: &State| match symmetry {
+        Some(symmetry) => set.contains(symmetry.settled(s, &mut settled)),
+        None => set.contains(s),
+    };
+    if !is_in(&run.initial()) {
         return refuted("the first state is missing");
     }
     let missing = |t: ThreadId| refuted(format!("a state is missing after a step of thread {t}"));
@@ -85,12 +101,12 @@ fn states(program: &Program, options: &Options, set: &StateSet, mut meter: Meter
         for t in program.thread_ids() {
             let mut closed = true;
             let see = |id, _, next: &State| {
-                closed &= set.contains(next);
+                closed &= is_in(next);
                 goes_on |= !program.thread(t).transition(id).action.is_spurious();
             };
             stepper.successors(&s, t, see).map_err(wrong)?;
             if closed && n % LOOKED_AT_TWICE == 0 {
-                closed = run.successors(&s, t).map_err(wrong)?.iter().all(|(_, next)| set.contains(next));
+                closed = run.successors(&s, t).map_err(wrong)?.iter().all(|(_, next)| is_in(next));
             }
             if !closed {
                 return missing(t);

@@ -45,6 +45,8 @@ static TABLE: &[Listed] = table! {
         "explicit while there are few states, then impact, bdd, explicit with more states, and impact again", crate::portfolio::Portfolio;
     "explicit", "programs with few states", "Qadeer, lectures",
         "every state that can be reached, breadth-first: shortest traces", crate::explicit::Explicit;
+    "explicit-symmetric", "programs with few states up to which of several equal threads does what", "Emerson and Sistla 1996; Ip and Dill 1996",
+        "explicit, with one state for all that differ only in which of several equal threads does what", crate::explicit::Symmetric;
     "bdd", "programs whose sets of states have small decision diagrams", "Qadeer, lectures; Bryant 1986",
         "sets of states as decision diagrams, forwards from the first state: shortest traces",
         crate::bdd::Symbolic(crate::bdd::Direction::Forward);

@@ -7,11 +7,16 @@ use crate::certificate::Certificate;
 use crate::engines::Engine;
 use crate::outcome::{Options, Outcome, Unknown, Verdict};
 use crate::packed::StateSet;
-use model::{ErrorKind, Interpreter, Node, Program, Step, Stepper, ThreadId, TransitionId, Wrong};
+use crate::symmetry::{Joined, Symmetry};
+use model::{ErrorKind, Interpreter, Node, Program, State, Step, Stepper, ThreadId, TransitionId, Wrong};
 
 /// The engine.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Explicit;
+
+/// The same with one state for all that differ only in which of several equal threads does what.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Symmetric;
 
 impl Engine for Explicit {
     fn name(&self) -> &'static str {
@@ -19,24 +24,53 @@ impl Engine for Explicit {
     }
 
     fn verify(&self, program: &Program, options: &Options) -> Outcome {
-        let mut search = Search {
-            run: Interpreter::new(program),
-            stepper: Stepper::new(program),
-            states: StateSet::new(program),
-            parents: Vec::new(),
-            tried: Vec::new(),
-            transitions: 0,
-            bound: None,
-            too_wide: None,
-            meter: Meter::new(options.budget),
-        };
-        let verdict = search.verdict(program, options);
-        Outcome {
-            engine: self.name(),
-            verdict,
-            counts: vec![("states", search.parents.len() as u64 + 1), ("transitions", search.transitions)],
-            seconds: search.meter.seconds(),
+        verify(self.name(), program, options, None)
+    }
+}
+
+impl Engine for Symmetric {
+    fn name(&self) -> &'static str {
+        "explicit-symmetric"
+    }
+
+    fn verify(&self, program: &Program, options: &Options) -> Outcome {
+        let joined = Joined::of(program);
+        let symmetry = Symmetry::of(&joined.program);
+        if symmetry.is_empty() {
+            return verify(self.name(), program, options, None);
         }
+        let mut out = verify(self.name(), &joined.program, options, Some(symmetry));
+        out.verdict = match out.verdict {
+            Verdict::Unsafe(t) | Verdict::Unknown(Unknown::Bound(t)) => {
+                Verdict::of_trace(program, joined.expanded(program, &t.steps))
+            }
+            other => other,
+        };
+        out
+    }
+}
+
+fn verify(engine: &'static str, program: &Program, options: &Options, symmetry: Option<Symmetry>) -> Outcome {
+    let run = Interpreter::new(program);
+    let mut search = Search {
+        settled: run.initial(),
+        run,
+        stepper: Stepper::new(program),
+        symmetry,
+        states: StateSet::new(program),
+        parents: Vec::new(),
+        tried: Vec::new(),
+        transitions: 0,
+        bound: None,
+        too_wide: None,
+        meter: Meter::new(options.budget),
+    };
+    let verdict = search.verdict(program, options);
+    Outcome {
+        engine,
+        verdict,
+        counts: vec![("states", search.parents.len() as u64 + 1), ("transitions", search.transitions)],
+        seconds: search.meter.seconds(),
     }
 }
 
@@ -57,6 +91,9 @@ impl Parent {
 struct Search<'p> {
     run: Interpreter<'p>,
     stepper: Stepper<'p>,
+    symmetry: Option<Symmetry>,
+    /// A state on its way to the others.
+    settled: State,
     states: StateSet,
     /// By the number of the state; the first one has none.
     parents: Vec<Parent>,
@@ -105,7 +142,10 @@ impl Search<'_> {
                 Some(s) => Verdict::of_trace(program, self.path(s)),
                 None => {
                     let all = std::mem::replace(&mut self.states, StateSet::new(program));
-                    Verdict::Safe(Certificate::States(all))
+                    Verdict::Safe(match self.symmetry {
+                        Some(_) => Certificate::Symmetric(all),
+                        None => Certificate::States(all),
+                    })
                 }
             },
         }
@@ -137,11 +177,14 @@ impl Search<'_> {
             }
             let mut goes_on = false;
             for thread in program.thread_ids() {
-                let (states, parents, transitions) =
-                    (&mut self.states, &mut self.parents, &mut self.transitions);
+                let Search { states, parents, transitions, symmetry, settled, .. } = self;
                 let seen = self.stepper.successors(&s, thread, |transition, input, next| {
                     *transitions += 1;
                     goes_on |= !program.thread(thread).transition(transition).action.is_spurious();
+                    let next = match symmetry {
+                        Some(symmetry) => symmetry.settled(next, settled),
+                        None => next,
+                    };
                     if states.insert(next) {
                         parents.push(Parent { before: n as u32, transition, thread, input: input as u32 });
                     }
@@ -151,7 +194,11 @@ impl Search<'_> {
                     goes_on = true;
                     for (step, next) in self.run.some_successors(&s, thread, &tried) {
                         self.transitions += 1;
-                        if self.states.insert(&next) {
+                        let next = match &self.symmetry {
+                            Some(symmetry) => symmetry.settled(&next, &mut self.settled),
+                            None => &next,
+                        };
+                        if self.states.insert(next) {
                             let input = Parent::TRIED + self.tried.len() as u32;
                             self.tried.push(step.inputs);
                             let (before, transition) = (n as u32, step.transition);
@@ -169,8 +216,9 @@ impl Search<'_> {
     }
 
     /// The steps to a state.
-    fn path(&self, mut to: usize) -> Vec<Step> {
+    fn path(&mut self, mut to: usize) -> Vec<Step> {
         let mut steps = Vec::new();
+        let mut states = vec![to];
         while let Some(p) = to.checked_sub(1).map(|n| self.parents[n]) {
             let edge = self.run.program().thread(p.thread).transition(p.transition);
             let inputs = match p.input.checked_sub(Parent::TRIED) {
@@ -179,9 +227,39 @@ impl Search<'_> {
             };
             steps.push(Step { thread: p.thread, transition: p.transition, inputs });
             to = p.before as usize;
+            states.push(to);
         }
         steps.reverse();
-        steps
+        states.reverse();
+        match self.symmetry.take() {
+            Some(symmetry) => self.path_itself(&symmetry, &steps, &states),
+            None => steps,
+        }
+    }
+
+    /// The run that goes through states that stand for others: from each on, some thread takes a step to one that the next stands for.
+    fn path_itself(&mut self, symmetry: &Symmetry, steps: &[Step], states: &[usize]) -> Vec<Step> {
+        let (mut now, mut wanted) = (self.run.initial(), self.run.initial());
+        let mut out = Vec::new();
+        for (step, n) in steps.iter().zip(&states[1..]) {
+            self.states.read(*n, &mut wanted);
+            let threads = self.run.program().thread_ids();
+            let found = threads.flat_map(|t| {
+                self.run.program().thread(t).from(now.locations[t.index()]).map(move |e| (t, e))
+            });
+            let found =
+                found.filter(|(_, (_, e))| self.run.holds(&now, e)).find_map(|(thread, (transition, e))| {
+                    let fits = e.havoc.len() == step.inputs.len();
+                    let step = Step { thread, transition, inputs: step.inputs.clone() };
+                    let next = fits.then(|| self.run.take(&now, &step))?;
+                    (*symmetry.settled(&next, &mut self.settled) == wanted).then_some((step, next))
+                });
+            // Without it the trace does not replay, and that is said.
+            let Some((step, next)) = found else { return out };
+            out.push(step);
+            now = next;
+        }
+        out
     }
 }
 

@@ -45,6 +45,7 @@ mod scheduled;
 mod smt;
 mod solver;
 mod symbolic;
+mod symmetry;
 #[cfg(test)]
 mod testing;
 mod unrolling;

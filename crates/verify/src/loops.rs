@@ -81,8 +81,9 @@ pub fn loop_invariants(
                 Facts::new(&speech, &i.terms, labels, all, BTreeSet::new()).said()
             }
             Certificate::Tree(tree) => of_tree(&speech, tree, &places),
-            // Where blocks are one step, states inside them are in no label; and how long runs are says nothing of values.
-            Certificate::Merged { .. } | Certificate::Depth(_) => None,
+            // Where blocks are one step, states inside them are in no label; where a state stands for others, these are not there; and how
+            // long runs are says nothing of values.
+            Certificate::Merged { .. } | Certificate::Symmetric(_) | Certificate::Depth(_) => None,
         });
         out.extend(said.map(|text| LoopInvariant { span, text }));
     }

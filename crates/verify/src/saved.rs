@@ -61,6 +61,8 @@ struct File {
 enum Content {
     /// Each state: where the threads are, and the values of all cells.
     States { states: Vec<(Vec<u32>, Vec<u64>)> },
+    /// The same, each for all that differ only in which of several equal threads does what.
+    Symmetric { states: Vec<(Vec<u32>, Vec<u64>)> },
     /// Each formula: where the threads are, and which term.
     Invariant { terms: Vec<String>, at: Vec<(Vec<u32>, usize)> },
     /// An unwinding; its labels are terms.
@@ -106,13 +108,8 @@ pub fn save(program: &Program, certificate: &Certificate) -> String {
 impl Content {
     fn of(certificate: &Certificate) -> Content {
         match certificate {
-            Certificate::States(set) => {
-                let mut states: Vec<State> = set.iter().collect();
-                // A set has no order of its own, and a file should be the same each time.
-                states.sort_unstable();
-                let saved = |s: &State| (numbers(&s.locations), s.values.to_vec());
-                Content::States { states: states.iter().map(saved).collect() }
-            }
+            Certificate::States(set) => Content::States { states: listed(set) },
+            Certificate::Symmetric(set) => Content::Symmetric { states: listed(set) },
             Certificate::Invariant(i) => {
                 let mut terms = Writer::new(&i.terms);
                 let at = i.at.iter().map(|(at, t)| (numbers(at), terms.put(*t))).collect();
@@ -163,25 +160,37 @@ pub fn load(program: &Program, text: &str) -> Result<Certificate, BadFile> {
     read(program, file.content)
 }
 
+/// The states of a set.
+fn listed(set: &StateSet) -> Vec<(Vec<u32>, Vec<u64>)> {
+    let mut states: Vec<State> = set.iter().collect();
+    // A set has no order of its own, and a file should be the same each time.
+    states.sort_unstable();
+    states.iter().map(|s| (numbers(&s.locations), s.values.to_vec())).collect()
+}
+
+/// The set of these states.
+fn set_of(program: &Program, states: Vec<(Vec<u32>, Vec<u64>)>) -> Result<StateSet, BadFile> {
+    let run = Interpreter::new(program);
+    let mut set = StateSet::new(program);
+    for (at, values) in states {
+        if values.len() != run.cells() {
+            return unfit(format!("a state has {} values for {} cells", values.len(), run.cells()));
+        }
+        for (cell, v) in values.iter().enumerate() {
+            let var = program.var(run.place_of(cell).0);
+            if v & !var.ty.mask() != 0 {
+                return unfit(format!("`{}` cannot be {v}", var.name));
+            }
+        }
+        set.insert(&State { locations: locations(program, &at)?, values: values.into() });
+    }
+    Ok(set)
+}
+
 fn read(program: &Program, content: Content) -> Result<Certificate, BadFile> {
     Ok(match content {
-        Content::States { states } => {
-            let run = Interpreter::new(program);
-            let mut set = StateSet::new(program);
-            for (at, values) in states {
-                if values.len() != run.cells() {
-                    return unfit(format!("a state has {} values for {} cells", values.len(), run.cells()));
-                }
-                for (cell, v) in values.iter().enumerate() {
-                    let var = program.var(run.place_of(cell).0);
-                    if v & !var.ty.mask() != 0 {
-                        return unfit(format!("`{}` cannot be {v}", var.name));
-                    }
-                }
-                set.insert(&State { locations: locations(program, &at)?, values: values.into() });
-            }
-            Certificate::States(set)
-        }
+        Content::States { states } => Certificate::States(set_of(program, states)?),
+        Content::Symmetric { states } => Certificate::Symmetric(set_of(program, states)?),
         Content::Invariant { terms, at } => {
             let (terms, made) = read_terms(program, &terms)?;
             let place = |(at, t): (Vec<u32>, usize)| Ok((locations(program, &at)?, label(&terms, &made, t)?));

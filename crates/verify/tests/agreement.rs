@@ -91,6 +91,7 @@ fn goes_wrong(p: &Program, deadlocks: bool, ends: bool, what: &str) -> bool {
 /// programs, and slowly; runs that do not end are unrolled for ever.
 const EVERY: &[(&str, u64)] = &[
     ("explicit", 1),
+    ("explicit-symmetric", 2),
     ("impact", 8),
     ("portfolio", 1),
     ("contexts", 4),
