@@ -42,7 +42,7 @@ macro_rules! table {
 
 static TABLE: &[Listed] = table! {
     "portfolio", "what any of its engines can", "-",
-        "explicit while there are few states, then impact, bdd, explicit with more states, and impact again", crate::portfolio::Portfolio;
+        "explicit while there are few states, then impact, bdd, bmc, predabs, explicit-symmetric with more states, and impact again", crate::portfolio::Portfolio;
     "explicit", "programs with few states", "Qadeer, lectures",
         "every state that can be reached, breadth-first: shortest traces", crate::explicit::Explicit;
     "explicit-symmetric", "programs with few states up to which of several equal threads does what", "Emerson and Sistla 1996; Ip and Dill 1996",

@@ -9,10 +9,10 @@ use crate::solver::embedded;
 use model::Program;
 
 /// How many values of variables are looked at, state by state, before formulas are tried.
-const FEW: u64 = 2_000_000;
+const FEW: u64 = 6_000_000;
 
 /// The engine: `explicit` while there are few states, then `impact`, then `bdd`, then `bmc` and `predabs`, which sometimes find what these
-/// do not, then `explicit` with more states, then `impact` with what is left.
+/// do not, then `explicit-symmetric` with more states, then `impact` with what is left.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Portfolio;
 
@@ -25,7 +25,7 @@ impl Engine for Portfolio {
         let meter = Meter::new(options.budget);
         let work = options.budget.work;
         let cells: usize = program.vars.iter().map(|v| v.cells()).sum();
-        let few = (FEW / (cells as u64 + 1)).clamp(500, 20_000);
+        let few = (FEW / (cells as u64 + 1)).clamp(1500, 60_000);
         let few = Some(work.map_or(few, |w| w.min(few)));
         let (mut last, mut cannot) = (None, false);
         let order = [
@@ -34,13 +34,13 @@ impl Engine for Portfolio {
             ("bdd", 0.4, work),
             ("bmc", 0.25, work),
             ("predabs", 0.3, work),
-            ("explicit", 0.5, work),
+            ("explicit-symmetric", 0.5, work),
             ("impact", 1.0, work),
         ];
         for (name, share, work) in order {
             let Ok(listed) = engine(name) else { continue };
             // What it cannot do, an input of too many values for example, it cannot do with more time either.
-            if name == "explicit" && cannot {
+            if name.starts_with("explicit") && cannot {
                 continue;
             }
             let budget = Budget { seconds: meter.left().map(|s| s * share), work };
