@@ -21,9 +21,10 @@ use crate::engines::Engine;
 use crate::outcome::{Options, Outcome, Unknown, Verdict};
 use crate::packed::StateSet;
 use model::{
-    ErrorKind, Interpreter, LocationId, Place, Program, State, Step, ThreadId, Transition, VarId, Wrong,
+    ErrorKind, Interpreter, LocationId, Place, Program, State, Step, Stepper, ThreadId, Transition, VarId,
+    WordHash, Wrong,
 };
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
 /// The engine.
@@ -87,6 +88,10 @@ impl Closure {
     }
 }
 
+fn view_of(s: &State, t: ThreadId, cells: &[usize]) -> View {
+    (s.locations[t.index()], cells.iter().map(|c| s.values[*c]).collect())
+}
+
 struct Item {
     state: Rc<State>,
     left: Box<[u32]>,
@@ -99,11 +104,12 @@ struct Search<'p> {
     program: &'p Program,
     options: &'p Options,
     run: Interpreter<'p>,
+    stepper: Stepper<'p>,
     /// The cells that each thread names.
     named: Vec<Vec<usize>>,
-    closures: HashMap<(ThreadId, View), Rc<Closure>>,
+    closures: HashMap<(ThreadId, View), Rc<Closure>, WordHash>,
     /// The states within the bound, with how many contexts were left; none of these is below another one.
-    seen: HashMap<Rc<State>, Vec<Box<[u32]>>>,
+    seen: HashMap<Rc<State>, Vec<Box<[u32]>>, WordHash>,
     meter: Meter,
 }
 
@@ -115,15 +121,16 @@ impl<'p> Search<'p> {
             program,
             options,
             run,
+            stepper: Stepper::new(program),
             named,
-            closures: HashMap::new(),
-            seen: HashMap::new(),
+            closures: HashMap::default(),
+            seen: HashMap::default(),
             meter: Meter::new(options.budget),
         }
     }
 
     fn view(&self, s: &State, t: ThreadId) -> View {
-        (s.locations[t.index()], self.named[t.index()].iter().map(|c| s.values[*c]).collect())
+        view_of(s, t, &self.named[t.index()])
     }
 
     /// The state with what a thread has made of its part.
@@ -146,21 +153,22 @@ impl<'p> Search<'p> {
             return Ok(known.clone());
         }
         let mut views = vec![(first.clone(), None)];
-        let mut known = std::collections::HashSet::from([first.clone()]);
+        let mut known: HashSet<View, WordHash> = std::iter::once(first.clone()).collect();
         let mut next = 0;
         while next < views.len() {
             self.meter.step().map_err(Unknown::Spent)?;
             let state = self.with(s, t, &views[next].0);
             // What is wrong, or beyond the bound, is not gone on from.
             if !self.is_error(&state) {
-                for (step, after) in
-                    self.run.successors(&state, t).map_err(|e| Unknown::Cannot(e.to_string()))?
-                {
-                    let view = self.view(&after, t);
+                let (run, cells) = (&self.run, &self.named[t.index()]);
+                let see = |transition, n, after: &State| {
+                    let view = view_of(after, t, cells);
                     if known.insert(view.clone()) {
-                        views.push((view, Some((next, step))));
+                        let inputs = run.input(run.program().thread(t).transition(transition), n);
+                        views.push((view, Some((next, Step { thread: t, transition, inputs }))));
                     }
-                }
+                };
+                self.stepper.successors(&state, t, see).map_err(|e| Unknown::Cannot(e.to_string()))?;
             }
             next += 1;
         }
@@ -245,8 +253,10 @@ impl<'p> Search<'p> {
                 continue;
             }
             for t in self.program.thread_ids() {
-                let next = self.run.successors(s, t).map_err(|e| Unknown::Cannot(e.to_string()))?;
-                if next.iter().any(|(_, n)| !self.seen.contains_key(n)) {
+                let mut closed = true;
+                let see = |_, _, next: &State| closed &= self.seen.contains_key(next);
+                self.stepper.successors(s, t, see).map_err(|e| Unknown::Cannot(e.to_string()))?;
+                if !closed {
                     return Ok(false);
                 }
             }
