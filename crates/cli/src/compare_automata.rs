@@ -91,16 +91,17 @@ fn drive(
     mut ran: impl FnMut(u64),
 ) -> Result<Ran, String> {
     let mut out = Ran { runs: 0, failure: None, cut: false };
+    let mut executions = runner.executions();
     loop {
         let before = search.stats().executions;
-        let done = runner.execute(search).map_err(|e| e.to_string())?;
+        let done = executions.next(search).map_err(|e| e.to_string())?;
         out.runs += 1;
         ran(out.runs);
         out.cut |= done.end == End::Cut;
         let complete = done.end == End::Complete && search.stats().executions > before;
         let assumed = done.end == End::Assumed && matches!(done.wrong, Some(Wrong::Error { .. }));
         if let (None, Some(wrong)) = (&out.failure, done.wrong.filter(|_| complete || assumed)) {
-            out.failure = Some(first(runner.program(), &wrong, &done.run, out.runs));
+            out.failure = Some(first(runner.program(), &wrong, done.run, out.runs));
         }
         if out.failure.is_some() && !keep_going || !done.again {
             return Ok(out);

@@ -160,7 +160,9 @@ pub trait Explorer {
     /// What the execution that has just begun is going to do first, as it did before. A front end may take these steps without
     /// asking: whoever runs it checks that thread, operation, place and result are those of the event, and then says so with
     /// [`skip`](Explorer::skip), before it calls anything else. An event that does not come again as it was, or that has several
-    /// outcomes, is for [`next_thread`](Explorer::next_thread) and the rest, as all that come after it.
+    /// outcomes, is for [`next_thread`](Explorer::next_thread) and the rest, as all that come after it. A front end that goes back to
+    /// a state that it has kept, instead of running to it again, skips any of them; only [`ordered`](Explorer::ordered) is called
+    /// in between, where it was.
     fn script(&self) -> &[Event] {
         &[]
     }

@@ -49,7 +49,7 @@ pub use program::{
     Span, Sync, SyncId, SyncKind, Thread, ThreadId, Transition, TransitionId, Var,
 };
 pub use reach::{Reach, Reached, Reduction};
-pub use run::{CannotRun, Execution, Explored, Runner};
+pub use run::{CannotRun, Execution, Executions, Explored, Runner};
 pub use state::{Interpreter, NoRun, State, Step, TooWide, Wrong};
 pub use stepper::Stepper;
 pub use term::{

@@ -11,18 +11,21 @@
 //! A thread that comes to a place with the same locals as before, having only read since, does nothing new until one of the words that
 //! it read changes: it waits for that.
 
+mod executions;
+
+pub use executions::{Execution, Executions, Explored};
+
 use crate::code::{Code, Codes, Effect, Guard, Scratch, Target};
 use crate::flow::Flow;
 use crate::program::{
     Action, LocationId, LocationKind, Program, SyncId, SyncKind, ThreadId, Transition, TransitionId,
 };
-use crate::state::{Interpreter, State, Step, TooWide, Wrong};
+use crate::state::{Interpreter, State, Step, TooWide};
 use crate::term::{Place, VarId};
 use explore::{
-    Access, Decides, Decision, End, Executed, Explorer, MemoryOrder, ObjectId, Op, OpKind, Options, Pending,
-    Progress, Site, Stats, ThreadSet, View, semantics,
+    Access, Decides, Executed, Explorer, MemoryOrder, ObjectId, Op, OpKind, Options, Pending, Site,
+    ThreadSet, semantics,
 };
-use std::collections::BTreeSet;
 use thiserror::Error;
 
 /// Why a program cannot be searched in this way.
@@ -34,38 +37,6 @@ pub enum CannotRun {
     /// A step that has no operation.
     #[error("{0}")]
     NoOperation(String),
-}
-
-/// How one execution ended.
-#[derive(Clone, Debug)]
-pub struct Execution {
-    /// How.
-    pub end: End,
-    /// Its steps, the local ones included.
-    pub run: Vec<Step>,
-    /// The state at the end.
-    pub state: State,
-    /// What is wrong there; also `Deadlock` for threads that wait for ever for a value to change.
-    pub wrong: Option<Wrong>,
-    /// Whether the search asks for another one.
-    pub again: bool,
-    /// Whether a thread could have woken up for no reason once more than [`Runner::most_spurious`] allows.
-    pub limited: bool,
-}
-
-/// What a search saw.
-#[derive(Clone, Debug, Default)]
-pub struct Explored {
-    /// Its numbers.
-    pub stats: Stats,
-    /// Whether it saw everything that it promised.
-    pub finished: bool,
-    /// What is wrong, each with the first run that showed it.
-    pub failures: Vec<(Wrong, Vec<Step>)>,
-    /// The different states in which executions ended.
-    pub finals: BTreeSet<State>,
-    /// How many executions were cut for their length.
-    pub cut: u64,
 }
 
 /// A step on data: where, and whether it writes; for a plain write also what.
@@ -203,117 +174,6 @@ impl<'p> Runner<'p> {
         self.interpreter.program()
     }
 
-    /// Runs a search to its end, or for at most so many executions.
-    pub fn search(&self, search: &mut dyn Progress, most: u64) -> Result<Explored, CannotRun> {
-        let mut seen = Explored::default();
-        loop {
-            let before = search.stats().executions;
-            let done = self.execute(search)?;
-            // An execution may be found redundant at its very last step.
-            if done.end == End::Complete && search.stats().executions > before {
-                if self.keep_finals {
-                    seen.finals.insert(done.state);
-                }
-                if let Some(wrong) = done.wrong
-                    && !seen.failures.iter().any(|f| f.0 == wrong)
-                {
-                    seen.failures.push((wrong, done.run));
-                }
-            } else if let (End::Assumed, Some(wrong @ Wrong::Error { .. })) = (done.end, &done.wrong) {
-                // What went wrong would have done so without the last step of whoever assumed too much.
-                if !seen.failures.iter().any(|f| f.0 == *wrong) {
-                    seen.failures.push((wrong.clone(), done.run));
-                }
-            } else if done.end == End::Cut {
-                seen.cut += 1;
-            }
-            let stats = search.stats();
-            if !done.again || stats.executions + stats.blocked >= most {
-                seen.stats = stats;
-                seen.finished = search.finished() && seen.cut == 0;
-                return Ok(seen);
-            }
-        }
-    }
-
-    /// Runs one execution.
-    pub fn execute(&self, explorer: &mut (impl Explorer + ?Sized)) -> Result<Execution, CannotRun> {
-        let mut m = Machine::new(self);
-        explorer.begin();
-        for t in self.program().thread_ids() {
-            if m.run.interpreter.is_live(&m.state, t) {
-                m.born(t);
-            }
-        }
-        for t in self.program().thread_ids() {
-            m.announce(t)?;
-        }
-        m.tell(explorer);
-        // Where one thread alone is there from the start, it has run so far.
-        let mut first = self.program().thread_ids().filter(|t| self.program().thread(*t).life.is_none());
-        let mut current = first.next().filter(|_| first.next().is_none());
-        let mut steps = 0;
-        let mut awaited = Vec::new();
-        loop {
-            let live = m.alive;
-            let enabled: ThreadSet = live.iter().filter(|t| m.is_enabled(*t)).collect();
-            // Few wait for a word to change, and most of the time nobody does.
-            let waits = live.iter().any(|t| m.pending[t.index()].op.kind == OpKind::Await);
-            if waits || !awaited.is_empty() {
-                awaited.clear();
-                for (p, w) in m.pending.iter_mut().zip(&m.awaiting) {
-                    p.awaited = (awaited.len() as u32, w.len() as u32);
-                    awaited.extend_from_slice(w);
-                }
-            }
-            let view = View {
-                pending: &m.pending,
-                live,
-                enabled,
-                current,
-                yielded: ThreadSet::EMPTY,
-                objects: u32::MAX,
-                names: &[],
-                awaited: &awaited,
-            };
-            if enabled.is_empty() || steps == self.longest {
-                let end = match (enabled.is_empty(), m.assumed) {
-                    (false, _) => End::Cut,
-                    (true, true) => End::Assumed,
-                    (true, false) => End::Complete,
-                };
-                let again = explorer.end(end, &view);
-                let stuck = !live.is_empty() && !self.interpreter.is_over(&m.state);
-                let wrong = self.interpreter.error(&m.state).or(stuck.then_some(Wrong::Deadlock));
-                return Ok(Execution { end, run: m.trace, state: m.state, wrong, again, limited: m.limited });
-            }
-            match explorer.next_thread(&view) {
-                Decision::Run(t) => {
-                    current = Some(t);
-                    steps += 1;
-                    m.step(t, explorer)?;
-                    m.tell(explorer);
-                }
-                Decision::Stop => {
-                    if let Some(d) = explorer.divergence() {
-                        return Err(CannotRun::NoOperation(format!(
-                            "a step did not come again as it was: {d:?}"
-                        )));
-                    }
-                    let again = explorer.end(End::Stopped, &view);
-                    return Ok(Execution {
-                        end: End::Stopped,
-                        run: m.trace,
-                        state: m.state,
-                        wrong: None,
-                        again,
-                        limited: m.limited,
-                    });
-                }
-            }
-        }
-    }
-
     fn object_of_cell(&self, cell: usize) -> ObjectId {
         ObjectId(self.group[cell])
     }
@@ -402,13 +262,27 @@ fn copied(p: &Program, thread: &crate::Thread, e: &Transition) -> Option<(Place,
 }
 
 /// What a thread has done since it last did something that others can see, to notice that it goes round in circles.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Past {
     /// Where it was, and how many reads it had made.
     seen: Vec<(LocationId, usize)>,
     /// With which locals, one list after the other.
     locals: Vec<u64>,
     reads: Vec<(ObjectId, u64)>,
+}
+
+impl Clone for Past {
+    fn clone(&self) -> Past {
+        let mut out = Past::default();
+        out.clone_from(self);
+        out
+    }
+
+    fn clone_from(&mut self, other: &Past) {
+        self.seen.clone_from(&other.seen);
+        self.locals.clone_from(&other.locals);
+        self.reads.clone_from(&other.reads);
+    }
 }
 
 impl Past {
@@ -476,18 +350,49 @@ impl<'r, 'p> Machine<'r, 'p> {
         }
     }
 
+    /// Comes to where another one is; how it came there stays what it was. Nothing is allocated the second time.
+    fn copy(&mut self, other: &Machine<'r, 'p>) {
+        let Machine {
+            run: _,
+            scratch: _,
+            orders: _,
+            trace: _,
+            state,
+            alive,
+            pending,
+            awaiting,
+            past,
+            candidates,
+            woken_by,
+            generation,
+            entered,
+            events,
+            assumed,
+            stuck,
+            spurious,
+            limited,
+        } = other;
+        self.state.locations.clone_from(&state.locations);
+        self.state.values.clone_from(&state.values);
+        (self.alive, self.assumed, self.limited) = (*alive, *assumed, *limited);
+        self.pending.clone_from(pending);
+        self.awaiting.clone_from(awaiting);
+        self.past.clone_from(past);
+        self.candidates.clone_from(candidates);
+        self.woken_by.clone_from(woken_by);
+        self.generation.clone_from(generation);
+        self.entered.clone_from(entered);
+        self.events.clone_from(events);
+        self.stuck.clone_from(stuck);
+        self.spurious.clone_from(spurious);
+    }
+
     fn program(&self) -> &'p Program {
         self.run.program()
     }
 
     fn born(&mut self, t: ThreadId) {
         self.alive.insert(t);
-    }
-
-    fn tell(&mut self, explorer: &mut (impl Explorer + ?Sized)) {
-        for (before, after) in self.orders.drain(..) {
-            explorer.ordered(before, after);
-        }
     }
 
     /// Finds the edges that the thread may take next, as far as it can know.

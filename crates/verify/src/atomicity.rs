@@ -289,7 +289,7 @@ fn search(
                     let rank = switches * 1000 + steps.len();
                     if best.get(f).is_none_or(|b| rank < b.0) {
                         let inside = (0..steps.len()).map(|n| block.contains(&n)).collect();
-                        best.insert(*f, (rank, Broken { run: steps.clone(), inside, accesses }));
+                        best.insert(*f, (rank, Broken { run: steps.to_vec(), inside, accesses }));
                     }
                 } else if interrupted(steps, &touched, &block, true).is_some() {
                     doubtful.insert(*f);

@@ -24,7 +24,7 @@ pub(crate) struct Seen {
 pub(crate) fn each(
     p: &Program,
     reach: Reach,
-    see: &mut dyn FnMut(&Execution) -> bool,
+    see: &mut dyn FnMut(&Execution<'_>) -> bool,
 ) -> Result<Seen, String> {
     let mut runner = Runner::new(p).map_err(|e| e.to_string())?;
     runner.longest = reach.longest;
@@ -33,9 +33,10 @@ pub(crate) fn each(
     let plan = Plan::of("optimal").map_err(|e| e.to_string())?;
     let mut search = plan.search(Meter::unlimited()).map_err(|e| e.to_string())?;
     let start = Instant::now();
+    let mut all = runner.executions();
     let (mut executions, mut cut) = (0, false);
     loop {
-        let done = runner.execute(&mut *search).map_err(|e| e.to_string())?;
+        let done = all.next(&mut *search).map_err(|e| e.to_string())?;
         executions += 1;
         cut |= done.end == explore::End::Cut || done.limited;
         if !see(&done) {

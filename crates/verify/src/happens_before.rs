@@ -221,7 +221,7 @@ pub fn happens_before(p: &Program, executions: u64, seconds: f64) -> Result<Happ
     let reach = Reach { executions, seconds, longest: 2000 };
     let mut wrong = None;
     let seen = each(p, reach, &mut |execution| {
-        let states = match run.replay(&execution.run) {
+        let states = match run.replay(execution.run) {
             Ok(states) => states,
             Err(e) => {
                 wrong = Some(e.to_string());

@@ -575,8 +575,9 @@ fn of_six_classes_of_the_symbolic_trace_one_is_wrong() {
         let runner = model::Runner::new(&p).unwrap();
         let mut search = explore::Plan::of("optimal").unwrap().search(explore::Meter::unlimited()).unwrap();
         let (mut found, mut bad) = (0, 0);
+        let mut executions = runner.executions();
         loop {
-            let done = runner.execute(&mut *search).unwrap();
+            let done = executions.next(&mut *search).unwrap();
             if done.end == explore::End::Complete {
                 found += 1;
                 bad += u64::from(done.wrong.is_some());
