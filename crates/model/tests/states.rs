@@ -2,10 +2,12 @@
 
 mod support;
 
+use explore::{Meter, Plan};
 use model::{
     Action, Assign, Builder, Interpreter, LocationId, Order, Place, Program, Reach, Reached, Reduction,
-    SyncId, SyncKind, Term, ThreadId, Transition, Type, VarId, Wrong,
+    Runner, Step, SyncId, SyncKind, Term, ThreadId, Transition, Type, VarId, Wrong,
 };
+use std::collections::BTreeSet;
 use support::small::increments;
 use support::{executions, read, search};
 
@@ -183,6 +185,89 @@ fn sleep_sets_visit_as_many_nodes_as_the_slides_count() {
         let s = reach(&p, Reach { stateful: false, sleep: true, ..Reach::default() });
         assert_eq!((s.states, s.ends), (nodes, leaves), "{name}");
     }
+}
+
+/// `t := x; t := t + 1; x := t` in so many threads, perhaps under a lock. The step in the middle is one that a search sees.
+fn seen_increments(threads: usize, locked: bool) -> Program {
+    let mut b = Builder::new();
+    b.check_locks(false);
+    let x = b.shared("x", Type::INT, 0);
+    let l = b.mutex("l");
+    for n in 0..threads {
+        let t = b.thread(&format!("T{n}"));
+        let (own, seen) = (b.local(t, "t", Type::INT, 0), b.shared(&format!("s{n}"), Type::INT, 0));
+        if locked {
+            b.lock(t, l);
+        }
+        let now = b.value(x);
+        b.assign(t, own, now);
+        let one = b.terms().int(1);
+        b.assign(t, seen, one);
+        let more = plus(&mut b, own, 1);
+        b.assign(t, x, more);
+        if locked {
+            b.unlock(t, l);
+        }
+    }
+    b.finish()
+}
+
+#[test]
+fn bounded_searches_run_as_many_executions_as_the_slides_count() {
+    // Without any reduction: executions with at most 0, 1, 2, ... preemptions, and contexts of each thread.
+    let within = |p: &Program, bound: &str, most: std::ops::RangeInclusive<u32>| -> Vec<u64> {
+        most.map(|k| search(p, "none", &[&format!("{bound}={k}")]).stats.executions).collect()
+    };
+    let two = seen_increments(2, false);
+    assert_eq!(within(&two, "preemptions", 0..=5), [2, 6, 14, 18, 20, 20]);
+    assert_eq!(within(&two, "thread-contexts", 1..=4), [2, 14, 20, 20]);
+    let lost = |bound: &str| {
+        let x = two.var_named("x").unwrap();
+        let run = Interpreter::new(&two);
+        search(&two, "none", &[bound]).finals.iter().any(|s| run.value(s, x, 0) != 2)
+    };
+    assert!(!lost("preemptions=0") && lost("preemptions=1"), "nothing is lost without a preemption");
+    assert!(!lost("thread-contexts=1") && lost("thread-contexts=2"), "it takes two contexts");
+    assert_eq!(within(&two_sections(), "preemptions", 0..=5), [2, 5, 11, 17, 20, 21]);
+}
+
+#[test]
+fn both_algorithms_of_the_slides_visit_as_many_nodes_as_these_count() {
+    let rows = [
+        ("two, no lock", seen_increments(2, false), 23, 4),
+        ("two, locked", seen_increments(2, true), 21, 2),
+        ("two sections", two_sections(), 28, 2),
+        ("three, no lock", seen_increments(3, false), 222, 36),
+        ("double lock", double_lock(), 20, 3),
+    ];
+    for (name, p, nodes, leaves) in rows {
+        for algorithm in ["hb-cache", "least"] {
+            let runner = Runner::new(&p).unwrap();
+            let mut search = Plan::of(algorithm).unwrap().search(Meter::unlimited()).unwrap();
+            let mut executions = runner.executions();
+            let mut seen = BTreeSet::from([Vec::new()]);
+            loop {
+                let before = search.stats().executions;
+                let done = executions.next(&mut *search).unwrap();
+                let shared = done.run.iter().filter(|s| is_seen(&p, s)).map(|s| s.thread.0);
+                let threads: Vec<u16> = shared.collect();
+                // The step after which an execution is cut is one that is skipped.
+                let visited = threads.len() - usize::from(search.stats().executions == before);
+                seen.extend((1..=visited).map(|k| threads[..k].to_vec()));
+                if !done.again {
+                    break;
+                }
+            }
+            let ends = search.stats().executions;
+            assert_eq!((seen.len(), ends), (nodes, leaves), "{name}, {algorithm}");
+        }
+    }
+}
+
+/// Whether a step is one that a search is asked about.
+fn is_seen(p: &Program, s: &Step) -> bool {
+    let action = p.thread(s.thread).transition(s.transition).action;
+    !matches!(action, Action::Local | Action::Create(_) | Action::Join(_) | Action::End)
 }
 
 #[test]

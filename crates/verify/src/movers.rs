@@ -259,6 +259,18 @@ mod tests {
         for (m, expected) in ALL.iter().zip([Both, Right, Left, Compound, Compound]) {
             assert_eq!(m.repeated(), expected, "{m:?}*");
         }
+        let either = [
+            [Both, Right, Left, Atomic, Compound],
+            [Right, Right, Atomic, Atomic, Compound],
+            [Left, Atomic, Left, Atomic, Compound],
+            [Atomic, Atomic, Atomic, Atomic, Compound],
+            [Compound, Compound, Compound, Compound, Compound],
+        ];
+        for (a, row) in ALL.iter().zip(either) {
+            for (b, expected) in ALL.iter().zip(row) {
+                assert_eq!(a.or(*b), expected, "{a:?} or {b:?}");
+            }
+        }
     }
 
     #[test]
