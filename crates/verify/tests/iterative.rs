@@ -7,7 +7,7 @@ mod support;
 mod thesis;
 
 use game::run_under;
-use model::{Interpreter, LocationId, Program, State, Term, Terms, ThreadId};
+use model::{Builder, Interpreter, LocationId, Program, State, Term, Terms, ThreadId, Type};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use support::{producer_consumer, read, stands};
@@ -378,6 +378,12 @@ fn synchronisation_comes_from_assumptions() {
     let order = turns(&p, &all[0], 9);
     assert_eq!(order[..6], [1, 3, 2, 1, 3, 2], "the third before the second before the first");
     run_under(&p, &all[0], 10_000);
+    // Whatever both are at first.
+    let p = read(&thesis::declared(false).replace("busy, inode;", "busy = 1, inode = 1;"));
+    let (found, all) = imc(&p, true, 1);
+    assert_eq!(found.outcome.verdict.name(), verdict(&p));
+    assert_eq!(turns(&p, &all[0], 6), [1, 3, 2, 1, 3, 2]);
+    run_under(&p, &all[0], 10_000);
 }
 
 #[test]
@@ -542,6 +548,59 @@ fn a_schedule_with_anything_taken_away_is_refused() {
     assert!(closed > 0);
     let why = check_schedule(&p, &unfair).unwrap_err().to_string();
     assert!(why.contains("leaves out thread") || why.contains("leaves the label"), "{why}");
+}
+
+#[test]
+fn a_schedule_that_leaves_somebody_out_is_refused_for_that_alone() {
+    // Two threads that go round for ever, with nothing that could go wrong and no label that says anything.
+    let mut b = Builder::new();
+    let x = b.shared("x", Type::INT, 0);
+    for _ in 0..2 {
+        let t = b.thread("T");
+        let (start, yes, one) = (b.here(t), b.terms().boolean(true), b.terms().int(1));
+        let assign = model::Assign { place: model::Place::scalar(x), value: one };
+        b.step(t, start, start, yes, vec![assign]);
+    }
+    let p = b.finish();
+    let mut terms = p.terms.clone();
+    let (label, locations) =
+        (terms.boolean(true), Box::from(p.threads.iter().map(|t| t.entry).collect::<Vec<_>>()));
+    let goes = |next: &[(u16, usize)]| {
+        let next = next.iter().map(|(t, to)| (ThreadId(*t), model::TransitionId(0), *to)).collect();
+        verify::ScheduleNode { locations: Clone::clone(&locations), label, next }
+    };
+    let check = |nodes| check_schedule(&p, &Schedule { terms: terms.clone(), nodes });
+    check(vec![goes(&[(0, 1)]), goes(&[(1, 0)])]).unwrap();
+    for (one, other) in [(0, 1), (1, 0)] {
+        let why = check(vec![goes(&[(one, 0)])]).unwrap_err().to_string();
+        assert!(why.ends_with(&format!("leaves out thread {other}")), "{why}");
+        // One fair way round does not make up for one that is not.
+        let why = check(vec![goes(&[(one, 0), (other, 1)]), goes(&[(one, 0)])]).unwrap_err().to_string();
+        assert!(why.ends_with(&format!("leaves out thread {other}")), "{why}");
+    }
+}
+
+#[test]
+fn a_buffer_of_any_size_has_a_schedule() {
+    // Figures 4.2 and 4.3 with an input for the size: there is no end to what a full proof of figure 4.2 would unwind.
+    let text = |otherwise: &str| {
+        let turn = |has: &str, does: &str| {
+            format!(
+                "while (1) {{ pthread_mutex_lock(&m); if ({has}) count = count {does}; {otherwise} pthread_mutex_unlock(&m); }}"
+            )
+        };
+        let threads = [turn("count < n", "+ 1"), turn("count > 0", "- 1")];
+        thesis::program("int n, count; pthread_mutex_t m;", &[&threads[0], &threads[1]]).replace(
+            "int main(void) {",
+            "int main(void) { int k = __VERIFIER_nondet_int(); __VERIFIER_assume(k > 0); n = k;",
+        )
+    };
+    let p = read(&text("else reach_error();"));
+    let (found, all) = imc(&p, false, 1);
+    assert_eq!(found.outcome.verdict.name(), "partially-safe");
+    assert_eq!(all.len(), 1, "safe, fair and without deadlock for every size");
+    let p = read(&text(""));
+    assert_eq!(imc(&p, false, 1).0.outcome.verdict.name(), "safe");
 }
 
 #[test]
