@@ -60,6 +60,11 @@ impl Meter {
         if self.asked % 32 == 1 { self.look() } else { Ok(()) }
     }
 
+    /// Counts several.
+    pub fn steps(&mut self, many: u64) -> Result<(), Spent> {
+        (0..many).try_for_each(|_| self.step())
+    }
+
     /// Reads the clock: for steps that take long.
     pub fn look(&self) -> Result<(), Spent> {
         match self.budget.seconds {

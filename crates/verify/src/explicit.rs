@@ -107,6 +107,9 @@ struct Search<'p> {
     meter: Meter,
 }
 
+/// So many successors cost about as much as a state.
+const AS_A_STATE: u64 = 16;
+
 /// How many values are tried where there are too many.
 const TRIED: usize = 10;
 
@@ -157,13 +160,15 @@ impl Search<'_> {
         self.states.insert(&s);
         let program = self.run.program();
         let tried = telling(program);
-        let mut n = 0;
+        let (mut n, mut cost) = (0, 0);
         while n < self.states.len() {
-            self.meter.step().map_err(|spent| match &self.too_wide {
+            // A state with many successors costs more.
+            self.meter.steps(1 + cost).map_err(|spent| match &self.too_wide {
                 // With more time it would not know either.
                 Some(why) => Unknown::Cannot(why.clone()),
                 None => Unknown::Spent(spent),
             })?;
+            cost = 0;
             self.states.read(n, &mut s);
             match self.run.error(&s) {
                 // What is beyond the bound is not known, but elsewhere something may be wrong for sure.
@@ -176,6 +181,7 @@ impl Search<'_> {
                 None => {}
             }
             let mut goes_on = false;
+            let before = self.transitions;
             for thread in program.thread_ids() {
                 let Search { states, parents, transitions, symmetry, settled, .. } = self;
                 let seen = self.stepper.successors(&s, thread, |transition, input, next| {
@@ -194,6 +200,7 @@ impl Search<'_> {
                     goes_on = true;
                     for (step, next) in self.run.some_successors(&s, thread, &tried) {
                         self.transitions += 1;
+                        cost += 1;
                         let next = match &self.symmetry {
                             Some(symmetry) => symmetry.settled(&next, &mut self.settled),
                             None => &next,
@@ -210,6 +217,7 @@ impl Search<'_> {
             if options.deadlocks && !goes_on && self.run.is_deadlock(&s) {
                 return Ok(Some(n));
             }
+            cost += (self.transitions - before) / AS_A_STATE;
             n += 1;
         }
         Ok(None)
