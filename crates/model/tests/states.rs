@@ -8,7 +8,7 @@ use model::{
     Runner, Step, SyncId, SyncKind, Term, ThreadId, Transition, Type, VarId, Wrong,
 };
 use std::collections::BTreeSet;
-use support::small::increments;
+use support::small::{increments, increments_with};
 use support::{executions, read, search};
 
 fn reach(p: &Program, how: Reach) -> Reached {
@@ -187,38 +187,13 @@ fn sleep_sets_visit_as_many_nodes_as_the_slides_count() {
     }
 }
 
-/// `t := x; t := t + 1; x := t` in so many threads, perhaps under a lock. The step in the middle is one that a search sees.
-fn seen_increments(threads: usize, locked: bool) -> Program {
-    let mut b = Builder::new();
-    b.check_locks(false);
-    let x = b.shared("x", Type::INT, 0);
-    let l = b.mutex("l");
-    for n in 0..threads {
-        let t = b.thread(&format!("T{n}"));
-        let (own, seen) = (b.local(t, "t", Type::INT, 0), b.shared(&format!("s{n}"), Type::INT, 0));
-        if locked {
-            b.lock(t, l);
-        }
-        let now = b.value(x);
-        b.assign(t, own, now);
-        let one = b.terms().int(1);
-        b.assign(t, seen, one);
-        let more = plus(&mut b, own, 1);
-        b.assign(t, x, more);
-        if locked {
-            b.unlock(t, l);
-        }
-    }
-    b.finish()
-}
-
 #[test]
 fn bounded_searches_run_as_many_executions_as_the_slides_count() {
     // Without any reduction: executions with at most 0, 1, 2, ... preemptions, and contexts of each thread.
     let within = |p: &Program, bound: &str, most: std::ops::RangeInclusive<u32>| -> Vec<u64> {
         most.map(|k| search(p, "none", &[&format!("{bound}={k}")]).stats.executions).collect()
     };
-    let two = seen_increments(2, false);
+    let two = increments_with(2, false, true);
     assert_eq!(within(&two, "preemptions", 0..=5), [2, 6, 14, 18, 20, 20]);
     assert_eq!(within(&two, "thread-contexts", 1..=4), [2, 14, 20, 20]);
     let lost = |bound: &str| {
@@ -234,10 +209,10 @@ fn bounded_searches_run_as_many_executions_as_the_slides_count() {
 #[test]
 fn both_algorithms_of_the_slides_visit_as_many_nodes_as_these_count() {
     let rows = [
-        ("two, no lock", seen_increments(2, false), 23, 4),
-        ("two, locked", seen_increments(2, true), 21, 2),
+        ("two, no lock", increments_with(2, false, true), 23, 4),
+        ("two, locked", increments_with(2, true, true), 21, 2),
         ("two sections", two_sections(), 28, 2),
-        ("three, no lock", seen_increments(3, false), 222, 36),
+        ("three, no lock", increments_with(3, false, true), 222, 36),
         ("double lock", double_lock(), 20, 3),
     ];
     for (name, p, nodes, leaves) in rows {

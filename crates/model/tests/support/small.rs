@@ -26,6 +26,11 @@ impl Rng {
 
 /// `t := x; t := t + 1; x := t` in so many threads, perhaps under a lock. The variable x is the first one.
 pub fn increments(threads: usize, locked: bool) -> Program {
+    increments_with(threads, locked, false)
+}
+
+/// The same; the step in the middle is one that a search of schedules sees, or not.
+pub fn increments_with(threads: usize, locked: bool, seen: bool) -> Program {
     let mut b = Builder::new();
     b.check_locks(false);
     let x = b.shared("x", Type::INT, 0);
@@ -40,9 +45,15 @@ pub fn increments(threads: usize, locked: bool) -> Program {
         b.assign(t, own, now);
         let (value, one) = (b.value(own), b.terms().int(1));
         let more = b.terms().add(value, one);
-        b.assign(t, own, more);
-        let value = b.value(own);
-        b.assign(t, x, value);
+        if seen {
+            let mark = b.shared(&format!("s{n}"), Type::INT, 0);
+            b.assign(t, mark, one);
+            b.assign(t, x, more);
+        } else {
+            b.assign(t, own, more);
+            let value = b.value(own);
+            b.assign(t, x, value);
+        }
         if locked {
             b.unlock(t, l);
         }
