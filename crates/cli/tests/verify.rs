@@ -615,6 +615,26 @@ fn a_witness_says_what_inputs_return() {
 }
 
 #[test]
+fn the_target_of_a_witness_is_the_call_and_no_thread_is_where_it_never_was() {
+    let text = lost_for_svcomp().replace("if (x != 2) reach_error();", "if (x != 2)\n        reach_error();");
+    let place = Place::with("witness-target", &[("p.c", &text)]);
+    let (code, said) = place.verify(&["p.c", "--svcomp", "--witness", "w.yml"]);
+    assert_eq!(code, 1, "{said}");
+    let line = |what: &str| text.lines().position(|l| l.contains(what)).unwrap() as i64 + 1;
+    let witness = yaml(&place.read("w.yml"));
+    let all: Vec<_> =
+        witness[0]["content"].as_vec().unwrap().iter().map(|s| &s["segment"][0]["waypoint"]).collect();
+    let target = all.last().unwrap();
+    assert_eq!(target["type"].as_str(), Some("target"));
+    assert_eq!(target["location"]["line"].as_i64(), Some(line("        reach_error();")));
+    for w in all.iter().filter(|w| w["thread_id"].as_i64() != Some(0)) {
+        let at = w["location"]["line"].as_i64().unwrap();
+        let theirs = [line("int r = x"), line("x = r + 1")];
+        assert!(theirs.contains(&at), "{at}\n{}", place.read("w.yml"));
+    }
+}
+
+#[test]
 fn mathematical_integers_are_proved_only_where_nothing_overflows() {
     // x grows without end: as bit-vectors it gets below zero, as mathematical integers it does not.
     let grows = format!(
