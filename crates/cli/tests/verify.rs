@@ -416,6 +416,27 @@ int main(void)
     replays("replay-blocks", program, &[], "abort", "");
 }
 
+/// What `gcc -E` makes of a file of the place.
+fn preprocessed(place: &Place, from: &str, to: &str) -> String {
+    let gcc = place.command("gcc").args(["-E", from, "-o", to]).output().unwrap();
+    assert!(gcc.status.success(), "{}", both(&gcc));
+    place.read(to)
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+#[test]
+fn a_run_of_a_preprocessed_file_is_confirmed_by_the_lines_of_the_file_it_was_made_of() {
+    let place = Place::with("preprocessed-replay", &[("p.c", &lost_for_svcomp())]);
+    assert!(preprocessed(&place, "p.c", "p.i").contains("# 1 \"p.c\""), "line markers");
+    // The original need not be there.
+    fs::remove_file(place.0.join("p.c")).unwrap();
+    let (code, value) = place.json(&["p.i"]);
+    assert_eq!((code, value["verdict"].as_str()), (1, Some("unsafe")), "{value}");
+    assert_eq!(value["replay"]["followed"], true, "{value}");
+    let failure = value["replay"]["failure"].as_str().unwrap();
+    assert!(failure.starts_with("abort at p.c:2"), "{failure}");
+}
+
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 #[test]
 fn what_the_compiled_program_does_not_notice_is_said_not_to_be_confirmed() {

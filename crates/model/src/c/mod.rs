@@ -48,6 +48,7 @@ mod statement;
 mod steps;
 
 pub use annotated::{Annotated, Defined};
+pub use source::lines_made_of;
 
 use crate::passes;
 use crate::program::Program;

@@ -290,14 +290,16 @@ fn with_types(text: String) -> String {
 pub(crate) struct Lines {
     /// The offset of each line, its file and its number there.
     starts: Vec<(usize, u16, u32)>,
+    /// The number of each in the text itself.
+    own: Vec<u32>,
     files: Vec<String>,
 }
 
 impl Lines {
     fn of(name: &str, text: &str) -> Lines {
-        let mut lines = Lines { starts: Vec::new(), files: vec![name.to_owned()] };
+        let mut lines = Lines { starts: Vec::new(), own: Vec::new(), files: vec![name.to_owned()] };
         let (mut file, mut line, mut offset) = (0, 1, 0);
-        for l in text.split_inclusive('\n') {
+        for (n, l) in (1..).zip(text.split_inclusive('\n')) {
             match directive(l) {
                 Some((number, named)) => {
                     let known = lines.files.iter().position(|f| f == named);
@@ -309,6 +311,7 @@ impl Lines {
                 }
                 None => {
                     lines.starts.push((offset, file, line));
+                    lines.own.push(n);
                     line += 1;
                 }
             }
@@ -325,6 +328,20 @@ impl Lines {
             None => (&self.files[0], 1),
         }
     }
+}
+
+/// Which lines of a preprocessed text, from 1, come from a line of some file, by the text's line markers: several where a macro was
+/// expanded, none where it is not there. Without markers the text is the file `name`.
+///
+/// ```
+/// let text = "# 1 \"p.c\"\nint x;\n# 7 \"p.c\"\nint main(void) { return x; }\n";
+/// assert_eq!(model::lines_made_of("p.i", text, |f| f == "p.c", 7), [4]);
+/// assert_eq!(model::lines_made_of("p.i", "int x;\n", |f| f == "p.i", 1), [1]);
+/// ```
+pub fn lines_made_of(name: &str, text: &str, is: impl Fn(&str) -> bool, line: u32) -> Vec<u32> {
+    let lines = Lines::of(name, text);
+    let from = |s: &(usize, u16, u32)| s.2 == line && is(&lines.files[s.1 as usize]);
+    lines.starts.iter().zip(&lines.own).filter(|(s, _)| from(s)).map(|(_, own)| *own).collect()
 }
 
 /// A line that says which line of which file comes next.
