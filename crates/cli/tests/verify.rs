@@ -656,6 +656,43 @@ fn the_target_of_a_witness_is_the_call_and_no_thread_is_where_it_never_was() {
 }
 
 #[test]
+fn a_witness_speaks_of_the_file_that_was_given_and_a_message_of_the_one_it_was_made_of() {
+    let place = Place::with("witness-given", &[("p.c", &lost_for_svcomp()), ("q.c", SAFE)]);
+    let text = preprocessed(&place, "p.c", "p.i");
+    let line = |text: &str, what: &str| text.lines().position(|l| l.contains(what)).unwrap() as i64 + 1;
+    for property in ["unreach-call", "no-data-race"] {
+        let asked = ["p.i", "--svcomp", "--property", property, "--witness", "w.yml"];
+        let (code, said) = place.verify(&asked);
+        assert_eq!(code, 1, "{said}");
+        let witness = yaml(&place.read("w.yml"));
+        let segments = witness[0]["content"].as_vec().unwrap();
+        assert!(segments.len() > 2);
+        for w in segments.iter().flat_map(|s| s["segment"].as_vec().unwrap()) {
+            let at = &w["waypoint"]["location"];
+            assert_eq!(at["file_name"].as_str(), Some("p.i"));
+            let at = text.lines().nth(at["line"].as_i64().unwrap() as usize - 1).unwrap();
+            let ours = ["x", "pthread_", "return"].iter().any(|word| at.contains(word));
+            assert!(ours && at.starts_with("    "), "{at}");
+        }
+        if property == "unreach-call" {
+            let target = &segments.last().unwrap()["segment"][0]["waypoint"]["location"];
+            assert_eq!(target["line"].as_i64(), Some(line(&text, "reach_error();")));
+        }
+    }
+    let (_, said) = place.verify(&["p.i", "--no-replay", "--witness", "w.yml"]);
+    assert!(said.contains("p.c:") && !said.contains("p.i:"), "{said}");
+
+    let text = preprocessed(&place, "q.c", "q.i");
+    let (code, said) = place.verify(&["q.i", "--svcomp", "--engine", "explicit", "--witness", "w.yml"]);
+    assert_eq!(code, 0, "{said}");
+    let witness = yaml(&place.read("w.yml"));
+    let found = &witness[0]["content"][0]["invariant"];
+    assert_eq!(found["location"]["file_name"].as_str(), Some("q.i"));
+    assert_eq!(found["location"]["line"].as_i64(), Some(line(&text, "while (1)")));
+    assert!(found["value"].as_str().is_some_and(|v| v.contains("x <= 5")), "{}", place.read("w.yml"));
+}
+
+#[test]
 fn mathematical_integers_are_proved_only_where_nothing_overflows() {
     // x grows without end: as bit-vectors it gets below zero, as mathematical integers it does not.
     let grows = format!(

@@ -1,6 +1,6 @@
 //! From a file to a syntax tree: the preprocessor, and which line of which file an offset is.
 
-use super::Refusal;
+use super::{Options, Refusal};
 use crate::notes::{self, Annotation};
 use lang_c::ast::TranslationUnit;
 use lang_c::driver::{Config, Flavor, parse_preprocessed};
@@ -39,6 +39,14 @@ pub(crate) struct Source {
     pub(crate) lines: Lines,
 }
 
+impl Source {
+    /// The same with the lines that the text itself has, whatever its markers say.
+    fn unmarked(mut self, name: &str) -> Source {
+        self.lines = self.lines.unmarked(name);
+        self
+    }
+}
+
 /// A folder with our headers, removed in the end.
 struct Headers(PathBuf);
 
@@ -63,17 +71,19 @@ impl Drop for Headers {
 }
 
 /// Reads a file, with the preprocessor unless its name ends in `.i`.
-pub(crate) fn read(path: &Path, arguments: &[String]) -> Result<Source, Refusal> {
+pub(crate) fn read(path: &Path, options: &Options) -> Result<Source, Refusal> {
     let whole = |reason: String| Refusal { file: path.display().to_string(), line: 0, reason };
     if path.is_dir() {
         return Err(whole("is a folder".to_owned()));
     }
     if path.extension().is_some_and(|e| e == "i") {
         let text = std::fs::read_to_string(path).map_err(|e| whole(format!("cannot be read: {e}")))?;
-        return parse(&path.display().to_string(), text);
+        let name = path.display().to_string();
+        let source = parse(&name, text)?;
+        return Ok(if options.line_markers { source } else { source.unmarked(&name) });
     }
     let headers = Headers::write().map_err(|e| whole(format!("cannot write headers: {e}")))?;
-    let text = preprocess(&headers, path, path, arguments)?;
+    let text = preprocess(&headers, path, path, &options.preprocessor)?;
     parse(&path.display().to_string(), text)
 }
 
@@ -318,6 +328,11 @@ impl Lines {
             offset += l.len();
         }
         lines
+    }
+
+    fn unmarked(self, name: &str) -> Lines {
+        let starts = self.starts.iter().zip(&self.own).map(|(s, n)| (s.0, 0, *n)).collect();
+        Lines { starts, own: self.own, files: vec![name.to_owned()] }
     }
 
     /// The file and the line of an offset.
