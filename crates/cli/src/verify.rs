@@ -5,7 +5,7 @@ use crate::verify_replay::{self, Replayed};
 use crate::verify_svcomp::{self, Answer, Integers, Property, SvcompArgs};
 use crate::{terminal, verify_trace, witness};
 use ::model::{Interpreter, Program, Span, Transition, Wrong};
-use ::verify::{Budget, Options, Outcome, SatSolver, SmtCommand, Spent, Trace, Unknown, Verdict};
+use ::verify::{Budget, Count, Options, Outcome, SatSolver, SmtCommand, Spent, Trace, Unknown, Verdict};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::borrow::Cow;
@@ -423,6 +423,14 @@ fn counts(out: &Outcome) -> String {
     format!("{} ({counts}{:.2} s)", out.engine, out.seconds)
 }
 
+/// A count in JSON: one that is not exact is a number with a point, and `null` if it is beyond all of these.
+fn count(n: Count) -> serde_json::Value {
+    match n {
+        Count::Exactly(n) => n.into(),
+        Count::About(n) => n.into(),
+    }
+}
+
 impl Said<'_> {
     fn run(&self, trace: &Trace) -> String {
         Interpreter::new(self.program).show_run(&trace.steps).unwrap_or_default()
@@ -481,7 +489,7 @@ impl Said<'_> {
     fn json(&self) -> String {
         let Said { program, out, .. } = self;
         let counts: serde_json::Map<String, serde_json::Value> =
-            out.counts.iter().map(|(name, n)| ((*name).to_owned(), (*n).into())).collect();
+            out.counts.iter().map(|(name, n)| ((*name).to_owned(), count(*n))).collect();
         let mut all = serde_json::json!({
             "verdict": out.verdict.name(), "engine": out.engine, "solver": solver(self.args),
             "integers": self.args.svcomp.int.says(),

@@ -693,6 +693,19 @@ fn a_witness_speaks_of_the_file_that_was_given_and_a_message_of_the_one_it_was_m
 }
 
 #[test]
+fn a_number_of_states_that_was_not_counted_one_by_one_is_rounded() {
+    let sums = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/verify/sum_both_ways.c");
+    let place = Place::with("rounded", &[]);
+    let (code, text) = place.verify(&[sums, "--engine", "bdd"]);
+    assert_eq!(code, 0, "{text}");
+    let states = text.split(", ").find_map(|w| w.strip_suffix(" states")).unwrap();
+    assert!(states.contains('e') && states.parse::<f64>().unwrap() > u64::MAX as f64, "{text}");
+    let (_, value) = place.json(&[sums, "--engine", "bdd"]);
+    assert!(value["counts"]["states"].as_f64().unwrap() > u64::MAX as f64, "{value}");
+    assert!(value["counts"]["nodes"].is_u64(), "{value}");
+}
+
+#[test]
 fn mathematical_integers_are_proved_only_where_nothing_overflows() {
     // x grows without end: as bit-vectors it gets below zero, as mathematical integers it does not.
     let grows = format!(

@@ -58,9 +58,9 @@ impl Engine for Contexts {
             engine: self.name(),
             verdict,
             counts: vec![
-                ("contexts", contexts.into()),
-                ("states", search.seen.len() as u64),
-                ("closures", search.closures.len() as u64),
+                ("contexts", u64::from(contexts).into()),
+                ("states", (search.seen.len() as u64).into()),
+                ("closures", (search.closures.len() as u64).into()),
             ],
             seconds: search.meter.seconds(),
         }

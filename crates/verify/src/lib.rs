@@ -61,7 +61,7 @@ pub use imc::{Art, ArtNode, Event, Found, Kind, schedules};
 pub use loops::{LoopInvariant, loop_invariants};
 pub use merging::{Merged, Merging};
 pub use movers::{Mover, Movers, NotAtomic};
-pub use outcome::{Options, Outcome, Schedule, ScheduleNode, Trace, Unknown, Verdict};
+pub use outcome::{Count, Options, Outcome, Schedule, ScheduleNode, Trace, Unknown, Verdict};
 pub use outline::{Condition, ConditionKind, Example, Outline, Place, Status, check_outline};
 pub use packed::StateSet;
 pub use portfolio::{believe_nothing, verify_checked};
