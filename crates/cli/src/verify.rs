@@ -38,8 +38,9 @@ Exit codes:
   3  unknown, with the reason (UNKNOWN)";
 
 /// Options that mean nothing where no verdict is asked for.
-const OF_VERDICTS: [&str; 13] = [
+const OF_VERDICTS: [&str; 14] = [
     "engine",
+    "max_contexts_per_thread",
     "deadlocks",
     "solver",
     "no_replay",
@@ -63,6 +64,10 @@ pub(crate) struct VerifyArgs {
     /// Which engine decides
     #[arg(long, value_name = "NAME", default_value = "portfolio", value_parser = names())]
     engine: String,
+
+    /// With `--engine contexts`: give up after all runs in which each thread has at most so many contexts
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_contexts_per_thread: Option<u32>,
 
     /// A deadlock is wrong too
     #[arg(long)]
@@ -221,10 +226,16 @@ fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
     if let Some(answer) = other {
         return Ok(answer(&args.file, &reading(args), args.seconds, args.json));
     }
+    if args.max_contexts_per_thread.is_some() && args.engine != "contexts" {
+        return Err("--max-contexts-per-thread is for --engine contexts".to_owned());
+    }
     let start = Instant::now();
     let read = read(args, reading(args))?;
     let integers = args.svcomp.int.says();
-    let engine = (::verify::engine(&args.engine).map_err(|e| e.to_string())?.make)();
+    let engine = match args.max_contexts_per_thread {
+        Some(most) => ::verify::contexts_within(most),
+        None => (::verify::engine(&args.engine).map_err(|e| e.to_string())?.make)(),
+    };
     // A schedule speaks of the program's own steps, and a witness of states that are inside blocks too.
     let merge = !args.no_merge && args.engine != "imc" && args.svcomp.witness.is_none();
     let engine = if merge { Box::new(::verify::Merging(engine)) } else { engine };

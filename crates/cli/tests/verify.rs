@@ -706,6 +706,30 @@ fn a_number_of_states_that_was_not_counted_one_by_one_is_rounded() {
 }
 
 #[test]
+fn contexts_go_no_further_than_they_are_told() {
+    let place = Place::with("contexts", &[("lost.c", LOST), ("safe.c", SAFE)]);
+    let within = |file: &str, most: &str| {
+        place.json(&[file, "--engine", "contexts", "--no-replay", "--max-contexts-per-thread", most])
+    };
+    let (code, value) = within("lost.c", "1");
+    assert_eq!((code, value["verdict"].as_str()), (3, Some("unknown")), "{value}");
+    let reason = value["reason"].as_str().unwrap();
+    assert_eq!(reason, "nothing is wrong with up to 1 contexts a thread");
+    assert_eq!(value["counts"]["contexts"], 1, "{value}");
+    let found: Vec<i32> = ["2", "3", "9"].iter().map(|most| within("lost.c", most).0).collect();
+    assert!(found.contains(&1) && within("safe.c", "9").0 == 0, "{found:?}");
+    for bad in [
+        &["lost.c", "--max-contexts-per-thread", "2"][..],
+        &["lost.c", "--engine", "explicit", "--max-contexts-per-thread", "2"],
+        &["lost.c", "--engine", "contexts", "--max-contexts-per-thread", "0"],
+        &["lost.c", "--races", "--max-contexts-per-thread", "2"],
+    ] {
+        let (code, text) = place.verify(bad);
+        assert!(code == 2 && text.contains("max-contexts-per-thread"), "{bad:?}: {text}");
+    }
+}
+
+#[test]
 fn mathematical_integers_are_proved_only_where_nothing_overflows() {
     // x grows without end: as bit-vectors it gets below zero, as mathematical integers it does not.
     let grows = format!(

@@ -55,6 +55,7 @@ pub use bits::BitSolver;
 pub use budget::{Budget, Meter, Spent};
 pub use certificate::{Certificate, Invariant, Tree, TreeEdge, TreeNode};
 pub use checker::{Refuted, check};
+pub use contexts::contexts_within;
 pub use engines::{Engine, Listed, UnknownEngine, engine, engines};
 pub use happens_before::{HappensBefore, OrderRace, happens_before};
 pub use imc::{Art, ArtNode, Event, Found, Kind, schedules};
