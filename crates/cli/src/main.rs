@@ -82,7 +82,7 @@ enum Command {
     Model(model::ModelArgs),
     /// Say whether a C program can go wrong, for all inputs and all schedules, with a proof or a run
     #[command(long_about = verify::ABOUT)]
-    Verify(verify::VerifyArgs),
+    Verify(Box<verify::VerifyArgs>),
 }
 
 #[derive(Args)]

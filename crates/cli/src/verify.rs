@@ -4,10 +4,11 @@ use crate::verify_certificate::{self, CertificateArgs};
 use crate::verify_replay::{self, Replayed};
 use crate::verify_svcomp::{self, Answer, Integers, Property, SvcompArgs};
 use crate::{terminal, verify_trace, witness};
-use ::model::{Interpreter, Program, Wrong};
-use ::verify::{Budget, Options, Outcome, SatSolver, SmtCommand, Spent, Trace, Unknown, Verdict};
+use ::model::{Interpreter, Program, Span, Transition, Wrong};
+use ::verify::{Budget, Count, Options, Outcome, SatSolver, SmtCommand, Spent, Trace, Unknown, Verdict};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -37,8 +38,9 @@ Exit codes:
   3  unknown, with the reason (UNKNOWN)";
 
 /// Options that mean nothing where no verdict is asked for.
-const OF_VERDICTS: [&str; 13] = [
+const OF_VERDICTS: [&str; 14] = [
     "engine",
+    "max_contexts_per_thread",
     "deadlocks",
     "solver",
     "no_replay",
@@ -62,6 +64,10 @@ pub(crate) struct VerifyArgs {
     /// Which engine decides
     #[arg(long, value_name = "NAME", default_value = "portfolio", value_parser = names())]
     engine: String,
+
+    /// With `--engine contexts`: give up after all runs in which each thread has at most so many contexts
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_contexts_per_thread: Option<u32>,
 
     /// A deadlock is wrong too
     #[arg(long)]
@@ -158,9 +164,26 @@ fn reading(args: &VerifyArgs) -> ::model::Options {
     }
 }
 
+/// The automata with places that a witness can name: those of the file that was given, whatever its line markers say. Nothing if they
+/// would be other automata.
+fn placed<'p>(args: &VerifyArgs, program: &'p Program) -> Option<Cow<'p, Program>> {
+    let given = args.file.display().to_string();
+    let preprocessed = args.file.extension().is_some_and(|e| e == "i");
+    if !preprocessed || program.files.iter().all(|f| *f == given) {
+        return Some(Cow::Borrowed(program));
+    }
+    let options = ::model::Options { line_markers: false, ..reading(args) };
+    let again = read(args, options).ok()?.ok()?;
+    let plain = |t: &Transition| Transition { span: Span::default(), ..t.clone() };
+    let steps = |p: &Program| -> Vec<Vec<Transition>> {
+        p.threads.iter().map(|t| t.transitions.iter().map(plain).collect()).collect()
+    };
+    (program.vars.len() == again.vars.len() && steps(program) == steps(&again)).then_some(Cow::Owned(again))
+}
+
 /// The automata, if they can be had in time; why not, where the program itself can be read.
-fn read(args: &VerifyArgs) -> Result<Result<Program, Unknown>, String> {
-    let (math, options, file) = (args.svcomp.int == Integers::Math, reading(args), args.file.clone());
+fn read(args: &VerifyArgs, options: ::model::Options) -> Result<Result<Program, Unknown>, String> {
+    let (math, file) = (args.svcomp.int == Integers::Math, args.file.clone());
     let (done, result) = std::sync::mpsc::channel();
     // Nothing stops it on its way; whoever waits for it does.
     let reader = std::thread::Builder::new().stack_size(READING);
@@ -203,10 +226,16 @@ fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
     if let Some(answer) = other {
         return Ok(answer(&args.file, &reading(args), args.seconds, args.json));
     }
+    if args.max_contexts_per_thread.is_some() && args.engine != "contexts" {
+        return Err("--max-contexts-per-thread is for --engine contexts".to_owned());
+    }
     let start = Instant::now();
-    let read = read(args)?;
+    let read = read(args, reading(args))?;
     let integers = args.svcomp.int.says();
-    let engine = (::verify::engine(&args.engine).map_err(|e| e.to_string())?.make)();
+    let engine = match args.max_contexts_per_thread {
+        Some(most) => ::verify::contexts_within(most),
+        None => (::verify::engine(&args.engine).map_err(|e| e.to_string())?.make)(),
+    };
     // A schedule speaks of the program's own steps, and a witness of states that are inside blocks too.
     let merge = !args.no_merge && args.engine != "imc" && args.svcomp.witness.is_none();
     let engine = if merge { Box::new(::verify::Merging(engine)) } else { engine };
@@ -254,17 +283,11 @@ fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
         return svcomp(args, &program, &out, Budget { seconds: Some(left()), work: None });
     }
     if let Some(to) = &args.svcomp.witness {
-        let task = witness::Task {
-            program: &program,
-            file: &args.file,
-            property: Property::UnreachCall,
-            loops: keeps_loops(args),
+        let text = |task: &witness::Task<'_>| match &out.verdict {
+            Verdict::Safe(certificate) => witness::correctness(task, certificate).map(Some),
+            other => other.trace().map(|t| witness::violation(task, t)).transpose(),
         };
-        let text = match &out.verdict {
-            Verdict::Safe(certificate) => Some(witness::correctness(&task, certificate)?),
-            other => other.trace().map(|t| witness::violation(&task, t)).transpose()?,
-        };
-        write_witness(to, text)?;
+        write_witness(args, &program, Property::UnreachCall, to, text)?;
     }
     Ok(finish(args, &program, out, overflow))
 }
@@ -294,8 +317,20 @@ fn decide(
     Ok(out)
 }
 
-fn write_witness(to: &Path, text: Option<String>) -> Result<(), String> {
-    match text {
+/// Writes what `text` makes of a task, if there is anything to witness.
+fn write_witness(
+    args: &VerifyArgs,
+    program: &Program,
+    property: Property,
+    to: &Path,
+    text: impl Fn(&witness::Task<'_>) -> Result<Option<String>, String>,
+) -> Result<(), String> {
+    let Some(placed) = placed(args, program) else {
+        eprintln!("no witness was written: the lines of {} cannot be told", args.file.display());
+        return Ok(());
+    };
+    let task = witness::Task { program: &placed, file: &args.file, property, loops: keeps_loops(args) };
+    match text(&task)? {
         Some(text) => std::fs::write(to, text)
             .map_err(|e| format!("the witness cannot be written to {}: {e}", to.display())),
         None => {
@@ -318,16 +353,15 @@ fn svcomp(args: &VerifyArgs, program: &Program, out: &Outcome, budget: Budget) -
     };
     let Answer { word, reason, trace, race } = &answer;
     if let Some(to) = &args.svcomp.witness {
-        let task = witness::Task { program, file: &args.file, property, loops: keeps_loops(args) };
-        let text = match (&out.verdict, trace, race) {
-            (_, Some(t), _) => Some(witness::violation(&task, t)?),
-            (_, _, Some(r)) => Some(witness::race(&task, r)?),
+        let text = |task: &witness::Task<'_>| match (&out.verdict, trace, race) {
+            (_, Some(t), _) => witness::violation(task, t).map(Some),
+            (_, _, Some(r)) => witness::race(task, r).map(Some),
             (Verdict::Safe(certificate), ..) if *word == "TRUE" => {
-                Some(witness::correctness(&task, certificate)?)
+                witness::correctness(task, certificate).map(Some)
             }
-            _ => None,
+            _ => Ok(None),
         };
-        write_witness(to, text)?;
+        write_witness(args, program, property, to, text)?;
     }
     let integers = args.svcomp.int.says();
     let text = if args.json {
@@ -400,6 +434,14 @@ fn counts(out: &Outcome) -> String {
     format!("{} ({counts}{:.2} s)", out.engine, out.seconds)
 }
 
+/// A count in JSON: one that is not exact is a number with a point, and `null` if it is beyond all of these.
+fn count(n: Count) -> serde_json::Value {
+    match n {
+        Count::Exactly(n) => n.into(),
+        Count::About(n) => n.into(),
+    }
+}
+
 impl Said<'_> {
     fn run(&self, trace: &Trace) -> String {
         Interpreter::new(self.program).show_run(&trace.steps).unwrap_or_default()
@@ -458,7 +500,7 @@ impl Said<'_> {
     fn json(&self) -> String {
         let Said { program, out, .. } = self;
         let counts: serde_json::Map<String, serde_json::Value> =
-            out.counts.iter().map(|(name, n)| ((*name).to_owned(), (*n).into())).collect();
+            out.counts.iter().map(|(name, n)| ((*name).to_owned(), count(*n))).collect();
         let mut all = serde_json::json!({
             "verdict": out.verdict.name(), "engine": out.engine, "solver": solver(self.args),
             "integers": self.args.svcomp.int.says(),

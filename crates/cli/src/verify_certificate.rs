@@ -13,7 +13,7 @@ pub(crate) struct CertificateArgs {
     pub(crate) certificate: Option<PathBuf>,
 
     /// Search for nothing: check a proof that was written before. 0 it holds, 1 it does not, 2 it is no certificate, 3 there was no time
-    #[arg(long, value_name = "CERT", conflicts_with_all = ["engine", "witness", "svcomp", "solver"])]
+    #[arg(long, value_name = "CERT", conflicts_with_all = ["engine", "witness", "svcomp", "solver", "max_contexts_per_thread"])]
     pub(crate) check_certificate: Option<PathBuf>,
 }
 

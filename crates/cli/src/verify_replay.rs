@@ -265,8 +265,8 @@ mod native {
         }
         let there = at.rsplit(':').filter_map(|w| w.parse::<u32>().ok()).next_back();
         if kind == "abort" {
-            let text = std::fs::read_to_string(file).unwrap_or_default();
-            if !there.is_some_and(|line| aborts_as_wrong(&text, line as usize)) {
+            let named = at.split(':').next().unwrap_or_default();
+            if !there.is_some_and(|line| ends_as_wrong(file, named, line)) {
                 return Err(format!("the compiled program ends before: {says}"));
             }
         }
@@ -277,6 +277,19 @@ mod native {
         }
         let token = text("replay");
         if token.is_empty() { Err(format!("there is no token for: {says}")) } else { Ok((token, says)) }
+    }
+
+    /// Whether `abort` on a line of a file is what the program makes of an error. A preprocessed program may speak of the lines of
+    /// another file, which need not be there.
+    fn ends_as_wrong(given: &Path, named: &str, line: u32) -> bool {
+        let text = std::fs::read_to_string(given).unwrap_or_default();
+        if given.extension().is_none_or(|e| e != "i") {
+            return aborts_as_wrong(&text, line as usize);
+        }
+        // Debug information may have a path where the text has none.
+        let is = |file: &str| Path::new(file).file_name() == Path::new(named).file_name();
+        let lines = ::model::lines_made_of(&given.display().to_string(), &text, is, line);
+        lines.iter().any(|l| aborts_as_wrong(&text, *l as usize))
     }
 
     /// Whether `abort` on a line is what the program makes of an error: it is in the body of its own `reach_error`, or at a label `ERROR`.

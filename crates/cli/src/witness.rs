@@ -7,7 +7,7 @@
 //! Values are written as JSON writes them, which YAML takes as they are.
 
 use crate::verify_svcomp::Property;
-use ::model::{Action, Program, Span, Step, ThreadId};
+use ::model::{Action, Program, Span, Step, ThreadId, Wrong};
 use ::verify::{Certificate, Race, Trace};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -26,11 +26,16 @@ pub(crate) struct Task<'a> {
 /// A run that violates the property, as text.
 pub(crate) fn violation(task: &Task<'_>, trace: &Trace) -> Result<String, String> {
     let mut content = passed(task, &trace.steps);
-    // The last step leads to where it goes wrong, and that is the target.
     let last = trace.steps.last().ok_or("the run has no steps")?;
     let numbers = numbers(task.program, &trace.steps);
-    let span = task.program.thread(last.thread).transition(last.transition).span;
-    let who = numbers[last.thread.index()];
+    // The last step leads to where it goes wrong, and that is the target. The step may be one with a condition before it.
+    let (thread, span) = match trace.wrong {
+        Wrong::Error { thread, location, .. } => {
+            (thread, task.program.thread(thread).location(location).span)
+        }
+        Wrong::Deadlock => (last.thread, task.program.thread(last.thread).transition(last.transition).span),
+    };
+    let who = numbers[thread.index()];
     content.push(segment(vec![waypoint(task, "target", who, span, None)]));
     entry(task, "violation_sequence", "2.2", content)
 }
@@ -99,7 +104,9 @@ fn passed(task: &Task<'_>, steps: &[Step]) -> Vec<Value> {
             }
         }
         let seen = (who, t.span.file, t.span.line);
-        if t.action == Action::Local || t.span.line == 0 || before == Some(seen) {
+        // A thread may end in several places, and who waits for that says so.
+        let hidden = matches!(t.action, Action::Local | Action::End);
+        if hidden || t.span.line == 0 || before == Some(seen) {
             continue;
         }
         before = Some(seen);

@@ -509,6 +509,11 @@ impl Builder {
         self.program.threads[t.index()].locations[at.index()].kind = kind;
     }
 
+    /// Says that a location is at the place in the source at hand.
+    pub(crate) fn place_here(&mut self, t: ThreadId, at: LocationId) {
+        self.program.threads[t.index()].locations[at.index()].span = self.span;
+    }
+
     /// Says that a thread may wait at a location.
     pub fn set_may_block(&mut self, t: ThreadId, at: LocationId) {
         self.program.threads[t.index()].locations[at.index()].may_block = true;

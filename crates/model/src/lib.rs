@@ -39,7 +39,7 @@ mod text;
 mod values;
 
 pub use builder::Builder;
-pub use c::{Annotated, Defined, Options, Refusal, read_file, read_text};
+pub use c::{Annotated, Defined, Options, Refusal, lines_made_of, read_file, read_text};
 pub use hashing::{WordHash, WordHasher};
 pub use notes::{
     Annotation, AtCall, ByContract, Call, CallContract, Clause, Named, Names, Note, Noted, Start,

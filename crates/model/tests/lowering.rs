@@ -437,3 +437,17 @@ fn the_builtins_of_gcc_take_values_by_address_too_and_say_whether_they_may_fail(
     );
     assert!(errors(&weak) > 0, "{weak}");
 }
+
+#[test]
+fn a_thread_ends_where_its_function_does() {
+    let text = "int x;\nvoid *f(void *p)\n{\n    x = 1;\n    return 0;\n}\nvoid *g(void *p)\n{\n    x = 2;\n}\n\
+                int main(void)\n{\n    pthread_t t, u, v;\n    pthread_create(&t, 0, f, 0);\n    pthread_create(&u, 0, g, 0);\n    \
+                pthread_create(&v, 0, f, 0);\n    pthread_join(t, 0);\n    pthread_join(u, 0);\n    pthread_join(v, 0);\n    \
+                return 0;\n}\n";
+    let p = read(text);
+    let end = |t: &model::Thread| {
+        let ends = t.transitions.iter().filter(|e| e.action == model::Action::End);
+        ends.map(|e| e.span.line).collect::<Vec<_>>()
+    };
+    assert_eq!([end(&p.threads[1]), end(&p.threads[2]), end(&p.threads[3])], [[5], [9], [5]], "{p}");
+}

@@ -36,7 +36,10 @@ impl Engine for Bmc {
         Outcome {
             engine: self.name(),
             verdict,
-            counts: vec![("steps", run.unrolling.depth() as u64), ("queries", run.solver.queries())],
+            counts: vec![
+                ("steps", (run.unrolling.depth() as u64).into()),
+                ("queries", run.solver.queries().into()),
+            ],
             seconds: run.meter.seconds(),
         }
     }

@@ -1,5 +1,7 @@
-//! Checks certificates. This is what *safe* rests on, so it is small, and it shares nothing with the engines but the meaning of the
-//! program and, for formulas, the solver. Nothing is searched for: every part of a certificate is looked at once.
+//! Checks certificates. This is what *safe* rests on, so it is small. Nothing is searched for: every part of a certificate is looked at
+//! once. In common with the engines it has the meaning of the program, for formulas the solver and circuits of diagrams, and the set
+//! that packs states. Two analyses are in common too, and made again from the program: which steps are movers, for the locations that a
+//! certificate leaves out ([`Merged::again`]), and which threads can change places ([`Symmetry`]).
 
 use crate::bits::BitSolver;
 use crate::budget::{Budget, Meter, Spent};

@@ -34,6 +34,11 @@ pub(crate) struct Contexts {
     pub(crate) most: Option<u32>,
 }
 
+/// The engine `contexts`, which goes no further than so many contexts a thread.
+pub fn contexts_within(most: u32) -> Box<dyn Engine> {
+    Box::new(Contexts { most: Some(most) })
+}
+
 impl Engine for Contexts {
     fn name(&self) -> &'static str {
         "contexts"
@@ -58,9 +63,9 @@ impl Engine for Contexts {
             engine: self.name(),
             verdict,
             counts: vec![
-                ("contexts", contexts.into()),
-                ("states", search.seen.len() as u64),
-                ("closures", search.closures.len() as u64),
+                ("contexts", u64::from(contexts).into()),
+                ("states", (search.seen.len() as u64).into()),
+                ("closures", (search.closures.len() as u64).into()),
             ],
             seconds: search.meter.seconds(),
         }

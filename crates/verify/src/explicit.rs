@@ -69,7 +69,10 @@ fn verify(engine: &'static str, program: &Program, options: &Options, symmetry: 
     Outcome {
         engine,
         verdict,
-        counts: vec![("states", search.parents.len() as u64 + 1), ("transitions", search.transitions)],
+        counts: vec![
+            ("states", (search.parents.len() as u64 + 1).into()),
+            ("transitions", search.transitions.into()),
+        ],
         seconds: search.meter.seconds(),
     }
 }

@@ -88,14 +88,15 @@ impl Engine for Impact {
             Err(Stop::Unknown(u)) => Verdict::Unknown(u),
             Err(Stop::Again) => Verdict::Unknown(Unknown::Mistake("it does not go on".to_owned())),
         };
+        let covers = run.nodes.iter().filter(|n| n.covered_by.is_some()).count() as u64;
         Outcome {
             engine: self.name(),
             verdict,
             counts: vec![
-                ("nodes", run.nodes.len() as u64),
-                ("refinements", run.refinements),
-                ("covers", run.nodes.iter().filter(|n| n.covered_by.is_some()).count() as u64),
-                ("queries", run.solver.queries()),
+                ("nodes", (run.nodes.len() as u64).into()),
+                ("refinements", run.refinements.into()),
+                ("covers", covers.into()),
+                ("queries", run.solver.queries().into()),
             ],
             seconds: run.meter.seconds(),
         }

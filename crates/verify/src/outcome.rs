@@ -138,6 +138,47 @@ impl From<Spent> for Verdict {
     }
 }
 
+/// How many of something there are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Count {
+    /// So many.
+    Exactly(u64),
+    /// About so many: more than were counted one by one.
+    About(f64),
+}
+
+impl Count {
+    /// A number that was computed as one with a rounded mantissa.
+    pub(crate) fn of(n: f64) -> Count {
+        // Up to there all whole numbers are among them.
+        if n < 2f64.powi(f64::MANTISSA_DIGITS as i32) { Count::Exactly(n as u64) } else { Count::About(n) }
+    }
+}
+
+impl From<u64> for Count {
+    fn from(n: u64) -> Count {
+        Count::Exactly(n)
+    }
+}
+
+/// Two digits of what is not exact.
+///
+/// ```
+/// use verify::Count;
+/// assert_eq!(Count::Exactly(17).to_string(), "17");
+/// assert_eq!(Count::About(2f64.powi(128)).to_string(), "3.4e38");
+/// assert_eq!(Count::About(f64::INFINITY).to_string(), "more than 1e308");
+/// ```
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Count::Exactly(n) => n.fmt(f),
+            Count::About(n) if n.is_finite() => write!(f, "{n:.1e}"),
+            Count::About(_) => f.write_str("more than 1e308"),
+        }
+    }
+}
+
 /// The answer of an engine, and what it took.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -146,14 +187,17 @@ pub struct Outcome {
     /// The answer.
     pub verdict: Verdict,
     /// What was counted, each with a name: states, nodes, queries.
-    pub counts: Vec<(&'static str, u64)>,
+    pub counts: Vec<(&'static str, Count)>,
     /// Seconds of wall time.
     pub seconds: f64,
 }
 
 impl Outcome {
-    /// What was counted under a name.
+    /// What was counted under a name, where that is exact.
     pub fn count(&self, name: &str) -> Option<u64> {
-        self.counts.iter().find(|c| c.0 == name).map(|c| c.1)
+        self.counts.iter().find(|c| c.0 == name).and_then(|c| match c.1 {
+            Count::Exactly(n) => Some(n),
+            Count::About(_) => None,
+        })
     }
 }

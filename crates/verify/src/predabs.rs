@@ -62,10 +62,10 @@ impl Engine for Predabs {
             engine: self.name(),
             verdict,
             counts: vec![
-                ("predicates", work.predicates.len() as u64),
-                ("refinements", refinements),
-                ("states", work.seen.len() as u64),
-                ("queries", work.solver.queries()),
+                ("predicates", (work.predicates.len() as u64).into()),
+                ("refinements", refinements.into()),
+                ("states", (work.seen.len() as u64).into()),
+                ("queries", work.solver.queries().into()),
             ],
             seconds: work.meter.seconds(),
         }

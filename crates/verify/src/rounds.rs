@@ -370,7 +370,7 @@ impl Engine for LalReps {
         Outcome {
             engine: self.name(),
             verdict,
-            counts: vec![("rounds", rounds.into())],
+            counts: vec![("rounds", u64::from(rounds).into())],
             seconds: meter.seconds(),
         }
     }

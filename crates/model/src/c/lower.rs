@@ -482,6 +482,8 @@ impl<'a> Lowering<'a> {
         }
         let at = frame.exit.at;
         self.leave_call(call, at);
+        // It was made before the body was read: the end is where the body ends.
+        self.b.place_here(self.t, at);
         let kind = if main { LocationKind::Exit } else { LocationKind::End };
         self.b.set_kind(self.t, at, kind);
         Ok(())

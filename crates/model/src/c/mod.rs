@@ -48,6 +48,7 @@ mod statement;
 mod steps;
 
 pub use annotated::{Annotated, Defined};
+pub use source::lines_made_of;
 
 use crate::passes;
 use crate::program::Program;
@@ -101,6 +102,9 @@ pub struct Options {
     pub keep_labels: bool,
     /// Whether heads of loops keep their location ([`crate::Mark::Head`]), so that whoever is at the loop is there.
     pub keep_loops: bool,
+    /// Whether line markers of a preprocessed file count: they say which file and line the text after them came from. Without, places
+    /// are those of the file itself, and all else is the same.
+    pub line_markers: bool,
     /// More words for the preprocessor, such as `-DN=3`.
     pub preprocessor: Vec<String>,
 }
@@ -118,6 +122,7 @@ impl Default for Options {
             compress: true,
             keep_labels: false,
             keep_loops: false,
+            line_markers: true,
             preprocessor: Vec::new(),
         }
     }
@@ -125,7 +130,7 @@ impl Default for Options {
 
 /// Reads a C file; one that ends in `.i` is taken to be preprocessed.
 pub fn read_file(path: &Path, options: &Options) -> Result<Program, Refusal> {
-    lower(&source::read(path, &options.preprocessor)?, options)
+    lower(&source::read(path, options)?, options)
 }
 
 /// Reads preprocessed C text. `name` is what messages call it.

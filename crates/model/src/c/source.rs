@@ -1,6 +1,6 @@
 //! From a file to a syntax tree: the preprocessor, and which line of which file an offset is.
 
-use super::Refusal;
+use super::{Options, Refusal};
 use crate::notes::{self, Annotation};
 use lang_c::ast::TranslationUnit;
 use lang_c::driver::{Config, Flavor, parse_preprocessed};
@@ -39,6 +39,14 @@ pub(crate) struct Source {
     pub(crate) lines: Lines,
 }
 
+impl Source {
+    /// The same with the lines that the text itself has, whatever its markers say.
+    fn unmarked(mut self, name: &str) -> Source {
+        self.lines = self.lines.unmarked(name);
+        self
+    }
+}
+
 /// A folder with our headers, removed in the end.
 struct Headers(PathBuf);
 
@@ -63,17 +71,19 @@ impl Drop for Headers {
 }
 
 /// Reads a file, with the preprocessor unless its name ends in `.i`.
-pub(crate) fn read(path: &Path, arguments: &[String]) -> Result<Source, Refusal> {
+pub(crate) fn read(path: &Path, options: &Options) -> Result<Source, Refusal> {
     let whole = |reason: String| Refusal { file: path.display().to_string(), line: 0, reason };
     if path.is_dir() {
         return Err(whole("is a folder".to_owned()));
     }
     if path.extension().is_some_and(|e| e == "i") {
         let text = std::fs::read_to_string(path).map_err(|e| whole(format!("cannot be read: {e}")))?;
-        return parse(&path.display().to_string(), text);
+        let name = path.display().to_string();
+        let source = parse(&name, text)?;
+        return Ok(if options.line_markers { source } else { source.unmarked(&name) });
     }
     let headers = Headers::write().map_err(|e| whole(format!("cannot write headers: {e}")))?;
-    let text = preprocess(&headers, path, path, arguments)?;
+    let text = preprocess(&headers, path, path, &options.preprocessor)?;
     parse(&path.display().to_string(), text)
 }
 
@@ -290,14 +300,16 @@ fn with_types(text: String) -> String {
 pub(crate) struct Lines {
     /// The offset of each line, its file and its number there.
     starts: Vec<(usize, u16, u32)>,
+    /// The number of each in the text itself.
+    own: Vec<u32>,
     files: Vec<String>,
 }
 
 impl Lines {
     fn of(name: &str, text: &str) -> Lines {
-        let mut lines = Lines { starts: Vec::new(), files: vec![name.to_owned()] };
+        let mut lines = Lines { starts: Vec::new(), own: Vec::new(), files: vec![name.to_owned()] };
         let (mut file, mut line, mut offset) = (0, 1, 0);
-        for l in text.split_inclusive('\n') {
+        for (n, l) in (1..).zip(text.split_inclusive('\n')) {
             match directive(l) {
                 Some((number, named)) => {
                     let known = lines.files.iter().position(|f| f == named);
@@ -309,12 +321,18 @@ impl Lines {
                 }
                 None => {
                     lines.starts.push((offset, file, line));
+                    lines.own.push(n);
                     line += 1;
                 }
             }
             offset += l.len();
         }
         lines
+    }
+
+    fn unmarked(self, name: &str) -> Lines {
+        let starts = self.starts.iter().zip(&self.own).map(|(s, n)| (s.0, 0, *n)).collect();
+        Lines { starts, own: self.own, files: vec![name.to_owned()] }
     }
 
     /// The file and the line of an offset.
@@ -325,6 +343,20 @@ impl Lines {
             None => (&self.files[0], 1),
         }
     }
+}
+
+/// Which lines of a preprocessed text, from 1, come from a line of some file, by the text's line markers: several where a macro was
+/// expanded, none where it is not there. Without markers the text is the file `name`.
+///
+/// ```
+/// let text = "# 1 \"p.c\"\nint x;\n# 7 \"p.c\"\nint main(void) { return x; }\n";
+/// assert_eq!(model::lines_made_of("p.i", text, |f| f == "p.c", 7), [4]);
+/// assert_eq!(model::lines_made_of("p.i", "int x;\n", |f| f == "p.i", 1), [1]);
+/// ```
+pub fn lines_made_of(name: &str, text: &str, is: impl Fn(&str) -> bool, line: u32) -> Vec<u32> {
+    let lines = Lines::of(name, text);
+    let from = |s: &(usize, u16, u32)| s.2 == line && is(&lines.files[s.1 as usize]);
+    lines.starts.iter().zip(&lines.own).filter(|(s, _)| from(s)).map(|(_, own)| *own).collect()
 }
 
 /// A line that says which line of which file comes next.

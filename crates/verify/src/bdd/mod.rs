@@ -16,7 +16,7 @@ mod tests;
 use crate::budget::{Meter, Spent};
 use crate::certificate::{Certificate, Invariant};
 use crate::engines::Engine;
-use crate::outcome::{Options, Outcome, Unknown, Verdict};
+use crate::outcome::{Count, Options, Outcome, Unknown, Verdict};
 use crate::packed::StateSet;
 pub(crate) use circuit::{Bits, Circuit};
 pub(crate) use layout::Layout;
@@ -110,7 +110,7 @@ impl Symbolic {
         program: &Program,
         options: &Options,
         meter: &mut Meter,
-        counts: &mut Vec<(&'static str, u64)>,
+        counts: &mut Vec<(&'static str, Count)>,
     ) -> Verdict {
         let layout = Layout::of(program);
         if layout.len() > MOST_BITS {
@@ -148,10 +148,10 @@ impl Symbolic {
         capacity: usize,
         options: &Options,
         meter: &mut Meter,
-        counts: &mut Vec<(&'static str, u64)>,
+        counts: &mut Vec<(&'static str, Count)>,
     ) -> Result<Verdict, Stop> {
         let system = System::new(program, layout, capacity, options.deadlocks, meter)?;
-        counts.push(("bits", layout.len() as u64));
+        counts.push(("bits", (layout.len() as u64).into()));
         match self.0 {
             Direction::Forward => system.forward(meter, counts),
             Direction::Backward => system.backward(meter, counts),
@@ -416,7 +416,7 @@ impl<'p> System<'p> {
         set.sat_count(self.layout.len() as oxidd::LevelNo, &mut cache).0
     }
 
-    fn forward(&self, meter: &mut Meter, counts: &mut Vec<(&'static str, u64)>) -> Result<Verdict, Stop> {
+    fn forward(&self, meter: &mut Meter, counts: &mut Vec<(&'static str, Count)>) -> Result<Verdict, Stop> {
         let go_on = self.bound.not()?;
         let mut rings = vec![self.first.clone()];
         let mut reached = self.first.clone();
@@ -440,13 +440,13 @@ impl<'p> System<'p> {
             reached = reached.or(&new)?;
             rings.push(new);
         };
-        counts.push(("rounds", rings.len() as u64 - 1));
-        counts.push(("states", self.count(&reached) as u64));
-        counts.push(("nodes", (reached.node_count() as u64).saturating_sub(2)));
+        counts.push(("rounds", (rings.len() as u64 - 1).into()));
+        counts.push(("states", Count::of(self.count(&reached))));
+        counts.push(("nodes", (reached.node_count() as u64).saturating_sub(2).into()));
         Ok(verdict)
     }
 
-    fn backward(&self, meter: &mut Meter, counts: &mut Vec<(&'static str, u64)>) -> Result<Verdict, Stop> {
+    fn backward(&self, meter: &mut Meter, counts: &mut Vec<(&'static str, Count)>) -> Result<Verdict, Stop> {
         let go_on = self.bound.not()?;
         let mut verdict = None;
         // Only if nothing is wrong it matters whether a bound is in the way.
@@ -466,8 +466,8 @@ impl<'p> System<'p> {
                 rings.push(new);
             };
             if verdict.is_none() {
-                counts.push(("rounds", rings.len() as u64 - 1));
-                counts.push(("nodes", (reached.node_count() as u64).saturating_sub(2)));
+                counts.push(("rounds", (rings.len() as u64 - 1).into()));
+                counts.push(("nodes", (reached.node_count() as u64).saturating_sub(2).into()));
             }
             if let Some(found) = found {
                 return Ok(found);

@@ -170,16 +170,17 @@ pub fn schedules(
     let schedules = search.schedules.len();
     let counterexamples = search.counterexamples.clone();
     let verdict = search.verdict(end);
+    let covers = search.run.nodes.iter().filter(|n| n.covered_by.is_some()).count() as u64;
     let outcome = Outcome {
         engine: "imc",
         verdict,
         counts: vec![
-            ("schedules", schedules as u64),
-            ("counterexamples", counterexamples.len() as u64),
-            ("nodes", search.run.nodes.len() as u64),
-            ("refinements", search.run.refinements),
-            ("covers", search.run.nodes.iter().filter(|n| n.covered_by.is_some()).count() as u64),
-            ("queries", search.run.queries()),
+            ("schedules", (schedules as u64).into()),
+            ("counterexamples", (counterexamples.len() as u64).into()),
+            ("nodes", (search.run.nodes.len() as u64).into()),
+            ("refinements", search.run.refinements.into()),
+            ("covers", covers.into()),
+            ("queries", search.run.queries().into()),
         ],
         seconds: search.run.meter.seconds(),
     };
