@@ -63,6 +63,28 @@ fn what_was_given_back_may_not_be_used_nor_given_back_again() {
 }
 
 #[test]
+fn a_lock_in_what_was_given_back_may_not_be_used() {
+    let text = |before: &str, after: &str| {
+        read(&format!(
+            "struct o {{ pthread_mutex_t m; pthread_cond_t c; sem_t s; }};
+             void *f(void *a) {{ struct o *o = a; {before} free(o); return 0; }}
+             int main(void) {{ pthread_t t; struct o *o = malloc(sizeof *o); sem_init(&o->s, 0, 1);
+               pthread_create(&t, 0, f, o); {after} return 0; }}"
+        ))
+    };
+    for used in [
+        "pthread_mutex_lock(&o->m); pthread_mutex_unlock(&o->m);",
+        "if (!pthread_mutex_trylock(&o->m)) pthread_mutex_unlock(&o->m);",
+        "pthread_cond_signal(&o->c);",
+        "sem_post(&o->s);",
+        "sem_wait(&o->s);",
+    ] {
+        assert_eq!(kind(&states(&text("", used))), Some(ErrorKind::InvalidPointer), "{used}");
+        assert_eq!(states(&text(used, "pthread_join(t, 0);")).errors, 0, "{used}");
+    }
+}
+
+#[test]
 fn a_wait_is_with_the_mutex_that_the_pointer_points_to() {
     let text = |guard: &str, mutex: &str, condition: &str| {
         read(&format!(

@@ -43,7 +43,10 @@ impl<'a> Lowering<'a> {
     ) -> Res<()> {
         let lv = self.pointed_sync(e, kind)?;
         let list = self.syncs(&lv, e.span)?;
-        self.on_one_of(list, span, &mut |me, s| f(me, s))
+        self.on_one_of(list, span, &mut |me, s| {
+            me.syncs_still_there(&[s]);
+            f(me, s)
+        })
     }
 
     /// Does something on one of these: the one whose condition holds.
@@ -252,13 +255,19 @@ impl<'a> Lowering<'a> {
                     }
                 }
                 if matches!(name, "pthread_cond_wait" | "cnd_wait") {
-                    self.on_one_of(list, span, &mut |me, (c, m)| me.b.wait(me.t, c, m))?;
+                    self.on_one_of(list, span, &mut |me, (c, m)| {
+                        me.syncs_still_there(&[c, m]);
+                        me.b.wait(me.t, c, m)
+                    })?;
                 } else {
                     // When the time is over nobody knows, so how long it is does not matter.
                     self.effects(&args[2..])?;
                     let over = if name == "cnd_timedwait" { THRD_TIMEDOUT } else { ETIMEDOUT };
                     let r = self.temporary(result);
-                    self.on_one_of(list, span, &mut |me, (c, m)| me.b.timed_wait(me.t, c, m, r, over))?;
+                    self.on_one_of(list, span, &mut |me, (c, m)| {
+                        me.syncs_still_there(&[c, m]);
+                        me.b.timed_wait(me.t, c, m, r, over)
+                    })?;
                     return Ok(Some(self.outcome(r)));
                 }
             }
