@@ -156,7 +156,7 @@ pub(crate) fn no_data_race(program: &Program, verdict: &Verdict, budget: Budget)
         return Answer::of("TRUE", None);
     }
     let writes_all = |(t, e): &(_, _)| program.thread(*t).transition(*e).action == Action::Write;
-    match ::verify::races(program, budget) {
+    match ::verify::races_until(program, budget, |r| !program.var(r.var).parts) {
         Ok(found) => {
             let found = found.into_iter().min_by_key(|r| (program.var(r.var).parts, r.run.len()));
             match found.or_else(|| unordered(program, budget)) {

@@ -28,7 +28,7 @@ use crate::program::{
     SyncKind, Thread, ThreadId, Transition, TransitionId, Var,
 };
 use crate::term::{Assign, Place, Term, Terms, Type, VarId};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The type of the variable of a mutex.
 pub(crate) const OWNER: Type = Type::unsigned(8);
@@ -41,6 +41,8 @@ pub(crate) const LIFE: Type = Type::unsigned(2);
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     program: Program,
+    /// The names of all variables, each with the number that the next one of this name may get.
+    names: HashMap<String, u32>,
     here: Vec<LocationId>,
     waits_at: Vec<BTreeSet<SyncId>>,
     joined: BTreeSet<ThreadId>,
@@ -104,11 +106,13 @@ impl Builder {
 
     /// A variable with all that there is to say about it. A name that is taken gets a number.
     pub fn variable(&mut self, mut var: Var) -> VarId {
-        if self.program.var_named(&var.name).is_some() {
-            let other = |n: &u32| self.program.var_named(&format!("{}#{n}", var.name)).is_none();
-            let n = (2..).find(other).unwrap_or(2);
-            var.name = format!("{}#{n}", var.name);
+        if let Some(&from) = self.names.get(&var.name) {
+            let other = |n: &u32| !self.names.contains_key(&format!("{}#{n}", var.name));
+            let n = (from..).find(other).unwrap_or(from);
+            let name = format!("{}#{n}", var.name);
+            self.names.insert(std::mem::replace(&mut var.name, name), n + 1);
         }
+        self.names.insert(var.name.clone(), 2);
         self.program.vars.push(var);
         VarId(self.program.vars.len() as u32 - 1)
     }

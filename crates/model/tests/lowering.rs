@@ -2,8 +2,8 @@
 
 mod support;
 
-use model::{Interpreter, Options, Program, Reach};
-use support::{executions, read, read_with, search};
+use model::{ErrorKind, Interpreter, Options, Program, Reach};
+use support::{executions, kind, read, read_with, search, states};
 
 /// The edges of one thread, as text.
 fn thread(p: &Program, name: &str) -> String {
@@ -140,6 +140,21 @@ fn functions_are_inlined_with_their_results() {
     );
     let s = Reach::default().search(&Interpreter::new(&p)).unwrap();
     assert_eq!(s.errors, 0, "{p}");
+}
+
+#[test]
+fn a_function_that_calls_itself_twice_is_read_less_deep() {
+    let fib = |n: u32| {
+        read(&format!(
+            "int n = {n}; int fib(int n) {{ return n < 2 ? n : fib(n - 1) + fib(n - 2); }}
+             void *f(void *a) {{ n = fib(n); return 0; }}
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); if (n != 8) reach_error();
+               return 0; }}"
+        ))
+    };
+    assert_eq!(states(&fib(6)).errors, 0);
+    assert_eq!(kind(&states(&fib(5))), Some(ErrorKind::Assertion));
+    assert_eq!(kind(&states(&fib(20))), Some(ErrorKind::Bound));
 }
 
 #[test]

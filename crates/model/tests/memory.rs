@@ -63,6 +63,49 @@ fn what_was_given_back_may_not_be_used_nor_given_back_again() {
 }
 
 #[test]
+fn a_lock_in_what_was_given_back_may_not_be_used() {
+    let text = |before: &str, after: &str| {
+        read(&format!(
+            "struct o {{ pthread_mutex_t m; pthread_cond_t c; sem_t s; }};
+             void *f(void *a) {{ struct o *o = a; {before} free(o); return 0; }}
+             int main(void) {{ pthread_t t; struct o *o = malloc(sizeof *o); sem_init(&o->s, 0, 1);
+               pthread_create(&t, 0, f, o); {after} return 0; }}"
+        ))
+    };
+    for used in [
+        "pthread_mutex_lock(&o->m); pthread_mutex_unlock(&o->m);",
+        "if (!pthread_mutex_trylock(&o->m)) pthread_mutex_unlock(&o->m);",
+        "pthread_cond_signal(&o->c);",
+        "sem_post(&o->s);",
+        "sem_wait(&o->s);",
+    ] {
+        assert_eq!(kind(&states(&text("", used))), Some(ErrorKind::InvalidPointer), "{used}");
+        assert_eq!(states(&text(used, "pthread_join(t, 0);")).errors, 0, "{used}");
+    }
+}
+
+#[test]
+fn a_wait_is_with_the_mutex_that_the_pointer_points_to() {
+    let text = |guard: &str, mutex: &str, condition: &str| {
+        read(&format!(
+            "struct gate {{ pthread_mutex_t m; pthread_cond_t c; int open; }} gates[2];
+             void enter(struct gate *g) {{ pthread_mutex_lock(&g->m); {guard} (!g->open) pthread_cond_wait(&g->c, &g->m);
+               if (!g->open) reach_error(); pthread_mutex_unlock(&g->m); }}
+             void *f(void *a) {{ int n = __VERIFIER_nondet_bool(); enter(&gates[n]); return 0; }}
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); for (int i = 0; i < 2; i++) {{
+               pthread_mutex_lock(&gates[{mutex}].m); gates[i].open = 1; pthread_cond_signal(&gates[{condition}].c);
+               pthread_mutex_unlock(&gates[{mutex}].m); }} pthread_join(t, 0); return 0; }}"
+        ))
+    };
+    let found = states(&text("while", "i", "i"));
+    assert_eq!((found.errors, found.deadlocks), (0, 0));
+    // The signal of one gate wakes nobody at the other.
+    assert!(states(&text("while", "i", "!i")).deadlocks > 0);
+    // One that is opened under the mutex of the other is not waited for.
+    assert!(states(&text("while", "!i", "i")).deadlocks > 0);
+}
+
+#[test]
 fn fields_of_a_union_are_the_low_bits_of_one_value() {
     let p = read(
         "union { unsigned char byte; unsigned short two; int four; } u = { 1 };

@@ -46,6 +46,13 @@ fn what_is_not_understood_is_refused_with_its_line() {
             "atomic update",
         ),
         ("\nint main(void) {\n int n = 3; int a[n()]; return 0; }", 3, "not constant"),
+        (
+            "\nint x;\n_Static_assert(sizeof x == 8, \"no\"); int main(void) { return 0; }",
+            3,
+            "for the compiler",
+        ),
+        ("\nint main(void) {\n _Static_assert(0, \"\"); return 0; }", 3, "for the compiler"),
+        ("\nint main(void) { switch (1) { case 1: return 0;\n case 1: return 1; } }", 3, "a second case"),
         ("\nint x", 0, "syntax error"),
         ("\nint x;", 0, "no `main`"),
         ("\npthread_mutex_t m = { 1 };\nint main(void) { return 0; }", 2, "special kind"),

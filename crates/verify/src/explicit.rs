@@ -117,7 +117,7 @@ const AS_A_STATE: u64 = 16;
 const TRIED: usize = 10;
 
 /// Numbers that may make a difference: those that the program compares with or computes with, and their neighbours.
-fn telling(program: &Program) -> Vec<u64> {
+pub(crate) fn telling(program: &Program) -> Vec<u64> {
     let number = |t| match program.terms.node(t) {
         Node::Const(v, ty) if ty.bits > 2 => Some(ty.value(v)),
         _ => None,

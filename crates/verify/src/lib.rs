@@ -66,7 +66,7 @@ pub use outcome::{Count, Options, Outcome, Schedule, ScheduleNode, Trace, Unknow
 pub use outline::{Condition, ConditionKind, Example, Outline, Place, Status, check_outline};
 pub use packed::StateSet;
 pub use portfolio::{believe_nothing, verify_checked};
-pub use races::{Access, Locksets, Mode, Race, locksets, races};
+pub use races::{Access, Locksets, Mode, Race, locksets, races, races_until};
 pub use rounds::{Sequential, sequentialise};
 pub use sat::{SatSolver, with_sat};
 pub use saved::{BadFile, fingerprint, load, save};

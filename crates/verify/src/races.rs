@@ -322,14 +322,31 @@ pub struct Race {
 }
 
 /// Every pair of transitions that race, by a search of all states.
+///
+/// Where these are too many for the budget, or an input has too many values to try them all, those that were found are the answer: each
+/// has its run. If there are none then, it is not known.
 pub fn races(p: &Program, budget: Budget) -> Result<Vec<Race>, Unknown> {
+    races_until(p, budget, |_| false)
+}
+
+/// The same, but the search is over when there is one that is enough. The first ones have the shortest runs.
+pub fn races_until(
+    p: &Program,
+    budget: Budget,
+    enough: impl Fn(&Race) -> bool,
+) -> Result<Vec<Race>, Unknown> {
     let (run, mut meter) = (Interpreter::new(p), Meter::new(budget));
     let first = Rc::new(run.initial());
     let mut parents: HashMap<Rc<State>, Option<(Rc<State>, Step)>> = HashMap::from([(first.clone(), None)]);
     let mut open = VecDeque::from([first]);
     let (mut found, mut known) = (Vec::new(), HashSet::new());
+    let tried = crate::explicit::telling(p);
+    let mut missing = None;
     while let Some(s) = open.pop_front() {
-        meter.step().map_err(Unknown::Spent)?;
+        if let Err(spent) = meter.step() {
+            missing.get_or_insert(Unknown::Spent(spent));
+            break;
+        }
         // What each thread can do next, with the cells.
         let mut next: Vec<(ThreadId, TransitionId, usize, bool, bool)> = Vec::new();
         for t in p.thread_ids() {
@@ -353,7 +370,12 @@ pub fn races(p: &Program, budget: Budget) -> Result<Vec<Race>, Unknown> {
                         at = before;
                     }
                     steps.reverse();
-                    found.push(Race { first: pair.0, second: pair.1, var: run.place_of(a.2).0, run: steps });
+                    let race = Race { first: pair.0, second: pair.1, var: run.place_of(a.2).0, run: steps };
+                    let last = enough(&race);
+                    found.push(race);
+                    if last {
+                        return Ok(found);
+                    }
                 }
             }
         }
@@ -361,7 +383,12 @@ pub fn races(p: &Program, budget: Budget) -> Result<Vec<Race>, Unknown> {
             continue;
         }
         for t in p.thread_ids() {
-            for (step, state) in run.successors(&s, t).map_err(|e| Unknown::Cannot(e.to_string()))? {
+            let next = run.successors(&s, t).unwrap_or_else(|e| {
+                let why = || Unknown::Cannot(format!("{e}; with those that were tried there is no race"));
+                missing.get_or_insert_with(why);
+                run.some_successors(&s, t, &tried)
+            });
+            for (step, state) in next {
                 if !parents.contains_key(&state) {
                     let state = Rc::new(state);
                     parents.insert(state.clone(), Some((s.clone(), step)));
@@ -370,7 +397,10 @@ pub fn races(p: &Program, budget: Budget) -> Result<Vec<Race>, Unknown> {
             }
         }
     }
-    Ok(found)
+    match missing {
+        Some(why) if found.is_empty() => Err(why),
+        _ => Ok(found),
+    }
 }
 
 #[cfg(test)]
@@ -420,6 +450,39 @@ mod tests {
             assert_eq!(!locksets(&p).warnings.is_empty(), races, "{ty}");
             assert_eq!(!racy(&p).is_empty(), races, "{ty}");
         }
+    }
+
+    /// Threads that lock or not as an input says; `guard` is when one writes without the other.
+    fn as_the_input_says(guard: &str) -> Program {
+        testing::read(&format!(
+            "int x; pthread_mutex_t m; int __VERIFIER_nondet_int(void);
+             void *f(void *p) {{ int n = __VERIFIER_nondet_int(); if (n) pthread_mutex_lock(&m); if ({guard}) x++;
+               if (n) pthread_mutex_unlock(&m); return 0; }}
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); pthread_mutex_lock(&m); x++;
+               pthread_mutex_unlock(&m); return 0; }}"
+        ))
+    }
+
+    #[test]
+    fn a_race_is_found_though_an_input_has_too_many_values_to_try_all() {
+        let p = as_the_input_says("1");
+        assert!(racy(&p).contains(&p.var_named("x").unwrap()));
+        let Err(Unknown::Cannot(why)) = races(&as_the_input_says("n"), Budget::default()) else { panic!() };
+        assert!(why.contains("there is no race"), "{why}");
+    }
+
+    #[test]
+    fn a_race_that_was_found_before_the_time_is_over_is_one() {
+        let p = testing::read(
+            "unsigned x, y; void *f(void *p) { x++; while (1) y++; return 0; }
+             int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); x++; while (1) y++; return 0; }",
+        );
+        let some = Budget { seconds: None, work: Some(500) };
+        assert!(!races(&p, some).unwrap().is_empty());
+        let one = races_until(&p, Budget::default(), |_| true).unwrap();
+        assert_eq!(one.len(), 1);
+        let none = Budget { seconds: None, work: Some(1) };
+        assert!(matches!(races(&p, none), Err(Unknown::Spent(_))));
     }
 
     #[test]

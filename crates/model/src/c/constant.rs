@@ -17,6 +17,14 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// An assertion for the compiler: a program in which one fails is none. What is not known here is left to the compiler.
+    pub(crate) fn static_assert(&mut self, a: &Node<StaticAssert>) -> Res<()> {
+        match self.fold(&a.node.expression) {
+            Ok(Some(0)) => Err(self.refuse(a.span, "an assertion for the compiler fails")),
+            _ => Ok(()),
+        }
+    }
+
     /// The value of an expression without effects, where it is a constant.
     fn fold(&mut self, e: &Node<Expression>) -> Res<Option<i128>> {
         let Some((bits, ty)) = self.fold_bits(e)? else { return Ok(None) };

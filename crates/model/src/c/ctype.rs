@@ -125,6 +125,18 @@ pub(crate) struct Shape {
     pub(crate) kind: ShapeKind,
 }
 
+impl Shape {
+    /// Whether a lock or the like is in it.
+    pub(crate) fn has_sync(&self, s: SyncId) -> bool {
+        match &self.kind {
+            ShapeKind::Sync(list) => list.contains(&s),
+            ShapeKind::Struct(fields) => fields.iter().any(|(_, f)| f.has_sync(s)),
+            ShapeKind::Array { element, .. } => element.has_sync(s),
+            ShapeKind::Scalar(_) | ShapeKind::Union { .. } | ShapeKind::Opaque => false,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum ShapeKind {
     Scalar(VarId),

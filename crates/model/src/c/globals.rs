@@ -56,7 +56,7 @@ impl<'a> Lowering<'a> {
                     };
                     self.functions.insert(name, Rc::new(f));
                 }
-                ExternalDeclaration::StaticAssert(_) => {}
+                ExternalDeclaration::StaticAssert(a) => self.static_assert(a)?,
             }
         }
         Ok(())

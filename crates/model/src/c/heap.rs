@@ -11,7 +11,7 @@
 use super::ctype::{ADDRESS, CType};
 use super::expr::Value;
 use super::lower::{Lowering, Res};
-use crate::program::{ErrorKind, Scope};
+use crate::program::{ErrorKind, Scope, SyncId};
 use crate::term::{Place, Term, Type, VarId};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
@@ -291,7 +291,30 @@ impl<'a> Lowering<'a> {
                 }
             });
         }
-        let Some(freed) = flag else { return };
+        if let Some(freed) = flag {
+            self.not_freed(freed);
+        }
+    }
+
+    /// The same for locks and the like, of which nothing else is touched.
+    pub(crate) fn syncs_still_there(&mut self, syncs: &[SyncId]) {
+        if !self.frees || self.dead {
+            return;
+        }
+        let has = |object: usize| syncs.iter().any(|s| self.objects[object].shape.has_sync(*s));
+        let of: Vec<VarId> = self
+            .noted
+            .heap
+            .iter()
+            .filter(|(object, _)| has(*object))
+            .filter_map(|(_, freed)| *freed)
+            .collect();
+        for freed in of {
+            self.not_freed(freed);
+        }
+    }
+
+    fn not_freed(&mut self, freed: VarId) {
         let seen = self.temporary(Type::BOOL);
         let gone = self.b.value(freed);
         self.set_var(seen, gone);

@@ -146,6 +146,9 @@ pub(crate) struct Lowering<'a> {
     pub(crate) returned: Option<Lvalue>,
     /// Variables of the whole program that `main` alone uses.
     outer: BTreeSet<VarId>,
+    /// How deep a function may call itself, and how many such calls were inlined.
+    pub(super) recursion: u32,
+    again: u32,
     /// Recursive mutexes, each with the variable that counts; and the kinds of those that were initialised or used.
     pub(crate) recursive: HashMap<crate::SyncId, VarId>,
     pub(crate) mutex_kinds: HashMap<crate::SyncId, bool>,
@@ -233,6 +236,8 @@ impl<'a> Lowering<'a> {
             returned: None,
             outer: BTreeSet::new(),
             recursive: HashMap::new(),
+            recursion: options.recursion,
+            again: 0,
             mutex_kinds: HashMap::new(),
             main_only: BTreeSet::new(),
             taken_before: taken.clone(),
@@ -649,6 +654,11 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// Whether functions that call themselves more than once make more code than can be looked at: each level doubles it.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.again > 3000
+    }
+
     /// Inlines a function; arguments are converted already.
     pub(crate) fn inline(
         &mut self,
@@ -662,15 +672,21 @@ impl<'a> Lowering<'a> {
             return Ok(());
         }
         let depth = self.frames.iter().filter(|g| g.name == f.name).count();
-        if depth > self.options.recursion as usize {
+        if depth > self.recursion as usize {
             let at = self.b.error_location(
                 self.t,
                 ErrorKind::Bound,
-                &format!("`{}` calls itself more than {} deep", f.name, self.options.recursion),
+                &format!("`{}` calls itself more than {} deep", f.name, self.recursion),
             );
             self.b.jump(self.t, at);
             self.dead = true;
             return Ok(());
+        }
+        if depth > 0 {
+            self.again += 1;
+            if self.is_crowded() {
+                return Err(self.refuse(span, format!("`{}` calls itself in too many ways", f.name)));
+            }
         }
         if self.frames.len() > 200 {
             return Err(self.refuse(span, "calls that are more than 200 deep"));

@@ -78,6 +78,7 @@ impl Refusal {
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How deep a function may call itself before that is an error location of kind `Bound`.
+    /// Half as deep, or a quarter and so on, where it calls itself in so many ways that all of them are too many.
     pub recursion: u32,
     /// How often a loop that makes threads may go round.
     pub unroll: u32,
@@ -177,9 +178,15 @@ fn settled<'s>(
 ) -> Result<lower::Lowering<'s>, Refusal> {
     let mut taken = BTreeSet::new();
     let mut early = Vec::new();
+    let mut recursion = options.recursion;
     for _ in 0..LOWERED {
         let mut lowering = lower::Lowering::new(source, options, &taken, &early);
+        lowering.recursion = recursion;
         let done = run(&mut lowering);
+        if lowering.is_crowded() && recursion > 1 {
+            recursion /= 2;
+            continue;
+        }
         let (more, now) = (lowering.taken(), lowering.early());
         // What is refused may be so only because an address was not known to be taken yet.
         if more.iter().all(|t| taken.contains(t)) && now == early {

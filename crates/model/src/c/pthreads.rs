@@ -4,7 +4,7 @@ use super::ctype::{ADDRESS, CType, SyncType};
 use super::expr::{Lvalue, Value};
 use super::lower::{Deferred, Join, Lowering, Res};
 use crate::program::{ErrorKind, LocationKind, SyncId};
-use crate::term::{Assign, Place, Type};
+use crate::term::{Assign, Place, Term, Type};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
 use std::rc::Rc;
@@ -43,6 +43,19 @@ impl<'a> Lowering<'a> {
     ) -> Res<()> {
         let lv = self.pointed_sync(e, kind)?;
         let list = self.syncs(&lv, e.span)?;
+        self.on_one_of(list, span, &mut |me, s| {
+            me.syncs_still_there(&[s]);
+            f(me, s)
+        })
+    }
+
+    /// Does something on one of these: the one whose condition holds.
+    fn on_one_of<T: Copy>(
+        &mut self,
+        list: Vec<(Term, T)>,
+        span: Span,
+        f: &mut dyn FnMut(&mut Self, T),
+    ) -> Res<()> {
         if self.dead {
             return Ok(());
         }
@@ -224,25 +237,37 @@ impl<'a> Lowering<'a> {
                 }
                 let mutex = self.arg(args, 1, span)?;
                 let lv = self.pointed_sync(mutex, Mutex)?;
-                let list = self.syncs(&lv, span)?;
-                let [(yes, m)] = list[..] else {
-                    return Err(self.refuse(span, "a wait with a mutex that is not known here"));
-                };
-                if self.b.terms().as_const(yes) != Some(1) {
-                    return Err(self.refuse(span, "a wait with a mutex that is not known here"));
-                }
-                if self.recursive.contains_key(&m) {
+                let mutexes = self.syncs(&lv, span)?;
+                if mutexes.iter().any(|(_, m)| self.recursive.contains_key(m)) {
                     return Err(self.refuse(span, "a wait with a recursive mutex"));
                 }
-                self.mutex_kinds.insert(m, false);
-                let over = if name == "cnd_timedwait" { THRD_TIMEDOUT } else { ETIMEDOUT };
+                self.mutex_kinds.extend(mutexes.iter().map(|(_, m)| (*m, false)));
+                let condition = self.arg(args, 0, span)?;
+                let lv = self.pointed_sync(condition, Condition)?;
+                let conditions = self.syncs(&lv, span)?;
+                let mut list = Vec::new();
+                for (this, m) in &mutexes {
+                    for (that, c) in &conditions {
+                        let both = self.b.terms().and(*this, *that);
+                        if self.b.terms().as_const(both) != Some(0) {
+                            list.push((both, (*c, *m)));
+                        }
+                    }
+                }
                 if matches!(name, "pthread_cond_wait" | "cnd_wait") {
-                    on(self, Condition, &mut |me, s| me.b.wait(me.t, s, m))?;
+                    self.on_one_of(list, span, &mut |me, (c, m)| {
+                        me.syncs_still_there(&[c, m]);
+                        me.b.wait(me.t, c, m)
+                    })?;
                 } else {
                     // When the time is over nobody knows, so how long it is does not matter.
                     self.effects(&args[2..])?;
+                    let over = if name == "cnd_timedwait" { THRD_TIMEDOUT } else { ETIMEDOUT };
                     let r = self.temporary(result);
-                    on(self, Condition, &mut |me, s| me.b.timed_wait(me.t, s, m, r, over))?;
+                    self.on_one_of(list, span, &mut |me, (c, m)| {
+                        me.syncs_still_there(&[c, m]);
+                        me.b.timed_wait(me.t, c, m, r, over)
+                    })?;
                     return Ok(Some(self.outcome(r)));
                 }
             }

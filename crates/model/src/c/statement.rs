@@ -12,7 +12,7 @@ impl<'a> Lowering<'a> {
     pub(crate) fn block_item(&mut self, i: &'a Node<BlockItem>) -> Res<()> {
         match &i.node {
             BlockItem::Declaration(d) => self.declaration(d),
-            BlockItem::StaticAssert(_) => Ok(()),
+            BlockItem::StaticAssert(a) => self.static_assert(a),
             BlockItem::Statement(s) => self.statement(s),
         }
     }
@@ -250,12 +250,16 @@ impl<'a> Lowering<'a> {
         let (mut after, mut default) = (self.join(), None);
         let mut none = self.b.terms().boolean(true);
         let mut targets = Vec::new();
+        let mut values = std::collections::HashSet::new();
         for (at, label) in labels {
             let j = self.join();
             match label {
                 Label::Case(e) => {
                     let v = self.constant(e, "the value of a case")?;
                     let c = self.b.terms().number(v, ty);
+                    if !values.insert(c) {
+                        return Err(self.refuse(e.span, "a second case of the same value"));
+                    }
                     let it = self.b.terms().eq(value, c);
                     let not = self.b.terms().not(it);
                     none = self.b.terms().and(none, not);
