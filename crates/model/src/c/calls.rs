@@ -16,17 +16,8 @@ const HARMLESS: &[&str] = &[
     "usleep",
     "sched_yield",
     "pthread_yield",
-    "pthread_attr_init",
     "pthread_attr_destroy",
-    "pthread_attr_setdetachstate",
-    "pthread_detach",
     "srand",
-    "pthread_mutex_destroy",
-    "pthread_cond_destroy",
-    "pthread_rwlock_destroy",
-    "pthread_barrier_destroy",
-    "sem_destroy",
-    "pthread_spin_destroy",
     "pthread_setconcurrency",
     "atomic_signal_fence",
     "__atomic_signal_fence",
@@ -39,9 +30,6 @@ const HARMLESS: &[&str] = &[
     "pthread_mutexattr_setprotocol",
     "thrd_yield",
     "thrd_sleep",
-    "thrd_detach",
-    "mtx_destroy",
-    "cnd_destroy",
 ];
 
 /// Functions that write to a file or a terminal: their arguments are evaluated, and what they return is any number.

@@ -105,6 +105,8 @@ impl Lowering<'_> {
             TypeSpecifier::TypedefName(n) => {
                 let name = &n.node.name;
                 let found = match known_type(name) {
+                    // What is said of it otherwise changes nothing.
+                    Some(_) if name == "pthread_attr_t" && self.detaches => Some(CType::INT),
                     Some(known) => Some(known),
                     None => match self.lookup(name) {
                         Some(Entity::Typedef(t)) => Some(t),

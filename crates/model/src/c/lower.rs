@@ -160,6 +160,9 @@ pub(crate) struct Lowering<'a> {
     pub(super) error_labels: bool,
     /// Whether the program gives memory back.
     pub(crate) frees: bool,
+    /// Whether it destroys locks or the like, and whether it makes threads that are detached.
+    pub(crate) destroys: bool,
+    pub(crate) detaches: bool,
     /// What a call whose value is assigned is to point to.
     pub(crate) wanted: Option<CType>,
     /// Only the address of the element that comes next is wanted, which may be that just behind the array.
@@ -194,6 +197,8 @@ pub(crate) struct Lowering<'a> {
     pub(super) temporaries: Vec<Vec<Temporary>>,
     pub(super) held: Vec<usize>,
     pub(crate) deferred: Vec<Deferred>,
+    /// The same for threads that are detached: by whom, on which edge, which one, and where in the source.
+    pub(super) deferred_detaches: Vec<(ThreadId, (LocationId, LocationId), Term, Place_)>,
     /// By thread: where its result is kept, if it has one.
     pub(crate) results: Vec<Option<VarId>>,
     pub(crate) noting: Noting,
@@ -240,6 +245,8 @@ impl<'a> Lowering<'a> {
             noted: super::heap::Noted::new(early),
             error_labels: true,
             frees: false,
+            destroys: false,
+            detaches: false,
             wanted: None,
             past_end: false,
             loops: 0,
@@ -263,6 +270,7 @@ impl<'a> Lowering<'a> {
             temporaries: Vec::new(),
             held: Vec::new(),
             deferred: Vec::new(),
+            deferred_detaches: Vec::new(),
             results: Vec::new(),
             noting: Noting::default(),
         }
@@ -391,6 +399,7 @@ impl<'a> Lowering<'a> {
             self.body(&made.function, made.argument, false)?;
         }
         self.join_deferred();
+        self.detach_deferred();
         self.check_blocks()
     }
 
@@ -780,6 +789,24 @@ impl<'a> Lowering<'a> {
             let wrong =
                 self.b.error_location(d.thread, ErrorKind::InvalidPointer, "a join of what is no thread");
             self.b.step(d.thread, d.from, wrong, none, Vec::new());
+        }
+    }
+
+    /// The same for threads that are detached.
+    fn detach_deferred(&mut self) {
+        for (t, (from, to), handle, span) in std::mem::take(&mut self.deferred_detaches) {
+            self.b.at_span(span);
+            let ty = self.b.terms().ty(handle);
+            let mut none = self.b.terms().boolean(true);
+            for child in self.b.program().thread_ids() {
+                let number = self.b.terms().constant(child.0 as u64 + 1, ty);
+                let it = self.b.terms().eq(handle, number);
+                self.b.detach_if(t, (from, to), it, child);
+                let not = self.b.terms().not(it);
+                none = self.b.terms().and(none, not);
+            }
+            let wrong = self.b.error_location(t, ErrorKind::InvalidPointer, "what is detached is no thread");
+            self.b.step(t, from, wrong, none, Vec::new());
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Threads, locks and what else pthreads and C11 threads have.
 
-use super::ctype::{ADDRESS, CType, SyncType};
+use super::ctype::{ADDRESS, CType, Shape, ShapeKind, SyncType};
 use super::expr::{Lvalue, Value};
 use super::lower::{Deferred, Join, Lowering, Res};
-use crate::program::{ErrorKind, LocationKind, SyncId};
+use crate::program::{ErrorKind, LocationKind, SyncId, SyncKind};
 use crate::term::{Assign, Place, Type};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
@@ -97,18 +97,40 @@ impl<'a> Lowering<'a> {
         };
         match name {
             "pthread_create" => {
-                let [handle, _, start, argument] = args else {
+                let [handle, attributes, start, argument] = args else {
                     return Err(self.refuse(span, "`pthread_create` takes 4 arguments"));
                 };
-                return self.create(handle, start, argument, span).map(Some);
+                return self.create(handle, Some(attributes), start, argument, span).map(Some);
             }
             "thrd_create" => {
                 let [handle, start, argument] = args else {
                     return Err(self.refuse(span, "`thrd_create` takes 3 arguments"));
                 };
-                return self.create(handle, start, argument, span).map(Some);
+                return self.create(handle, None, start, argument, span).map(Some);
             }
             "pthread_join" | "thrd_join" => return self.join_thread(args, span).map(Some),
+            "pthread_detach" | "thrd_detach" => return self.detach_thread(args, span).map(Some),
+            // Of the attributes of a thread only one matters: whether it is detached.
+            "pthread_attr_init" | "pthread_attr_setdetachstate" => {
+                let to = self.arg(args, 0, span)?;
+                let state = match name {
+                    "pthread_attr_init" => self.number(0),
+                    _ => {
+                        let state = self.arg(args, 1, span)?;
+                        self.rvalue(state)?
+                    }
+                };
+                if !self.detaches {
+                    self.effects(&args[..1])?;
+                    return Ok(Some(self.number(0)));
+                }
+                if !self.dead && !matches!(self.b.terms().as_const(state.term), Some(0 | 1)) {
+                    return Err(self.refuse(span, "whether threads are detached is not known here"));
+                }
+                let to = self.pointed(to)?;
+                let state = self.convert(state, &CType::INT, span)?;
+                self.store(&to, state, span)?;
+            }
             "pthread_once" | "call_once" => return self.once(args, span).map(Some),
             "pthread_exit" | "thrd_exit" => {
                 if let Some(e) = first {
@@ -171,15 +193,26 @@ impl<'a> Lowering<'a> {
                 let kind = self.constant(kind, "the kind of a mutex")?;
                 self.init_mutex(first, kind & 1 == 1, span)?;
             }
-            "cnd_init" => {}
+            "cnd_init" => self.set_up(first, Condition, span)?,
             "pthread_cond_init" | "pthread_rwlock_init" => {
                 if let Some(attributes) = args.get(1)
                     && !self.is_null(attributes)?
                 {
                     return Err(self.refuse(span, "attributes of a lock"));
                 }
+                let kind = if name == "pthread_cond_init" { Condition } else { RwLock };
+                self.set_up(first, kind, span)?;
             }
-            "pthread_spin_init" => {}
+            "pthread_spin_init" => self.set_up(first, Mutex, span)?,
+            "pthread_mutex_destroy" | "pthread_spin_destroy" | "mtx_destroy" => {
+                on(self, Mutex, &mut |me, s| me.b.destroy(me.t, s))?
+            }
+            "pthread_cond_destroy" | "cnd_destroy" => {
+                on(self, Condition, &mut |me, s| me.b.destroy(me.t, s))?
+            }
+            "pthread_rwlock_destroy" => on(self, RwLock, &mut |me, s| me.b.destroy(me.t, s))?,
+            "pthread_barrier_destroy" => on(self, Barrier, &mut |me, s| me.b.destroy(me.t, s))?,
+            "sem_destroy" => on(self, Semaphore, &mut |me, s| me.b.destroy(me.t, s))?,
             "pthread_mutex_lock" | "pthread_spin_lock" | "mtx_lock" => {
                 on(self, Mutex, &mut |me, s| me.lock(s))?
             }
@@ -384,7 +417,31 @@ impl<'a> Lowering<'a> {
             }
             self.mutex_kinds.insert(s, recursive);
         }
-        Ok(())
+        self.set_up(object, SyncType::Mutex, span)
+    }
+
+    /// A lock or a condition variable is set up: it may have been destroyed before.
+    fn set_up(&mut self, object: Option<&'a Node<Expression>>, kind: SyncType, span: Span) -> Res<()> {
+        match object {
+            Some(e) if self.destroys => self.on(e, kind, span, &mut |me, s| me.b.set_up(me.t, s)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The locks and the like of a variable that comes to be are new ones, each time.
+    pub(super) fn set_up_anew(&mut self, object: usize) {
+        if self.destroys && !self.dead && self.may_come_again() {
+            let mut all = Vec::new();
+            syncs_of(&self.objects[object].shape, &mut all);
+            for s in all {
+                if !matches!(
+                    self.b.program().sync(s).kind,
+                    SyncKind::Barrier { .. } | SyncKind::Semaphore { .. }
+                ) {
+                    self.b.set_up(self.t, s);
+                }
+            }
+        }
     }
 
     /// From now on a mutex can be taken again by who has it.
@@ -470,6 +527,7 @@ impl<'a> Lowering<'a> {
     fn create(
         &mut self,
         handle: &'a Node<Expression>,
+        attributes: Option<&'a Node<Expression>>,
         start: &'a Node<Expression>,
         argument: &'a Node<Expression>,
         span: Span,
@@ -480,6 +538,13 @@ impl<'a> Lowering<'a> {
         }
         if self.atomic > 0 {
             return Err(self.refuse(span, "a thread that is made in an atomic block"));
+        }
+        let mut detached = None;
+        if let Some(e) = attributes.filter(|_| self.detaches)
+            && !self.is_null(e)?
+        {
+            let from = self.pointed(e)?;
+            detached = Some(self.load(&from, span)?.term);
         }
         let start = self.rvalue(start)?;
         let name = self.b.terms().as_const(start.term).and_then(|a| self.function_at(a)).map(str::to_owned);
@@ -494,6 +559,9 @@ impl<'a> Lowering<'a> {
         }
         let known = self.b.terms().as_const(value);
         let (t, var) = self.make_thread(&f, known)?;
+        if let Some(value) = detached {
+            self.b.detached_from_start(t, value);
+        }
         if let Some(lv) = lv {
             let ty = self.type_at(&lv).scalar().unwrap_or(ADDRESS);
             let number = self.b.terms().constant(t.0 as u64 + 1, ty);
@@ -508,6 +576,28 @@ impl<'a> Lowering<'a> {
         }
         self.fresh.clear();
         self.b.create(self.t, t, assigns);
+        Ok(zero)
+    }
+
+    fn detach_thread(&mut self, args: &'a [Node<Expression>], span: Span) -> Res<Value> {
+        let handle = self.arg(args, 0, span)?;
+        let handle = self.rvalue(handle)?.term;
+        let zero = self.number(0);
+        if self.dead || !self.options.lock_misuse {
+            return Ok(zero);
+        }
+        if let Some(n) = self.b.terms().as_const(handle) {
+            if n > 0 && (n as usize) <= self.b.program().threads.len() {
+                self.b.detach(self.t, explore::ThreadId(n as u16 - 1));
+            } else {
+                let no = self.b.terms().boolean(false);
+                self.check(no, ErrorKind::InvalidPointer, "what is detached is no thread");
+            }
+            return Ok(zero);
+        }
+        let (from, to, at) = (self.b.here(self.t), self.b.location(self.t), self.b.span());
+        self.deferred_detaches.push((self.t, (from, to), handle, at));
+        self.b.go_on_at(self.t, to);
         Ok(zero)
     }
 
@@ -599,5 +689,15 @@ impl<'a> Lowering<'a> {
             }
         }
         Ok(zero)
+    }
+}
+
+/// The locks and the like in an object.
+fn syncs_of(shape: &Shape, out: &mut Vec<SyncId>) {
+    match &shape.kind {
+        ShapeKind::Sync(list) => out.extend(list),
+        ShapeKind::Struct(fields) => fields.iter().for_each(|(_, f)| syncs_of(f, out)),
+        ShapeKind::Array { element, .. } => syncs_of(element, out),
+        _ => {}
     }
 }
