@@ -49,6 +49,8 @@ pub struct Builder {
     reads: BTreeMap<(ThreadId, SyncId), VarId>,
     /// Objects that are destroyed somewhere.
     destroyed: BTreeSet<SyncId>,
+    /// Whether nothing is said of what was destroyed, joined or detached.
+    unwatched: bool,
     /// Whether locks and the like are set up while the program runs.
     sets_up: bool,
     /// By thread: where it is detached, and the value that says whether it is from its beginning.

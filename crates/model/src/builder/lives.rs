@@ -14,9 +14,18 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 type Use = (ThreadId, TransitionId);
 
 impl Builder {
+    /// From here on nothing is said of what was destroyed, joined or detached.
+    pub(crate) fn leave_lives(&mut self) {
+        self.unwatched = true;
+    }
+
+    fn watches(&self) -> bool {
+        self.lock_misuse && !self.unwatched
+    }
+
     /// Destroys a lock or the like.
     pub fn destroy(&mut self, t: ThreadId, s: SyncId) {
-        if self.lock_misuse {
+        if self.watches() {
             self.destroyed.insert(s);
             let (edge, yes) = (self.onwards(t), self.true_term());
             self.sync_edge(t, edge, yes, Vec::new(), Action::Destroy(s));
@@ -25,7 +34,7 @@ impl Builder {
 
     /// A lock, a reader-writer lock or a condition variable is set up while the program runs: it may have been destroyed before.
     pub(crate) fn set_up(&mut self, t: ThreadId, s: SyncId) {
-        if self.lock_misuse {
+        if self.watches() {
             self.sets_up = true;
             let (edge, yes) = (self.onwards(t), self.true_term());
             self.sync_edge(t, edge, yes, Vec::new(), Action::SyncInit(s));
@@ -34,7 +43,7 @@ impl Builder {
 
     /// Nobody may join a thread from here on.
     pub(crate) fn detach(&mut self, t: ThreadId, child: ThreadId) {
-        if self.lock_misuse {
+        if self.watches() {
             let ((from, to), yes) = (self.onwards(t), self.true_term());
             self.detach_if(t, (from, to), yes, child);
         }
@@ -55,7 +64,7 @@ impl Builder {
 
     /// A thread is detached from its beginning if a value, which who makes it has, is not 0.
     pub(crate) fn detached_from_start(&mut self, child: ThreadId, value: Term) {
-        if self.lock_misuse && self.terms().as_const(value) != Some(0) {
+        if self.watches() && self.terms().as_const(value) != Some(0) {
             let yes = self.terms().truth(value);
             self.born_detached.insert(child, yes);
         }
@@ -205,7 +214,7 @@ impl Builder {
 
     /// Threads that may be joined or detached more than once have a variable that says that they were.
     pub(super) fn watch_threads(&mut self) {
-        if !self.lock_misuse {
+        if !self.watches() {
             return;
         }
         let mut uses: BTreeMap<ThreadId, Vec<Use>> = std::mem::take(&mut self.detached);

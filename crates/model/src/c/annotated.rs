@@ -138,6 +138,8 @@ impl Annotated {
     fn lower(&self, function: Option<&str>, lean: bool, contracts: &ByContract) -> Result<Noted, Refusal> {
         let mut lowering = super::settled(&self.source, &self.options, |lowering| {
             lowering.noting.active = true;
+            // What else a lock can be than free or held by somebody no formula can say.
+            lowering.b.leave_lives();
             lowering.noting.contracts = contracts.clone();
             match function {
                 None => lowering.run(),
