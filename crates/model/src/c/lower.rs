@@ -148,7 +148,7 @@ pub(crate) struct Lowering<'a> {
     outer: BTreeSet<VarId>,
     /// Recursive mutexes, each with the variable that counts; and the kinds of those that were initialised or used.
     pub(crate) recursive: HashMap<crate::SyncId, VarId>,
-    pub(crate) mutex_kinds: HashMap<crate::SyncId, bool>,
+    pub(crate) mutex_kinds: HashMap<crate::SyncId, super::pthreads::MutexKind>,
     /// The names of variables that `main` alone uses.
     pub(super) main_only: BTreeSet<String>,
     /// The objects whose address is taken, by the place of their declaration: as far as was known before, and what came to it.

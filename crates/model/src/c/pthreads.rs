@@ -12,6 +12,9 @@ use std::rc::Rc;
 /// What `pthread_mutex_trylock` returns for a mutex that is taken.
 const EBUSY: u64 = 16;
 
+/// What is returned to who gives back what it does not have.
+const EPERM: u64 = 1;
+
 /// What is returned to who would wait for itself.
 const EDEADLK: u64 = 35;
 
@@ -31,6 +34,28 @@ const THRD_TIMEDOUT: u64 = 4;
 
 /// What `pthread_barrier_wait` returns to one thread.
 const SERIAL: u64 = u32::MAX as u64;
+
+/// What a mutex does with who takes it again, or gives it back without having it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MutexKind {
+    /// The one waits, the other is wrong.
+    Plain,
+    /// It can be taken again.
+    Recursive,
+    /// Both are told so.
+    Checking,
+}
+
+impl MutexKind {
+    /// As glibc numbers them; the fourth spins for a while before it waits.
+    pub(super) fn of(n: i128) -> MutexKind {
+        match n {
+            1 => MutexKind::Recursive,
+            2 => MutexKind::Checking,
+            _ => MutexKind::Plain,
+        }
+    }
+}
 
 impl<'a> Lowering<'a> {
     /// Does something on the object that an argument points to, whichever it is.
@@ -182,16 +207,12 @@ impl<'a> Lowering<'a> {
                     };
                     kind = known;
                 }
-                // glibc: 0 plain, 1 recursive, 2 with checks, 3 that spins for a while before it waits.
-                if kind == 2 {
-                    return Err(self.refuse(span, "a mutex that checks for errors"));
-                }
-                self.init_mutex(first, kind == 1, span)?;
+                self.init_mutex(first, MutexKind::of(kind.into()), span)?;
             }
             "mtx_init" => {
                 let kind = self.arg(args, 1, span)?;
                 let kind = self.constant(kind, "the kind of a mutex")?;
-                self.init_mutex(first, kind & 1 == 1, span)?;
+                self.init_mutex(first, MutexKind::of(kind & 1), span)?;
             }
             "cnd_init" => self.set_up(first, Condition, span)?,
             "pthread_cond_init" | "pthread_rwlock_init" => {
@@ -214,10 +235,14 @@ impl<'a> Lowering<'a> {
             "pthread_barrier_destroy" => on(self, Barrier, &mut |me, s| me.b.destroy(me.t, s))?,
             "sem_destroy" => on(self, Semaphore, &mut |me, s| me.b.destroy(me.t, s))?,
             "pthread_mutex_lock" | "pthread_spin_lock" | "mtx_lock" => {
-                on(self, Mutex, &mut |me, s| me.lock(s))?
+                let r = self.checked_result();
+                on(self, Mutex, &mut |me, s| me.lock(s, r))?;
+                return Ok(Some(r.map_or(self.number(0), |r| self.outcome(r))));
             }
             "pthread_mutex_unlock" | "pthread_spin_unlock" | "mtx_unlock" => {
-                on(self, Mutex, &mut |me, s| me.unlock(s))?
+                let r = self.checked_result();
+                on(self, Mutex, &mut |me, s| me.unlock(s, r))?;
+                return Ok(Some(r.map_or(self.number(0), |r| self.outcome(r))));
             }
             "pthread_mutex_trylock" | "pthread_spin_trylock" => {
                 let r = self.temporary(result);
@@ -267,17 +292,32 @@ impl<'a> Lowering<'a> {
                 if self.recursive.contains_key(&m) {
                     return Err(self.refuse(span, "a wait with a recursive mutex"));
                 }
-                self.mutex_kinds.insert(m, false);
+                let checks = self.mutex_kinds.get(&m) == Some(&MutexKind::Checking);
+                if !checks {
+                    self.mutex_kinds.insert(m, MutexKind::Plain);
+                }
                 let over = if name == "cnd_timedwait" { THRD_TIMEDOUT } else { ETIMEDOUT };
-                if matches!(name, "pthread_cond_wait" | "cnd_wait") {
-                    on(self, Condition, &mut |me, s| me.b.wait(me.t, s, m))?;
-                } else {
+                let timed = !matches!(name, "pthread_cond_wait" | "cnd_wait");
+                if timed {
                     // When the time is over nobody knows, so how long it is does not matter.
                     self.effects(&args[2..])?;
+                }
+                if timed || checks {
                     let r = self.temporary(result);
-                    on(self, Condition, &mut |me, s| me.b.timed_wait(me.t, s, m, r, over))?;
+                    on(self, Condition, &mut |me, s| {
+                        let denied = checks.then(|| me.b.unless_held(me.t, m, (r, EPERM)));
+                        match timed {
+                            true => me.b.timed_wait(me.t, s, m, r, over),
+                            false => me.b.wait_told(me.t, s, m, r),
+                        }
+                        if let Some(after) = denied {
+                            me.b.jump(me.t, after);
+                            me.b.go_on_at(me.t, after);
+                        }
+                    })?;
                     return Ok(Some(self.outcome(r)));
                 }
+                on(self, Condition, &mut |me, s| me.b.wait(me.t, s, m))?;
             }
             // The time can only be over while another thread has the lock: that is an attempt at that moment.
             "pthread_mutex_timedlock" | "pthread_mutex_clocklock" => {
@@ -401,21 +441,18 @@ impl<'a> Lowering<'a> {
         Ok(self.outcome(r))
     }
 
-    fn init_mutex(&mut self, object: Option<&'a Node<Expression>>, recursive: bool, span: Span) -> Res<()> {
+    fn init_mutex(&mut self, object: Option<&'a Node<Expression>>, kind: MutexKind, span: Span) -> Res<()> {
         let Some(e) = object else { return Err(self.refuse(span, "an argument is missing")) };
         let lv = self.pointed_sync(e, SyncType::Mutex)?;
         if self.dead {
             return Ok(());
         }
         for (_, s) in self.syncs(&lv, span)? {
-            if self.mutex_kinds.get(&s).is_some_and(|r| *r != recursive) {
-                let why = "a mutex that is used before it is known to be recursive, or is not always";
+            if self.mutex_kinds.get(&s).is_some_and(|k| *k != kind) {
+                let why = "a mutex that is used before its kind is known, or is not always of one kind";
                 return Err(self.refuse(span, why));
             }
-            if recursive {
-                self.make_recursive(s);
-            }
-            self.mutex_kinds.insert(s, recursive);
+            self.make_mutex(s, kind);
         }
         self.set_up(object, SyncType::Mutex, span)
     }
@@ -444,43 +481,65 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// From now on a mutex can be taken again by who has it.
-    pub(crate) fn make_recursive(&mut self, s: SyncId) {
-        self.mutex_kinds.insert(s, true);
-        if !self.recursive.contains_key(&s) {
+    /// From now on a mutex is of a kind.
+    pub(crate) fn make_mutex(&mut self, s: SyncId, kind: MutexKind) {
+        self.mutex_kinds.insert(s, kind);
+        if kind == MutexKind::Recursive && !self.recursive.contains_key(&s) {
             let depth = self.b.depth_of(s);
             self.recursive.insert(s, depth);
         }
     }
 
-    fn lock(&mut self, s: SyncId) {
-        match self.recursive.get(&s).copied() {
-            Some(depth) => self.b.lock_again(self.t, s, depth, None),
-            None => {
-                self.mutex_kinds.insert(s, false);
-                self.b.lock(self.t, s);
-            }
+    fn kind_of(&mut self, s: SyncId) -> MutexKind {
+        *self.mutex_kinds.entry(s).or_insert(MutexKind::Plain)
+    }
+
+    /// A variable for what is returned, where there are mutexes that do not always return 0.
+    fn checked_result(&mut self) -> Option<crate::VarId> {
+        let some = self.mutex_kinds.values().any(|k| *k == MutexKind::Checking);
+        some.then(|| self.temporary(Type::INT))
+    }
+
+    /// What is returned is 0 for all kinds but one.
+    fn fine(&mut self, result: Option<crate::VarId>) {
+        if let Some(r) = result {
+            let zero = self.b.terms().int(0);
+            self.set_var(r, zero);
         }
     }
 
+    fn lock(&mut self, s: SyncId, result: Option<crate::VarId>) {
+        match (self.kind_of(s), self.recursive.get(&s).copied(), result) {
+            (MutexKind::Checking, _, Some(r)) => {
+                return self.b.lock_checked(self.t, s, (r, EDEADLK), None);
+            }
+            (MutexKind::Recursive, Some(depth), _) => self.b.lock_again(self.t, s, depth, None),
+            _ => self.b.lock(self.t, s),
+        }
+        self.fine(result);
+    }
+
+    /// Takes a mutex if it is free; `result` gets 0, or `busy`.
     fn try_lock(&mut self, s: SyncId, result: crate::VarId, busy: u64) {
-        match self.recursive.get(&s).copied() {
-            Some(depth) => self.b.lock_again(self.t, s, depth, Some((result, busy))),
-            None => {
-                self.mutex_kinds.insert(s, false);
-                self.b.try_lock(self.t, s, result, 0, busy);
+        match (self.kind_of(s), self.recursive.get(&s).copied()) {
+            // Who only tries is not told that it is itself.
+            (MutexKind::Checking, _) if busy == ETIMEDOUT => {
+                self.b.lock_checked(self.t, s, (result, EDEADLK), Some(busy));
             }
+            (MutexKind::Recursive, Some(depth)) => {
+                self.b.lock_again(self.t, s, depth, Some((result, busy)));
+            }
+            _ => self.b.try_lock(self.t, s, result, 0, busy),
         }
     }
 
-    fn unlock(&mut self, s: SyncId) {
-        match self.recursive.get(&s).copied() {
-            Some(depth) => self.b.unlock_again(self.t, s, depth),
-            None => {
-                self.mutex_kinds.insert(s, false);
-                self.b.unlock(self.t, s);
-            }
+    fn unlock(&mut self, s: SyncId, result: Option<crate::VarId>) {
+        match (self.kind_of(s), self.recursive.get(&s).copied(), result) {
+            (MutexKind::Checking, _, Some(r)) => return self.b.unlock_checked(self.t, s, (r, EPERM)),
+            (MutexKind::Recursive, Some(depth), _) => self.b.unlock_again(self.t, s, depth),
+            _ => self.b.unlock(self.t, s),
         }
+        self.fine(result);
     }
 
     /// `pthread_once`: one thread calls the function, the others wait until it has returned.
