@@ -35,7 +35,7 @@ fn each_call_of_calloc_makes_an_object_and_in_a_loop_so_many() {
 #[test]
 fn what_is_assigned_says_the_type_of_an_allocation() {
     let p = read(
-        "struct timespec { long s; long n; }; int a[4] = { [1 ... 2] = 5, 6 };
+        "struct timespec { long tv_sec; long tv_nsec; }; int a[4] = { [1 ... 2] = 5, 6 };
          int main(void) { char *text = calloc(8, 1); int *n = (int *)calloc(1, 4); struct timespec t;
            clock_gettime(0, &t); text[7] = 'x'; *n = 70000; if (text[0] || *n != 70000) reach_error();
            if (a[0] || a[1] != 5 || a[2] != 5 || a[3] != 6) reach_error(); return text[8]; }",

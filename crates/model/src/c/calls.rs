@@ -12,8 +12,6 @@ use std::rc::Rc;
 /// Functions that print, sleep or otherwise do nothing that another thread can see: their arguments are evaluated.
 const HARMLESS: &[&str] = &[
     "perror",
-    "sleep",
-    "usleep",
     "sched_yield",
     "pthread_yield",
     "pthread_attr_destroy",
@@ -21,7 +19,6 @@ const HARMLESS: &[&str] = &[
     "pthread_setconcurrency",
     "atomic_signal_fence",
     "__atomic_signal_fence",
-    "nanosleep",
     "srandom",
     "pthread_attr_setstacksize",
     "pthread_attr_setscope",
@@ -29,7 +26,6 @@ const HARMLESS: &[&str] = &[
     "pthread_mutexattr_setpshared",
     "pthread_mutexattr_setprotocol",
     "thrd_yield",
-    "thrd_sleep",
 ];
 
 /// Functions that write to a file or a terminal: their arguments are evaluated, and what they return is any number.
@@ -362,6 +358,9 @@ impl<'a> Lowering<'a> {
         if let Some(v) = self.verifier_call(name, args, span)? {
             return Ok(Some(v));
         }
+        if let Some(v) = self.clock_call(name, args, span)? {
+            return Ok(Some(v));
+        }
         if let Some(v) = self.pthread_call(name, args, span)? {
             return Ok(Some(v));
         }
@@ -455,13 +454,6 @@ impl<'a> Lowering<'a> {
                 self.give_back(what, span)?;
                 self.void()
             }
-            // The time is any time.
-            "clock_gettime" if self.function(name).is_none() => {
-                let to = self.arg_at(args, 1, span)?;
-                let to = self.pointed(to)?;
-                self.any_content(&to, span)?;
-                self.number(0)
-            }
             "rand" | "random" if self.function(name).is_none() => {
                 let v = self.any_value(Type::INT);
                 let zero = self.b.terms().int(0);
@@ -488,31 +480,8 @@ impl<'a> Lowering<'a> {
         args.get(n).ok_or_else(|| self.refuse(span, "an argument is missing"))
     }
 
-    /// Sets an lvalue to any value, field by field.
-    fn any_content(&mut self, to: &Lvalue, span: Span) -> Res<()> {
-        match self.type_at(to).plain().clone() {
-            CType::Struct(id) if self.structs[id].union => {
-                let unit = self.unit(to.clone(), span)?;
-                self.any_content(&unit, span)
-            }
-            CType::Struct(id) => {
-                let fields = self.structs[id].fields.clone().unwrap_or_default();
-                for (name, ..) in fields {
-                    let part = self.member(to.clone(), &name, span)?;
-                    self.any_content(&part, span)?;
-                }
-                Ok(())
-            }
-            t => {
-                let Some(ty) = t.scalar() else { return Err(self.refuse(span, format!("any value of {t}"))) };
-                let value = self.any_value(ty);
-                self.store(to, value.term, span)
-            }
-        }
-    }
-
     /// Any value of a type.
-    fn any_value(&mut self, ty: Type) -> Value {
+    pub(super) fn any_value(&mut self, ty: Type) -> Value {
         let var = self.temporary(ty);
         self.input(var);
         let term = self.b.terms().var(var, ty);

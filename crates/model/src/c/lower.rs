@@ -156,6 +156,7 @@ pub(crate) struct Lowering<'a> {
     pub(super) taken: BTreeSet<usize>,
     /// Objects that pointers may point to, and those of `malloc`.
     pub(crate) noted: super::heap::Noted,
+    pub(crate) clocks: super::clocks::Clocks,
     /// Whether a label `ERROR` is what must not be reached: it is one like any other where the program has a function for that.
     pub(super) error_labels: bool,
     /// Whether the program gives memory back.
@@ -210,6 +211,7 @@ impl<'a> Lowering<'a> {
         options: &'a Options,
         taken: &BTreeSet<usize>,
         early: &[super::heap::Early],
+        clocks: &BTreeSet<u64>,
     ) -> Lowering<'a> {
         let mut b = Builder::new();
         b.check_locks(options.lock_misuse);
@@ -243,6 +245,7 @@ impl<'a> Lowering<'a> {
             taken_before: taken.clone(),
             taken: BTreeSet::new(),
             noted: super::heap::Noted::new(early),
+            clocks: super::clocks::Clocks::new(clocks),
             error_labels: true,
             frees: false,
             destroys: false,
