@@ -88,7 +88,7 @@ impl Annotated {
     pub fn functions(&self) -> Vec<Defined> {
         let mut out = Vec::new();
         let mut lowering =
-            Lowering::new(&self.source, &self.options, &BTreeSet::new(), &[], &BTreeSet::new());
+            Lowering::new(&self.source, &self.options, &BTreeSet::new(), &[], &BTreeSet::new(), &[]);
         if lowering.collect_functions().is_ok() {
             for f in lowering.functions.values() {
                 let (file, line) = self.source.lines.at(f.span.start);
@@ -120,7 +120,7 @@ impl Annotated {
     fn whole(&self, lean: bool) -> Result<Option<Noted>, Refusal> {
         if !self.functions().iter().any(|f| f.name == "main") {
             // Says what is wrong with a file of which nothing can be read.
-            Lowering::new(&self.source, &self.options, &BTreeSet::new(), &[], &BTreeSet::new())
+            Lowering::new(&self.source, &self.options, &BTreeSet::new(), &[], &BTreeSet::new(), &[])
                 .collect_functions()?;
             return Ok(None);
         }

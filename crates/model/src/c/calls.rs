@@ -361,6 +361,9 @@ impl<'a> Lowering<'a> {
         if let Some(v) = self.clock_call(name, args, span)? {
             return Ok(Some(v));
         }
+        if let Some(v) = self.key_call(name, args, span)? {
+            return Ok(Some(v));
+        }
         if let Some(v) = self.pthread_call(name, args, span)? {
             return Ok(Some(v));
         }

@@ -32,6 +32,7 @@ impl<'a> Lowering<'a> {
             "mtx_destroy",
             "cnd_destroy",
         ]);
+        self.keys.deletes = calls(&["pthread_key_delete", "tss_delete"]);
         self.detaches = calls(&["pthread_attr_setdetachstate"]);
         let says = |f: &Found| ["reach_error", "__VERIFIER_error"].iter().any(|n| f.called.contains(*n));
         self.error_labels = !self.found.values().any(says);

@@ -157,6 +157,9 @@ pub(crate) struct Lowering<'a> {
     /// Objects that pointers may point to, and those of `malloc`.
     pub(crate) noted: super::heap::Noted,
     pub(crate) clocks: super::clocks::Clocks,
+    pub(crate) keys: super::keys::Keys,
+    /// The thread at hand calls the functions of keys, as its last steps.
+    pub(super) leaving: bool,
     /// Whether a label `ERROR` is what must not be reached: it is one like any other where the program has a function for that.
     pub(super) error_labels: bool,
     /// Whether the program gives memory back.
@@ -212,6 +215,7 @@ impl<'a> Lowering<'a> {
         taken: &BTreeSet<usize>,
         early: &[super::heap::Early],
         clocks: &BTreeSet<u64>,
+        keys: &[super::keys::Key],
     ) -> Lowering<'a> {
         let mut b = Builder::new();
         b.check_locks(options.lock_misuse);
@@ -246,6 +250,8 @@ impl<'a> Lowering<'a> {
             taken: BTreeSet::new(),
             noted: super::heap::Noted::new(early),
             clocks: super::clocks::Clocks::new(clocks),
+            keys: super::keys::Keys::new(keys),
+            leaving: false,
             error_labels: true,
             frees: false,
             destroys: false,
@@ -491,6 +497,12 @@ impl<'a> Lowering<'a> {
         self.jump(&mut frame.exit, f.span)?;
         if frame.exit.atomic.is_some_and(|a| a.0 > 0) {
             return Err(self.refuse(f.span, "a thread that ends in an atomic block"));
+        }
+        if !main && self.keys.have_functions() && frame.exit.env.is_some() {
+            let last = self.join();
+            self.land(std::mem::replace(&mut frame.exit, last));
+            self.leave_keys(f.span)?;
+            self.jump(&mut frame.exit, f.span)?;
         }
         let at = frame.exit.at;
         self.leave_call(call, at);

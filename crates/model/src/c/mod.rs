@@ -3,7 +3,7 @@
 //! The file is preprocessed and parsed (`source.rs`), types and declarations are read (`ctype.rs`, `decl.rs`, `globals.rs`), and
 //! `main` and every thread that it makes are lowered, functions inlined: statements (`statement.rs`, `loops.rs`), expressions
 //! (`expr.rs`, `operators.rs`, `constant.rs`), places and what is done to them (`lvalue.rs`, `access.rs`, `aggregate.rs`, `heap.rs`, `fresh.rs`),
-//! calls (`calls.rs`, `pthreads.rs`, `atomics.rs`, `clocks.rs`), all over the steps of `steps.rs`. What is known at that time, the values
+//! calls (`calls.rs`, `pthreads.rs`, `atomics.rs`, `clocks.rs`, `keys.rs`), all over the steps of `steps.rs`. What is known at that time, the values
 //! of locals on the way here (`Env`), folds conditions, unrolls loops that make threads, and resolves pointers. What is not known
 //! is split into cases: over the cells that a pointer may point to, over the locks of an array.
 //!
@@ -38,6 +38,7 @@ mod expr;
 mod fresh;
 mod globals;
 mod heap;
+mod keys;
 mod loops;
 mod lower;
 mod lvalue;
@@ -173,19 +174,20 @@ fn settled<'s>(
 ) -> Result<lower::Lowering<'s>, Refusal> {
     let mut taken = BTreeSet::new();
     let mut early = Vec::new();
-    let mut clocks = BTreeSet::new();
+    let (mut clocks, mut keys) = (BTreeSet::new(), Vec::new());
     for _ in 0..LOWERED {
-        let mut lowering = lower::Lowering::new(source, options, &taken, &early, &clocks);
+        let mut lowering = lower::Lowering::new(source, options, &taken, &early, &clocks, &keys);
         let done = run(&mut lowering);
         let (more, now) = (lowering.taken(), lowering.early());
         // What is refused may be so only because an address was not known to be taken yet.
-        let same = lowering.clocks.now.is_subset(&clocks);
+        let same = lowering.clocks.now.is_subset(&clocks) && lowering.keys.now == keys;
         if more.iter().all(|t| taken.contains(t)) && now == early && same {
             done?;
             return Ok(lowering);
         }
         taken.extend(more);
         clocks.extend(&lowering.clocks.now);
+        keys = std::mem::take(&mut lowering.keys.now);
         early = now;
     }
     let (file, _) = source.lines.at(0);

@@ -168,6 +168,7 @@ impl<'a> Lowering<'a> {
                         }
                     }
                 }
+                self.leave_keys(span)?;
                 self.stop(LocationKind::End);
                 return Ok(Some(self.void()));
             }
