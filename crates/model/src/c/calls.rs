@@ -39,7 +39,7 @@ impl<'a> Lowering<'a> {
         if let Expression::Identifier(i) = &c.node.callee.node {
             let name = i.node.name.as_str();
             self.at(span);
-            if matches!(name, "malloc" | "calloc" | "__builtin_malloc") {
+            if matches!(name, "malloc" | "calloc" | "realloc" | "__builtin_malloc") {
                 self.wanted = wanted;
             }
             if let Some(v) = self.known_call(name, args, span)? {
@@ -451,6 +451,9 @@ impl<'a> Lowering<'a> {
             }
             "malloc" | "calloc" | "__builtin_malloc" if self.function(name).is_none() => {
                 return self.allocate(name, args, span).map(Some);
+            }
+            "realloc" if self.function(name).is_none() => {
+                return self.reallocate(args, span).map(Some);
             }
             "free" if self.function(name).is_none() => {
                 let what = self.arg_at(args, 0, span)?;

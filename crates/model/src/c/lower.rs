@@ -391,7 +391,7 @@ impl<'a> Lowering<'a> {
         self.find_main_only();
         let main = self.b.thread("main");
         self.new_thread(main);
-        self.frees = self.found.values().any(|f| f.called.contains("free"));
+        self.frees = self.found.values().any(|f| f.called.contains("free") || f.called.contains("realloc"));
         self.collect_globals()?;
         self.make_early()?;
         let Some(function) = self.function("main") else {
