@@ -203,7 +203,7 @@ mod tests {
             x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let cell = (x >> 33) as usize % s.values.len();
             let mask = p.var(run.place_of(cell).0).ty.mask();
-            s.values[cell] = if x >> 60 == 0 { u64::MAX & mask } else { ((x >> 20) % 3) & mask };
+            s.values[cell] = if x >> 60 == 0 { mask } else { ((x >> 20) % 3) & mask };
             s.locations[0] = LocationId((x >> 50) as u32 % p.threads[0].locations.len() as u32);
             assert_eq!(states.find(&s), known.get(&s).copied());
             let number = states.len();
