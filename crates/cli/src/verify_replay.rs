@@ -53,7 +53,7 @@ fn told(program: &Program, trace: &Trace) -> Told {
         let line = t.span.line;
         let mut tell = |what: &str| out.steps += &format!("step {who} {what}\n");
         match t.action {
-            Action::Local | Action::End | Action::Join(_) | Action::SyncInit(_) => {}
+            Action::Local | Action::End | Action::Join(_) | Action::SyncInit(_) | Action::Destroy(_) => {}
             Action::Create(child) => {
                 made += 1;
                 numbers[child.index()] = Some(made);

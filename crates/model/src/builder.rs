@@ -21,6 +21,7 @@
 //! assert_eq!(program.threads.len(), 2);
 //! ```
 
+mod lives;
 mod sync;
 
 use crate::program::{
@@ -48,6 +49,15 @@ pub struct Builder {
     joined: BTreeSet<ThreadId>,
     /// How often a thread has a reader-writer lock for reading.
     reads: BTreeMap<(ThreadId, SyncId), VarId>,
+    /// Objects that are destroyed somewhere.
+    destroyed: BTreeSet<SyncId>,
+    /// Whether nothing is said of what was destroyed, joined or detached.
+    unwatched: bool,
+    /// Whether locks and the like are set up while the program runs.
+    sets_up: bool,
+    /// By thread: where it is detached, and the value that says whether it is from its beginning.
+    detached: BTreeMap<ThreadId, Vec<(ThreadId, TransitionId)>>,
+    born_detached: BTreeMap<ThreadId, Term>,
     span: Span,
     /// Whether a mutex that is given back by who does not hold it leads to an error location.
     lock_misuse: bool,
@@ -588,7 +598,9 @@ impl Builder {
         for t in self.program.thread_ids() {
             self.end_where_left(t);
         }
+        self.watch_threads();
         self.wake_waiters();
+        self.watch_objects();
         self.program
     }
 

@@ -339,6 +339,8 @@ pub enum Action {
     SemPost(SyncId),
     /// Set up a synchronisation object while the program runs: `pthread_barrier_init`, `sem_init`.
     SyncInit(SyncId),
+    /// Put an end to a synchronisation object: `pthread_mutex_destroy`.
+    Destroy(SyncId),
     /// Make a thread.
     Create(ThreadId),
     /// The last step of a thread that somebody joins.
@@ -377,6 +379,7 @@ impl Action {
             Action::SemTryWait(_) => "sem-try-wait",
             Action::SemPost(_) => "sem-post",
             Action::SyncInit(_) => "init",
+            Action::Destroy(_) => "destroy",
             Action::Create(_) => "create",
             Action::End => "end",
             Action::Join(_) => "join",
@@ -389,7 +392,7 @@ impl Action {
         match self {
             Lock(s) | TryLock(s) | Unlock(s) | ReadLock(s) | TryReadLock(s) | WriteLock(s)
             | TryWriteLock(s) | ReadUnlock(s) | WriteUnlock(s) | Broadcast(s) | Pass(s) | SemWait(s)
-            | SemTryWait(s) | SemPost(s) | SyncInit(s) => Some(s),
+            | SemTryWait(s) | SemPost(s) | SyncInit(s) | Destroy(s) => Some(s),
             Wait { condition: s, .. }
             | Wake { condition: s, .. }
             | TimeOut { condition: s }

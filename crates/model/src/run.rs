@@ -630,7 +630,7 @@ impl<'r, 'p> Machine<'r, 'p> {
             Action::SemWait(s) => return plain(sync(OpKind::SemWait, s)),
             Action::SemTryWait(s) => return Ok(sync(OpKind::SemTryWait, s)),
             Action::SemPost(s) => return plain(sync(OpKind::SemPost, s)),
-            Action::SyncInit(s) => {
+            Action::SyncInit(s) | Action::Destroy(s) => {
                 let mut op = sync(OpKind::Store, s);
                 op.order = MemoryOrder::None;
                 return plain(op);

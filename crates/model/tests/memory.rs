@@ -35,7 +35,7 @@ fn each_call_of_calloc_makes_an_object_and_in_a_loop_so_many() {
 #[test]
 fn what_is_assigned_says_the_type_of_an_allocation() {
     let p = read(
-        "struct timespec { long s; long n; }; int a[4] = { [1 ... 2] = 5, 6 };
+        "struct timespec { long tv_sec; long tv_nsec; }; int a[4] = { [1 ... 2] = 5, 6 };
          int main(void) { char *text = calloc(8, 1); int *n = (int *)calloc(1, 4); struct timespec t;
            clock_gettime(0, &t); text[7] = 'x'; *n = 70000; if (text[0] || *n != 70000) reach_error();
            if (a[0] || a[1] != 5 || a[2] != 5 || a[3] != 6) reach_error(); return text[8]; }",
@@ -220,4 +220,77 @@ fn what_is_made_in_a_loop_is_found_as_it_was_left() {
            for (int i = 0; i < 2; i++) { unsigned char own; own = 7 - 2 * i; there = &own; } return 0; }",
     );
     assert!(states(&p).errors > 0, "{p}");
+}
+
+#[test]
+fn a_cell_of_what_was_given_back_is_gone_too() {
+    for access in ["p[0] = 2;", "*p = 2;", "p[__VERIFIER_nondet_bool()] = 2;", "return p[1];", "p[1]++;"] {
+        let text = |free: &str| {
+            read(&format!(
+                "int main(void) {{ unsigned char *p = malloc(2); p[0] = 1; p[1] = 1; {free} {access} return 0; }}"
+            ))
+        };
+        assert_eq!(kind(&states(&text("free(p);"))), Some(ErrorKind::InvalidPointer), "{access}");
+        assert_eq!(states(&text("")).errors, 0, "{access}");
+    }
+}
+
+#[test]
+fn what_is_made_larger_or_smaller_keeps_what_fits() {
+    let right = |body: &str| {
+        let p =
+            read(&format!("struct s {{ char c; int *p; }}; int x; int main(void) {{ {body} return 0; }}"));
+        let found = states(&p);
+        assert_eq!((found.errors, kind(&found)), (0, None), "{body}\n{p}");
+    };
+    let wrong = |body: &str, expected: ErrorKind| {
+        let p =
+            read(&format!("struct s {{ char c; int *p; }}; int x; int main(void) {{ {body} return 0; }}"));
+        assert_eq!(kind(&states(&p)), Some(expected), "{body}\n{p}");
+    };
+    let two = "unsigned char *p = malloc(2); p[0] = 1; p[1] = 2;";
+    right(&format!(
+        "{two} p = realloc(p, 3); p[2] = 3; if (p[0] != 1 || p[1] != 2 || p[2] != 3) reach_error(); free(p);"
+    ));
+    right(&format!("{two} p = realloc(p, 1); if (p[0] != 1) reach_error(); free(p);"));
+    right("int *p = 0; p = realloc(p, sizeof(int)); *p = 4; if (*p != 4) reach_error(); free(p);");
+    right(
+        "struct s *p = malloc(sizeof(struct s)); p->c = 1; p->p = &x; p = realloc(p, 2 * sizeof(struct s)); p[1] = p[0];
+         *p[1].p = 5; if (x != 5 || p[1].c != 1) reach_error(); free(p);",
+    );
+    // What comes to it is anything, the old one is gone, and what was given back cannot be made larger.
+    wrong(&format!("{two} p = realloc(p, 3); if (p[2]) reach_error();"), ErrorKind::Assertion);
+    wrong(&format!("{two} p = realloc(p, 1); p[1] = 1;"), ErrorKind::InvalidPointer);
+    wrong(&format!("{two} unsigned char *q = realloc(p, 3); p[0] = 1; free(q);"), ErrorKind::InvalidPointer);
+    wrong(&format!("{two} free(p); p = realloc(p, 3);"), ErrorKind::InvalidPointer);
+    wrong("int *p = realloc(&x, 2 * sizeof(int));", ErrorKind::InvalidPointer);
+    wrong("int *p = malloc(sizeof(int)); char *q = realloc((char *)p, 8);", ErrorKind::Bound);
+    // Which one it is only the run knows.
+    let either = "unsigned char *p = malloc(1), *q = malloc(1), *r; *p = 1; *q = 2; _Bool b = __VERIFIER_nondet_bool();
+        r = realloc(b ? p : q, 2);";
+    right(&format!("{either} if (r[0] != (b ? 1 : 2)) reach_error(); free(b ? q : p);"));
+    wrong(&format!("{either} free(p);"), ErrorKind::InvalidPointer);
+    // In a loop, up to the bound.
+    let again = "unsigned char *p = malloc(1); *p = 7; for (int i = 0; i < 3; i++) p = realloc(p, 1); if (*p != 7) reach_error();";
+    right(again);
+    wrong(&again.replace("i < 3", "i < 9"), ErrorKind::Bound);
+}
+
+#[test]
+fn an_array_may_be_as_long_as_a_value_that_is_known_there() {
+    let text = |main: &str| {
+        format!(
+            "int x; void *f(void *p) {{ __sync_fetch_and_add(&x, 1); return 0; }} int first(int n, int a[n]) {{ return a[n - 1]; }}
+             void run(int n) {{ pthread_t t[n]; for (int i = 0; i < n; i++) pthread_create(&t[i], 0, f, 0);
+             for (int i = 0; i < n; i++) pthread_join(t[i], 0); if (sizeof t != 8 * n) reach_error(); }}
+             int main(void) {{ {main} return 0; }}"
+        )
+    };
+    let fine = |main: &str| assert_eq!(states(&read(&text(main))).errors, 0, "{main}");
+    fine("int n = 2; run(n); run(1); if (x != 3) reach_error();");
+    fine("int n = 3; int a[n]; n = 1; a[2] = 4; if (sizeof a != 12 || first(3, a) != 4) reach_error();");
+    let past = states(&read(&text("int n = 3; int a[n]; a[n] = 1;")));
+    assert_eq!(kind(&past), Some(ErrorKind::OutOfBounds));
+    let why = refused(&text("for (int i = 1; i < __VERIFIER_nondet_int(); i++) { int a[i]; a[0] = 1; }"));
+    assert!(why.contains("the length of an array is not constant"), "{why}");
 }

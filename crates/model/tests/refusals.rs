@@ -17,7 +17,13 @@ fn what_is_not_understood_is_refused_with_its_line() {
         ),
         ("\nint main(void) {\n return foo(1); }", 3, "`foo` is not known"),
         ("\nint main(void) {\n void *p = malloc(4); return 0; }", 3, "whose type is not known"),
-        ("\nint main(void) {\n int *p = realloc(0, 4); return 0; }", 3, "`realloc` is not known"),
+        ("\nint main(void) {\n void *p = realloc(0, 4); return 0; }", 3, "whose type is not known"),
+        (
+            "\nint main(void) {\n pthread_mutex_t *p = realloc(0, 2 * sizeof(pthread_mutex_t)); return 0; }",
+            3,
+            "`realloc` of a Mutex",
+        ),
+        ("\nint main(void) {\n int n = __VERIFIER_nondet_int(); int a[n]; return 0; }", 3, "not constant"),
         ("\nint main(void) {\n __asm__(\"hlt\"); return 0; }", 3, "assembly"),
         ("\nint x; int main(void) {\n __asm__(\"\" : \"+m\"(x)); return 0; }", 3, "assembly"),
         (

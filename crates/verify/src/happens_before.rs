@@ -149,6 +149,7 @@ impl<'p> Follow<'p> {
             | Action::Update
             | Action::CompareExchange { .. }
             | Action::Atomic
+            | Action::Destroy(_)
             | Action::Wake { .. }
             | Action::TimeOut { .. }
             | Action::TryLock(_)

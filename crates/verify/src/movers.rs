@@ -177,10 +177,11 @@ impl Movers {
     }
 }
 
-/// Locks that somebody only tries to take: who fails to sees that it is taken, so taking it and giving it back are no movers.
+/// Locks that somebody only tries to take: who fails to sees that it is taken, so taking it and giving it back are no movers. Who
+/// destroys one sees that, too.
 fn tried(p: &Program) -> BTreeSet<SyncId> {
     let of = |e: &Transition| match e.action {
-        Action::TryLock(s) | Action::TryReadLock(s) | Action::TryWriteLock(s) => Some(s),
+        Action::TryLock(s) | Action::TryReadLock(s) | Action::TryWriteLock(s) | Action::Destroy(s) => Some(s),
         // What an atomic block does with locks is not told apart.
         _ => None,
     };

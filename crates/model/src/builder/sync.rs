@@ -144,6 +144,54 @@ impl Builder {
         self.sync_edge(t, (from, wrong), other, Vec::new(), Action::Unlock(m));
     }
 
+    /// Takes a mutex that checks for errors: `result` gets 0, or `again` if the thread has it. With `busy`, which it gets if another
+    /// thread has it, it does not wait.
+    pub(crate) fn lock_checked(
+        &mut self,
+        t: ThreadId,
+        m: SyncId,
+        (result, again): (VarId, u64),
+        busy: Option<u64>,
+    ) {
+        let owner = self.owner(m);
+        let edge = self.onwards(t);
+        let (free, mine) = (self.is(owner, 0), self.is(owner, Self::me(t)));
+        let take = vec![self.set(owner, Self::me(t)), self.set(result, 0)];
+        let action = if busy.is_some() { Action::TryLock(m) } else { Action::Lock(m) };
+        self.sync_edge(t, edge, free, take, action);
+        // Nobody else changes that meanwhile.
+        let told = self.set(result, again);
+        self.sync_edge(t, edge, mine, vec![told], Action::Atomic);
+        if let Some(busy) = busy {
+            let either = self.terms().or(free, mine);
+            let other = self.terms().not(either);
+            let no = self.set(result, busy);
+            self.sync_edge(t, edge, other, vec![no], action);
+        }
+    }
+
+    /// Gives a mutex back that checks for errors: `result` gets 0, or the number if the thread does not have it.
+    pub(crate) fn unlock_checked(&mut self, t: ThreadId, m: SyncId, (result, not): (VarId, u64)) {
+        let owner = self.owner(m);
+        let edge = self.onwards(t);
+        let mine = self.is(owner, Self::me(t));
+        let give = vec![self.set(owner, 0), self.set(result, 0)];
+        self.sync_edge(t, edge, mine, give, Action::Unlock(m));
+        let (other, told) = (self.terms().not(mine), self.set(result, not));
+        self.sync_edge(t, edge, other, vec![told], Action::Atomic);
+    }
+
+    /// Goes on only if the thread has a mutex; otherwise `result` gets the number, at the place that is returned.
+    pub(crate) fn unless_held(&mut self, t: ThreadId, m: SyncId, (result, not): (VarId, u64)) -> LocationId {
+        let owner = self.owner(m);
+        let (from, to) = self.onwards(t);
+        let mine = self.is(owner, Self::me(t));
+        self.sync_edge(t, (from, to), mine, Vec::new(), Action::Atomic);
+        let (other, told, after) = (self.terms().not(mine), self.set(result, not), self.location(t));
+        self.sync_edge(t, (from, after), other, vec![told], Action::Atomic);
+        after
+    }
+
     /// How many a semaphore has.
     pub(crate) fn sem_value(&mut self, t: ThreadId, s: SyncId, result: VarId) {
         let count = self.count(s);
@@ -274,6 +322,13 @@ impl Builder {
     /// The same with a limit of time: `result` gets 0, or `over` if the time is over before somebody wakes it.
     pub fn timed_wait(&mut self, t: ThreadId, condition: SyncId, mutex: SyncId, result: VarId, over: u64) {
         self.wait_within(t, condition, mutex, Some((result, over)));
+    }
+
+    /// The same without a limit: `result` gets 0.
+    pub(crate) fn wait_told(&mut self, t: ThreadId, condition: SyncId, mutex: SyncId, result: VarId) {
+        self.wait_within(t, condition, mutex, None);
+        let (yes, fine) = (self.true_term(), self.set(result, 0));
+        self.then(t, yes, vec![fine]);
     }
 
     fn wait_within(&mut self, t: ThreadId, condition: SyncId, mutex: SyncId, limit: Option<(VarId, u64)>) {

@@ -33,6 +33,7 @@ impl<'a> Lowering<'a> {
             }
             Lvalue::Cell { var, index, ctype, .. } => {
                 let ty = ctype.scalar().unwrap_or(ADDRESS);
+                self.still_there(*var);
                 return f(self, Place::cell(*var, *index), ty);
             }
             Lvalue::Memory { address, ctype } => (*address, ctype.clone()),

@@ -9,6 +9,7 @@ use super::ctype::{ADDRESS, CType, Shape, ShapeKind};
 use super::decl::is_text;
 use super::expr::{Lvalue, Path, Value, promoted};
 use super::lower::{Lowering, Res};
+use super::pthreads::MutexKind;
 use crate::term::{Binary, Place, Term, Type, Unary, VarId};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
@@ -301,11 +302,11 @@ impl<'a> Lowering<'a> {
         let special: Vec<(usize, i128)> = numbers.into_iter().enumerate().filter(|(_, n)| *n != 0).collect();
         match special[..] {
             [] => Ok(()),
-            // The kind of a mutex of glibc: 1 is recursive, 3 spins for a while before it waits.
+            // The kind of a mutex of glibc.
             [(4, 3)] => Ok(()),
-            [(4, 1)] => {
+            [(4, kind @ (1 | 2))] => {
                 for (_, s) in self.syncs(to, span)? {
-                    self.make_recursive(s);
+                    self.make_mutex(s, MutexKind::of(kind));
                 }
                 Ok(())
             }

@@ -87,7 +87,8 @@ impl Annotated {
     /// The functions that the file itself defines, in the order of the text.
     pub fn functions(&self) -> Vec<Defined> {
         let mut out = Vec::new();
-        let mut lowering = Lowering::new(&self.source, &self.options, &BTreeSet::new(), &[]);
+        let mut lowering =
+            Lowering::new(&self.source, &self.options, &BTreeSet::new(), &[], &BTreeSet::new(), &[]);
         if lowering.collect_functions().is_ok() {
             for f in lowering.functions.values() {
                 let (file, line) = self.source.lines.at(f.span.start);
@@ -119,7 +120,8 @@ impl Annotated {
     fn whole(&self, lean: bool) -> Result<Option<Noted>, Refusal> {
         if !self.functions().iter().any(|f| f.name == "main") {
             // Says what is wrong with a file of which nothing can be read.
-            Lowering::new(&self.source, &self.options, &BTreeSet::new(), &[]).collect_functions()?;
+            Lowering::new(&self.source, &self.options, &BTreeSet::new(), &[], &BTreeSet::new(), &[])
+                .collect_functions()?;
             return Ok(None);
         }
         self.lower(None, lean, &ByContract::new()).map(Some)
@@ -138,6 +140,8 @@ impl Annotated {
     fn lower(&self, function: Option<&str>, lean: bool, contracts: &ByContract) -> Result<Noted, Refusal> {
         let mut lowering = super::settled(&self.source, &self.options, |lowering| {
             lowering.noting.active = true;
+            // What else a lock can be than free or held by somebody no formula can say.
+            lowering.b.leave_lives();
             lowering.noting.contracts = contracts.clone();
             match function {
                 None => lowering.run(),

@@ -105,6 +105,8 @@ impl Lowering<'_> {
             TypeSpecifier::TypedefName(n) => {
                 let name = &n.node.name;
                 let found = match known_type(name) {
+                    // What is said of it otherwise changes nothing.
+                    Some(_) if name == "pthread_attr_t" && self.detaches => Some(CType::INT),
                     Some(known) => Some(known),
                     None => match self.lookup(name) {
                         Some(Entity::Typedef(t)) => Some(t),
@@ -231,6 +233,14 @@ impl Lowering<'_> {
 
     /// Applies a declarator to a base type.
     pub(crate) fn declarator(&mut self, d: &Node<Declarator>, base: CType) -> Res<Declared> {
+        self.declarator_of(d, base, false)
+    }
+
+    /// The same, perhaps of a parameter: an array is a pointer there, however long it is.
+    fn declarator_of(&mut self, d: &Node<Declarator>, base: CType, parameter: bool) -> Res<Declared> {
+        let is_array = |p: &Node<DerivedDeclarator>| matches!(p.node, DerivedDeclarator::Array(_));
+        let nested = matches!(d.node.kind.node, DeclaratorKind::Declarator(_));
+        let outer = d.node.derived.iter().position(is_array).filter(|_| parameter && !nested);
         self.placed(&d.node.extensions)?;
         let mut ctype = self.in_mode(base, &d.node.extensions)?;
         let mut parameters = None;
@@ -244,11 +254,16 @@ impl Lowering<'_> {
                 }
             }
         }
-        for p in d.node.derived.iter().rev() {
+        for (n, p) in d.node.derived.iter().enumerate().rev() {
             match &p.node {
                 DerivedDeclarator::Pointer(_) => {}
                 DerivedDeclarator::Array(a) => {
                     ctype = match &a.node.size {
+                        ArraySize::VariableExpression(e) | ArraySize::StaticExpression(e)
+                            if Some(n) == outer && !super::scan::expression(e).has_effects() =>
+                        {
+                            CType::OpenArray(Rc::new(ctype))
+                        }
                         ArraySize::Unknown => CType::OpenArray(Rc::new(ctype)),
                         ArraySize::VariableExpression(e) | ArraySize::StaticExpression(e) => {
                             let n = self.constant(e, "the length of an array")?;
@@ -300,7 +315,7 @@ impl Lowering<'_> {
         let specified = self.specifiers(&p.node.specifiers)?;
         let declared = match &p.node.declarator {
             None => Declared { name: None, ctype: specified.ctype, parameters: None },
-            Some(d) => self.declarator(d, specified.ctype)?,
+            Some(d) => self.declarator_of(d, specified.ctype, true)?,
         };
         let ctype = match declared.ctype {
             CType::Array(t, _) | CType::OpenArray(t) => CType::Pointer(t),

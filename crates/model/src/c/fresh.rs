@@ -38,6 +38,12 @@ impl Lowering<'_> {
         }
     }
 
+    /// An object is given back: whoever uses it is to be told so.
+    pub(super) fn end_fresh(&mut self, object: usize) {
+        let shape = self.objects[object].shape.clone();
+        Self::leaves(&shape, 0, &mut |v, _, _| self.fresh.retain(|f| !f.vars.contains(&v)));
+    }
+
     /// Whether a variable is of an object that nobody else knows of.
     pub(super) fn is_fresh(&self, var: VarId) -> bool {
         self.fresh.iter().any(|f| f.vars.contains(&var))

@@ -23,6 +23,17 @@ impl<'a> Lowering<'a> {
                 }
             }
         }
+        let calls = |names: &[&str]| self.found.values().any(|f| names.iter().any(|n| f.called.contains(*n)));
+        self.destroys = calls(&[
+            "pthread_mutex_destroy",
+            "pthread_spin_destroy",
+            "pthread_rwlock_destroy",
+            "pthread_cond_destroy",
+            "mtx_destroy",
+            "cnd_destroy",
+        ]);
+        self.keys.deletes = calls(&["pthread_key_delete", "tss_delete"]);
+        self.detaches = calls(&["pthread_attr_setdetachstate"]);
         let says = |f: &Found| ["reach_error", "__VERIFIER_error"].iter().any(|n| f.called.contains(*n));
         self.error_labels = !self.found.values().any(says);
         let mut initial = Found::default();

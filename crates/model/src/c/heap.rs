@@ -109,6 +109,84 @@ impl<'a> Lowering<'a> {
 
     /// `malloc` and `calloc`.
     pub(crate) fn allocate(&mut self, name: &str, args: &'a [Node<Expression>], span: Span) -> Res<Value> {
+        self.allocate_with(name, args, span, &mut |_, _| Ok(()))
+    }
+
+    /// `realloc`: always a new object, with what was in the old one as far as that fits, which is given back. Whether it is the same in the end
+    /// nobody may ask: a pointer to what was given back is none.
+    pub(crate) fn reallocate(&mut self, args: &'a [Node<Expression>], span: Span) -> Res<Value> {
+        let [old, size @ ..] = args else { return Err(self.refuse(span, "an argument is missing")) };
+        let wanted = self.wanted.take();
+        let old = self.rvalue(old)?;
+        let old = self.b.terms().cast(ADDRESS, old.term);
+        let old = self.keep(old);
+        self.wanted = wanted;
+        self.allocate_with("realloc", size, span, &mut |me, new| me.take_over(old, new, span))
+    }
+
+    /// What is in the object that an address is of goes into another one, and the first is given back.
+    fn take_over(&mut self, address: Term, new: usize, span: Span) -> Res<()> {
+        let element = |t: &CType| match t {
+            CType::Array(e, _) => (**e).clone(),
+            other => other.clone(),
+        };
+        let all = |o: &super::ctype::Object| {
+            let mut leaves = Vec::new();
+            Self::leaves(&o.shape, 0, &mut |v, i, _| leaves.push((v, i)));
+            leaves
+        };
+        let ctype = element(&self.objects[new].shape.ctype);
+        if !self.is_data(&ctype) {
+            return Err(self.refuse(span, format!("`realloc` of {ctype}")));
+        }
+        self.hand_back(address, span, &mut |me, object| {
+            let Some(object) = object else { return Ok(()) };
+            if object == new || element(&me.objects[object].shape.ctype) != ctype {
+                let no = me.b.terms().boolean(false);
+                me.check(
+                    no,
+                    ErrorKind::Bound,
+                    "`realloc` of what is of another type, or of this call, is not followed",
+                );
+                return Ok(());
+            }
+            for ((from, i), (to, j)) in all(&me.objects[object]).into_iter().zip(all(&me.objects[new])) {
+                let cell = |me: &mut Self, v: VarId, i: u64| match me.b.program().var(v).len {
+                    None => me.b.value(v),
+                    Some(_) => {
+                        let i = me.b.terms().constant(i, ADDRESS);
+                        me.b.cell(v, i)
+                    }
+                };
+                let (value, copy) = (cell(me, from, i), me.temporary(me.b.program().var(from).ty));
+                me.set_var(copy, value);
+                me.env.remove(&(copy, 0));
+                let value = me.local_value(copy);
+                me.set_cell(to, j, value);
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether something consists of numbers and pointers alone.
+    fn is_data(&self, t: &CType) -> bool {
+        match t {
+            CType::Int(_) | CType::Pointer(_) => true,
+            CType::Array(e, _) | CType::Atomic(e) => self.is_data(e),
+            CType::Struct(id) if !self.structs[*id].union => {
+                self.structs[*id].fields.as_ref().is_some_and(|f| f.iter().all(|f| self.is_data(&f.1)))
+            }
+            _ => false,
+        }
+    }
+
+    fn allocate_with(
+        &mut self,
+        name: &str,
+        args: &'a [Node<Expression>],
+        span: Span,
+        fill: &mut dyn FnMut(&mut Self, usize) -> Res<()>,
+    ) -> Res<Value> {
         let wanted = self.wanted.take();
         let pointer = CType::Pointer(Rc::new(CType::Void));
         let nothing = self.b.terms().constant(0, ADDRESS);
@@ -140,6 +218,7 @@ impl<'a> Lowering<'a> {
         }
         if copies == 1 {
             let term = self.allocated(objects[0], name == "calloc");
+            fill(self, objects[0])?;
             return Ok(Value { term, ctype: pointer });
         }
         let result = self.temporary(ADDRESS);
@@ -158,6 +237,7 @@ impl<'a> Lowering<'a> {
             let more = self.b.terms().constant(i as u64 + 1, counter);
             self.set(Place::scalar(used), more);
             let address = self.allocated(object, name == "calloc");
+            fill(self, object)?;
             self.set_var(result, address);
             self.jump(&mut after, span)?;
             self.dead = false;
@@ -234,22 +314,37 @@ impl<'a> Lowering<'a> {
             return Ok(());
         }
         let address = self.b.terms().cast(ADDRESS, v.term);
+        self.fresh.clear();
+        self.hand_back(address, span, &mut |_, _| Ok(()))
+    }
+
+    /// Gives back what an address is of, whichever it is, after something was done with it; the address of nothing is of none.
+    fn hand_back(
+        &mut self,
+        address: Term,
+        span: Span,
+        f: &mut dyn FnMut(&mut Self, Option<usize>) -> Res<()>,
+    ) -> Res<()> {
         let mut after = self.join();
         let from = self.b.here(self.t);
-        let env = self.env.clone();
+        let (env, fresh) = (self.env.clone(), self.fresh.clone());
         let nothing = self.b.terms().constant(0, ADDRESS);
         let mut none = self.b.terms().boolean(true);
-        let mut cases = vec![(nothing, None)];
+        let mut cases = vec![(nothing, None, None)];
         for (object, freed) in self.noted.heap.clone() {
             let base = self.b.terms().constant(self.objects[object].base, ADDRESS);
-            cases.push((base, freed));
+            cases.push((base, Some(object), freed));
         }
-        for (base, freed) in cases {
+        for (base, object, freed) in cases {
             let it = self.b.terms().eq(address, base);
             if self.b.terms().as_const(it) == Some(0) {
                 continue;
             }
-            let case = self.join();
+            let mut case = self.join();
+            // Where it is known which one, ways do not part.
+            if self.b.terms().as_const(it) == Some(1) {
+                case.fresh = fresh.clone();
+            }
             self.b.step(self.t, from, case.at, it, Vec::new());
             self.land(super::lower::Join { env: Some(env.clone()), ..case });
             if let Some(freed) = freed {
@@ -264,6 +359,10 @@ impl<'a> Lowering<'a> {
                 let ok = self.b.terms().not(was);
                 self.check(ok, ErrorKind::InvalidPointer, "what was given back is given back again");
             }
+            if let Some(object) = object {
+                self.end_fresh(object);
+            }
+            f(self, object)?;
             self.jump(&mut after, span)?;
             self.dead = false;
             let not = self.b.terms().not(it);

@@ -151,7 +151,7 @@ pub(crate) struct Lowering<'a> {
     again: u32,
     /// Recursive mutexes, each with the variable that counts; and the kinds of those that were initialised or used.
     pub(crate) recursive: HashMap<crate::SyncId, VarId>,
-    pub(crate) mutex_kinds: HashMap<crate::SyncId, bool>,
+    pub(crate) mutex_kinds: HashMap<crate::SyncId, super::pthreads::MutexKind>,
     /// The names of variables that `main` alone uses.
     pub(super) main_only: BTreeSet<String>,
     /// The objects whose address is taken, by the place of their declaration: as far as was known before, and what came to it.
@@ -159,10 +159,17 @@ pub(crate) struct Lowering<'a> {
     pub(super) taken: BTreeSet<usize>,
     /// Objects that pointers may point to, and those of `malloc`.
     pub(crate) noted: super::heap::Noted,
+    pub(crate) clocks: super::clocks::Clocks,
+    pub(crate) keys: super::keys::Keys,
+    /// The thread at hand calls the functions of keys, as its last steps.
+    pub(super) leaving: bool,
     /// Whether a label `ERROR` is what must not be reached: it is one like any other where the program has a function for that.
     pub(super) error_labels: bool,
     /// Whether the program gives memory back.
     pub(crate) frees: bool,
+    /// Whether it destroys locks or the like, and whether it makes threads that are detached.
+    pub(crate) destroys: bool,
+    pub(crate) detaches: bool,
     /// What a call whose value is assigned is to point to.
     pub(crate) wanted: Option<CType>,
     /// Only the address of the element that comes next is wanted, which may be that just behind the array.
@@ -197,6 +204,8 @@ pub(crate) struct Lowering<'a> {
     pub(super) temporaries: Vec<Vec<Temporary>>,
     pub(super) held: Vec<usize>,
     pub(crate) deferred: Vec<Deferred>,
+    /// The same for threads that are detached: by whom, on which edge, which one, and where in the source.
+    pub(super) deferred_detaches: Vec<(ThreadId, (LocationId, LocationId), Term, Place_)>,
     /// By thread: where its result is kept, if it has one.
     pub(crate) results: Vec<Option<VarId>>,
     pub(crate) noting: Noting,
@@ -208,6 +217,8 @@ impl<'a> Lowering<'a> {
         options: &'a Options,
         taken: &BTreeSet<usize>,
         early: &[super::heap::Early],
+        clocks: &BTreeSet<u64>,
+        keys: &[super::keys::Key],
     ) -> Lowering<'a> {
         let mut b = Builder::new();
         b.check_locks(options.lock_misuse);
@@ -243,8 +254,13 @@ impl<'a> Lowering<'a> {
             taken_before: taken.clone(),
             taken: BTreeSet::new(),
             noted: super::heap::Noted::new(early),
+            clocks: super::clocks::Clocks::new(clocks),
+            keys: super::keys::Keys::new(keys),
+            leaving: false,
             error_labels: true,
             frees: false,
+            destroys: false,
+            detaches: false,
             wanted: None,
             past_end: false,
             loops: 0,
@@ -268,6 +284,7 @@ impl<'a> Lowering<'a> {
             temporaries: Vec::new(),
             held: Vec::new(),
             deferred: Vec::new(),
+            deferred_detaches: Vec::new(),
             results: Vec::new(),
             noting: Noting::default(),
         }
@@ -379,7 +396,7 @@ impl<'a> Lowering<'a> {
         self.find_main_only();
         let main = self.b.thread("main");
         self.new_thread(main);
-        self.frees = self.found.values().any(|f| f.called.contains("free"));
+        self.frees = self.found.values().any(|f| f.called.contains("free") || f.called.contains("realloc"));
         self.collect_globals()?;
         self.make_early()?;
         let Some(function) = self.function("main") else {
@@ -396,6 +413,7 @@ impl<'a> Lowering<'a> {
             self.body(&made.function, made.argument, false)?;
         }
         self.join_deferred();
+        self.detach_deferred();
         self.check_blocks()
     }
 
@@ -484,6 +502,12 @@ impl<'a> Lowering<'a> {
         self.jump(&mut frame.exit, f.span)?;
         if frame.exit.atomic.is_some_and(|a| a.0 > 0) {
             return Err(self.refuse(f.span, "a thread that ends in an atomic block"));
+        }
+        if !main && self.keys.have_functions() && frame.exit.env.is_some() {
+            let last = self.join();
+            self.land(std::mem::replace(&mut frame.exit, last));
+            self.leave_keys(f.span)?;
+            self.jump(&mut frame.exit, f.span)?;
         }
         let at = frame.exit.at;
         self.leave_call(call, at);
@@ -798,6 +822,24 @@ impl<'a> Lowering<'a> {
             let wrong =
                 self.b.error_location(d.thread, ErrorKind::InvalidPointer, "a join of what is no thread");
             self.b.step(d.thread, d.from, wrong, none, Vec::new());
+        }
+    }
+
+    /// The same for threads that are detached.
+    fn detach_deferred(&mut self) {
+        for (t, (from, to), handle, span) in std::mem::take(&mut self.deferred_detaches) {
+            self.b.at_span(span);
+            let ty = self.b.terms().ty(handle);
+            let mut none = self.b.terms().boolean(true);
+            for child in self.b.program().thread_ids() {
+                let number = self.b.terms().constant(child.0 as u64 + 1, ty);
+                let it = self.b.terms().eq(handle, number);
+                self.b.detach_if(t, (from, to), it, child);
+                let not = self.b.terms().not(it);
+                none = self.b.terms().and(none, not);
+            }
+            let wrong = self.b.error_location(t, ErrorKind::InvalidPointer, "what is detached is no thread");
+            self.b.step(t, from, wrong, none, Vec::new());
         }
     }
 }

@@ -3,7 +3,7 @@
 //! The file is preprocessed and parsed (`source.rs`), types and declarations are read (`ctype.rs`, `decl.rs`, `globals.rs`), and
 //! `main` and every thread that it makes are lowered, functions inlined: statements (`statement.rs`, `loops.rs`), expressions
 //! (`expr.rs`, `operators.rs`, `constant.rs`), places and what is done to them (`lvalue.rs`, `access.rs`, `aggregate.rs`, `heap.rs`, `fresh.rs`),
-//! calls (`calls.rs`, `pthreads.rs`, `atomics.rs`), all over the steps of `steps.rs`. What is known at that time, the values
+//! calls (`calls.rs`, `pthreads.rs`, `atomics.rs`, `clocks.rs`, `keys.rs`), all over the steps of `steps.rs`. What is known at that time, the values
 //! of locals on the way here (`Env`), folds conditions, unrolls loops that make threads, and resolves pointers. What is not known
 //! is split into cases: over the cells that a pointer may point to, over the locks of an array.
 //!
@@ -12,12 +12,12 @@
 //!
 //! | understood | not, and refused |
 //! |---|---|
-//! | integers of all widths, `_Bool`, enumerations, arrays of fixed length, texts, structures of these (copied field by field), bit-fields, unions of up to 8 bytes, pointers to named objects and functions, thread-local variables | floating point, other unions, arrays of variable length, access through a pointer of another type |
+//! | integers of all widths, `_Bool`, enumerations, arrays whose length is known there, texts, structures of these (copied field by field), bit-fields, unions of up to 8 bytes, pointers to named objects and functions, thread-local variables | floating point, other unions, other arrays of variable length, access through a pointer of another type |
 //! | functions (inlined, recursion up to a bound; through a pointer each that it may be), all loops, `switch`, `goto`, short-circuit, statements as values | assembly, calls of functions that are not known, variable numbers of arguments |
-//! | `pthread_create` (each thread once, loops unrolled, up to a bound where their length is not known), `join`, `exit`, `once`, mutexes, also recursive ones, spin locks, condition variables, barriers, reader-writer locks, semaphores, time limits (the time may be over at once), C11's threads | special kinds of locks, cancellation |
+//! | `pthread_create` (each thread once, loops unrolled, up to a bound where their length is not known), `join`, `exit`, `once`, mutexes, also recursive ones and those that check for errors, keys, clocks, spin locks, condition variables, barriers, reader-writer locks, semaphores, time limits (the time may be over at once), C11's threads | special kinds of locks, cancellation |
 //! | C11 atomics, `__atomic_*` and `__sync_*`, all sequentially consistent | |
 //! | `assert`, `reach_error`, a label `ERROR`, `__VERIFIER_assume`, `__VERIFIER_nondet_*`, atomic blocks and functions | inputs of other types |
-//! | `malloc(sizeof(T))`, `malloc(n * sizeof(T))`, `calloc`, `free`: an object for each call, up to a bound in a loop | `realloc`, allocations of other sizes |
+//! | `malloc(sizeof(T))`, `malloc(n * sizeof(T))`, `calloc`, `realloc`, `free`: an object for each call, up to a bound in a loop | allocations of other sizes |
 //!
 //! **Invariant:** a statement that is not understood exactly is refused, with its place and the reason. Left undefined by C and given
 //! a meaning here: signed arithmetic wraps around; operands are evaluated from left to right, the right side of an assignment before
@@ -30,6 +30,7 @@ mod annotated;
 mod atomics;
 mod attributes;
 mod calls;
+mod clocks;
 mod constant;
 mod ctype;
 mod decl;
@@ -37,6 +38,7 @@ mod expr;
 mod fresh;
 mod globals;
 mod heap;
+mod keys;
 mod loops;
 mod lower;
 mod lvalue;
@@ -178,9 +180,10 @@ fn settled<'s>(
 ) -> Result<lower::Lowering<'s>, Refusal> {
     let mut taken = BTreeSet::new();
     let mut early = Vec::new();
+    let (mut clocks, mut keys) = (BTreeSet::new(), Vec::new());
     let mut recursion = options.recursion;
     for _ in 0..LOWERED {
-        let mut lowering = lower::Lowering::new(source, options, &taken, &early);
+        let mut lowering = lower::Lowering::new(source, options, &taken, &early, &clocks, &keys);
         lowering.recursion = recursion;
         let done = run(&mut lowering);
         if lowering.is_crowded() && recursion > 1 {
@@ -189,11 +192,14 @@ fn settled<'s>(
         }
         let (more, now) = (lowering.taken(), lowering.early());
         // What is refused may be so only because an address was not known to be taken yet.
-        if more.iter().all(|t| taken.contains(t)) && now == early {
+        let same = lowering.clocks.now.is_subset(&clocks) && lowering.keys.now == keys;
+        if more.iter().all(|t| taken.contains(t)) && now == early && same {
             done?;
             return Ok(lowering);
         }
         taken.extend(more);
+        clocks.extend(&lowering.clocks.now);
+        keys = std::mem::take(&mut lowering.keys.now);
         early = now;
     }
     let (file, _) = source.lines.at(0);

@@ -1,9 +1,9 @@
 //! Threads, locks and what else pthreads and C11 threads have.
 
-use super::ctype::{ADDRESS, CType, SyncType};
+use super::ctype::{ADDRESS, CType, Shape, ShapeKind, SyncType};
 use super::expr::{Lvalue, Value};
 use super::lower::{Deferred, Join, Lowering, Res};
-use crate::program::{ErrorKind, LocationKind, SyncId};
+use crate::program::{ErrorKind, LocationKind, SyncId, SyncKind};
 use crate::term::{Assign, Place, Term, Type};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
@@ -11,6 +11,9 @@ use std::rc::Rc;
 
 /// What `pthread_mutex_trylock` returns for a mutex that is taken.
 const EBUSY: u64 = 16;
+
+/// What is returned to who gives back what it does not have.
+const EPERM: u64 = 1;
 
 /// What is returned to who would wait for itself.
 const EDEADLK: u64 = 35;
@@ -31,6 +34,28 @@ const THRD_TIMEDOUT: u64 = 4;
 
 /// What `pthread_barrier_wait` returns to one thread.
 const SERIAL: u64 = u32::MAX as u64;
+
+/// What a mutex does with who takes it again, or gives it back without having it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MutexKind {
+    /// The one waits, the other is wrong.
+    Plain,
+    /// It can be taken again.
+    Recursive,
+    /// Both are told so.
+    Checking,
+}
+
+impl MutexKind {
+    /// As glibc numbers them; the fourth spins for a while before it waits.
+    pub(super) fn of(n: i128) -> MutexKind {
+        match n {
+            1 => MutexKind::Recursive,
+            2 => MutexKind::Checking,
+            _ => MutexKind::Plain,
+        }
+    }
+}
 
 impl<'a> Lowering<'a> {
     /// Does something on the object that an argument points to, whichever it is.
@@ -110,18 +135,40 @@ impl<'a> Lowering<'a> {
         };
         match name {
             "pthread_create" => {
-                let [handle, _, start, argument] = args else {
+                let [handle, attributes, start, argument] = args else {
                     return Err(self.refuse(span, "`pthread_create` takes 4 arguments"));
                 };
-                return self.create(handle, start, argument, span).map(Some);
+                return self.create(handle, Some(attributes), start, argument, span).map(Some);
             }
             "thrd_create" => {
                 let [handle, start, argument] = args else {
                     return Err(self.refuse(span, "`thrd_create` takes 3 arguments"));
                 };
-                return self.create(handle, start, argument, span).map(Some);
+                return self.create(handle, None, start, argument, span).map(Some);
             }
             "pthread_join" | "thrd_join" => return self.join_thread(args, span).map(Some),
+            "pthread_detach" | "thrd_detach" => return self.detach_thread(args, span).map(Some),
+            // Of the attributes of a thread only one matters: whether it is detached.
+            "pthread_attr_init" | "pthread_attr_setdetachstate" => {
+                let to = self.arg(args, 0, span)?;
+                let state = match name {
+                    "pthread_attr_init" => self.number(0),
+                    _ => {
+                        let state = self.arg(args, 1, span)?;
+                        self.rvalue(state)?
+                    }
+                };
+                if !self.detaches {
+                    self.effects(&args[..1])?;
+                    return Ok(Some(self.number(0)));
+                }
+                if !self.dead && !matches!(self.b.terms().as_const(state.term), Some(0 | 1)) {
+                    return Err(self.refuse(span, "whether threads are detached is not known here"));
+                }
+                let to = self.pointed(to)?;
+                let state = self.convert(state, &CType::INT, span)?;
+                self.store(&to, state, span)?;
+            }
             "pthread_once" | "call_once" => return self.once(args, span).map(Some),
             "pthread_exit" | "thrd_exit" => {
                 if let Some(e) = first {
@@ -134,6 +181,7 @@ impl<'a> Lowering<'a> {
                         }
                     }
                 }
+                self.leave_keys(span)?;
                 self.stop(LocationKind::End);
                 return Ok(Some(self.void()));
             }
@@ -173,31 +221,42 @@ impl<'a> Lowering<'a> {
                     };
                     kind = known;
                 }
-                // glibc: 0 plain, 1 recursive, 2 with checks, 3 that spins for a while before it waits.
-                if kind == 2 {
-                    return Err(self.refuse(span, "a mutex that checks for errors"));
-                }
-                self.init_mutex(first, kind == 1, span)?;
+                self.init_mutex(first, MutexKind::of(kind.into()), span)?;
             }
             "mtx_init" => {
                 let kind = self.arg(args, 1, span)?;
                 let kind = self.constant(kind, "the kind of a mutex")?;
-                self.init_mutex(first, kind & 1 == 1, span)?;
+                self.init_mutex(first, MutexKind::of(kind & 1), span)?;
             }
-            "cnd_init" => {}
+            "cnd_init" => self.set_up(first, Condition, span)?,
             "pthread_cond_init" | "pthread_rwlock_init" => {
                 if let Some(attributes) = args.get(1)
                     && !self.is_null(attributes)?
                 {
                     return Err(self.refuse(span, "attributes of a lock"));
                 }
+                let kind = if name == "pthread_cond_init" { Condition } else { RwLock };
+                self.set_up(first, kind, span)?;
             }
-            "pthread_spin_init" => {}
+            "pthread_spin_init" => self.set_up(first, Mutex, span)?,
+            "pthread_mutex_destroy" | "pthread_spin_destroy" | "mtx_destroy" => {
+                on(self, Mutex, &mut |me, s| me.b.destroy(me.t, s))?
+            }
+            "pthread_cond_destroy" | "cnd_destroy" => {
+                on(self, Condition, &mut |me, s| me.b.destroy(me.t, s))?
+            }
+            "pthread_rwlock_destroy" => on(self, RwLock, &mut |me, s| me.b.destroy(me.t, s))?,
+            "pthread_barrier_destroy" => on(self, Barrier, &mut |me, s| me.b.destroy(me.t, s))?,
+            "sem_destroy" => on(self, Semaphore, &mut |me, s| me.b.destroy(me.t, s))?,
             "pthread_mutex_lock" | "pthread_spin_lock" | "mtx_lock" => {
-                on(self, Mutex, &mut |me, s| me.lock(s))?
+                let r = self.checked_result();
+                on(self, Mutex, &mut |me, s| me.lock(s, r))?;
+                return Ok(Some(r.map_or(self.number(0), |r| self.outcome(r))));
             }
             "pthread_mutex_unlock" | "pthread_spin_unlock" | "mtx_unlock" => {
-                on(self, Mutex, &mut |me, s| me.unlock(s))?
+                let r = self.checked_result();
+                on(self, Mutex, &mut |me, s| me.unlock(s, r))?;
+                return Ok(Some(r.map_or(self.number(0), |r| self.outcome(r))));
             }
             "pthread_mutex_trylock" | "pthread_spin_trylock" => {
                 let r = self.temporary(result);
@@ -241,7 +300,13 @@ impl<'a> Lowering<'a> {
                 if mutexes.iter().any(|(_, m)| self.recursive.contains_key(m)) {
                     return Err(self.refuse(span, "a wait with a recursive mutex"));
                 }
-                self.mutex_kinds.extend(mutexes.iter().map(|(_, m)| (*m, false)));
+                let mut checking = Vec::new();
+                for (_, m) in &mutexes {
+                    match self.mutex_kinds.get(m) {
+                        Some(MutexKind::Checking) => checking.push(*m),
+                        _ => drop(self.mutex_kinds.insert(*m, MutexKind::Plain)),
+                    }
+                }
                 let condition = self.arg(args, 0, span)?;
                 let lv = self.pointed_sync(condition, Condition)?;
                 let conditions = self.syncs(&lv, span)?;
@@ -254,22 +319,32 @@ impl<'a> Lowering<'a> {
                         }
                     }
                 }
-                if matches!(name, "pthread_cond_wait" | "cnd_wait") {
-                    self.on_one_of(list, span, &mut |me, (c, m)| {
-                        me.syncs_still_there(&[c, m]);
-                        me.b.wait(me.t, c, m)
-                    })?;
-                } else {
+                let over = if name == "cnd_timedwait" { THRD_TIMEDOUT } else { ETIMEDOUT };
+                let timed = !matches!(name, "pthread_cond_wait" | "cnd_wait");
+                if timed {
                     // When the time is over nobody knows, so how long it is does not matter.
                     self.effects(&args[2..])?;
-                    let over = if name == "cnd_timedwait" { THRD_TIMEDOUT } else { ETIMEDOUT };
+                }
+                if timed || !checking.is_empty() {
                     let r = self.temporary(result);
                     self.on_one_of(list, span, &mut |me, (c, m)| {
                         me.syncs_still_there(&[c, m]);
-                        me.b.timed_wait(me.t, c, m, r, over)
+                        let denied = checking.contains(&m).then(|| me.b.unless_held(me.t, m, (r, EPERM)));
+                        match timed {
+                            true => me.b.timed_wait(me.t, c, m, r, over),
+                            false => me.b.wait_told(me.t, c, m, r),
+                        }
+                        if let Some(after) = denied {
+                            me.b.jump(me.t, after);
+                            me.b.go_on_at(me.t, after);
+                        }
                     })?;
                     return Ok(Some(self.outcome(r)));
                 }
+                self.on_one_of(list, span, &mut |me, (c, m)| {
+                    me.syncs_still_there(&[c, m]);
+                    me.b.wait(me.t, c, m);
+                })?;
             }
             // The time can only be over while another thread has the lock: that is an attempt at that moment.
             "pthread_mutex_timedlock" | "pthread_mutex_clocklock" => {
@@ -393,62 +468,105 @@ impl<'a> Lowering<'a> {
         Ok(self.outcome(r))
     }
 
-    fn init_mutex(&mut self, object: Option<&'a Node<Expression>>, recursive: bool, span: Span) -> Res<()> {
+    fn init_mutex(&mut self, object: Option<&'a Node<Expression>>, kind: MutexKind, span: Span) -> Res<()> {
         let Some(e) = object else { return Err(self.refuse(span, "an argument is missing")) };
         let lv = self.pointed_sync(e, SyncType::Mutex)?;
         if self.dead {
             return Ok(());
         }
         for (_, s) in self.syncs(&lv, span)? {
-            if self.mutex_kinds.get(&s).is_some_and(|r| *r != recursive) {
-                let why = "a mutex that is used before it is known to be recursive, or is not always";
+            if self.mutex_kinds.get(&s).is_some_and(|k| *k != kind) {
+                let why = "a mutex that is used before its kind is known, or is not always of one kind";
                 return Err(self.refuse(span, why));
             }
-            if recursive {
-                self.make_recursive(s);
-            }
-            self.mutex_kinds.insert(s, recursive);
+            self.make_mutex(s, kind);
         }
-        Ok(())
+        self.set_up(object, SyncType::Mutex, span)
     }
 
-    /// From now on a mutex can be taken again by who has it.
-    pub(crate) fn make_recursive(&mut self, s: SyncId) {
-        self.mutex_kinds.insert(s, true);
-        if !self.recursive.contains_key(&s) {
+    /// A lock or a condition variable is set up: it may have been destroyed before.
+    fn set_up(&mut self, object: Option<&'a Node<Expression>>, kind: SyncType, span: Span) -> Res<()> {
+        match object {
+            Some(e) if self.destroys => self.on(e, kind, span, &mut |me, s| me.b.set_up(me.t, s)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The locks and the like of a variable that comes to be are new ones, each time.
+    pub(super) fn set_up_anew(&mut self, object: usize) {
+        if self.destroys && !self.dead && self.may_come_again() {
+            let mut all = Vec::new();
+            syncs_of(&self.objects[object].shape, &mut all);
+            for s in all {
+                if !matches!(
+                    self.b.program().sync(s).kind,
+                    SyncKind::Barrier { .. } | SyncKind::Semaphore { .. }
+                ) {
+                    self.b.set_up(self.t, s);
+                }
+            }
+        }
+    }
+
+    /// From now on a mutex is of a kind.
+    pub(crate) fn make_mutex(&mut self, s: SyncId, kind: MutexKind) {
+        self.mutex_kinds.insert(s, kind);
+        if kind == MutexKind::Recursive && !self.recursive.contains_key(&s) {
             let depth = self.b.depth_of(s);
             self.recursive.insert(s, depth);
         }
     }
 
-    fn lock(&mut self, s: SyncId) {
-        match self.recursive.get(&s).copied() {
-            Some(depth) => self.b.lock_again(self.t, s, depth, None),
-            None => {
-                self.mutex_kinds.insert(s, false);
-                self.b.lock(self.t, s);
-            }
+    fn kind_of(&mut self, s: SyncId) -> MutexKind {
+        *self.mutex_kinds.entry(s).or_insert(MutexKind::Plain)
+    }
+
+    /// A variable for what is returned, where there are mutexes that do not always return 0.
+    fn checked_result(&mut self) -> Option<crate::VarId> {
+        let some = self.mutex_kinds.values().any(|k| *k == MutexKind::Checking);
+        some.then(|| self.temporary(Type::INT))
+    }
+
+    /// What is returned is 0 for all kinds but one.
+    fn fine(&mut self, result: Option<crate::VarId>) {
+        if let Some(r) = result {
+            let zero = self.b.terms().int(0);
+            self.set_var(r, zero);
         }
     }
 
+    fn lock(&mut self, s: SyncId, result: Option<crate::VarId>) {
+        match (self.kind_of(s), self.recursive.get(&s).copied(), result) {
+            (MutexKind::Checking, _, Some(r)) => {
+                return self.b.lock_checked(self.t, s, (r, EDEADLK), None);
+            }
+            (MutexKind::Recursive, Some(depth), _) => self.b.lock_again(self.t, s, depth, None),
+            _ => self.b.lock(self.t, s),
+        }
+        self.fine(result);
+    }
+
+    /// Takes a mutex if it is free; `result` gets 0, or `busy`.
     fn try_lock(&mut self, s: SyncId, result: crate::VarId, busy: u64) {
-        match self.recursive.get(&s).copied() {
-            Some(depth) => self.b.lock_again(self.t, s, depth, Some((result, busy))),
-            None => {
-                self.mutex_kinds.insert(s, false);
-                self.b.try_lock(self.t, s, result, 0, busy);
+        match (self.kind_of(s), self.recursive.get(&s).copied()) {
+            // Who only tries is not told that it is itself.
+            (MutexKind::Checking, _) if busy == ETIMEDOUT => {
+                self.b.lock_checked(self.t, s, (result, EDEADLK), Some(busy));
             }
+            (MutexKind::Recursive, Some(depth)) => {
+                self.b.lock_again(self.t, s, depth, Some((result, busy)));
+            }
+            _ => self.b.try_lock(self.t, s, result, 0, busy),
         }
     }
 
-    fn unlock(&mut self, s: SyncId) {
-        match self.recursive.get(&s).copied() {
-            Some(depth) => self.b.unlock_again(self.t, s, depth),
-            None => {
-                self.mutex_kinds.insert(s, false);
-                self.b.unlock(self.t, s);
-            }
+    fn unlock(&mut self, s: SyncId, result: Option<crate::VarId>) {
+        match (self.kind_of(s), self.recursive.get(&s).copied(), result) {
+            (MutexKind::Checking, _, Some(r)) => return self.b.unlock_checked(self.t, s, (r, EPERM)),
+            (MutexKind::Recursive, Some(depth), _) => self.b.unlock_again(self.t, s, depth),
+            _ => self.b.unlock(self.t, s),
         }
+        self.fine(result);
     }
 
     /// `pthread_once`: one thread calls the function, the others wait until it has returned.
@@ -495,6 +613,7 @@ impl<'a> Lowering<'a> {
     fn create(
         &mut self,
         handle: &'a Node<Expression>,
+        attributes: Option<&'a Node<Expression>>,
         start: &'a Node<Expression>,
         argument: &'a Node<Expression>,
         span: Span,
@@ -505,6 +624,13 @@ impl<'a> Lowering<'a> {
         }
         if self.atomic > 0 {
             return Err(self.refuse(span, "a thread that is made in an atomic block"));
+        }
+        let mut detached = None;
+        if let Some(e) = attributes.filter(|_| self.detaches)
+            && !self.is_null(e)?
+        {
+            let from = self.pointed(e)?;
+            detached = Some(self.load(&from, span)?.term);
         }
         let start = self.rvalue(start)?;
         let name = self.b.terms().as_const(start.term).and_then(|a| self.function_at(a)).map(str::to_owned);
@@ -519,6 +645,9 @@ impl<'a> Lowering<'a> {
         }
         let known = self.b.terms().as_const(value);
         let (t, var) = self.make_thread(&f, known)?;
+        if let Some(value) = detached {
+            self.b.detached_from_start(t, value);
+        }
         if let Some(lv) = lv {
             let ty = self.type_at(&lv).scalar().unwrap_or(ADDRESS);
             let number = self.b.terms().constant(t.0 as u64 + 1, ty);
@@ -533,6 +662,28 @@ impl<'a> Lowering<'a> {
         }
         self.fresh.clear();
         self.b.create(self.t, t, assigns);
+        Ok(zero)
+    }
+
+    fn detach_thread(&mut self, args: &'a [Node<Expression>], span: Span) -> Res<Value> {
+        let handle = self.arg(args, 0, span)?;
+        let handle = self.rvalue(handle)?.term;
+        let zero = self.number(0);
+        if self.dead || !self.options.lock_misuse {
+            return Ok(zero);
+        }
+        if let Some(n) = self.b.terms().as_const(handle) {
+            if n > 0 && (n as usize) <= self.b.program().threads.len() {
+                self.b.detach(self.t, explore::ThreadId(n as u16 - 1));
+            } else {
+                let no = self.b.terms().boolean(false);
+                self.check(no, ErrorKind::InvalidPointer, "what is detached is no thread");
+            }
+            return Ok(zero);
+        }
+        let (from, to, at) = (self.b.here(self.t), self.b.location(self.t), self.b.span());
+        self.deferred_detaches.push((self.t, (from, to), handle, at));
+        self.b.go_on_at(self.t, to);
         Ok(zero)
     }
 
@@ -624,5 +775,15 @@ impl<'a> Lowering<'a> {
             }
         }
         Ok(zero)
+    }
+}
+
+/// The locks and the like in an object.
+fn syncs_of(shape: &Shape, out: &mut Vec<SyncId>) {
+    match &shape.kind {
+        ShapeKind::Sync(list) => out.extend(list),
+        ShapeKind::Struct(fields) => fields.iter().for_each(|(_, f)| syncs_of(f, out)),
+        ShapeKind::Array { element, .. } => syncs_of(element, out),
+        _ => {}
     }
 }

@@ -198,6 +198,11 @@ impl Found {
         self
     }
 
+    /// Whether something may happen besides that a value is found.
+    pub(crate) fn has_effects(&self) -> bool {
+        !self.assigned.is_empty() || !self.called.is_empty() || self.indirect
+    }
+
     /// Whether threads are made or joined, in itself or in what it calls (if it is closed).
     pub(crate) fn makes_threads(&self) -> bool {
         self.called.contains("pthread_create") || self.called.contains("thrd_create")
@@ -243,12 +248,16 @@ fn is_library(name: &str) -> bool {
         "fflush",
         "malloc",
         "calloc",
+        "realloc",
         "free",
         "abort",
         "exit",
         "reach_error",
         "sleep",
         "usleep",
+        "nanosleep",
+        "clock_gettime",
+        "gettimeofday",
         "rand",
         "memset",
         "memcpy",

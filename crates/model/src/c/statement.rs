@@ -74,6 +74,7 @@ impl<'a> Lowering<'a> {
                 None => self.begin_fresh(object),
                 Some(init) => self.local_init(object, init)?,
             }
+            self.set_up_anew(object);
         }
         Ok(())
     }
