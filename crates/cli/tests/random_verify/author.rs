@@ -536,7 +536,9 @@ impl Author {
             }
             Theme::Pointers => vec![line(match self.g.below(11) {
                 5 => format!("{{ int *lp = &l1; *lp += 1; {l} = *lp + 1; }}"),
-                6 => "if (p@ == &a@[0]) p@++; else if (p@ == &a@[1]) --p@;".to_owned(),
+                6 => {
+                    "{ T@ *c = p@; if (c == &a@[0]) p@ = c + 1; else if (c == &a@[1]) p@ = --c; }".to_owned()
+                }
                 7 => "{ T@ **pp = &p@; *pp = &a@[1]; **pp = 2; }".to_owned(),
                 8 => format!("{l} = *(a@ + ({l} & 1));"),
                 9 => "{ T@ *old = p@; p@ = 0; if (old) *old += 1; p@ = &x@; }".to_owned(),
