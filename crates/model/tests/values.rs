@@ -149,6 +149,20 @@ fn a_call_through_a_pointer_is_one_of_every_function_that_it_may_point_to() {
 }
 
 #[test]
+fn a_call_through_a_pointer_is_none_of_a_function_with_fewer_parameters() {
+    // Each call would else be one of the thread's function too, which has four.
+    let p = read(
+        "int x; int sum(int a, int b) { return a + b; } int less(int a, int b) { return a - b; }
+         int (*const pick[2])(int, int) = { sum, less };
+         void *f(void *p) { int l = x; for (int i = 0; i < 2; i++) { l = pick[l & 1](l, 1); l = pick[l & 1](l, 2); }
+           l = pick[l & 1](l, 3); l = pick[l & 1](l, 4); return 0; }
+         int main(void) { pthread_t t; x = 3; pthread_create(&t, 0, f, 0); x = 4; return 0; }",
+    );
+    assert_eq!(kind(&states(&p)), None);
+    assert!(p.vars.len() < 60, "{p}");
+}
+
+#[test]
 fn each_thread_has_its_own_of_a_thread_local_variable() {
     right(&with_thread(
         "_Thread_local int id = 3; int *leak; void bump(void) { static _Thread_local int n; n++; id += n; }",

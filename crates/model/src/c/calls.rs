@@ -88,7 +88,9 @@ impl<'a> Lowering<'a> {
         let (env, dead, block) = (self.env.clone(), self.dead, self.block());
         let mut none = self.b.terms().boolean(true);
         for name in self.callable.clone() {
-            let Some(f) = self.function(&name).filter(|f| f.parameters.len() <= args.len()) else { continue };
+            // One that takes another number of arguments is of another type: threads' functions are not read inside each other.
+            let fits = |count: usize| count == args.len() || count == 0;
+            let Some(f) = self.function(&name).filter(|f| fits(f.parameters.len())) else { continue };
             // What is no value of the type that the pointer says is no function of that type.
             if f.result.scalar().is_some() != kept.is_some() {
                 continue;
