@@ -4,8 +4,8 @@
 //!
 //! A *look* is a step that left its object as it was: a load, a yield, a failed compare-exchange or `try_lock`, a store
 //! or read-modify-write of the value that was there already. A thread that announces an operation in exactly the local
-//! state in which it announced it before, and has done nothing but look since, is in a cycle: as long as the words are what
-//! it saw it would take the same steps with the same results for ever. So it waits ([`explore::OpKind::Await`]) until one of
+//! state in which it announced it before, and has done nothing but look since, with every look at a word seeing the same, is in a
+//! cycle: as long as the words are what it saw it would take the same steps with the same results for ever. So it waits ([`explore::OpKind::Await`]) until one of
 //! these words differs.
 //!
 //! # Why it loses nothing
@@ -262,10 +262,16 @@ fn compare_in(ex: &mut Execution, state: u64) {
     let cycle = &ex.threads[ex.current.index()].window.looks[i..];
     // Whether the words are still what was seen does not matter here: what a thread announces must be decided by what it has
     // seen itself. If one differs already, the wait is over at once.
-    let same = cycle[0].state == Some(state);
+    let same = cycle[0].state == Some(state) && is_steady(cycle);
     let repeats = if same { cycle[0].repeats + 1 } else { 0 };
     let wanted = if cycle.iter().any(|l| l.key.kind == OpKind::Yield) { 1 } else { 2 };
     ex.repeat = Some(Repeat { state, repeats, await_from: (repeats >= wanted).then_some(i) });
+}
+
+/// Whether a cycle saw each word in one form only. If not, it would not go the same way again while the words stay what they are.
+fn is_steady(cycle: &[Look]) -> bool {
+    let differ = |a: &Look, b: &Look| a.on.is_some() && a.on == b.on && a.word != b.word;
+    cycle.iter().enumerate().all(|(k, a)| cycle[..k].iter().all(|b| !differ(a, b)))
 }
 
 /// Announces that the thread waits for a change, if that is how the comparison came out; says whether it did.
