@@ -349,13 +349,36 @@ impl Program {
 
 /// Whether an edge made of two does not access what they do.
 fn forgets(p: &Program, a: &Transition, b: &Transition, both: &Transition) -> bool {
-    let all = p.accesses(both);
-    [a, b].iter().any(|e| {
-        let own = p.accesses(e);
-        let data = own.reads.iter().chain(&own.writes).filter(|q| !p.var(q.var).internal);
-        // An index may be another term after the substitution, of the same variable.
-        data.into_iter().any(|q| !all.reads.iter().chain(&all.writes).any(|r| r.var == q.var))
-    })
+    [a, b].iter().any(|e| !forgotten(p, e, both).is_empty())
+}
+
+/// What an edge accesses and one that is made of it does not.
+fn forgotten(p: &Program, of: &Transition, both: &Transition) -> Vec<Place> {
+    let (own, all) = (p.accesses(of), p.accesses(both));
+    let mut data: Vec<Place> = own.reads.into_iter().chain(own.writes).collect();
+    // An index may be another term after the substitution, of the same variable.
+    let kept = |q: &Place| all.reads.iter().chain(&all.writes).any(|r| r.var == q.var);
+    data.retain(|q| !p.var(q.var).internal && !kept(q));
+    data
+}
+
+/// Makes an edge read what the two read that it is made of, though the value decides nothing: others may race with that. An atomic block
+/// must be one step all the same, so it asks for what always holds of the value.
+fn remember(p: &mut Program, a: &Transition, b: &Transition, both: &mut Transition) {
+    // What the second reads may depend on what the first assigns; then it stands where the first one left it.
+    let fixed = |p: &Program, q: &Place| q.index.is_none_or(|i| p.terms.as_const(i).is_some());
+    let mut lost = forgotten(p, a, both);
+    lost.extend(forgotten(p, b, both).into_iter().filter(|q| fixed(p, q)));
+    for q in lost {
+        let ty = p.var(q.var).ty;
+        let value = match q.index {
+            None => p.terms.var(q.var, ty),
+            Some(i) => p.terms.cell(q.var, i, ty),
+        };
+        let most = p.terms.constant(ty.max() as u64 & ty.mask(), ty);
+        let holds = p.terms.le(value, most);
+        both.guard = p.terms.and(both.guard, holds);
+    }
 }
 
 /// Removes a location by putting each edge into it together with each edge out of it.
@@ -371,6 +394,9 @@ fn eliminate(p: &mut Program, t: ThreadId, l: LocationId, atomic: bool) -> bool 
                 // A read stays a step that others may race with, although its value is overwritten.
                 Some(e) if !atomic && forgets(p, a, b, &e) => ok = false,
                 Some(mut e) => {
+                    if atomic {
+                        remember(p, a, b, &mut e);
+                    }
                     classify(p, &mut e);
                     if p.terms.as_const(e.guard) != Some(0) {
                         made.push(e);

@@ -367,6 +367,21 @@ mod tests {
     }
 
     #[test]
+    fn a_value_that_nobody_wants_was_still_read_in_an_atomic_block() {
+        for body in ["int l = x; l = 3;", "int l = x * 0;", "int l; l = list[y]; l = x; y = 1;", "if (x) ;"] {
+            let p = testing::read(&format!(
+                "int x, y, list[2]; void *a(void *p) {{ __VERIFIER_atomic_begin(); {body} __VERIFIER_atomic_end(); return 0; }}
+                 int main(void) {{ pthread_t t; pthread_create(&t, 0, a, 0); list[1] = 1; x = 1; pthread_join(t, 0); return 0; }}"
+            ));
+            assert!(racy(&p).contains(&"x".to_owned()), "{body}: {p}");
+            let found = races(&p, Budget::default()).unwrap();
+            assert!(found.iter().any(|r| p.name(r.var) == "x"), "{body}");
+            let all = model::Reach::default().search(&Interpreter::new(&p)).unwrap();
+            assert_eq!((all.errors, all.deadlocks), (0, 0), "{body}");
+        }
+    }
+
+    #[test]
     fn a_loop_around_a_wait_does_not_keep_the_search_from_what_comes_after() {
         let text = "int x, ready; pthread_mutex_t m; pthread_cond_t c;
             void *a(void *p) { pthread_mutex_lock(&m); while (!ready) pthread_cond_wait(&c, &m);
