@@ -110,7 +110,8 @@ fn name(signal: i32) -> Option<&'static str> {
 }
 
 /// What gdb does first. The signals are the runtime's own; the failure is told in the first argument of the function. The threads of the
-/// program are fibers, of which gdb knows nothing: the runtime has a table of where they are.
+/// program are fibers, of which gdb knows nothing: the runtime has a table of where they are. Where gdb knows that the function is one of
+/// Rust, it would read what is here as Rust: so it is told that it is C.
 const SCRIPT: &str = r#"
 set breakpoint pending on
 set print frame-arguments scalars
@@ -120,6 +121,7 @@ handle SIG60 nostop noprint pass
 set $raddle_away = 0
 
 define raddle-thread
+  set language c
   if $raddle_away == 0
     set $raddle_rip = $rip
     set $raddle_rbp = $rbp
@@ -131,6 +133,7 @@ define raddle-thread
   set $rsp = $raddle_place[1] - 256
   set $rip = $raddle_place[0]
   printf "\n%s:\n", (char *) $raddle_place[2]
+  set language auto
 end
 document raddle-thread
 raddle-thread N: go to thread N of the program, as raddle-threads counts them from 0.
@@ -151,7 +154,10 @@ end
 
 define raddle-threads
   set $raddle_i = 0
-  while $raddle_i < *(unsigned long *) &raddle_thread_count
+  set language c
+  set $raddle_threads = *(unsigned long *) &raddle_thread_count
+  set language auto
+  while $raddle_i < $raddle_threads
     raddle-thread $raddle_i
     backtrace 24
     set $raddle_i = $raddle_i + 1
@@ -178,8 +184,11 @@ end
 break raddle_failure_found
 commands
 silent
+set language c
 printf "\nraddle: %s\n", (char *) $rdi
-if *(unsigned long *) &raddle_found_in_thread != 0
+set $raddle_in_thread = *(unsigned long *) &raddle_found_in_thread
+set language auto
+if $raddle_in_thread != 0
   printf "\nThe thread that found it stands here (`up` leads to the program):\n"
   backtrace 24
 end
