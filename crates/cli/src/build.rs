@@ -5,6 +5,7 @@ use crate::check::ProgramArgs;
 use crate::scratch::Scratch;
 use crate::toolchain::{Compiler, Language};
 use crate::{library, project, scan};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// A program that is ready to run.
@@ -67,6 +68,10 @@ pub(crate) fn build(
         }
     };
     match made {
+        // What is linked in names the library, but a search path of the user's comes before that.
+        Ok(()) if search_path().is_some() => {
+            Ok(Some(Built { program, scratch, variables: vec![library_first()?] }))
+        }
         Ok(()) => Ok(Some(Built { program, scratch, variables: Vec::new() })),
         Err(Trouble::Said(why)) => Err(why),
         Err(Trouble::Compiler { help, .. }) => {
@@ -193,11 +198,21 @@ fn existing(
     }
     let program = std::path::absolute(file).map_err(|e| format!("{file}: {e}"))?;
     // The directory that it was linked with may be gone, and this library is the one that knows our options.
+    let variables = vec![library_first()?];
+    Ok(Built { program, scratch, variables })
+}
+
+/// Where the user has libraries looked for.
+fn search_path() -> Option<OsString> {
+    std::env::var_os("LD_LIBRARY_PATH").filter(|v| !v.is_empty())
+}
+
+/// Has our library found before any other of its name.
+fn library_first() -> Result<(&'static str, String), String> {
     let mut path = library::directory()?.into_os_string();
-    if let Some(before) = std::env::var_os("LD_LIBRARY_PATH").filter(|v| !v.is_empty()) {
+    if let Some(before) = search_path() {
         path.push(":");
         path.push(before);
     }
-    let variables = vec![("LD_LIBRARY_PATH", path.to_string_lossy().into_owned())];
-    Ok(Built { program, scratch, variables })
+    Ok(("LD_LIBRARY_PATH", path.to_string_lossy().into_owned()))
 }

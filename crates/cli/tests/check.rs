@@ -577,6 +577,19 @@ fn a_database_without_targets_is_one_program() {
 }
 
 #[test]
+fn another_library_of_the_same_name_on_the_search_path_is_not_taken() {
+    let place = Place::with(
+        "search-path",
+        &[("p.c", "int main(void) { return 0; }\n"), ("libraddle_native.so", "none")],
+    );
+    for more in [&["p.c", "-o", "p"][..], &["./p"]] {
+        let mut command = place.command(RADDLE);
+        let output = command.arg("check").args(more).env("LD_LIBRARY_PATH", &place.0).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}{}", out(&output), err(&output));
+    }
+}
+
+#[test]
 fn gdb_stops_where_the_failure_is_found() {
     if !have("gdb") {
         return;
