@@ -44,6 +44,10 @@ pub struct Invariant {
 pub struct Tree {
     /// The labels, and the program's terms before them.
     pub terms: Terms,
+    /// Whether a thread need not be followed from a node if it comes before the thread that went last, in the order of threads, and
+    /// its next steps commute with the step by which that went. From a node that covers another one all threads must be followed
+    /// that must be from the other.
+    pub monotonic: bool,
     /// The nodes; the first one is the root.
     pub nodes: Vec<TreeNode>,
 }

@@ -189,6 +189,10 @@ fn invariant(program: &Program, options: &Options, i: &Invariant, meter: Meter) 
 
 /// Every state that can be reached is one of a node that is not covered: the first one is of the root, and a step from a state of
 /// such a node leads to one of a node after it, or of the node that covers that.
+///
+/// Where the tree is monotonic that is so for one run to each state that can go wrong: of the shortest ones and those that differ from
+/// them in the order of steps that commute, the first in the order of dictionaries. No thread goes in it that may be skipped where it
+/// is: to let it go before the step before would be a run as well, and come earlier in that order.
 fn tree(program: &Program, options: &Options, tree: &Tree, meter: Meter) -> Result<(), Refuted> {
     let mut f = Formulas::new(program, &tree.terms, meter);
     f.continues()?;
@@ -201,6 +205,7 @@ fn tree(program: &Program, options: &Options, tree: &Tree, meter: Meter) -> Resu
     {
         return refuted("the first state is not one of the root");
     }
+    let skipped = skipped(program, tree)?;
     for (number, n) in tree.nodes.iter().enumerate() {
         if let Some(by) = n.covered_by {
             let Some(w) = tree.nodes.get(by) else { return refuted("a node is covered by none") };
@@ -216,7 +221,8 @@ fn tree(program: &Program, options: &Options, tree: &Tree, meter: Meter) -> Resu
         if let Some(only) = n.only {
             f.enough(options, &n.locations, n.label, only)?;
         }
-        for thread in program.thread_ids().filter(|t| n.only.is_none_or(|o| o == *t)) {
+        let followed = |t: &ThreadId| n.only.is_none_or(|o| o == *t) && !skipped[number][t.index()];
+        for thread in program.thread_ids().filter(followed) {
             let here = n.locations[thread.index()];
             for (id, t) in program.thread(thread).from(here) {
                 let mut followed = false;
@@ -254,6 +260,39 @@ fn tree(program: &Program, options: &Options, tree: &Tree, meter: Meter) -> Resu
         }
     }
     Ok(())
+}
+
+/// For each node of a tree the threads that need not be followed, as it is monotonic. All steps into the node must allow that, and all
+/// nodes that it covers.
+fn skipped(p: &Program, tree: &Tree) -> Result<Vec<Vec<bool>>, Refuted> {
+    let mut skipped = vec![vec![tree.monotonic; p.threads.len()]; tree.nodes.len()];
+    if !tree.monotonic {
+        return Ok(skipped);
+    }
+    if tree.nodes.iter().any(|n| n.only.is_some()) {
+        return refuted("two reductions do not go together");
+    }
+    skipped[0].fill(false);
+    for e in tree.nodes.iter().flat_map(|n| &n.edges) {
+        let step = p.threads.get(e.thread.index()).and_then(|t| t.transitions.get(e.transition.index()));
+        let (Some(step), Some(w)) = (step, tree.nodes.get(e.to)) else {
+            return refuted("an edge leads nowhere");
+        };
+        for t in p.thread_ids() {
+            let mut next = p.thread(t).from(w.locations[t.index()]);
+            skipped[e.to][t.index()] &=
+                t < e.thread && next.all(|(_, n)| !touch(p, n, step) && !touch(p, step, n));
+        }
+    }
+    for (v, w) in tree.nodes.iter().enumerate().filter_map(|(v, n)| Some((v, n.covered_by?))) {
+        if w >= tree.nodes.len() {
+            return refuted("a node is covered by none");
+        }
+        for t in 0..p.threads.len() {
+            skipped[w][t] &= skipped[v][t];
+        }
+    }
+    Ok(skipped)
 }
 
 /// Whether a cycle of nodes from which one thread alone is followed can be reached. `done` is 1 for nodes on the way here and 2 for

@@ -64,7 +64,10 @@ static TABLE: &[Listed] = table! {
     "bmc", "programs whose runs all end", "Biere et al., TACAS 1999",
         "all runs of k steps at once, for k after k: shortest traces", crate::bmc::Bmc;
     "impact", "programs whose proof needs no relation between variables that the program does not test", "Wachter, Kroening, Ouaknine, FMCAD 2013",
-        "an unwinding with labels from weakest preconditions, late cores and forced covers", crate::impact::Impact;
+        "an unwinding with labels from weakest preconditions, late cores and forced covers", crate::impact::Impact(crate::impact::Reduction::OneIsEnough);
+    "impact-monotonic", "what impact can", "the same",
+        "impact with the reduction of its paper: threads in order where their steps commute, and cover expansion",
+        crate::impact::Impact(crate::impact::Reduction::Monotonic);
     "imc", "what impact can", "Metzler 2020, after the same",
         "impact one scheduler after the other: schedules that are safe, also of programs that are not", crate::imc::Imc;
 };

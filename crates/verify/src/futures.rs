@@ -82,6 +82,17 @@ impl Futures {
         Futures { next, later }
     }
 
+    /// Whether the next steps of a thread at a location commute with a step of another one.
+    pub(crate) fn commutes_with(
+        &self,
+        p: &Program,
+        thread: ThreadId,
+        at: LocationId,
+        step: &Transition,
+    ) -> bool {
+        !self.next[thread.index()][at.index()].conflicts(&Touched::by(p, step))
+    }
+
     /// Whether the next steps of a thread commute with all that the others may do before them, in any number. `unborn` says that a
     /// thread is certainly not made yet.
     pub(crate) fn commutes(

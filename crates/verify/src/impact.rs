@@ -18,6 +18,7 @@
 //! - *One thread is enough* where its next steps commute with all that others may still do: steps on what nobody else touches, and the
 //!   making of threads. Never at the head of a loop, so that no loop puts the others off for ever. Which thread depends on the
 //!   place alone, so that covers stay sound.
+//!   `impact-monotonic` has the reduction of the paper instead: see [`Reduction`].
 //! - Steps whose guard reads what they write (compare-exchange, semaphores) are checked as soon as they are met; other guards are
 //!   not, as that would unwind loops over data.
 //!
@@ -45,17 +46,31 @@ const CANDIDATES: usize = 8;
 pub(crate) const FIRST_TRY: u64 = 1000;
 
 /// The engine.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Impact;
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Impact(pub(crate) Reduction);
+
+/// Which threads need not be followed from a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reduction {
+    /// All but one whose next steps commute with all that others may still do.
+    OneIsEnough,
+    /// Those before the thread that went last in the order of threads, if their steps commute with its step and that was no jump
+    /// back: they went before it elsewhere. A node that covers another one has to stand for its threads as well: those that it had
+    /// skipped itself are followed then. That is a *cover expansion*.
+    Monotonic,
+}
 
 impl Engine for Impact {
     fn name(&self) -> &'static str {
-        "impact"
+        match self.0 {
+            Reduction::OneIsEnough => "impact",
+            Reduction::Monotonic => "impact-monotonic",
+        }
     }
 
     fn verify(&self, program: &Program, options: &Options) -> Outcome {
         let (mut few, mut most, mut given_up) = (false, FIRST_TRY, false);
-        let mut run = Run::new(program, options);
+        let mut run = Run::new(program, options, self.0);
         let ended = loop {
             // What is known of formulas stays known.
             run.few_guards = few;
@@ -71,7 +86,7 @@ impl Engine for Impact {
                 break ended;
             }
             run.clear();
-            (run.bound, run.refinements) = (None, 0);
+            (run.bound, run.refinements, run.cover_expansions) = (None, 0, 0);
             if given_up {
                 most = u64::MAX;
             }
@@ -89,17 +104,16 @@ impl Engine for Impact {
             Err(Stop::Again) => Verdict::Unknown(Unknown::Mistake("it does not go on".to_owned())),
         };
         let covers = run.nodes.iter().filter(|n| n.covered_by.is_some()).count() as u64;
-        Outcome {
-            engine: self.name(),
-            verdict,
-            counts: vec![
-                ("nodes", (run.nodes.len() as u64).into()),
-                ("refinements", run.refinements.into()),
-                ("covers", covers.into()),
-                ("queries", run.solver.queries().into()),
-            ],
-            seconds: run.meter.seconds(),
+        let mut counts = vec![
+            ("nodes", (run.nodes.len() as u64).into()),
+            ("refinements", run.refinements.into()),
+            ("covers", covers.into()),
+            ("queries", run.solver.queries().into()),
+        ];
+        if self.0 == Reduction::Monotonic {
+            counts.push(("cover expansions", run.cover_expansions.into()));
         }
+        Outcome { engine: self.name(), verdict, counts, seconds: run.meter.seconds() }
     }
 }
 
@@ -138,6 +152,8 @@ pub(crate) struct Node {
     pub(crate) expanded: bool,
     /// The only thread that need be followed.
     pub(crate) only: Option<ThreadId>,
+    /// The threads that were, or will be, followed although they could be skipped here: the node stands for others.
+    unskipped: Vec<ThreadId>,
     pub(crate) covered_by: Option<NodeId>,
     pub(crate) covers: Vec<NodeId>,
     /// Something is wrong here: it covers nothing.
@@ -162,6 +178,7 @@ struct Condition {
 pub(crate) struct Run<'p> {
     pub(crate) program: &'p Program,
     options: Options,
+    reduction: Reduction,
     interpreter: Interpreter<'p>,
     pub(crate) symbols: Symbols<'p>,
     solver: BitSolver,
@@ -178,6 +195,7 @@ pub(crate) struct Run<'p> {
     implied: HashMap<Term, HashMap<Vec<Term>, bool, WordHash>, WordHash>,
     pub(crate) bound: Option<Trace>,
     pub(crate) refinements: u64,
+    cover_expansions: u64,
     /// Whether labels have as few guards as possible. With more they are weaker and cover more, with fewer they are smaller.
     pub(crate) few_guards: bool,
     pub(crate) most_queries: u64,
@@ -201,10 +219,11 @@ fn known_variables(p: &Program) -> Vec<VarId> {
 }
 
 impl<'p> Run<'p> {
-    pub(crate) fn new(program: &'p Program, options: &Options) -> Run<'p> {
+    pub(crate) fn new(program: &'p Program, options: &Options, reduction: Reduction) -> Run<'p> {
         Run {
             program,
             options: options.clone(),
+            reduction,
             interpreter: Interpreter::new(program),
             symbols: Symbols::new(program),
             solver: BitSolver::for_program(program),
@@ -218,6 +237,7 @@ impl<'p> Run<'p> {
             implied: HashMap::default(),
             bound: None,
             refinements: 0,
+            cover_expansions: 0,
             few_guards: true,
             most_queries: u64::MAX,
         }
@@ -347,6 +367,7 @@ impl<'p> Run<'p> {
             children: Vec::new(),
             expanded: false,
             only: None,
+            unskipped: Vec::new(),
             covered_by: None,
             covers: Vec::new(),
             barren: false,
@@ -785,6 +806,38 @@ impl<'p> Run<'p> {
         self.nodes[v].covered_by = Some(w);
         self.nodes[w].covers.push(v);
         self.uncover_below(v);
+        self.stand_for(v, w);
+    }
+
+    /// Follows from a node the threads that are followed, or would be, from one that it covers.
+    fn stand_for(&mut self, v: NodeId, w: NodeId) {
+        let Reduction::Monotonic = self.reduction else { return };
+        for thread in self.program.thread_ids() {
+            if self.skips(v, thread) || !self.skips(w, thread) || self.nodes[w].unskipped.contains(&thread) {
+                continue;
+            }
+            self.nodes[w].unskipped.push(thread);
+            self.cover_expansions += 1;
+            if self.nodes[w].expanded {
+                let children = self.follow(w, thread);
+                self.work.extend(children.into_iter().rev());
+            }
+        }
+    }
+
+    /// Whether a thread need not be followed from a node: to go before the last step was as good.
+    fn skips(&self, v: NodeId, thread: ThreadId) -> bool {
+        let Some((_, last, step)) = self.nodes[v].parent else { return false };
+        let step = self.transition(last, step);
+        self.reduction == Reduction::Monotonic
+            && thread < last
+            && !self.program.thread(last).location(step.to).loop_head
+            && self.futures.commutes_with(
+                self.program,
+                thread,
+                self.nodes[v].at.locations[thread.index()],
+                step,
+            )
     }
 
     /// What is below a node that is covered, or impossible, covers nothing any more.
@@ -899,11 +952,18 @@ impl<'p> Run<'p> {
 
     /// One child for each transition of each thread that what is known does not rule out.
     fn expand(&mut self, v: NodeId) -> Result<(), Stop> {
-        let only = self.first_of_all(v)?;
+        let only = match self.reduction {
+            Reduction::OneIsEnough => self.first_of_all(v)?,
+            Reduction::Monotonic => None,
+        };
         self.nodes[v].expanded = true;
         self.nodes[v].only = only;
         let (mut plain, mut wrong) = (Vec::new(), Vec::new());
-        for thread in self.program.thread_ids().filter(|t| only.is_none_or(|o| o == *t)) {
+        for thread in self.program.thread_ids() {
+            let skipped = self.skips(v, thread) && !self.nodes[v].unskipped.contains(&thread);
+            if skipped || only.is_some_and(|o| o != thread) {
+                continue;
+            }
             for child in self.follow(v, thread) {
                 let to = self.nodes[child].at.locations[thread.index()];
                 match self.program.thread(thread).location(to).kind {
@@ -976,6 +1036,7 @@ impl<'p> Run<'p> {
             let (locations, only) = (self.nodes[n].at.locations.clone(), self.nodes[n].only);
             nodes.push(TreeNode { locations, label, covered_by, only, edges });
         }
-        Tree { terms: self.symbols.terms.clone(), nodes }
+        let monotonic = self.reduction == Reduction::Monotonic;
+        Tree { terms: self.symbols.terms.clone(), monotonic, nodes }
     }
 }

@@ -80,10 +80,13 @@ pub fn loop_invariants(
                 let all = i.at.iter().map(|(_, label)| *label).collect();
                 Facts::new(&speech, &i.terms, labels, all, BTreeSet::new()).said()
             }
-            Certificate::Tree(tree) => of_tree(&speech, tree, &places),
-            // Where blocks are one step, states inside them are in no label; where a state stands for others, these are not there; and how
-            // long runs are says nothing of values.
-            Certificate::Merged { .. } | Certificate::Symmetric(_) | Certificate::Depth(_) => None,
+            Certificate::Tree(tree) if !tree.monotonic => of_tree(&speech, tree, &places),
+            // Where threads go in order, or blocks are one step, states in between are in no label; where a state stands for others, these
+            // are not there; and how long runs are says nothing of values.
+            Certificate::Tree(_)
+            | Certificate::Merged { .. }
+            | Certificate::Symmetric(_)
+            | Certificate::Depth(_) => None,
         });
         out.extend(said.map(|text| LoopInvariant { span, text }));
     }

@@ -66,7 +66,12 @@ enum Content {
     /// Each formula: where the threads are, and which term.
     Invariant { terms: Vec<String>, at: Vec<(Vec<u32>, usize)> },
     /// An unwinding; its labels are terms.
-    Tree { terms: Vec<String>, nodes: Vec<SavedNode> },
+    Tree {
+        terms: Vec<String>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        monotonic: bool,
+        nodes: Vec<SavedNode>,
+    },
     /// So many steps at most.
     Depth { steps: usize },
     /// The program without these locations, each with its thread, has a certificate of its own.
@@ -125,7 +130,7 @@ impl Content {
                     edges: n.edges.iter().map(|e| (e.thread.0, e.transition.0, e.to)).collect(),
                 };
                 let nodes = tree.nodes.iter().map(node).collect();
-                Content::Tree { terms: terms.out, nodes }
+                Content::Tree { terms: terms.out, monotonic: tree.monotonic, nodes }
             }
             Certificate::Depth(steps) => Content::Depth { steps: *steps },
             Certificate::Merged { gone, inner } => Content::Merged {
@@ -197,7 +202,7 @@ fn read(program: &Program, content: Content) -> Result<Certificate, BadFile> {
             let at = at.into_iter().map(place).collect::<Result<_, BadFile>>()?;
             Certificate::Invariant(Invariant { terms, at })
         }
-        Content::Tree { terms, nodes } => {
+        Content::Tree { terms, monotonic, nodes } => {
             let (terms, made) = read_terms(program, &terms)?;
             let count = nodes.len();
             let inside = |n: usize| {
@@ -225,7 +230,7 @@ fn read(program: &Program, content: Content) -> Result<Certificate, BadFile> {
                     edges,
                 });
             }
-            Certificate::Tree(Tree { terms, nodes: out })
+            Certificate::Tree(Tree { terms, monotonic, nodes: out })
         }
         Content::Depth { steps } => Certificate::Depth(steps),
         Content::Merged { gone, inner } => {

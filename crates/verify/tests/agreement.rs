@@ -93,6 +93,7 @@ const EVERY: &[(&str, u64)] = &[
     ("explicit", 1),
     ("explicit-symmetric", 2),
     ("impact", 8),
+    ("impact-monotonic", 8),
     ("portfolio", 1),
     ("contexts", 4),
     ("bdd", 20),

@@ -2,10 +2,10 @@
 
 mod support;
 
-use model::Program;
+use model::{Builder, Program, ThreadId, TransitionId, Type};
 use support::small::increments;
 use support::{PRELUDE, read, run, within};
-use verify::{Options, Verdict};
+use verify::{Certificate, Options, Tree, TreeEdge, TreeNode, Verdict};
 
 const COUNTER: &str = "int x; pthread_mutex_t l;
     void *f(void *a) { LOCK int t = x; t = t + 1; x = t; UNLOCK return 0; }
@@ -33,7 +33,7 @@ fn the_states_of_the_lectures_are_counted_as_there() {
 
 #[test]
 fn two_increments_are_wrong_without_a_lock_and_right_with_one() {
-    for engine in ["explicit", "bmc", "impact"] {
+    for engine in ["explicit", "bmc", "impact", "impact-monotonic"] {
         assert_eq!(run(engine, &counter(false), &within(5000)).verdict.name(), "unsafe", "{engine}");
         let out = run(engine, &counter(true), &within(5000));
         assert_eq!(out.verdict.name(), "safe", "{engine} {:?}", out.verdict);
@@ -58,13 +58,112 @@ fn a_cover_does_not_hide_what_another_thread_sees() {
          void *g(void *a) { assert(x == 0); return 0; }
          int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_create(&t, 0, g, 0); return 0; }",
     );
-    for engine in ["explicit", "bmc", "impact", "bdd", "bdd-backward", "contexts", "predabs", "portfolio"] {
+    for engine in [
+        "explicit",
+        "bmc",
+        "impact",
+        "impact-monotonic",
+        "bdd",
+        "bdd-backward",
+        "contexts",
+        "predabs",
+        "portfolio",
+    ] {
         let Verdict::Unsafe(trace) = run(engine, &p, &within(5000)).verdict else { panic!("{engine}") };
         // The branch is taken, x is written, and the other thread looks. What main does to make them is left out.
         let mut steps: Vec<u16> = trace.steps.iter().map(|s| s.thread.0).filter(|t| *t > 0).collect();
         steps.dedup_by(|a, b| *a == 2 && *b == 2);
         assert_eq!(steps, [1, 1, 2], "{engine}");
     }
+}
+
+/// The program of the paper on Impact for threads as automata, T1: 0: if (*) 1: x = 1; 2: x = 0 and T2: 0: assert(x == 0). T2 is the
+/// first in the order of threads.
+fn trap() -> Program {
+    let mut b = Builder::new();
+    let x = b.shared("x", Type::INT, 0);
+    let (t2, t1) = (b.thread("T2"), b.thread("T1"));
+    let (yes, zero, one, now) = (b.terms().boolean(true), b.terms().int(0), b.terms().int(1), b.value(x));
+    let set = |value| vec![model::Assign { place: model::Place::scalar(x), value }];
+    let (at, written, reset, end) = (b.here(t1), b.location(t1), b.location(t1), b.location(t1));
+    b.step(t1, at, written, yes, Vec::new());
+    b.step(t1, at, reset, yes, Vec::new());
+    b.step(t1, written, reset, yes, set(one));
+    b.step(t1, reset, end, yes, set(zero));
+    b.set_kind(t1, end, model::LocationKind::End);
+    let (at, end) = (b.here(t2), b.location(t2));
+    let error = b.error_location(t2, model::ErrorKind::Assertion, "x == 0");
+    let (fine, wrong) = (b.terms().eq(now, zero), b.terms().ne(now, zero));
+    b.step(t2, at, end, fine, Vec::new());
+    b.step(t2, at, error, wrong, Vec::new());
+    b.set_kind(t2, end, model::LocationKind::End);
+    b.finish()
+}
+
+#[test]
+fn a_node_that_covers_another_follows_the_threads_of_both() {
+    // After the branch T2 is skipped: it went before. After x = 1 it is not; but the node there is covered by the one after the branch
+    // without a write, which has to follow T2 for it: one expansion.
+    let p = trap();
+    let out = run("impact-monotonic", &p, &within(5000));
+    let Verdict::Unsafe(trace) = &out.verdict else { panic!("{:?}", out.verdict) };
+    let names: Vec<&str> = trace.steps.iter().map(|s| &p.thread(s.thread).name[..]).collect();
+    assert_eq!(names, ["T1", "T1", "T2"]);
+    assert_eq!(out.count("cover expansions"), Some(1));
+}
+
+#[test]
+fn a_proof_without_the_expansion_of_a_cover_is_refused() {
+    // What an engine without it would find of that program. Everything else in it is as it should be.
+    let p = trap();
+    let x = p.var_named("x").unwrap();
+    let mut terms = p.terms.clone();
+    let (now, zero) = (terms.var(x, Type::INT), terms.int(0));
+    let (yes, is_zero) = (terms.boolean(true), terms.eq(now, zero));
+    let node = |at: [u32; 2], label, covered_by, edges: &[(u16, u32, usize)]| {
+        let edge = |(t, e, to): &(u16, u32, usize)| TreeEdge {
+            thread: ThreadId(*t),
+            transition: TransitionId(*e),
+            to: *to,
+        };
+        let locations = at.map(model::LocationId).into();
+        TreeNode { locations, label, covered_by, only: None, edges: edges.iter().map(edge).collect() }
+    };
+    // T2: at 0, 1 at its end. T1: at 0, 1 before x = 1, 2 before x = 0, 3 at its end.
+    let mut tree = Tree {
+        terms,
+        monotonic: true,
+        nodes: vec![
+            node([0, 0], is_zero, None, &[(0, 0, 1), (1, 0, 2), (1, 1, 3)]),
+            node([1, 0], yes, None, &[(1, 0, 4), (1, 1, 5)]),
+            node([0, 1], yes, None, &[(1, 2, 6)]),
+            node([0, 2], yes, None, &[(1, 3, 7)]),
+            node([1, 1], yes, None, &[(1, 2, 8)]),
+            node([1, 2], yes, None, &[(1, 3, 9)]),
+            node([0, 2], yes, Some(3), &[]),
+            node([0, 3], is_zero, None, &[(0, 0, 9)]),
+            node([1, 2], yes, Some(5), &[]),
+            node([1, 3], yes, None, &[]),
+        ],
+    };
+    let check = |tree: &Tree| verify::check(&p, &within(100), &Certificate::Tree(tree.clone()));
+    let why = check(&tree).unwrap_err().to_string();
+    assert!(why.contains("from node 3 at"), "{why}");
+    // It is refused for that alone: if nobody covered the node after x = 1, that one would have to follow T2 itself.
+    tree.nodes[6] = node([0, 2], yes, None, &[(1, 3, 7)]);
+    let why = check(&tree).unwrap_err().to_string();
+    assert!(why.contains("from node 6 at"), "{why}");
+    // Threads may be skipped if the proof says so, and only then; and not for two reasons.
+    let p = counter(true);
+    let Verdict::Safe(Certificate::Tree(tree)) = run("impact-monotonic", &p, &within(5000)).verdict else {
+        panic!("a tree proves it");
+    };
+    let check = |tree: Tree| verify::check(&p, &within(5000), &Certificate::Tree(tree));
+    assert!(check(tree.clone()).is_ok());
+    assert!(check(Tree { monotonic: false, ..tree.clone() }).is_err());
+    let mut both = tree;
+    both.nodes[0].only = Some(ThreadId(0));
+    assert!(check(both).unwrap_err().to_string().contains("two reductions"));
 }
 
 #[test]
@@ -81,7 +180,7 @@ fn two_locks_taken_the_other_way_round_deadlock_and_in_one_order_do_not() {
         ))
     };
     let options = Options { deadlocks: true, ..within(5000) };
-    for engine in ["explicit", "impact"] {
+    for engine in ["explicit", "impact", "impact-monotonic"] {
         assert_eq!(run(engine, &text("m", "n"), &options).verdict.name(), "unsafe", "{engine}");
         assert_eq!(run(engine, &text("n", "m"), &options).verdict.name(), "safe", "{engine}");
         let none = Options { deadlocks: false, ..options.clone() };
@@ -136,7 +235,7 @@ fn peterson_in_endless_loops_is_proved_and_without_flags_refuted() {
 #[test]
 fn a_proof_with_a_label_taken_away_is_refused() {
     let p = counter(true);
-    let Verdict::Safe(verify::Certificate::Tree(tree)) = run("impact", &p, &within(5000)).verdict else {
+    let Verdict::Safe(Certificate::Tree(tree)) = run("impact", &p, &within(5000)).verdict else {
         panic!("a tree proves it");
     };
     let options = within(5000);
@@ -145,10 +244,10 @@ fn a_proof_with_a_label_taken_away_is_refused() {
         let mut broken = tree.clone();
         let yes = broken.terms.boolean(true);
         broken.nodes[n].label = yes;
-        refused += usize::from(verify::check(&p, &options, &verify::Certificate::Tree(broken)).is_err());
+        refused += usize::from(verify::check(&p, &options, &Certificate::Tree(broken)).is_err());
         let mut broken = tree.clone();
         if broken.nodes[n].edges.pop().is_some() && broken.nodes[n].covered_by.is_none() {
-            let found = verify::check(&p, &options, &verify::Certificate::Tree(broken));
+            let found = verify::check(&p, &options, &Certificate::Tree(broken));
             assert!(found.is_err(), "an edge of node {n} is not needed");
         }
     }

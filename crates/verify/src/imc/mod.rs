@@ -37,7 +37,7 @@ use crate::budget::{Budget, Meter};
 use crate::certificate::Certificate;
 use crate::checker::Refuted;
 use crate::engines::Engine;
-use crate::impact::{FIRST_TRY, NodeId, Run, Stop};
+use crate::impact::{FIRST_TRY, NodeId, Reduction, Run, Stop};
 use crate::outcome::{Options, Outcome, Schedule, Trace, Unknown, Verdict};
 use crate::scheduled::schedule_within;
 use model::{LocationId, LocationKind, Program, Term, Thread, ThreadId};
@@ -133,7 +133,7 @@ pub fn schedules(
     see: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
 ) -> Found {
     let mut search = Search {
-        run: Run::new(program, options),
+        run: Run::new(program, options, Reduction::OneIsEnough),
         facts: Vec::new(),
         blocked: HashSet::new(),
         sure: HashSet::new(),
