@@ -127,9 +127,22 @@ fn schedule_json(program: &Program, hash: &str, schedule: &Schedule) -> Value {
         let label = schedule.terms.show(n.label, &|v| program.name(v));
         json!({ "locations": locations(&n.locations), "label": label, "next": next })
     };
+    let sections = ::verify::Sections::of(program, schedule);
+    let event = |e: &::verify::SectionEvent| {
+        let mut event = json!({ "thread": e.thread.0, "transition": e.transition.0 });
+        if !e.after.is_empty() {
+            event["after"] = json!(e.after);
+        }
+        event
+    };
+    let section = |s: &::verify::Section| {
+        let events: Vec<Value> = s.events.iter().map(event).collect();
+        json!({ "from": s.from, "to": s.to, "events": events, "next": s.next })
+    };
     json!({
         "format": "raddle-schedule-1", "program": hash, "files": program.files, "threads": threads(program),
         "nodes": schedule.nodes.iter().map(node).collect::<Vec<_>>(),
+        "first_sections": sections.first, "sections": sections.all.iter().map(section).collect::<Vec<_>>(),
     })
 }
 

@@ -72,6 +72,24 @@ fn schedules_counterexamples_and_the_tree_are_written() {
     }
     assert!(order.len() > 5 && order.iter().enumerate().all(|(i, t)| *t == 1 + i as u64 % 2), "{order:?}");
 
+    // The same in sections: each step is there, and somebody waits for another thread.
+    let sections = schedule["sections"].as_array().unwrap();
+    let (mut at, mut order, mut waits) =
+        (schedule["first_sections"][0].as_u64().unwrap() as usize, Vec::new(), 0);
+    for _ in 0..12 {
+        for e in sections[at]["events"].as_array().unwrap() {
+            let thread = e["thread"].as_u64().unwrap();
+            waits += e["after"].as_array().map_or(0, Vec::len);
+            if thread > 0 && order.last() != Some(&thread) {
+                order.push(thread);
+            }
+        }
+        let next = sections[at]["next"].as_array().unwrap();
+        assert_eq!(next.len(), 1, "nothing is decided: {}", sections[at]);
+        at = next[0].as_u64().unwrap() as usize;
+    }
+    assert!(order.ends_with(&[1, 2, 1, 2]) && waits > 5, "{order:?}, {waits}");
+
     let wrong = json(&out.join("counterexample-001.json"));
     assert_eq!(wrong["program"], schedule["program"]);
     assert!(!wrong["steps"].as_array().unwrap().is_empty());

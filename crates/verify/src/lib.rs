@@ -42,12 +42,14 @@ mod rounds;
 mod sat;
 mod saved;
 mod scheduled;
+mod sections;
 mod smt;
 mod solver;
 mod symbolic;
 mod symmetry;
 #[cfg(test)]
 mod testing;
+mod traces;
 mod unrolling;
 
 pub use atomicity::{Atomicity, Broken, FunctionAtomicity, GuardChecked, Serial, atomicity};
@@ -71,5 +73,7 @@ pub use rounds::{Sequential, sequentialise};
 pub use sat::{SatSolver, with_sat};
 pub use saved::{BadFile, fingerprint, load, save};
 pub use scheduled::check_schedule;
+pub use sections::{InSections, Section, SectionEvent, Sections};
 pub use smt::{NoSolver, SmtCommand, SmtSolver};
 pub use solver::{Answer, Solver, with_solver};
+pub use traces::{Following, SymbolicTrace, TraceEvent, TraceOrder};

@@ -378,6 +378,13 @@ fn synchronisation_comes_from_assumptions() {
     let order = turns(&p, &all[0], 9);
     // The thesis begins with the third; here the first has a turn before, and then they go round in the order of the thesis.
     assert_eq!(order[1..7], [3, 2, 1, 3, 2, 1], "the third before the second before the first");
+    // All of them do something useful: each writes, the second as well.
+    for t in [1, 2, 3].map(ThreadId) {
+        let taken: HashSet<_> =
+            all[0].nodes.iter().flat_map(|n| &n.next).filter(|e| e.0 == t).map(|e| e.1).collect();
+        let writes = |e| p.accesses(p.thread(t).transition(e)).writes.iter().any(|w| !p.var(w.var).internal);
+        assert!(taken.into_iter().any(writes), "thread {t}");
+    }
     run_under(&p, &all[0], 10_000);
     // Whatever both are at first.
     let p = read(&thesis::declared(false).replace("busy, inode;", "busy = 1, inode = 1;"));

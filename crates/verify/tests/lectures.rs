@@ -2,8 +2,11 @@
 //! preemptions, contexts; and those of the programs in Metzler's thesis. Everything is counted here from definitions, one step after
 //! the other, and compared with what the searches of `crates/model` count.
 
+#[path = "support/automata.rs"]
+mod automata;
 mod support;
 
+use automata::{double_lock, one_producer_one_consumer};
 use model::{Builder, Interpreter, Place, Program, Reach, State, Step, SyncId, Term, ThreadId, Type, VarId};
 use std::collections::{BTreeMap, BTreeSet};
 use support::small::increments;
@@ -25,48 +28,6 @@ fn two_locks_in_a_row() -> Program {
     write(t1, m, x, one);
     write(t1, n, y, one);
     write(t2, m, x, two);
-    b.finish()
-}
-
-/// A thread of plain steps one after the other: what must hold, and what is assigned. Back to the start after the last, or not.
-fn thread(b: &mut Builder, name: &str, steps: Vec<(Term, Vec<(VarId, Term)>)>, forever: bool) {
-    let t = b.thread(name);
-    let start = b.here(t);
-    let last = steps.len() - 1;
-    for (i, (guard, assigns)) in steps.into_iter().enumerate() {
-        let from = b.here(t);
-        let to = if forever && i == last { start } else { b.location(t) };
-        let assign = |(var, value)| model::Assign { place: Place::scalar(var), value };
-        b.step(t, from, to, guard, assigns.into_iter().map(assign).collect());
-        b.set_may_block(t, from);
-        b.go_on_at(t, to);
-    }
-    if !forever {
-        let end = b.here(t);
-        b.set_kind(t, end, model::LocationKind::End);
-    }
-}
-
-/// To take a lock, or to give it back.
-fn take(b: &mut Builder, lock: VarId, yes: bool) -> (Term, Vec<(VarId, Term)>) {
-    let (now, zero, one) = (b.value(lock), b.terms().int(0), b.terms().int(1));
-    let free = b.terms().eq(now, zero);
-    let always = b.terms().boolean(true);
-    if yes { (free, vec![(lock, one)]) } else { (always, vec![(lock, zero)]) }
-}
-
-/// Two threads that take both locks, each in its order, perhaps do something, and give them back, each in its order.
-fn double_lock(orders: [[usize; 4]; 2], critical: bool, forever: bool) -> Program {
-    let mut b = Builder::new();
-    let locks = [b.shared("m1", Type::INT, 0), b.shared("m2", Type::INT, 0)];
-    for (n, order) in orders.into_iter().enumerate() {
-        let mut steps: Vec<_> = order[..2].iter().map(|l| take(&mut b, locks[*l], true)).collect();
-        if critical {
-            steps.push((b.terms().boolean(true), Vec::new()));
-        }
-        steps.extend(order[2..].iter().map(|l| take(&mut b, locks[*l], false)));
-        thread(&mut b, &format!("T{}", n + 1), steps, forever);
-    }
     b.finish()
 }
 
@@ -416,41 +377,6 @@ fn bounded_model_checking_finds_the_error_after_six_steps_and_is_complete_after_
     assert_eq!(depth, 10);
 }
 
-/// Figures 4.3 and 4.2 of the thesis: one producer and one consumer with so many cells, five steps a body. Where the buffer is full or empty
-/// they do nothing, or that is an error.
-fn one_producer_one_consumer(n: i32, fails: bool) -> Program {
-    let mut b = Builder::new();
-    let count = b.shared("count", Type::INT, 0);
-    let m = b.shared("m", Type::INT, 0);
-    for up in [true, false] {
-        let t = b.thread(if up { "T1" } else { "T2" });
-        let (now, zero, most, one) = (b.value(count), b.terms().int(0), b.terms().int(n), b.terms().int(1));
-        let may = if up { b.terms().lt(now, most) } else { b.terms().lt(zero, now) };
-        let not = b.terms().not(may);
-        let next = if up { b.terms().add(now, one) } else { b.terms().sub(now, one) };
-        let always = b.terms().boolean(true);
-        let start = b.here(t);
-        let at: Vec<_> = (0..4).map(|_| b.location(t)).collect();
-        let otherwise = match fails {
-            true => {
-                b.error_location(t, model::ErrorKind::Assertion, if up { "overflow" } else { "underflow" })
-            }
-            false => at[3],
-        };
-        let (lock, unlock) = (take(&mut b, m, true), take(&mut b, m, false));
-        let assign = |(var, value): (VarId, Term)| model::Assign { place: Place::scalar(var), value };
-        b.step(t, start, at[0], lock.0, lock.1.into_iter().map(assign).collect());
-        b.set_may_block(t, start);
-        b.step(t, at[0], at[1], may, Vec::new());
-        b.step(t, at[0], otherwise, not, Vec::new());
-        // Put or remove, and count: two steps.
-        b.step(t, at[1], at[2], always, Vec::new());
-        b.step(t, at[2], at[3], always, vec![assign((count, next))]);
-        b.step(t, at[3], start, unlock.0, unlock.1.into_iter().map(assign).collect());
-    }
-    b.finish()
-}
-
 #[test]
 fn the_producer_and_the_consumer_of_the_thesis_have_its_states() {
     for (n, states) in [(1, 12), (2, 21), (5, 48)] {
@@ -511,38 +437,6 @@ fn an_assumption_that_waits_keeps_inode_and_busy_together() {
     for engine in ["explicit", "bdd", "impact"] {
         assert_eq!(run(engine, &p, &options).verdict.name(), "safe", "{engine}");
     }
-}
-
-#[test]
-fn a_section_of_the_thesis_orders_the_two_writes_to_one_variable_and_nothing_else() {
-    // Metzler 2020, figure 5.6, the first section: T1 writes x and reads z, T2 writes y and then x. The text there has the edge from
-    // the first write to y; it goes to the write to x.
-    let mut b = Builder::new();
-    let [x, y, z] = ["x", "y", "z"].map(|v| b.shared(v, Type::INT, 0));
-    let (t1, t2) = (b.thread("T1"), b.thread("T2"));
-    let own = b.local(t1, "t", Type::INT, 0);
-    let (zero, one, now) = (b.terms().int(0), b.terms().int(1), b.value(z));
-    b.assign(t1, x, one);
-    b.assign(t1, own, now);
-    b.assign(t2, y, zero);
-    b.assign(t2, x, zero);
-    let p = b.finish();
-    let tree = Tree::of(&p);
-    assert_eq!((tree.ends.len(), tree.classes()), (6, 2));
-    let along = |threads: [u16; 4]| {
-        let goes = |e: &&(Vec<Step>, State)| e.0.iter().map(|s| s.thread.0).eq(threads);
-        let (steps, _) = tree.ends.iter().find(goes).expect("every order of threads is one");
-        (order(&p, steps), steps)
-    };
-    let (section, steps) = along([0, 0, 1, 1]);
-    let edges: Vec<(usize, usize)> = (0..4)
-        .flat_map(|i| (i + 1..4).map(move |j| (i, j)))
-        .filter(|(i, j)| steps[*i].thread != steps[*j].thread && dependent(&p, &steps[*i], &steps[*j]))
-        .collect();
-    assert_eq!(edges, [(0, 3)], "e1 before e4");
-    assert_eq!(along([0, 1, 0, 1]).0, section, "e1 e3 e2 e4");
-    assert_eq!(along([1, 0, 0, 1]).0, section, "e3 e1 e2 e4");
-    assert_ne!(along([1, 1, 0, 0]).0, section, "e3 e4 e1 e2");
 }
 
 #[test]

@@ -7,10 +7,10 @@ mod game;
 mod support;
 
 use contended::random_program;
-use game::{Game, run_under};
+use game::{Game, run_in_sections, run_under};
 use std::ops::ControlFlow;
 use support::{read, stands};
-use verify::{Budget, Event, Options, Schedule, check_schedule, schedules};
+use verify::{Budget, Event, Options, Schedule, Sections, check_schedule, schedules};
 
 /// How often each answer came.
 #[derive(Debug, Default)]
@@ -51,6 +51,7 @@ fn compare(seeds: std::ops::Range<u64>, most: usize) -> Tally {
             for s in &seen {
                 check_schedule(&p, s).unwrap_or_else(|e| panic!("{e}: {what}"));
                 run_under(&p, s, 200_000);
+                run_in_sections(&p, &Sections::of(&p, s), 400_000);
                 assert!(fairly, "no schedule can be fair and safe, but here is one: {what}");
                 assert_ne!(blindly, Some(false), "one that sees no values cannot, but here is one: {what}");
             }

@@ -3,7 +3,7 @@
 
 use model::{Interpreter, Program, State, TransitionId, Wrong};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use verify::Schedule;
+use verify::{InSections, Schedule, Sections};
 
 /// All states, where each thread leads from them, and what is wrong there.
 pub struct Game {
@@ -195,6 +195,55 @@ pub fn run_under(p: &Program, schedule: &Schedule, most: usize) -> usize {
                     assert!(seen.len() <= most, "too many states");
                     stack.push((state, to));
                 }
+            }
+        }
+    }
+    seen.len()
+}
+
+/// Runs a program under the sections of a schedule, in every order that they allow and with all inputs, and fails where anything goes wrong
+/// or nobody can go. How many states there were.
+pub fn run_in_sections(p: &Program, sections: &Sections, most: usize) -> usize {
+    let run = Interpreter::new(p);
+    let start = (run.initial(), InSections::default());
+    let mut seen = HashSet::from([start.clone()]);
+    let mut stack = vec![start];
+    while let Some((s, at)) = stack.pop() {
+        assert!(!matches!(run.wrong(&s), Some(Wrong::Error { .. } | Wrong::Deadlock)), "{:?}", run.wrong(&s));
+        // Who has called exit leaves the others where they are.
+        if run.is_over(&s) {
+            continue;
+        }
+        let mut next = Vec::new();
+        let choices = sections.choices(&at);
+        for section in choices {
+            let first = &sections.all[*section].events[0];
+            let t = p.thread(first.thread).transition(first.transition);
+            if s.locations[first.thread.index()] == t.from && run.holds(&s, t) {
+                let mut at = at.clone();
+                sections.begin(&mut at, *section);
+                next.push((s.clone(), at));
+            }
+        }
+        assert!(choices.is_empty() || !next.is_empty(), "one of the sections can begin");
+        let free = sections.free(&at);
+        for (thread, transition) in &free {
+            let after = run.successors(&s, *thread).unwrap();
+            assert!(!after.is_empty(), "thread {thread} may go and cannot");
+            for (step, state) in after {
+                assert_eq!(step.transition, *transition, "thread {thread} goes as the section says");
+                let mut at = at.clone();
+                sections.went(&mut at, *thread);
+                next.push((state, at));
+            }
+        }
+        if free.is_empty() && choices.is_empty() {
+            assert!(!p.thread_ids().any(|t| run.is_live(&s, t)), "nobody may go");
+        }
+        for new in next {
+            if seen.insert(new.clone()) {
+                assert!(seen.len() <= most, "too many states");
+                stack.push(new);
             }
         }
     }
