@@ -288,9 +288,8 @@ fn skipped(p: &Program, tree: &Tree) -> Result<Vec<Vec<bool>>, Refuted> {
         if w >= tree.nodes.len() {
             return refuted("a node is covered by none");
         }
-        for t in 0..p.threads.len() {
-            skipped[w][t] &= skipped[v][t];
-        }
+        let covered = skipped[v].clone();
+        skipped[w].iter_mut().zip(covered).for_each(|(all, also)| *all &= also);
     }
     Ok(skipped)
 }

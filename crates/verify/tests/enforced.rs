@@ -133,6 +133,9 @@ fn the_two_locks_of_the_thesis_are_one_section_that_never_deadlocks() {
     assert_eq!(model::Reach::default().search(&run).unwrap().deadlocks, 1);
 }
 
+/// Threads, their transitions and the nodes after them.
+type Steps<'a> = &'a [(u16, u32, usize)];
+
 /// Figure 5.6, T1: while (1) { x = 1; if (z == 0) y = 1; } and T2: while (1) { y = 0; x = 0; }, and its schedule.
 fn figure_5_6() -> (Program, Schedule) {
     let mut b = Builder::new();
@@ -158,13 +161,13 @@ fn figure_5_6() -> (Program, Schedule) {
     let p = b.finish();
     let mut terms = p.terms.clone();
     let label = terms.boolean(true);
-    let node = |(at, next): &([usize; 2], &[(u16, u32, usize)])| ScheduleNode {
+    let node = |(at, next): &([usize; 2], Steps<'_>)| ScheduleNode {
         locations: [a[at[0]], c[at[1]]].into(),
         label,
         next: next.iter().map(|(t, e, to)| (ThreadId(*t), TransitionId(*e), *to)).collect(),
     };
     // The start, and v1 to v7.
-    let nodes: [([usize; 2], &[(u16, u32, usize)]); 8] = [
+    let nodes: [([usize; 2], Steps<'_>); 8] = [
         ([0, 0], &[(0, 0, 1)]),
         ([1, 0], &[(0, 1, 2)]),
         ([2, 0], &[(1, 0, 3)]),
