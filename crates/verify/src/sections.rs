@@ -9,9 +9,9 @@
 //! where a schedule allows several threads one is chosen, and ways round are fewer.
 
 use crate::outcome::Schedule;
-use crate::traces::dependence;
-use model::{Program, ThreadId, TransitionId};
-use std::collections::BTreeSet;
+use crate::traces::{Orders, dependence};
+use model::{Accesses, Program, Terms, ThreadId, TransitionId};
+use std::collections::{BTreeSet, HashMap};
 
 /// A schedule in sections.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,29 +47,52 @@ pub struct SectionEvent {
     pub after: Vec<usize>,
 }
 
+/// A way through a schedule on which nothing is decided.
+struct Way {
+    from: usize,
+    to: usize,
+    steps: Vec<(ThreadId, TransitionId)>,
+}
+
 impl Sections {
     /// The sections of a schedule.
     pub fn of(program: &Program, schedule: &Schedule) -> Sections {
         // Besides the first node and branches some nodes have to begin sections: where nothing is decided all around.
-        let mut cut = BTreeSet::from([0]);
-        loop {
-            match Sections::between(program, schedule, &cut) {
-                Ok(sections) => return sections,
-                Err(node) => cut.insert(node),
-            };
-        }
+        let (mut cut, meet) = (BTreeSet::from([0]), meeting(schedule));
+        let (starts, ways) = loop {
+            match Sections::ways(schedule, &cut) {
+                Ok((_, ways)) if is_long(schedule, &ways) && !meet.is_subset(&cut) => {
+                    // Ways that meet go on together then.
+                    cut.extend(&meet);
+                }
+                Ok(found) => break found,
+                Err(node) => {
+                    cut.insert(node);
+                }
+            }
+        };
+        let begins =
+            |node: usize| -> Vec<usize> { (0..ways.len()).filter(|w| ways[*w].from == node).collect() };
+        let begins: HashMap<usize, Vec<usize>> =
+            starts.into_iter().map(|node| (node, begins(node))).collect();
+        let mut terms = program.terms.clone();
+        let section = |w: &Way| Section {
+            from: w.from,
+            to: w.to,
+            events: ordered(program, &mut terms, &w.steps),
+            next: begins[&w.to].clone(),
+        };
+        Sections { all: ways.iter().map(section).collect(), first: begins[&0].clone() }
     }
 
-    /// The sections between these nodes and branches; or a node at which one goes round.
-    fn between(program: &Program, schedule: &Schedule, cut: &BTreeSet<usize>) -> Result<Sections, usize> {
-        let mut starts = vec![0];
-        let (mut all, mut begins): (Vec<Section>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
+    /// The nodes at which sections begin or end, and the ways between them; or a node at which a way goes round. Some nodes must begin
+    /// sections; branches do.
+    fn ways(schedule: &Schedule, cut: &BTreeSet<usize>) -> Result<(Vec<usize>, Vec<Way>), usize> {
+        let (mut starts, mut known, mut ways) = (vec![0], BTreeSet::from([0]), Vec::new());
         let mut n = 0;
         while n < starts.len() {
-            let mut here = Vec::new();
-            for step in chosen(schedule, starts[n]) {
-                let (mut steps, mut seen) = (vec![(step.0, step.1)], BTreeSet::from([starts[n]]));
-                let mut at = step.2;
+            for (thread, transition, first) in chosen(schedule, starts[n]) {
+                let (mut steps, mut seen, mut at) = (vec![(thread, transition)], BTreeSet::new(), first);
                 while let [(thread, transition, to)] = chosen(schedule, at)[..]
                     && !cut.contains(&at)
                 {
@@ -79,45 +102,48 @@ impl Sections {
                     steps.push((thread, transition));
                     at = to;
                 }
-                if !starts.contains(&at) {
+                if known.insert(at) {
                     starts.push(at);
                 }
-                here.push(all.len());
-                let events = ordered(program, &steps);
-                all.push(Section { from: starts[n], to: at, events, next: Vec::new() });
+                ways.push(Way { from: starts[n], to: at, steps });
             }
-            begins.push(here);
             n += 1;
         }
-        for s in &mut all {
-            let at = starts.iter().position(|n| *n == s.to);
-            s.next = at.map(|n| begins[n].clone()).unwrap_or_default();
+        Ok((starts, ways))
+    }
+
+    /// A run at its beginning.
+    pub fn start(&self) -> InSections {
+        self.after(None)
+    }
+
+    /// A run at the end of a section, or at its beginning. Where nothing is decided the next one begins.
+    fn after(&self, last: Option<usize>) -> InSections {
+        let mut run = InSections { last, section: None, done: Vec::new() };
+        if let [next] = *self.next(&run) {
+            run = InSections {
+                last: None,
+                section: Some(next),
+                done: vec![false; self.all[next].events.len()],
+            };
         }
-        Ok(Sections { all, first: begins.swap_remove(0) })
+        run
     }
 
-    /// The sections that can come next, if the one before is over: the one whose first step the program takes does.
-    pub fn choices(&self, run: &InSections) -> &[usize] {
-        match (run.section, run.last) {
-            (Some(_), _) => &[],
-            (None, Some(last)) => &self.all[last].next,
-            (None, None) => &self.first,
-        }
+    /// The sections of which one comes next.
+    fn next(&self, run: &InSections) -> &[usize] {
+        run.last.map_or(&self.first, |last| &self.all[last].next)
     }
 
-    /// A section begins.
-    pub fn begin(&self, run: &mut InSections, section: usize) {
-        debug_assert!(self.choices(run).contains(&section), "it can come next");
-        run.section = Some(section);
-        run.done = vec![false; self.all[section].events.len()];
-    }
-
-    /// Who may go, and along which transition.
+    /// Who may go, and along which transition. Where a branch decides which section is next one thread may, along several. Nobody may
+    /// when the program is over.
     pub fn free(&self, run: &InSections) -> Vec<(ThreadId, TransitionId)> {
-        let events = run.section.map_or(&[][..], |s| &self.all[s].events);
-        let mut seen = BTreeSet::new();
-        let mut out = Vec::new();
-        for (_, e) in events.iter().enumerate().filter(|(n, _)| !run.done[*n]) {
+        let Some(section) = run.section else {
+            let first = |s: &usize| &self.all[*s].events[0];
+            return self.next(run).iter().map(first).map(|e| (e.thread, e.transition)).collect();
+        };
+        let (mut seen, mut out) = (BTreeSet::new(), Vec::new());
+        for (e, _) in self.all[section].events.iter().zip(&run.done).filter(|(_, done)| !**done) {
             if seen.insert(e.thread) && e.after.iter().all(|m| run.done[*m]) {
                 out.push((e.thread, e.transition));
             }
@@ -125,17 +151,40 @@ impl Sections {
         out
     }
 
-    /// A thread has taken its next step.
-    pub fn went(&self, run: &mut InSections, thread: ThreadId) {
-        let Some(section) = run.section else { return };
-        let events = self.all[section].events.iter();
-        if let Some(n) = events.zip(&run.done).position(|(e, done)| e.thread == thread && !done) {
+    /// A thread has taken a step that was free.
+    pub fn went(&self, run: &mut InSections, thread: ThreadId, transition: TransitionId) {
+        let begins = |s: &usize| self.all[*s].events[0].transition == transition;
+        let next = || self.next(run).iter().copied().find(begins);
+        let Some(section) = run.section.or_else(next) else {
+            debug_assert!(false, "nobody may go, or not along this transition");
+            return;
+        };
+        let events = &self.all[section].events;
+        (run.last, run.section) = (None, Some(section));
+        run.done.resize(events.len(), false);
+        let next = events.iter().zip(&run.done).position(|(e, done)| e.thread == thread && !done);
+        debug_assert!(next.is_some_and(|n| events[n].transition == transition), "it was free");
+        if let Some(n) = next {
             run.done[n] = true;
         }
         if run.done.iter().all(|d| *d) {
-            *run = InSections { last: Some(section), ..InSections::default() };
+            *run = self.after(Some(section));
         }
     }
+}
+
+/// Whether sections have many more steps than the schedule has: those of ways that have met are there for each of them.
+fn is_long(schedule: &Schedule, ways: &[Way]) -> bool {
+    ways.iter().map(|w| w.steps.len()).sum::<usize>() > 8 * schedule.nodes.len() + 1000
+}
+
+/// The nodes to which several steps lead.
+fn meeting(schedule: &Schedule) -> BTreeSet<usize> {
+    let mut into = vec![0; schedule.nodes.len()];
+    for n in 0..schedule.nodes.len() {
+        chosen(schedule, n).iter().for_each(|e| into[e.2] += 1);
+    }
+    (0..into.len()).filter(|n| into[*n] > 1).collect()
 }
 
 /// The steps of the thread that goes at a node: of several the first one.
@@ -145,38 +194,31 @@ fn chosen(schedule: &Schedule, node: usize) -> Vec<(ThreadId, TransitionId, usiz
 }
 
 /// Steps with the order that they have to keep.
-fn ordered(program: &Program, steps: &[(ThreadId, TransitionId)]) -> Vec<SectionEvent> {
-    let mut terms = program.terms.clone();
+fn ordered(program: &Program, terms: &mut Terms, steps: &[(ThreadId, TransitionId)]) -> Vec<SectionEvent> {
+    let accesses: Vec<Accesses> =
+        steps.iter().map(|(t, e)| program.accesses(program.thread(*t).transition(*e))).collect();
     let never = terms.boolean(false);
-    let step = |n: usize| program.thread(steps[n].0).transition(steps[n].1);
-    let mut before: Vec<Vec<bool>> = Vec::new();
+    let mut orders = Orders::new(program.threads.len());
     let mut out = Vec::new();
     for (n, (thread, transition)) in steps.iter().enumerate() {
-        let (mut all, mut after) = (vec![false; steps.len()], Vec::new());
-        // The own step before it first, then what is nearer: what follows from these is left out.
-        let own = (0..n).rev().find(|m| steps[*m].0 == *thread);
-        for m in own.into_iter().chain((0..n).rev()) {
-            let waits = steps[m].0 == *thread || dependence(program, &mut terms, step(m), step(n)) != never;
-            if !waits || all[m] {
-                continue;
-            }
-            if steps[m].0 != *thread {
+        let mut after = Vec::new();
+        // What is nearer first: what follows from it is left out.
+        for m in orders.push(*thread, &accesses[n]) {
+            if !orders.is_before(m, n) && dependence(terms, &accesses[m], &accesses[n]) != never {
+                orders.add(m, n);
                 after.push(m);
             }
-            all[m] = true;
-            all.iter_mut().zip(&before[m]).for_each(|(a, b)| *a |= b);
         }
         after.reverse();
         out.push(SectionEvent { thread: *thread, transition: *transition, after });
-        before.push(all);
     }
     out
 }
 
-/// Where a run is that keeps to [`Sections`]; at first at its beginning.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+/// Where a run is that keeps to [`Sections`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct InSections {
-    /// The section that was over last.
+    /// The section that was over last, if none has begun after it.
     last: Option<usize>,
     /// The one that has begun.
     section: Option<usize>,

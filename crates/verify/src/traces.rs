@@ -8,8 +8,10 @@
 //! all events that do come before the second, whatever the inputs are. Where that is not so the condition is *true*, or for a run without
 //! inputs what it was in the run: without inputs, events access what they did as long as those before them do.
 
-use model::{Interpreter, NoRun, Place, Program, State, Step, Term, Terms, ThreadId, Transition, VarId};
-use std::collections::HashMap;
+use model::{
+    Accesses, Interpreter, NoRun, Place, Program, State, Step, Term, Terms, ThreadId, Transition, VarId,
+};
+use std::collections::{BTreeSet, HashMap};
 
 /// An order of events with conditions.
 #[derive(Clone, Debug)]
@@ -43,8 +45,7 @@ pub struct TraceOrder {
 }
 
 /// When two steps of different threads have to keep their order, as a formula over the places that they access.
-pub(crate) fn dependence(p: &Program, terms: &mut Terms, a: &Transition, b: &Transition) -> Term {
-    let (x, y) = (p.accesses(a), p.accesses(b));
+pub(crate) fn dependence(terms: &mut Terms, x: &Accesses, y: &Accesses) -> Term {
     let mut same = |u: &[Place], v: &[Place]| -> Vec<Term> {
         let pairs = u.iter().flat_map(|q| v.iter().map(move |r| (q, r))).filter(|(q, r)| q.var == r.var);
         pairs.map(|(q, r)| same_cell(terms, q, r)).collect()
@@ -65,16 +66,62 @@ fn same_cell(terms: &mut Terms, q: &Place, r: &Place) -> Term {
     terms.boolean(!differ)
 }
 
-/// For each event those that come before it whatever the inputs are.
-struct Before(Vec<Vec<bool>>);
+/// Events one after the other, and which come before which whatever the inputs are: for each event how many of each thread do.
+pub(crate) struct Orders {
+    threads: Vec<ThreadId>,
+    clocks: Vec<Vec<usize>>,
+    /// The last event of each thread.
+    last: Vec<Option<usize>>,
+    /// The events that access each variable.
+    touched: HashMap<VarId, Vec<usize>>,
+}
 
-impl Before {
-    fn add(&mut self, before: usize, after: usize) {
-        let more = self.0[before].clone();
-        for (all, more) in self.0[after].iter_mut().zip(more) {
-            *all |= more;
+impl Orders {
+    pub(crate) fn new(threads: usize) -> Orders {
+        Orders { threads: Vec::new(), clocks: Vec::new(), last: vec![None; threads], touched: HashMap::new() }
+    }
+
+    /// One more event. Those of other threads before it that access one of the same variables, the nearest first.
+    pub(crate) fn push(&mut self, thread: ThreadId, accesses: &Accesses) -> Vec<usize> {
+        let n = self.threads.len();
+        let own = self.last[thread.index()].replace(n);
+        let clock = match own {
+            Some(m) => {
+                let mut clock = self.clocks[m].clone();
+                clock[thread.index()] += 1;
+                clock
+            }
+            None => vec![0; self.last.len()],
+        };
+        self.threads.push(thread);
+        self.clocks.push(clock);
+        let mut near = BTreeSet::new();
+        for q in accesses.reads.iter().chain(&accesses.writes) {
+            let touched = self.touched.entry(q.var).or_default();
+            if touched.last() != Some(&n) {
+                near.extend(touched.iter().copied().filter(|m| self.threads[*m] != thread));
+                touched.push(n);
+            }
         }
-        self.0[after][before] = true;
+        near.into_iter().rev().collect()
+    }
+
+    /// How manieth of its thread's events one is, from 0.
+    pub(crate) fn nth(&self, n: usize) -> usize {
+        self.clocks[n][self.threads[n].index()]
+    }
+
+    pub(crate) fn is_before(&self, m: usize, n: usize) -> bool {
+        self.nth(m) < self.clocks[n][self.threads[m].index()]
+    }
+
+    /// One comes before the other.
+    pub(crate) fn add(&mut self, before: usize, after: usize) {
+        let (thread, nth) = (self.threads[before].index(), self.nth(before));
+        let more = self.clocks[before].clone();
+        let clock = &mut self.clocks[after];
+        clock.iter_mut().zip(more).for_each(|(all, more)| *all = more.max(*all));
+        clock[thread] = clock[thread].max(nth + 1);
     }
 }
 
@@ -87,55 +134,43 @@ impl SymbolicTrace {
         let mut terms = program.terms.clone();
         let steps: Vec<&Transition> =
             run.iter().map(|s| program.thread(s.thread).transition(s.transition)).collect();
-        let mut counts = vec![0; program.threads.len()];
-        let events: Vec<TraceEvent> = run
-            .iter()
-            .map(|s| {
-                let nth = counts[s.thread.index()];
-                counts[s.thread.index()] += 1;
-                TraceEvent { thread: s.thread, nth }
-            })
-            .collect();
+        let accesses: Vec<Accesses> = steps.iter().map(|t| program.accesses(t)).collect();
         let writers = writers(&steps);
-        let mut before = Before(vec![vec![false; run.len()]; run.len()]);
-        let mut edges: Vec<TraceOrder> = Vec::new();
-        let mut last: Vec<Option<usize>> = vec![None; program.threads.len()];
-        for after in 0..run.len() {
-            if let Some(own) = last[run[after].thread.index()].replace(after) {
-                before.add(own, after);
-            }
-            let mut conditions = Vec::new();
+        let (mut events, mut edges) = (Vec::new(), Vec::new());
+        let mut orders = Orders::new(program.threads.len());
+        for (after, step) in run.iter().enumerate() {
             // What is nearer first: what follows from it is left out.
-            for e in (0..after).rev().filter(|e| run[*e].thread != run[after].thread) {
-                let condition = dependence(program, &mut terms, steps[e], steps[after]);
+            let near = orders.push(step.thread, &accesses[after]);
+            events.push(TraceEvent { thread: step.thread, nth: orders.nth(after) });
+            let mut open = Vec::new();
+            for before in near {
+                let condition = dependence(&mut terms, &accesses[before], &accesses[after]);
                 match terms.as_const(condition) {
                     Some(0) => {}
-                    Some(_) if before.0[after][e] => {}
+                    Some(_) if orders.is_before(before, after) => {}
                     Some(_) => {
-                        before.add(e, after);
-                        edges.push(TraceOrder { before: e, condition, after });
+                        orders.add(before, after);
+                        edges.push(TraceOrder { before, condition, after });
                     }
-                    None => conditions.push((e, condition)),
+                    None => open.push((before, condition)),
                 }
             }
-            for (e, condition) in conditions {
-                if before.0[after][e] {
+            for (before, mut condition) in open {
+                if orders.is_before(before, after) {
                     continue;
                 }
-                let settled =
-                    |v: &VarId| writers.get(v).is_none_or(|w| w.iter().all(|w| before.0[after][*w]));
-                if indexed_by(program, steps[e]).iter().all(settled) {
-                    edges.push(TraceOrder { before: e, condition, after });
-                    continue;
+                let over = |w: &Vec<usize>| w.iter().all(|w| *w == after || orders.is_before(*w, after));
+                let settled = |v: &VarId| writers.get(v).is_none_or(over);
+                if !indexed_by(program, &accesses[before]).iter().all(settled) {
+                    let cells =
+                        |n: usize| Cells { run: &interpreter, state: &states[n], accesses: &accesses[n] };
+                    if closed && !cells(before).meet(&cells(after)) {
+                        continue;
+                    }
+                    condition = terms.boolean(true);
+                    orders.add(before, after);
                 }
-                let met = |a: &Transition, b: &Transition| {
-                    cells_meet(&interpreter, a, &states[e], b, &states[after])
-                };
-                if !closed || met(steps[e], steps[after]) {
-                    let condition = terms.boolean(true);
-                    before.add(e, after);
-                    edges.push(TraceOrder { before: e, condition, after });
-                }
+                edges.push(TraceOrder { before, condition, after });
             }
         }
         edges.sort_by_key(|e| (e.after, e.before));
@@ -168,8 +203,7 @@ impl SymbolicTrace {
 }
 
 /// The variables that say which places a step accesses.
-fn indexed_by(p: &Program, t: &Transition) -> Vec<VarId> {
-    let all = p.accesses(t);
+fn indexed_by(p: &Program, all: &Accesses) -> Vec<VarId> {
     let mut out = Vec::new();
     for index in all.reads.iter().chain(&all.writes).filter_map(|q| q.index) {
         p.terms.places(index, &mut |q| out.push(q.var));
@@ -188,13 +222,22 @@ fn writers(steps: &[&Transition]) -> HashMap<VarId, Vec<usize>> {
     out
 }
 
-/// Whether two steps, each from its state, access the same cell, and one of them writes it.
-fn cells_meet(run: &Interpreter<'_>, a: &Transition, s: &State, b: &Transition, t: &State) -> bool {
-    let p = run.program();
-    let (x, y) = (p.accesses(a), p.accesses(b));
-    let cell = |s: &State, q: &Place| (q.var, q.index.map(|i| run.eval(s, i)));
-    let meet = |u: &[Place], v: &[Place]| u.iter().any(|q| v.iter().any(|r| cell(s, q) == cell(t, r)));
-    meet(&x.writes, &y.writes) || meet(&x.writes, &y.reads) || meet(&x.reads, &y.writes)
+/// What a step accesses from its state.
+struct Cells<'a> {
+    run: &'a Interpreter<'a>,
+    state: &'a State,
+    accesses: &'a Accesses,
+}
+
+impl Cells<'_> {
+    /// Whether two steps access the same cell, and one of them writes it.
+    fn meet(&self, other: &Cells<'_>) -> bool {
+        let (x, y) = (self.accesses, other.accesses);
+        let cell = |of: &Cells<'_>, q: &Place| (q.var, q.index.map(|i| of.run.eval(of.state, i)));
+        let same =
+            |u: &[Place], v: &[Place]| u.iter().any(|q| v.iter().any(|r| cell(self, q) == cell(other, r)));
+        same(&x.writes, &y.writes) || same(&x.writes, &y.reads) || same(&x.reads, &y.writes)
+    }
 }
 
 /// A run that keeps to a [`SymbolicTrace`] until all of its events are over. Then everything is allowed.

@@ -3,7 +3,7 @@
 
 use model::{Interpreter, Program, State, TransitionId, Wrong};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use verify::{InSections, Schedule, Sections};
+use verify::{Schedule, Sections};
 
 /// All states, where each thread leads from them, and what is wrong there.
 pub struct Game {
@@ -205,7 +205,7 @@ pub fn run_under(p: &Program, schedule: &Schedule, most: usize) -> usize {
 /// or nobody can go. How many states there were.
 pub fn run_in_sections(p: &Program, sections: &Sections, most: usize) -> usize {
     let run = Interpreter::new(p);
-    let start = (run.initial(), InSections::default());
+    let start = (run.initial(), sections.start());
     let mut seen = HashSet::from([start.clone()]);
     let mut stack = vec![start];
     while let Some((s, at)) = stack.pop() {
@@ -214,36 +214,24 @@ pub fn run_in_sections(p: &Program, sections: &Sections, most: usize) -> usize {
         if run.is_over(&s) {
             continue;
         }
-        let mut next = Vec::new();
-        let choices = sections.choices(&at);
-        for section in choices {
-            let first = &sections.all[*section].events[0];
-            let t = p.thread(first.thread).transition(first.transition);
-            if s.locations[first.thread.index()] == t.from && run.holds(&s, t) {
-                let mut at = at.clone();
-                sections.begin(&mut at, *section);
-                next.push((s.clone(), at));
-            }
-        }
-        assert!(choices.is_empty() || !next.is_empty(), "one of the sections can begin");
         let free = sections.free(&at);
-        for (thread, transition) in &free {
-            let after = run.successors(&s, *thread).unwrap();
-            assert!(!after.is_empty(), "thread {thread} may go and cannot");
-            for (step, state) in after {
-                assert_eq!(step.transition, *transition, "thread {thread} goes as the section says");
-                let mut at = at.clone();
-                sections.went(&mut at, *thread);
-                next.push((state, at));
-            }
-        }
-        if free.is_empty() && choices.is_empty() {
+        if free.is_empty() {
             assert!(!p.thread_ids().any(|t| run.is_live(&s, t)), "nobody may go");
         }
-        for new in next {
-            if seen.insert(new.clone()) {
-                assert!(seen.len() <= most, "too many states");
-                stack.push(new);
+        for thread in free.iter().map(|f| f.0).collect::<BTreeSet<_>>() {
+            let after = run.successors(&s, thread).unwrap();
+            assert!(!after.is_empty(), "thread {thread} may go and cannot");
+            for (step, state) in after {
+                assert!(
+                    free.contains(&(thread, step.transition)),
+                    "thread {thread} goes as the section says"
+                );
+                let mut at = at.clone();
+                sections.went(&mut at, thread, step.transition);
+                if seen.insert((state.clone(), at.clone())) {
+                    assert!(seen.len() <= most, "too many states");
+                    stack.push((state, at));
+                }
             }
         }
     }
