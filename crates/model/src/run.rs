@@ -11,6 +11,7 @@
 //! A thread that comes to a place with the same locals as before, having only read since, does nothing new until one of the words that
 //! it read changes: it waits for that.
 
+mod course;
 mod executions;
 
 pub use executions::{Execution, Executions, Explored};
@@ -54,6 +55,8 @@ struct Edge {
     touches: Vec<Touch>,
     /// It copies one cell to another, and the value may decide this.
     copies: Option<(Target, Target, Decides)>,
+    /// It has one outcome, and is on locals and at most one word of data, beside the life of its thread.
+    plain: bool,
 }
 
 /// A program made ready for searches.
@@ -166,7 +169,15 @@ impl<'p> Runner<'p> {
         let copies = copied(p, thread, e).filter(|_| e.action == Action::Atomic).and_then(|(from, to)| {
             Some((self.codes.target(from)?, self.codes.target(to)?, self.flow.decided_by(to.var)))
         });
-        Edge { guard, effect, touches, copies }
+        let one = matches!(
+            e.action,
+            Action::Local | Action::Read | Action::Write | Action::Update | Action::CompareExchange { .. }
+        );
+        let plain = one
+            && e.havoc.is_empty()
+            && all.writes.iter().all(|q| data(&q))
+            && all.reads.iter().all(|q| data(&q) || thread.life == Some(q.var));
+        Edge { guard, effect, touches, copies, plain }
     }
 
     /// The program.
@@ -738,12 +749,7 @@ impl<'r, 'p> Machine<'r, 'p> {
         self.program().thread_ids().filter(waits).map(|t| t.0 as u32).collect()
     }
 
-    /// Whether a thread can take its next step. Asked for every thread at every step, and most of these cannot block.
-    #[inline]
-    fn is_enabled(&self, t: ThreadId) -> bool {
-        !self.pending[t.index()].op.may_block() || self.does_not_block(t)
-    }
-
+    /// Whether a thread can take its next step, which may block.
     fn does_not_block(&self, t: ThreadId) -> bool {
         let op = &self.pending[t.index()].op;
         match op.kind {
@@ -754,6 +760,7 @@ impl<'r, 'p> Machine<'r, 'p> {
     }
 
     /// One step of a thread.
+    #[inline]
     fn step(&mut self, t: ThreadId, explorer: &mut (impl Explorer + ?Sized)) -> Result<(), CannotRun> {
         let mut op = self.pending[t.index()].op;
         let before = if op.object.is_some() { self.word(op.object) } else { 0 };
@@ -824,6 +831,7 @@ impl<'r, 'p> Machine<'r, 'p> {
     }
 
     /// Takes the edge that an operation turns out to be.
+    #[inline]
     fn follow(&mut self, t: ThreadId, op: &Op, option: u32, anybody: bool) -> Result<(), CannotRun> {
         let thread = self.program().thread(t);
         if op.kind == OpKind::Choose {
