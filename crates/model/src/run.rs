@@ -22,7 +22,7 @@ use crate::program::{
     Action, LocationId, LocationKind, Program, SyncId, SyncKind, ThreadId, Transition, TransitionId,
 };
 use crate::state::{Interpreter, State, Step, TooWide};
-use crate::term::{Place, VarId};
+use crate::term::{Assign, Place, VarId};
 use explore::{
     Access, Decides, Executed, Explorer, MemoryOrder, ObjectId, Op, OpKind, Options, Pending, Site,
     ThreadSet, semantics,
@@ -57,6 +57,8 @@ struct Edge {
     copies: Option<(Target, Target, Decides)>,
     /// It has one outcome, and is on locals and at most one word of data, beside the life of its thread.
     plain: bool,
+    /// It writes this to its word, and that word decides nothing else.
+    blind: Option<Code>,
 }
 
 /// A program made ready for searches.
@@ -177,7 +179,20 @@ impl<'p> Runner<'p> {
             && e.havoc.is_empty()
             && all.writes.iter().all(|q| data(&q))
             && all.reads.iter().all(|q| data(&q) || thread.life == Some(q.var));
-        Edge { guard, effect, touches, copies, plain }
+        let shared = |t: crate::Term| {
+            let mut any = false;
+            p.terms.places(t, &mut |q| any |= p.var(q.var).is_shared());
+            any
+        };
+        let to_memory = |a: &&Assign| p.var(a.place.var).is_shared();
+        let indices = e.assigns.iter().filter_map(|a| a.place.index);
+        let to_locals = e.assigns.iter().filter(|a| !to_memory(a)).map(|a| a.value);
+        let learns = indices.chain(to_locals).any(shared);
+        let blind = match e.assigns.iter().filter(to_memory).collect::<Vec<_>>()[..] {
+            [one] if plain && guard.rest.is_empty() && !learns => Some(self.codes.of(one.value)),
+            _ => None,
+        };
+        Edge { guard, effect, touches, copies, plain, blind }
     }
 
     /// The program.

@@ -1,12 +1,14 @@
 //! Steps that are not interpreted again.
 //!
 //! What a thread does depends on nothing but what it did and read before, and a step that meets the word that it met before does what it
-//! did then. A search that lets a thread go on for a while ([`explore::Explorer::goes_on`]) often lets it go the same way in one
-//! execution after the other, past other steps that it has nothing to do with. So its way is noted, with its locals after each step. While
-//! the words on it are the same, the search is told of the steps, and memory gets what they wrote; what the thread itself has come to is
-//! taken over where the way is left.
+//! did then; if its thread does not learn the word it does so whichever it meets. A search that lets a thread go on for a while
+//! ([`explore::Explorer::goes_on`]) often lets it go the same way in one execution after the other, past other steps that it has nothing
+//! to do with. So its way is noted, with its locals after each step. While the words on it are the same, the search is told of the steps,
+//! and memory gets what they wrote; what the thread itself has come to is taken over where the way is left. A thread that comes back to
+//! the way with the same locals, after as many steps, goes on along it.
 
 use super::{Candidate, Machine, Runner};
+use crate::code::Code;
 use crate::program::{LocationId, ThreadId};
 use crate::state::Step;
 use explore::{Access, Executed, Explorer, Mode, Op, OpKind, Pending, Site, semantics};
@@ -14,9 +16,14 @@ use explore::{Access, Executed, Explorer, Mode, Op, OpKind, Pending, Site, seman
 /// The longest way that is noted.
 const LONGEST: usize = 1 << 12;
 
+/// How many steps of automata are kept for it, of which some may be of no more use.
+const MOST_STEPS: usize = 1 << 16;
+
 /// One step on it.
 #[derive(Clone, Copy)]
 struct Done {
+    /// It is known. Otherwise the way has a gap there.
+    known: bool,
     op: Op,
     site: Site,
     access: Access,
@@ -28,9 +35,11 @@ struct Done {
     after: u64,
     /// What the thread does next.
     next: (Op, Site),
-    /// How many steps of the automaton led here from the beginning of the way, and how many edges it may have taken next on it.
-    steps: u32,
-    candidates: u32,
+    /// What it writes, if its thread does not learn which word it meets.
+    blind: Option<Code>,
+    /// The steps of the automaton, and the edges that the thread may take next.
+    steps: (u32, u32),
+    candidates: (u32, u32),
 }
 
 impl Done {
@@ -40,11 +49,9 @@ impl Done {
     }
 }
 
-/// The way of one thread that was noted last.
+/// The way of one thread that was noted last, by how many steps the thread has taken. What is known need not be known from the beginning.
 #[derive(Default)]
 pub(super) struct Course {
-    /// How many steps the thread had taken before.
-    first: u32,
     done: Vec<Done>,
     /// Where it stood before the first step and after each.
     locations: Vec<LocationId>,
@@ -55,15 +62,43 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// Begins where the thread is.
-    fn begin(&mut self, m: &Machine<'_, '_>, t: ThreadId) {
-        self.first = m.events[t.index()];
-        self.done.clear();
-        self.locations.clear();
-        self.locals.clear();
-        self.steps.clear();
-        self.candidates.clear();
-        self.stand(m, t);
+    /// A step of which nothing is known but that it was one to begin after.
+    const GAP: Done = Done {
+        known: false,
+        op: Op::local(OpKind::Yield),
+        site: Site(0),
+        access: Access::new(Mode::Write),
+        value: 0,
+        ok: false,
+        cell: 0,
+        before: 0,
+        after: 0,
+        next: (Op::local(OpKind::Yield), Site(0)),
+        blind: None,
+        steps: (0, 0),
+        candidates: (0, 0),
+    };
+
+    /// Begins where the thread is. What comes later is a way that it may come to.
+    fn begin(&mut self, m: &Machine<'_, '_>, t: ThreadId, at: usize) {
+        if at > self.done.len() {
+            self.done.resize(at, Course::GAP);
+            self.locations.resize(at, LocationId(0));
+            self.locals.resize(at * m.run.locals[t.index()].len(), 0);
+        }
+        if let Some(last) = at.checked_sub(1) {
+            self.done[last] = Course::GAP;
+        }
+        if self.locations.len() == at { self.stand(m, t) } else { self.stand_at(m, t, at) }
+    }
+
+    /// Puts where the thread is in the place of what was there.
+    fn stand_at(&mut self, m: &Machine<'_, '_>, t: ThreadId, at: usize) {
+        let cells = &m.run.locals[t.index()];
+        self.locations[at] = m.state.locations[t.index()];
+        for (v, c) in self.locals[at * cells.len()..].iter_mut().zip(cells) {
+            *v = m.state.values[*c];
+        }
     }
 
     fn stand(&mut self, m: &Machine<'_, '_>, t: ThreadId) {
@@ -81,42 +116,43 @@ impl Course {
     /// Where on the way the thread is, if it is there for sure.
     #[inline]
     pub(super) fn position(&self, m: &Machine<'_, '_>, t: ThreadId) -> Option<usize> {
-        let at = m.events[t.index()].checked_sub(self.first)? as usize;
-        if self.done.len() < at.max(1) || Course::is_looking(m, t) {
-            return None;
-        }
-        if at > 0 && !self.done[at - 1].writes() {
-            return None;
-        }
+        let at = m.events[t.index()] as usize;
+        let known = self.done.get(at).is_some_and(|d| d.known)
+            || at == self.done.len() && self.done.last().is_some_and(|d| d.known);
+        (known && self.joins(m, t, at)).then_some(at)
+    }
+
+    /// Whether the way goes on from where the thread is, after so many steps.
+    fn joins(&self, m: &Machine<'_, '_>, t: ThreadId, at: usize) -> bool {
+        let looked = at.checked_sub(1).is_some_and(|last| !self.done[last].writes());
+        !looked && !Course::is_looking(m, t) && self.is_at(m, t, at)
+    }
+
+    /// Whether the thread stands where the way was after so many steps, with the same locals.
+    fn is_at(&self, m: &Machine<'_, '_>, t: ThreadId, at: usize) -> bool {
         let cells = &m.run.locals[t.index()];
-        let same = self.locations[at] == m.state.locations[t.index()]
-            && self.locals[at * cells.len()..].iter().zip(cells).all(|(v, c)| *v == m.state.values[*c]);
-        same.then_some(at)
+        self.locations[at] == m.state.locations[t.index()]
+            && self.locals[at * cells.len()..].iter().zip(cells).all(|(v, c)| *v == m.state.values[*c])
     }
 
-    /// The same; begins anew if it is elsewhere and can.
-    pub(super) fn find(&mut self, m: &Machine<'_, '_>, t: ThreadId) -> Option<usize> {
-        let at = self.position(m, t);
-        if at.is_none() && !Course::is_looking(m, t) {
-            self.begin(m, t);
-            return Some(0);
+    /// The same; begins there if it is elsewhere and can. Says also whether what was noted later is another way.
+    pub(super) fn find(&mut self, m: &Machine<'_, '_>, t: ThreadId) -> Option<(usize, bool)> {
+        if let Some(at) = self.position(m, t) {
+            return Some((at, false));
         }
-        at
+        let at = m.events[t.index()] as usize;
+        if at >= LONGEST || Course::is_looking(m, t) {
+            return None;
+        }
+        self.begin(m, t, at);
+        Some((at, at < self.done.len()))
     }
 
-    /// How many steps of the automaton, and candidates, belong to the first steps.
-    fn ends(&self, len: usize) -> (usize, usize) {
-        len.checked_sub(1).map_or((0, 0), |d| (self.done[d].steps as usize, self.done[d].candidates as usize))
-    }
-
-    /// Forgets all but the first steps.
-    fn truncate(&mut self, len: usize, cells: usize) {
-        self.done.truncate(len);
-        self.locations.truncate(len + 1);
-        self.locals.truncate((len + 1) * cells);
-        let (steps, candidates) = self.ends(len);
-        self.steps.truncate(steps);
-        self.candidates.truncate(candidates);
+    /// The thread has gone another way up to here, and not come back to this one.
+    pub(super) fn part(&mut self, at: usize) {
+        if let Some(d) = self.done.get_mut(at) {
+            d.known = false;
+        }
     }
 }
 
@@ -140,6 +176,8 @@ pub(super) struct Before {
     site: Site,
     cell: usize,
     word: u64,
+    /// The thread knows which edge it takes.
+    sure: bool,
     steps: usize,
 }
 
@@ -148,29 +186,44 @@ impl Before {
     pub(super) fn of(m: &Machine<'_, '_>, t: ThreadId) -> Option<Before> {
         let Pending { op, site, .. } = m.pending[t.index()];
         let cell = m.run.only_cell(&op)?;
-        Some(Before { op, site, cell, word: m.state.values[cell], steps: m.trace.len() })
+        let sure = m.candidates[t.index()].len() == 1;
+        Some(Before { op, site, cell, word: m.state.values[cell], sure, steps: m.trace.len() })
     }
 }
 
 impl Course {
-    /// Notes a step that was taken after `at` steps of the way; or at its beginning, where it begins anew. Says whether it did.
-    pub(super) fn note(&mut self, m: &Machine<'_, '_>, t: ThreadId, before: &Before, at: usize) -> bool {
-        debug_assert_eq!(at, self.done.len());
+    /// Notes a step that was taken after `at` steps of the way, in place of what was there. Says whether the rest of the way, if there is
+    /// one, goes on from where the thread is now; or `None` if it did not note it.
+    pub(super) fn note(
+        &mut self,
+        m: &Machine<'_, '_>,
+        t: ThreadId,
+        before: &Before,
+        at: usize,
+    ) -> Option<bool> {
+        debug_assert!(at <= self.done.len());
         let Pending { op: next, site, .. } = m.pending[t.index()];
         let taken = &m.trace[before.steps..];
         let edges = &m.run.edges[t.index()];
-        let plain = taken.iter().all(|s| s.thread == t && edges[s.transition.index()].plain);
+        let edge = |s: &Step| &edges[s.transition.index()];
+        let plain = taken.iter().all(|s| s.thread == t && edge(s).plain);
         if at == LONGEST || !plain || m.run.only_cell(&next).is_none() || m.stuck[t.index()] {
-            return false;
+            return None;
+        }
+        if self.steps.len() >= MOST_STEPS {
+            *self = Course::default();
+            return None;
         }
         let (mut op, after) = (before.op, m.state.values[before.cell]);
         if matches!(op.kind, OpKind::Rmw | OpKind::Store) {
             op.a = after;
         }
         let done = semantics::apply(&op, before.word, t, 0);
+        let (steps, candidates) = (self.steps.len() as u32, self.candidates.len() as u32);
         self.steps.extend_from_slice(taken);
         self.candidates.extend_from_slice(&m.candidates[t.index()]);
-        self.done.push(Done {
+        let done = Done {
+            known: true,
             op,
             site: before.site,
             access: done.access,
@@ -180,11 +233,22 @@ impl Course {
             before: before.word,
             after,
             next: (next, site),
-            steps: self.steps.len() as u32,
-            candidates: self.candidates.len() as u32,
-        });
-        self.stand(m, t);
-        true
+            blind: taken.first().filter(|_| before.sure).and_then(|s| edge(s).blind),
+            steps: (steps, self.steps.len() as u32),
+            candidates: (candidates, self.candidates.len() as u32),
+        };
+        if at == self.done.len() {
+            self.done.push(done);
+            self.stand(m, t);
+            return Some(true);
+        }
+        // Where the step that was there led.
+        let joins = self.joins(m, t, at + 1);
+        self.done[at] = done;
+        if !joins {
+            self.stand_at(m, t, at + 1);
+        }
+        Some(joins || at + 1 == self.done.len())
     }
 }
 
@@ -192,7 +256,7 @@ impl Course {
 pub(super) enum Left {
     /// The search does not let it go on by itself.
     Stopped,
-    /// It is to go on, and is at the end of the way, or where the next step meets another word: the rest is forgotten.
+    /// It is to go on, and is at the end of the way, or where the next step meets another word.
     GoesOn,
     /// It is to go on, along the way, but was not to go any further for now.
     Paused,
@@ -211,16 +275,25 @@ impl Course {
     ) -> (usize, Left) {
         let mut gone = 0;
         let left = loop {
-            let Some(d) = self.done.get(from + gone) else { break Left::GoesOn };
-            let word = &mut m.state.values[d.cell as usize];
-            if *word != d.before {
-                self.truncate(from + gone, m.run.locals[t.index()].len());
-                break Left::GoesOn;
-            }
+            let at = from + gone;
+            let Some(d) = self.done.get_mut(at).filter(|d| d.known) else { break Left::GoesOn };
             if gone == pause {
                 break Left::Paused;
             }
-            *word = d.after;
+            let word = m.state.values[d.cell as usize];
+            if word != d.before {
+                let Some(writes) = d.blind else { break Left::GoesOn };
+                let cells = &m.run.locals[t.index()];
+                for (c, v) in cells.iter().zip(&self.locals[at * cells.len()..]) {
+                    m.state.values[*c] = *v;
+                }
+                d.before = word;
+                d.after = m.run.codes.eval(writes, &m.state.values, &mut m.scratch.stack);
+                d.op.a = d.after;
+                let done = semantics::apply(&d.op, word, t, 0);
+                (d.access, d.value, d.ok) = (done.access, done.value, done.ok);
+            }
+            m.state.values[d.cell as usize] = d.after;
             gone += 1;
             explorer.executed(Executed {
                 thread: t,
@@ -253,9 +326,12 @@ impl Course {
             m.state.values[*c] = *v;
         }
         (m.pending[k].op, m.pending[k].site) = self.done[to - 1].next;
-        m.trace.extend_from_slice(&self.steps[self.ends(from).0..self.ends(to).0]);
+        for d in &self.done[from..to] {
+            m.trace.extend_from_slice(&self.steps[d.steps.0 as usize..d.steps.1 as usize]);
+        }
+        let candidates = self.done[to - 1].candidates;
         m.candidates[k].clear();
-        m.candidates[k].extend_from_slice(&self.candidates[self.ends(to - 1).1..self.ends(to).1]);
+        m.candidates[k].extend_from_slice(&self.candidates[candidates.0 as usize..candidates.1 as usize]);
         // Only what it has read since it last wrote.
         let since = self.done[from..to].iter().rposition(Done::writes).map_or(from, |w| from + w);
         for (d, at) in self.done[since..to].iter().zip(since + 1..) {

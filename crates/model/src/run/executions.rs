@@ -182,28 +182,30 @@ impl<'r, 'p> Executions<'r, 'p> {
         explorer: &mut (impl Explorer + ?Sized),
     ) -> Result<usize, CannotRun> {
         let (longest, live) = (self.machine.run.longest, self.machine.alive);
-        // How many steps of the way that is noted of it lie behind it.
-        let mut along = None;
+        // How many steps of the way that is noted of it lie behind it, and whether it has parted from what comes after on it.
+        let (mut along, mut parted) = (None, false);
         if self.noted && free {
             along = self.courses[t.index()].position(&self.machine, t);
         }
         for taken in 0.. {
-            if along.is_none() && taken >= NOTED_AFTER {
-                along = self.courses[t.index()].find(&self.machine, t);
+            if along.is_none()
+                && taken >= NOTED_AFTER
+                && let Some((at, elsewhere)) = self.courses[t.index()].find(&self.machine, t)
+            {
+                (along, parted) = (Some(at), elsewhere);
                 self.noted = true;
             }
-            if let Some(at) = along {
+            if let Some(at) = along.filter(|_| !parted) {
                 let pause = if keep { self.next_keep().saturating_sub(steps) } else { usize::MAX };
                 let (m, course) = (&mut self.machine, &mut self.courses[t.index()]);
                 let (gone, left) = course.follow(m, t, at, (pause, longest - steps), explorer);
                 steps += gone;
                 along = Some(at + gone);
-                match left {
-                    Left::Stopped => return Ok(steps),
-                    Left::Paused | Left::GoesOn if keep && steps >= self.next_keep() => {
-                        self.keep(steps, Some(t));
-                    }
-                    Left::Paused | Left::GoesOn => {}
+                if matches!(left, Left::Stopped) {
+                    break;
+                }
+                if keep && steps >= self.next_keep() {
+                    self.keep(steps, Some(t));
                 }
                 if matches!(left, Left::Paused) {
                     continue;
@@ -220,13 +222,21 @@ impl<'r, 'p> Executions<'r, 'p> {
             if !same || steps == longest || !explorer.goes_on(next) {
                 break;
             }
-            along = along
-                .zip(before)
-                .filter(|(at, before)| self.courses[t.index()].note(m, t, before, *at))
-                .map(|(at, _)| at + 1);
+            if let Some(at) = along {
+                let course = &mut self.courses[t.index()];
+                let joins = before.and_then(|before| course.note(m, t, &before, at));
+                if joins.is_none() && parted {
+                    course.part(at);
+                }
+                along = joins.map(|_| at + 1);
+                parted = joins == Some(false);
+            }
             if keep && steps >= self.next_keep() {
                 self.keep(steps, Some(t));
             }
+        }
+        if let Some(at) = along.filter(|_| parted) {
+            self.courses[t.index()].part(at);
         }
         Ok(steps)
     }
