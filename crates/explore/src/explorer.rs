@@ -157,6 +157,14 @@ pub trait Explorer {
     /// The operation of the chosen thread has run.
     fn executed(&mut self, event: Executed<'_>);
 
+    /// Whether the thread that has just run goes on with this step, whatever the others can do. Then the front end takes it as if
+    /// [`next_thread`](Explorer::next_thread) had said so, and need not look who else could run. To be asked only where the threads that
+    /// are enabled, and the objects, are those of the last view.
+    fn goes_on(&mut self, next: &Pending) -> bool {
+        let _ = next;
+        false
+    }
+
     /// What the execution that has just begun is going to do first, as it did before. A front end may take these steps without
     /// asking: whoever runs it checks that thread, operation, place and result are those of the event, and then says so with
     /// [`skip`](Explorer::skip), before it calls anything else. An event that does not come again as it was, or that has several

@@ -6,7 +6,7 @@
 
 use crate::bounds::Round;
 use crate::budget::{Meter, Spent};
-use crate::explorer::{Decision, Divergence, End, Executed, Explorer, Options, View};
+use crate::explorer::{Decision, Divergence, End, Executed, Explorer, Options, Pending, View};
 use crate::footprint::Footprint;
 use crate::ids::{Site, ThreadId, ThreadSet};
 use crate::outcome::Stats;
@@ -210,9 +210,9 @@ impl Core {
         })
     }
 
-    /// A new node for the state of `view`, with the sleep set it inherits.
+    /// A new node where these threads can run and this one ran last, with the sleep set it inherits.
     #[inline(always)]
-    fn push_node(&mut self, view: &View<'_>, use_sleep: bool) {
+    fn push_node(&mut self, enabled: ThreadSet, current: Option<ThreadId>, objects: u32, use_sleep: bool) {
         let start = self.sleepers.len();
         let mut asleep = ThreadSet::EMPTY;
         if use_sleep && let Some(parent) = self.nodes.last() {
@@ -234,10 +234,10 @@ impl Core {
         // Filled in where it lies: a node is large, and would be built elsewhere and copied.
         self.nodes.push(Node::NEW);
         let Some(n) = self.nodes.last_mut() else { return };
-        n.enabled = view.enabled;
+        n.enabled = enabled;
         (n.asleep, n.inherited) = (asleep, asleep);
-        n.current = view.current;
-        n.objects = view.objects;
+        n.current = current;
+        n.objects = objects;
         (n.sleep, n.sleep_end, n.sleep_inherited) = (start as u32, sleep_end, sleep_end - start as u32);
         (n.options, n.options_end) = (options, options);
     }
@@ -334,6 +334,13 @@ pub(crate) trait Reduction {
     /// The top node is new: says which thread goes first, and marks in `backtrack` what is to be explored from there.
     /// `None` if every enabled thread is asleep.
     fn enter(&mut self, core: &mut Core, view: &View<'_>) -> Option<ThreadId>;
+
+    /// The thread of the last event has come to this step: whether it takes it, whoever else can run. Asked before there is a node
+    /// for it, at which nothing but this is to be explored so far.
+    #[inline]
+    fn goes_on(&mut self, _core: &mut Core, _next: &Pending) -> bool {
+        false
+    }
 
     /// Event `f` has just run for the first time.
     fn ran(&mut self, _core: &mut Core, _f: usize) {}
@@ -574,7 +581,7 @@ impl<R: Reduction> Explorer for Search<R> {
             }
             return self.diverge(t, view);
         }
-        core.push_node(view, self.reduction.sleeps());
+        core.push_node(view.enabled, view.current, view.objects, self.reduction.sleeps());
         match self.reduction.enter(core, view) {
             Some(t) => {
                 debug_assert!(view.enabled.contains(t));
@@ -590,6 +597,26 @@ impl<R: Reduction> Explorer for Search<R> {
                 Decision::Stop
             }
         }
+    }
+
+    #[inline]
+    fn goes_on(&mut self, next: &Pending) -> bool {
+        let core = &mut self.core;
+        if core.pos != core.nodes.len() || core.prune || !self.reduction.goes_on(core, next) {
+            return false;
+        }
+        let Some(last) = core.nodes.last() else { return false };
+        let (enabled, t, objects) = (last.enabled, last.chosen, last.objects);
+        debug_assert!(enabled.contains(t));
+        core.chosen_option = (0, 1);
+        core.push_node(enabled, Some(t), objects, self.reduction.sleeps());
+        core.count_sleepers_above();
+        if let Some(n) = core.nodes.last_mut() {
+            n.chosen = t;
+            n.backtrack.insert(t);
+            n.done.insert(t);
+        }
+        true
     }
 
     fn script(&self) -> &[Event] {

@@ -382,7 +382,12 @@ impl<'p> Codes<'p> {
 
 fn run(code: &[Ins], values: &[u64], stack: &mut Vec<u64>) -> u64 {
     stack.clear();
-    let (mut at, mut word) = (0, 0);
+    // Nothing is at hand at first that would have to be laid on the stack.
+    let (mut at, mut word) = match code.first() {
+        Some(Ins::Const(v)) => (1, *v),
+        Some(Ins::Load(c)) => (1, values[*c as usize]),
+        _ => (0, 0),
+    };
     while let Some(ins) = code.get(at) {
         at += 1;
         match *ins {

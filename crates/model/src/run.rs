@@ -11,6 +11,7 @@
 //! A thread that comes to a place with the same locals as before, having only read since, does nothing new until one of the words that
 //! it read changes: it waits for that.
 
+mod course;
 mod executions;
 
 pub use executions::{Execution, Executions, Explored};
@@ -21,7 +22,7 @@ use crate::program::{
     Action, LocationId, LocationKind, Program, SyncId, SyncKind, ThreadId, Transition, TransitionId,
 };
 use crate::state::{Interpreter, State, Step, TooWide};
-use crate::term::{Place, VarId};
+use crate::term::{Assign, Place, VarId};
 use explore::{
     Access, Decides, Executed, Explorer, MemoryOrder, ObjectId, Op, OpKind, Options, Pending, Site,
     ThreadSet, semantics,
@@ -54,6 +55,10 @@ struct Edge {
     touches: Vec<Touch>,
     /// It copies one cell to another, and the value may decide this.
     copies: Option<(Target, Target, Decides)>,
+    /// It has one outcome, and is on locals and at most one word of data, beside the life of its thread.
+    plain: bool,
+    /// It writes this to its word, and that word decides nothing else.
+    blind: Option<Code>,
 }
 
 /// A program made ready for searches.
@@ -166,7 +171,28 @@ impl<'p> Runner<'p> {
         let copies = copied(p, thread, e).filter(|_| e.action == Action::Atomic).and_then(|(from, to)| {
             Some((self.codes.target(from)?, self.codes.target(to)?, self.flow.decided_by(to.var)))
         });
-        Edge { guard, effect, touches, copies }
+        let one = matches!(
+            e.action,
+            Action::Local | Action::Read | Action::Write | Action::Update | Action::CompareExchange { .. }
+        );
+        let plain = one
+            && e.havoc.is_empty()
+            && all.writes.iter().all(|q| data(&q))
+            && all.reads.iter().all(|q| data(&q) || thread.life == Some(q.var));
+        let shared = |t: crate::Term| {
+            let mut any = false;
+            p.terms.places(t, &mut |q| any |= p.var(q.var).is_shared());
+            any
+        };
+        let to_memory = |a: &&Assign| p.var(a.place.var).is_shared();
+        let indices = e.assigns.iter().filter_map(|a| a.place.index);
+        let to_locals = e.assigns.iter().filter(|a| !to_memory(a)).map(|a| a.value);
+        let learns = indices.chain(to_locals).any(shared);
+        let blind = match e.assigns.iter().filter(to_memory).collect::<Vec<_>>()[..] {
+            [one] if plain && guard.rest.is_empty() && !learns => Some(self.codes.of(one.value)),
+            _ => None,
+        };
+        Edge { guard, effect, touches, copies, plain, blind }
     }
 
     /// The program.
@@ -738,12 +764,7 @@ impl<'r, 'p> Machine<'r, 'p> {
         self.program().thread_ids().filter(waits).map(|t| t.0 as u32).collect()
     }
 
-    /// Whether a thread can take its next step. Asked for every thread at every step, and most of these cannot block.
-    #[inline]
-    fn is_enabled(&self, t: ThreadId) -> bool {
-        !self.pending[t.index()].op.may_block() || self.does_not_block(t)
-    }
-
+    /// Whether a thread can take its next step, which may block.
     fn does_not_block(&self, t: ThreadId) -> bool {
         let op = &self.pending[t.index()].op;
         match op.kind {
@@ -754,6 +775,7 @@ impl<'r, 'p> Machine<'r, 'p> {
     }
 
     /// One step of a thread.
+    #[inline]
     fn step(&mut self, t: ThreadId, explorer: &mut (impl Explorer + ?Sized)) -> Result<(), CannotRun> {
         let mut op = self.pending[t.index()].op;
         let before = if op.object.is_some() { self.word(op.object) } else { 0 };
@@ -824,6 +846,7 @@ impl<'r, 'p> Machine<'r, 'p> {
     }
 
     /// Takes the edge that an operation turns out to be.
+    #[inline]
     fn follow(&mut self, t: ThreadId, op: &Op, option: u32, anybody: bool) -> Result<(), CannotRun> {
         let thread = self.program().thread(t);
         if op.kind == OpKind::Choose {

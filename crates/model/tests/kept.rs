@@ -114,3 +114,41 @@ fn of_a_long_execution_little_is_kept_and_it_is_enough() {
     assert_eq!(kept.len(), 2);
     assert_eq!(kept, again);
 }
+
+const LOOPS: [&str; 12] = [
+    "for (int i = 0; i < 6; i++) { int to = q[me] & 1; __sync_fetch_and_add(&c[to], 1); }",
+    "for (int i = 0; i < 5; i++) __sync_fetch_and_add(&c[0], 1);",
+    "for (int i = 0; i < 5; i++) own[me] = own[me] + 1;",
+    "for (int i = 0; i < 5; i++) { int v = c[1]; own[me] = v; }",
+    "for (int i = 0; i < 6; i++) c[i & 1] = i;",
+    "for (int i = 0; i < 4; i++) if (!__sync_bool_compare_and_swap(&c[0], i, i + 1)) k = k + 1;",
+    "for (int i = 0; i < 4; i++) k = k + __sync_fetch_and_add(&c[1], k);",
+    "q[1 - me] = me;",
+    "if (k > 2) c[0] = k;",
+    "while (own[me] < 4) own[me] = own[me] + 1;",
+    "while (q[0] == 1 && q[1] == 1) ;",
+    "own[1 - me] = 7;",
+];
+
+#[test]
+fn steps_that_are_not_interpreted_again_are_what_they_were() {
+    let mut rng = Rng(11);
+    let (mut executions, mut long) = (0, 0);
+    for case in 0..80 {
+        let mut body = || (0..1 + rng.below(3)).map(|_| rng.of(&LOOPS)).collect::<Vec<_>>().join(" ");
+        let (one, two) = (body(), body());
+        let p = read(&format!(
+            "int c[2], q[2] = {{ 0, 1 }}, own[2];
+             void *one(void *p) {{ int me = 0, k = 0; {one} return 0; }}
+             void *two(void *p) {{ int me = 1, k = 0; {two} return 0; }}
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, one, 0); pthread_create(&t, 0, two, 0); return 0; }}"
+        ));
+        for algorithm in ["epor", "epor-sh"] {
+            let (kept, again) = (all(&p, algorithm, false), all(&p, algorithm, true));
+            assert_eq!(kept, again, "case {case}, {algorithm}: {one} | {two}");
+            executions += kept.len();
+            long += kept.iter().filter(|e| e.1.len() > 24).count();
+        }
+    }
+    assert!(executions > 5_000 && long > 2_000, "{executions} executions, {long} of them long");
+}

@@ -4,6 +4,7 @@
 //! every few steps what there is is kept, and an execution begins at the last of these that it has in common with the one before
 //! ([`Explorer::script`]).
 
+use super::course::{Before, Course, Left};
 use super::{CannotRun, Machine, Runner};
 use crate::program::ThreadId;
 use crate::state::{State, Step, Wrong};
@@ -48,6 +49,9 @@ const KEPT_EVERY: usize = 8;
 /// How often in one execution.
 const MOST_KEPT: usize = 128;
 
+/// The way of a thread is noted once it has gone on by itself for so many steps.
+const NOTED_AFTER: usize = 4;
+
 /// What there is after some steps of the execution at hand.
 struct Kept<'r, 'p> {
     steps: usize,
@@ -68,6 +72,10 @@ pub struct Executions<'r, 'p> {
     used: usize,
     every: usize,
     awaited: Vec<(ObjectId, u64)>,
+    /// By thread.
+    courses: Vec<Course>,
+    /// One of them is of a thread that went on by itself; searches that never let one have none.
+    noted: bool,
 }
 
 impl<'r, 'p> Executions<'r, 'p> {
@@ -79,6 +87,8 @@ impl<'r, 'p> Executions<'r, 'p> {
             used: 0,
             every: KEPT_EVERY,
             awaited: Vec::new(),
+            courses: run.program().threads.iter().map(|_| Course::default()).collect(),
+            noted: false,
         }
     }
 
@@ -92,14 +102,21 @@ impl<'r, 'p> Executions<'r, 'p> {
         let (mut steps, mut current) = self.begin(explorer, same)?;
         let mut moved = true;
         let (end, wrong, again) = loop {
-            if keep && steps >= self.kept[self.used - 1].steps + self.every {
+            if keep && steps >= self.next_keep() {
                 self.keep(steps, current);
             }
             let m = &mut self.machine;
             let live = m.alive;
-            let enabled: ThreadSet = live.iter().filter(|t| m.is_enabled(*t)).collect();
+            let (mut enabled, mut may_block) = (ThreadSet::EMPTY, false);
+            for t in live.iter() {
+                let blocks = m.pending[t.index()].op.may_block();
+                may_block |= blocks;
+                if !blocks || m.does_not_block(t) {
+                    enabled.insert(t);
+                }
+            }
             // Few wait for a word to change, and most of the time nobody does.
-            let waits = live.iter().any(|t| m.pending[t.index()].op.kind == OpKind::Await);
+            let waits = may_block && live.iter().any(|t| m.pending[t.index()].op.kind == OpKind::Await);
             if waits || moved || !self.awaited.is_empty() {
                 moved = false;
                 self.awaited.clear();
@@ -129,9 +146,7 @@ impl<'r, 'p> Executions<'r, 'p> {
                 match explorer.next_thread(&view) {
                     Decision::Run(t) => {
                         current = Some(t);
-                        steps += 1;
-                        m.step(t, explorer)?;
-                        self.tell(steps, explorer);
+                        steps = self.run_on(t, steps, (keep, !may_block), explorer)?;
                         continue;
                     }
                     Decision::Stop => {
@@ -155,6 +170,80 @@ impl<'r, 'p> Executions<'r, 'p> {
             "what was kept is where the steps lead that are not run again"
         );
         Ok(Execution { end, run: &m.trace, state: &m.state, wrong, again, limited: m.limited })
+    }
+
+    /// Thread `t` takes its next step, after so many steps, and goes on for as long as the search lets it do so by itself; says how many
+    /// steps there are then. That is asked only where nobody can block (`free`): who cannot is enabled whatever happens.
+    fn run_on(
+        &mut self,
+        t: ThreadId,
+        mut steps: usize,
+        (keep, free): (bool, bool),
+        explorer: &mut (impl Explorer + ?Sized),
+    ) -> Result<usize, CannotRun> {
+        let (longest, live) = (self.machine.run.longest, self.machine.alive);
+        // How many steps of the way that is noted of it lie behind it, and whether it has parted from what comes after on it.
+        let (mut along, mut parted) = (None, false);
+        if self.noted && free {
+            along = self.courses[t.index()].position(&self.machine, t);
+        }
+        for taken in 0.. {
+            if along.is_none()
+                && taken >= NOTED_AFTER
+                && let Some((at, elsewhere)) = self.courses[t.index()].find(&self.machine, t)
+            {
+                (along, parted) = (Some(at), elsewhere);
+                self.noted = true;
+            }
+            if let Some(at) = along.filter(|_| !parted) {
+                let pause = if keep { self.next_keep().saturating_sub(steps) } else { usize::MAX };
+                let (m, course) = (&mut self.machine, &mut self.courses[t.index()]);
+                let (gone, left) = course.follow(m, t, at, (pause, longest - steps), explorer);
+                steps += gone;
+                along = Some(at + gone);
+                if matches!(left, Left::Stopped) {
+                    break;
+                }
+                if keep && steps >= self.next_keep() {
+                    self.keep(steps, Some(t));
+                }
+                if matches!(left, Left::Paused) {
+                    continue;
+                }
+            }
+            let before = along.and_then(|_| Before::of(&self.machine, t));
+            steps += 1;
+            self.machine.step(t, explorer)?;
+            self.tell(steps, explorer);
+            let m = &self.machine;
+            let next = &m.pending[t.index()];
+            // When threads begin or end it is asked again who can run.
+            let same = free && m.alive == live && !next.op.may_block();
+            if !same || steps == longest || !explorer.goes_on(next) {
+                break;
+            }
+            if let Some(at) = along {
+                let course = &mut self.courses[t.index()];
+                let joins = before.and_then(|before| course.note(m, t, &before, at));
+                if joins.is_none() && parted {
+                    course.part(at);
+                }
+                along = joins.map(|_| at + 1);
+                parted = joins == Some(false);
+            }
+            if keep && steps >= self.next_keep() {
+                self.keep(steps, Some(t));
+            }
+        }
+        if let Some(at) = along.filter(|_| parted) {
+            self.courses[t.index()].part(at);
+        }
+        Ok(steps)
+    }
+
+    /// After how many steps what there is is kept next.
+    fn next_keep(&self) -> usize {
+        self.kept[self.used - 1].steps + self.every
     }
 
     /// Goes to the last of what is kept that is not after step `same`; says how many steps there were, and whose was the last.

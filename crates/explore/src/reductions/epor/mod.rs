@@ -16,12 +16,12 @@
 
 mod section;
 
-use crate::explorer::{End, View};
+use crate::explorer::{End, Pending, View};
 use crate::ids::{ThreadId, ThreadSet};
 use crate::op::Op;
 use crate::reductions::source::SourceSets;
 use crate::search::{Core, Reduction};
-use section::{MOST, Place, Section, decides_what_comes_next, is_fixed};
+use section::{Place, Section, decides_what_comes_next, is_fixed};
 use std::collections::HashMap;
 
 /// How many sections are remembered with how many traces they have.
@@ -46,8 +46,8 @@ struct Alone {
     thread: ThreadId,
     /// Its first node.
     start: usize,
-    /// How many steps may still join; none when the top node is in no such section.
-    left: usize,
+    /// More steps may join; not when the top node is in no such section.
+    open: bool,
 }
 
 impl Frame {
@@ -59,20 +59,18 @@ impl Frame {
 }
 
 impl Alone {
-    const NONE: Alone = Alone { thread: ThreadId::MAIN, start: 0, left: 0 };
+    const NONE: Alone = Alone { thread: ThreadId::MAIN, start: 0, open: false };
 
     /// Takes one more step.
     #[inline]
     fn put(&mut self, op: &Op) {
-        self.left = if decides_what_comes_next(op) { 0 } else { self.left - 1 };
+        self.open = !decides_what_comes_next(op);
     }
 
     /// Whether a step of its thread joins.
     #[inline]
-    fn takes(&self, core: &Core, view: &View<'_>, op: &Op) -> bool {
-        is_fixed(op.kind)
-            && view.enabled.contains(self.thread)
-            && !core.trace.waiting_edges_of(self.thread).any(|e| e >= self.start)
+    fn takes(&self, core: &Core, op: &Op) -> bool {
+        is_fixed(op.kind) && !core.trace.waiting_edges_of(self.thread).any(|e| e >= self.start)
     }
 }
 
@@ -119,7 +117,7 @@ impl Eager {
         if !fixed || awake == ThreadSet::single(lead) {
             node.backtrack.insert(lead);
             if fixed {
-                self.alone = Alone { thread: lead, start: i, left: MOST };
+                self.alone = Alone { thread: lead, start: i, open: true };
                 self.alone.put(&view.pending[lead.index()].op);
             }
             return Some(lead);
@@ -279,10 +277,11 @@ impl Reduction for Eager {
     #[inline]
     fn enter(&mut self, core: &mut Core, view: &View<'_>) -> Option<ThreadId> {
         core.count_sleepers_above();
-        if self.alone.left > 0 {
+        if self.alone.open {
             let t = self.alone.thread;
             let op = &view.pending[t.index()].op;
-            if self.alone.takes(core, view, op)
+            if view.enabled.contains(t)
+                && self.alone.takes(core, op)
                 && let Some(n) = core.nodes.last_mut()
             {
                 self.alone.put(op);
@@ -292,6 +291,16 @@ impl Reduction for Eager {
             self.alone = Alone::NONE;
         }
         self.enter_section(core, view)
+    }
+
+    #[inline]
+    fn goes_on(&mut self, core: &mut Core, next: &Pending) -> bool {
+        let goes_on = self.alone.open && self.alone.takes(core, &next.op);
+        if goes_on {
+            debug_assert_eq!(core.nodes.last().map(|n| n.chosen), Some(self.alone.thread));
+            self.alone.put(&next.op);
+        }
+        goes_on
     }
 
     #[inline]

@@ -15,7 +15,7 @@ use crate::ids::{ObjectId, ThreadId, ThreadSet};
 use crate::op::{Decides, Op, OpKind};
 
 /// The most steps of a section: they are kept as bits.
-pub(crate) const MOST: usize = 64;
+const MOST: usize = 64;
 
 /// Sections with more traces than this are not counted.
 const MOST_TRACES: u64 = 1 << 20;
