@@ -502,3 +502,12 @@ fn an_atomic_block_keeps_each_read_of_an_array_whose_value_is_not_used() {
         assert_eq!(found, expected.iter().map(|s| (*s).to_owned()).collect(), "{block}");
     }
 }
+
+#[test]
+fn a_function_of_the_program_is_its_own_text_whatever_its_name() {
+    let p = read(
+        "int x; void atomic_thread_fence(int order) { x = order; } int sched_yield(void) { return x + 1; } \
+         int main(void) { atomic_thread_fence(5); __VERIFIER_assert(sched_yield() == 6); return 0; }",
+    );
+    assert!(!p.fences && kind(&states(&p)).is_none(), "{p}");
+}
