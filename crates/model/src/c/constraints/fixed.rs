@@ -45,7 +45,8 @@ impl Checker<'_> {
         Ok(match &e.node {
             Expression::Identifier(_) | Expression::Member(_) => self.is_read(e, at)?,
             Expression::Call(c) => match &c.node.callee.node {
-                Expression::Identifier(i) => !i.node.name.starts_with("__builtin_"),
+                // Of the library a compiler computes some, such as `strlen("abc")`.
+                Expression::Identifier(i) => self.lookup(&i.node.name).is_some_and(|d| d.defined),
                 _ => true,
             },
             Expression::Cast(c) => self.varies(&c.node.expression, at)?,
