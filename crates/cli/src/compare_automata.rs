@@ -4,13 +4,14 @@
 //! an analysis of the text, `+sleep` leaves out steps that were taken next to independent ones. With `none` and `dpor`, which have
 //! sleep sets or not, these are the ten configurations of Flanagan and Godefroid (2005).
 
+use crate::reading;
 use ::model::{ErrorKind, Interpreter, Options, Program, Reach, Reduction, Runner, Step, Wrong};
 use explore::{
     Budget, Compared, Comparison, Counting, End, FailureKind, FirstFailure, LeftOut, Meter, Plan, Progress,
     Promise, Stats, Times, Verdict,
 };
 use runtime::cpu_seconds;
-use std::path::Path;
+use std::path::PathBuf;
 
 /// How far each search goes.
 pub(crate) struct Most {
@@ -29,7 +30,10 @@ pub(crate) fn compare(
     mut begin: impl FnMut(&str),
 ) -> Result<Comparison, String> {
     let options = Options { preprocessor, ..Options::default() };
-    let program = ::model::read_file(Path::new(file), &options).map_err(|e| e.to_string())?;
+    let path = PathBuf::from(file);
+    // The limit is one of searches; reading has at least as long as other commands give it.
+    let read = reading::in_time(most.seconds.max(60.0), move || ::model::read_file(&path, &options))?;
+    let program = read.ok_or(reading::LATE)?.map_err(|e| e.to_string())?;
     let runner = Runner::new(&program).map_err(|e| e.to_string())?;
     let mut out = Comparison { program: Some(format!("{file}, as automata")), ..Comparison::default() };
     for plan in plans {

@@ -16,6 +16,7 @@ mod library;
 mod model;
 #[cfg(c_programs)]
 mod project;
+mod reading;
 #[cfg(c_programs)]
 mod run;
 #[cfg(c_programs)]
@@ -150,8 +151,8 @@ fn main() -> ExitCode {
         Command::Algorithms(args) => algorithms::run(args.json),
         Command::Compare(args) => compare::run(&args),
         Command::Orders(args) => algorithms::run_orders(args.json),
-        Command::Model(args) => model::run(&args),
-        Command::Verify(args) => verify::run(&args),
+        Command::Model(args) => reading::deep(|| model::run(&args)),
+        Command::Verify(args) => reading::deep(|| verify::run(&args)),
         Command::Demo(args) => demo::run(args.algorithm.as_deref(), args.replay.as_deref(), args.json),
     }
 }

@@ -1,5 +1,6 @@
 //! `raddle model`: a C program as automata, as text or as a picture.
 
+use crate::reading;
 use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ pub(crate) const ABOUT: &str = "Reads a C program with pthreads and shows it as 
 
 A line `3 -> 4: [x < 2] x := x + 1  @17` is an edge from location 3 to location 4 that can be taken where `x < 2`, and comes from line
 17. Everything is written in this way, locks too. What is outside the subset of C that is understood exactly is refused, with file,
-line and reason, and exit code 2.";
+line and reason, and exit code 2. If there is no time for all of it the exit code is 3.";
 
 #[derive(Args)]
 pub(crate) struct ModelArgs {
@@ -30,6 +31,10 @@ pub(crate) struct ModelArgs {
     #[arg(long)]
     spurious: bool,
 
+    /// Give up after so many seconds
+    #[arg(long, value_name = "N", default_value_t = 60.0)]
+    seconds: f64,
+
     /// Define a macro for the preprocessor
     #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     define: Vec<String>,
@@ -42,13 +47,19 @@ pub(crate) fn run(args: &ModelArgs) -> ExitCode {
         preprocessor: args.define.iter().map(|d| format!("-D{d}")).collect(),
         ..::model::Options::default()
     };
-    match ::model::read_file(&args.file, &options) {
-        Ok(program) => {
+    let file = args.file.clone();
+    let read = reading::in_time(args.seconds, move || ::model::read_file(&file, &options));
+    match read.map(|read| read.map(|read| read.map_err(|why| why.to_string()))) {
+        Ok(Some(Ok(program))) => {
             let text = if args.dot { program.to_dot() } else { program.to_string() };
             // Whoever reads it may have seen enough.
             let _ = std::io::stdout().write_all(text.as_bytes());
         }
-        Err(why) => {
+        Ok(None) => {
+            eprintln!("error: {}", reading::LATE);
+            return ExitCode::from(3);
+        }
+        Ok(Some(Err(why))) | Err(why) => {
             eprintln!("error: {why}");
             return ExitCode::from(2);
         }

@@ -3,7 +3,7 @@
 use crate::verify_certificate::{self, CertificateArgs};
 use crate::verify_replay::{self, Replayed};
 use crate::verify_svcomp::{self, Answer, Integers, Property, SvcompArgs};
-use crate::{terminal, verify_trace, witness};
+use crate::{reading, terminal, verify_trace, witness};
 use ::model::{Interpreter, Program, Span, Transition, Wrong};
 use ::verify::{Budget, Count, Options, Outcome, SatSolver, SmtCommand, Spent, Trace, Unknown, Verdict};
 use clap::Args;
@@ -153,7 +153,7 @@ fn keeps_loops(args: &VerifyArgs) -> bool {
 }
 
 /// How the file is read.
-fn reading(args: &VerifyArgs) -> ::model::Options {
+fn how_to_read(args: &VerifyArgs) -> ::model::Options {
     ::model::Options {
         preprocessor: args.define.iter().map(|d| format!("-D{d}")).collect(),
         // A proof must hold for all that the standards allow.
@@ -172,7 +172,7 @@ fn placed<'p>(args: &VerifyArgs, program: &'p Program) -> Option<Cow<'p, Program
     if !preprocessed || program.files.iter().all(|f| *f == given) {
         return Some(Cow::Borrowed(program));
     }
-    let options = ::model::Options { line_markers: false, ..reading(args) };
+    let options = ::model::Options { line_markers: false, ..how_to_read(args) };
     let again = read(args, options).ok()?.ok()?;
     let plain = |t: &Transition| Transition { span: Span::default(), ..t.clone() };
     let steps = |p: &Program| -> Vec<Vec<Transition>> {
@@ -184,25 +184,9 @@ fn placed<'p>(args: &VerifyArgs, program: &'p Program) -> Option<Cow<'p, Program
 /// The automata, if they can be had in time; why not, where the program itself can be read.
 fn read(args: &VerifyArgs, options: ::model::Options) -> Result<Result<Program, Unknown>, String> {
     let (math, file) = (args.svcomp.int == Integers::Math, args.file.clone());
-    let (done, result) = std::sync::mpsc::channel();
-    // Nothing stops it on its way; whoever waits for it does.
-    let reader = std::thread::Builder::new().stack_size(READING);
-    // Nobody is there to hear of it once the time is over.
-    let started = reader.spawn(move || drop(done.send(automata(&file, math, options))));
-    started.map_err(|e| format!("cannot start a thread: {e}"))?;
-    // Duration does not have all numbers of seconds.
-    let seconds = std::time::Duration::from_secs_f64(args.seconds.clamp(0.0, 1e9));
-    match result.recv_timeout(seconds.max(std::time::Duration::from_secs(1))) {
-        Ok(read) => read,
-        Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
-            Ok(Err(Unknown::Cannot("the time is over before the program is read".to_owned())))
-        }
-        Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => Err("the program cannot be read".to_owned()),
-    }
+    let read = reading::in_time(args.seconds, move || automata(&file, math, options))?;
+    read.unwrap_or_else(|| Ok(Err(Unknown::Cannot(reading::LATE.to_owned()))))
 }
-
-/// The stack for reading: expressions may be deep.
-const READING: usize = 1 << 28;
 
 /// The automata; in mathematical integers also why they cannot be had.
 fn automata(file: &Path, math: bool, read: ::model::Options) -> Result<Result<Program, Unknown>, String> {
@@ -217,20 +201,14 @@ fn automata(file: &Path, math: bool, read: ::model::Options) -> Result<Result<Pr
 }
 
 fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
-    let other = match (args.outline, args.atomic, args.races) {
-        (true, ..) => Some(crate::verify_outline::run as fn(&Path, &::model::Options, f64, bool) -> ExitCode),
-        (_, true, _) => Some(crate::verify_atomic::run as _),
-        (.., true) => Some(crate::verify_races::run as _),
-        _ => None,
-    };
-    if let Some(answer) = other {
-        return Ok(answer(&args.file, &reading(args), args.seconds, args.json));
+    if args.outline || args.atomic || args.races {
+        return question(args);
     }
     if args.max_contexts_per_thread.is_some() && args.engine != "contexts" {
         return Err("--max-contexts-per-thread is for --engine contexts".to_owned());
     }
     let start = Instant::now();
-    let read = read(args, reading(args))?;
+    let read = read(args, how_to_read(args))?;
     let integers = args.svcomp.int.says();
     let engine = match args.max_contexts_per_thread {
         Some(most) => ::verify::contexts_within(most),
@@ -290,6 +268,50 @@ fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
         write_witness(args, &program, Property::UnreachCall, to, text)?;
     }
     Ok(finish(args, &program, out, overflow))
+}
+
+/// Another question than whether something can go wrong.
+fn question(args: &VerifyArgs) -> Result<ExitCode, String> {
+    let (path, options) = (args.file.as_path(), how_to_read(args));
+    if args.races {
+        return Ok(match read(args, options)? {
+            Ok(program) => crate::verify_races::run(path, &program, args.seconds, args.json),
+            Err(why) => unread(args, &why.to_string()),
+        });
+    }
+    // The checks read the program in parts and as they need them, so whether that comes to an end is seen first.
+    let (file, lean, to_read) = (args.file.clone(), args.atomic, options.clone());
+    if reading::in_time(args.seconds, move || read_annotated(&file, &to_read, lean))?.is_none() {
+        return Ok(unread(args, reading::LATE));
+    }
+    let answer = if args.outline { crate::verify_outline::run } else { crate::verify_atomic::run };
+    Ok(answer(path, &options, args.seconds, args.json))
+}
+
+/// Reads what the checks of annotations read. Whoever checks says what is wrong with it.
+fn read_annotated(file: &Path, options: &::model::Options, lean: bool) {
+    let Ok(file) = ::model::Annotated::read_file(file, options) else { return };
+    if lean {
+        let _ = file.program_to_run();
+        return;
+    }
+    if file.annotations.is_empty() {
+        return;
+    }
+    let _ = file.program();
+    for f in file.functions() {
+        let _ = file.function(&f.name);
+    }
+}
+
+/// Says that there is no answer.
+fn unread(args: &VerifyArgs, why: &str) -> ExitCode {
+    let text = match args.json {
+        true => format!("{}\n", serde_json::json!({ "verdict": "unknown", "reason": why })),
+        false => format!("unknown: {why}\n"),
+    };
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    ExitCode::from(3)
 }
 
 /// With the solver that was asked for; what comes out is checked.

@@ -1,7 +1,7 @@
 //! `raddle verify --races`: what locks tell about races, and what executions show, side by side.
 
 use crate::verify_outline::Source;
-use ::model::{Options, Program, ThreadId, TransitionId, VarId};
+use ::model::{Program, ThreadId, TransitionId, VarId};
 use ::verify::{HappensBefore, Locksets};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -11,22 +11,15 @@ use std::process::ExitCode;
 /// How many executions are followed.
 pub(crate) const EXECUTIONS: u64 = 100_000;
 
-pub(crate) fn run(path: &Path, options: &Options, seconds: f64, as_json: bool) -> ExitCode {
-    let program = match ::model::read_file(path, options) {
-        Ok(program) => program,
-        Err(why) => {
-            eprintln!("error: {why}");
-            return ExitCode::from(2);
-        }
-    };
-    let locks = ::verify::locksets(&program);
-    let orders = ::verify::happens_before(&program, EXECUTIONS, seconds);
-    let rows = rows(&program, &locks, &orders);
+pub(crate) fn run(path: &Path, program: &Program, seconds: f64, as_json: bool) -> ExitCode {
+    let locks = ::verify::locksets(program);
+    let orders = ::verify::happens_before(program, EXECUTIONS, seconds);
+    let rows = rows(program, &locks, &orders);
     let source = Source::of(path);
     let text = if as_json {
-        format!("{}\n", to_json(&program, &rows, &orders, locks.by_rules))
+        format!("{}\n", to_json(program, &rows, &orders, locks.by_rules))
     } else {
-        to_text(&program, &rows, &orders, &source)
+        to_text(program, &rows, &orders, &source)
     };
     // Whoever reads it may have seen enough.
     let _ = std::io::stdout().write_all(text.as_bytes());

@@ -5,18 +5,17 @@
 //! Many programs are compiled as one, which is told which of them to be. A program that differs is made smaller and printed as C.
 #![cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 
+mod compiled;
 #[path = "../../explore/tests/support/mod.rs"]
 mod support;
 
+use compiled::{RADDLE, command, place};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use support::{Program, Stmt, random_program, shrink, wide_program};
-
-const RADDLE: &str = env!("CARGO_BIN_EXE_raddle");
 
 /// Programs with more executions than this are passed over.
 const TOO_MANY: u64 = 2_000;
@@ -307,24 +306,6 @@ fn expected(p: &Program) -> Option<Expected> {
     }
 }
 
-/// Where the programs of a test are made.
-fn place(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("random-{name}"));
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).unwrap();
-    path
-}
-
-/// A command without variables that would change what it does.
-fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
-    let mut command = Command::new(program);
-    for (name, _) in std::env::vars_os().filter(|(n, _)| n.to_string_lossy().starts_with("RADDLE_")) {
-        command.env_remove(name);
-    }
-    command.env_remove("CC").env("RADDLE_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
-    command
-}
-
 fn compile(programs: &[Program], how: How, place: &Path) -> PathBuf {
     let (source, program) = (place.join("programs.c"), place.join("programs"));
     fs::write(&source, c_file(programs, how)).unwrap();
@@ -381,7 +362,7 @@ fn report(p: &Program, how: How, seed: u64, what: &str) -> String {
     let alone = |q: &Program| {
         is_c(q, how)
             && expected(q).is_some_and(|e| {
-                let place = place("smaller");
+                let place = place("random-smaller");
                 difference(&e, how, &compile(std::slice::from_ref(q), how, &place), 0).is_some()
             })
     };
@@ -403,7 +384,7 @@ fn check(name: &str, how: How, seeds: std::ops::Range<u64>, wanted: usize) -> (V
             chosen.push((seed, p, e));
         }
     }
-    let place = place(name);
+    let place = place(&format!("random-{name}"));
     let programs: Vec<Program> = chosen.iter().map(|(_, p, _)| p.clone()).collect();
     let program = compile(&programs, how, &place);
     let next = AtomicUsize::new(0);
@@ -487,7 +468,7 @@ fn a_program_that_is_not_the_same_is_told_apart() {
         of(vec![vec![Add(1)], vec![Add(1), Read(1, 0)]]),
         of(vec![vec![Critical(0, vec![])], vec![Critical(0, vec![]), Read(0, 0)]]),
     ];
-    let compiled = compile(&programs, How::Atomic, &place("apart"));
+    let compiled = compile(&programs, How::Atomic, &place("random-apart"));
     for (i, p) in programs.iter().enumerate() {
         let expected = expected(p).expect("it is small");
         for k in 0..programs.len() {

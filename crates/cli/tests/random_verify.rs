@@ -9,17 +9,16 @@
 
 #[path = "random_verify/author.rs"]
 mod author;
+mod compiled;
 
 use author::{MARK, Node, PRELUDE, Program, Rng, program};
+use compiled::{RADDLE, command, place};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-const RADDLE: &str = env!("CARGO_BIN_EXE_raddle");
 
 /// Where there are more executions than this, only what was seen is compared.
 const MANY: u64 = 2_000;
@@ -30,24 +29,6 @@ const STATES: usize = 40;
 /// Engines that are asked besides `explicit`.
 const ENGINES: [&str; 9] =
     ["explicit-symmetric", "impact", "bdd", "bmc", "predabs", "contexts", "imc", "portfolio", "lal-reps"];
-
-/// Where the programs of a test are made.
-fn place(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("random-verify-{name}"));
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).unwrap();
-    path
-}
-
-/// A command without variables that would change what it does.
-fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
-    let mut command = Command::new(program);
-    for (name, _) in std::env::vars_os().filter(|(n, _)| n.to_string_lossy().starts_with("RADDLE_")) {
-        command.env_remove(name);
-    }
-    command.env_remove("CC").env("RADDLE_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
-    command
-}
 
 /// All programs in one executable, or why it is none.
 fn compile(programs: &[(u64, Program)], place: &Path) -> Result<PathBuf, String> {
@@ -287,7 +268,7 @@ fn races(
 
 /// A program that differs, smaller where that can be had in so many attempts.
 fn report(seed: u64, p: &Program, what: &str, mut attempts: u32) -> String {
-    let place = place(&format!("smaller-{seed}"));
+    let place = place(&format!("random-verify-smaller-{seed}"));
     let differs = |q: &Program| {
         let compiled = compile(&[(seed, q.clone())], &place).ok()?;
         let now = difference(q, seed, &compiled, 0, Asked::Two, &mut Counts::new())?;
@@ -316,7 +297,7 @@ type Found = Vec<(u64, Program, String)>;
 
 /// Compares the programs of these seeds.
 fn compare(name: &str, seeds: std::ops::Range<u64>, asked: Asked) -> (Counts, Found) {
-    let place = place(name);
+    let place = place(&format!("random-verify-{name}"));
     let programs: Vec<(u64, Program)> = seeds.map(|s| (s, program(s))).collect();
     let compiled = compile(&programs, &place).unwrap_or_else(|why| panic!("{why}"));
     let next = AtomicUsize::new(0);
@@ -402,7 +383,7 @@ fn a_program_that_does_something_else_is_told_apart() {
     let (lock, unlock) = ("pthread_mutex_lock(&m@);", "pthread_mutex_unlock(&m@);");
     let programs = [of("", ""), of(lock, unlock), of(lock, ""), of("x@ += 2;", "")];
     for (n, p) in programs.iter().enumerate() {
-        let compiled = compile(&[(0, p.clone())], &place("apart")).unwrap();
+        let compiled = compile(&[(0, p.clone())], &place("random-verify-apart")).unwrap();
         for (k, q) in programs.iter().enumerate() {
             let found = difference(q, 0, &compiled, 0, Asked::Two, &mut Counts::new());
             assert_eq!(found.is_some(), n != k, "{n} against {k}: {found:?}");

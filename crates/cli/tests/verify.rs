@@ -886,3 +886,54 @@ fn reading_ends_when_the_time_does_and_nothing_is_said_of_what_was_not_read() {
     assert!(code == 3 && says.contains("before the program is read"), "{says}");
     assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
 }
+
+/// Programs that take long to read, that are nested deep, and that are nested too deep.
+fn hard_to_read(test: &str) -> Place {
+    let many = "int a[300000]; int main(void) { for (int i = 0; i < 300000; i++) a[i] = i; return a[5]; }";
+    let nested =
+        |n: usize| format!("int x; int main(void) {{ x = {}x{}; return 0; }}", "(".repeat(n), ")".repeat(n));
+    let noted = "/*@ requires n >= 0; ensures \\result == n; */\nint f(int n) { return n; }\n";
+    let with_notes = |text: &str| format!("{noted}{text}");
+    let files = [
+        ("large.c", with_notes(many)),
+        ("deep.c", with_notes(&nested(8_000))),
+        ("deeper.c", with_notes(&nested(300_000))),
+        (
+            "sum.c",
+            with_notes(&format!("int x; int main(void) {{ x = x{}; return 0; }}", " + x".repeat(300_000))),
+        ),
+    ];
+    let files: Vec<(&str, &str)> = files.iter().map(|(n, t)| (*n, t.as_str())).collect();
+    Place::with(test, &files)
+}
+
+#[test]
+fn every_question_ends_in_time_and_none_runs_out_of_stack() {
+    let place = hard_to_read("hard-to-read");
+    for question in ["--races", "--outline", "--atomic", "--no-replay"] {
+        let start = std::time::Instant::now();
+        let (code, says) = place.verify(&["large.c", question, "--seconds", "1"]);
+        assert!(code == 3 && says.contains("before the program is read"), "{question}: {code} {says}");
+        assert!(start.elapsed().as_secs() < 20, "{question}: {:?}", start.elapsed());
+        let (code, says) = place.verify(&["deep.c", question]);
+        assert_eq!(code, 0, "{question}: {says}");
+        for file in ["deeper.c", "sum.c"] {
+            let (code, says) = place.verify(&[file, question]);
+            assert!(code == 2 && says.contains(&format!("{file}:3: ")), "{question}: {code} {says}");
+            assert!(says.contains("nested more than"), "{question}: {says}");
+        }
+    }
+    let (code, value) = place.json(&["large.c", "--races", "--seconds", "1"]);
+    assert_eq!((code, value["verdict"].as_str()), (3, Some("unknown")));
+}
+
+#[test]
+fn automata_are_shown_in_time_and_without_running_out_of_stack() {
+    let place = hard_to_read("hard-to-show");
+    let (code, says) = place.run(&["model", "large.c", "--seconds", "1"]);
+    assert!(code == 3 && says.contains("before the program is read"), "{code} {says}");
+    let (code, says) = place.run(&["model", "deep.c"]);
+    assert!(code == 0 && says.contains("thread 0 main"), "{code} {says}");
+    let (code, says) = place.run(&["model", "deeper.c"]);
+    assert!(code == 2 && says.contains("deeper.c:3: "), "{code} {says}");
+}

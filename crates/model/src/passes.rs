@@ -347,34 +347,42 @@ impl Program {
     }
 }
 
-/// Whether an edge made of two does not access what they do.
-fn forgets(p: &Program, a: &Transition, b: &Transition, both: &Transition) -> bool {
-    [a, b].iter().any(|e| !forgotten(p, e, both).is_empty())
-}
-
-/// What an edge accesses and one that is made of it does not.
-fn forgotten(p: &Program, of: &Transition, both: &Transition) -> Vec<Place> {
-    let (own, all) = (p.accesses(of), p.accesses(both));
-    let mut data: Vec<Place> = own.reads.into_iter().chain(own.writes).collect();
-    // An index may be another term after the substitution, of the same variable.
-    let kept = |q: &Place| all.reads.iter().chain(&all.writes).any(|r| r.var == q.var);
-    data.retain(|q| !p.var(q.var).internal && !kept(q));
-    data
+/// What two edges access, one after the other, and the edge that is made of them does not. All indices are of the state before both.
+fn forgotten(p: &mut Program, a: &Transition, b: &Transition, both: &Transition) -> Vec<Place> {
+    let of_first = p.accesses(a);
+    let mut lost: Vec<Place> = of_first.reads.into_iter().chain(of_first.writes).collect();
+    let of_second = p.accesses(b);
+    let mut known = HashMap::new();
+    for q in of_second.reads.into_iter().chain(of_second.writes) {
+        let index = q.index.map(|i| p.terms.substitute_with(i, &a.assigns, &mut known));
+        lost.push(Place { var: q.var, index });
+    }
+    let all = p.accesses(both);
+    let kept: BTreeSet<Place> = all.reads.into_iter().chain(all.writes).collect();
+    lost.retain(|q| !p.var(q.var).internal && !kept.contains(q));
+    lost.sort();
+    lost.dedup();
+    // The same cell can have indices of different types.
+    let mut same = |q: &Place, r: &Place| {
+        q.var == r.var
+            && match (q.index, r.index) {
+                (Some(i), Some(j)) => {
+                    let equal = p.terms.eq_index(i, j);
+                    p.terms.as_const(equal) == Some(1)
+                }
+                _ => true,
+            }
+    };
+    lost.retain(|q| !kept.iter().any(|r| same(q, r)));
+    lost
 }
 
 /// Makes an edge read what the two read that it is made of, though the value decides nothing: others may race with that. An atomic block
 /// must be one step all the same, so it asks for what always holds of the value.
-fn remember(p: &mut Program, a: &Transition, b: &Transition, both: &mut Transition) {
-    // What the second reads may depend on what the first assigns; then it stands where the first one left it.
-    let fixed = |p: &Program, q: &Place| q.index.is_none_or(|i| p.terms.as_const(i).is_some());
-    let mut lost = forgotten(p, a, both);
-    lost.extend(forgotten(p, b, both).into_iter().filter(|q| fixed(p, q)));
+fn remember(p: &mut Program, lost: Vec<Place>, both: &mut Transition) {
     for q in lost {
         let ty = p.var(q.var).ty;
-        let value = match q.index {
-            None => p.terms.var(q.var, ty),
-            Some(i) => p.terms.cell(q.var, i, ty),
-        };
+        let value = p.terms.read(q, ty);
         let most = p.terms.constant(ty.max() as u64 & ty.mask(), ty);
         let holds = p.terms.le(value, most);
         both.guard = p.terms.and(both.guard, holds);
@@ -390,19 +398,20 @@ fn eliminate(p: &mut Program, t: ThreadId, l: LocationId, atomic: bool) -> bool 
     let (mut made, mut ok) = (Vec::new(), true);
     for a in &into {
         for b in &out {
-            match compose(p, a, b, atomic) {
-                // A read stays a step that others may race with, although its value is overwritten.
-                Some(e) if !atomic && forgets(p, a, b, &e) => ok = false,
-                Some(mut e) => {
-                    if atomic {
-                        remember(p, a, b, &mut e);
-                    }
-                    classify(p, &mut e);
-                    if p.terms.as_const(e.guard) != Some(0) {
-                        made.push(e);
-                    }
-                }
-                None => ok = false,
+            let Some(mut e) = compose(p, a, b, atomic) else {
+                ok = false;
+                continue;
+            };
+            // A read stays a step that others may race with, although its value is overwritten.
+            let lost = forgotten(p, a, b, &e);
+            if !atomic && !lost.is_empty() {
+                ok = false;
+                continue;
+            }
+            remember(p, lost, &mut e);
+            classify(p, &mut e);
+            if p.terms.as_const(e.guard) != Some(0) {
+                made.push(e);
             }
         }
     }
@@ -602,13 +611,13 @@ fn drop_dead_values(p: &mut Program) {
                 _ => false,
             };
             // What the edge reads besides, in its guard and in assignments that stay.
-            let mut read_anyway: BTreeSet<VarId> = BTreeSet::new();
+            let mut read_anyway: BTreeSet<Place> = BTreeSet::new();
             p.terms.places(e.guard, &mut |q| {
-                read_anyway.insert(q.var);
+                read_anyway.insert(q);
             });
             for a in e.assigns.iter().filter(|a| !own(a.place.var) || wanted(&a.place)) {
                 p.terms.places(a.value, &mut |q| {
-                    read_anyway.insert(q.var);
+                    read_anyway.insert(q);
                 });
             }
             let unread = |v: VarId, c: ThreadId| !read[c.index()].iter().any(|r| r.0 == v);
@@ -621,7 +630,7 @@ fn drop_dead_values(p: &mut Program) {
                 let mut looks = false;
                 p.terms.places(a.value, &mut |q| {
                     let var = p.var(q.var);
-                    looks |= var.is_shared() && !var.internal && !read_anyway.contains(&q.var);
+                    looks |= var.is_shared() && !var.internal && !read_anyway.contains(&q);
                 });
                 !own(v) || looks || wanted(&a.place)
             });

@@ -3,6 +3,7 @@
 mod support;
 
 use model::{ErrorKind, Interpreter, Options, Program, Reach};
+use std::collections::BTreeSet;
 use support::{executions, kind, read, read_with, search, states};
 
 /// The edges of one thread, as text.
@@ -465,4 +466,48 @@ fn a_thread_ends_where_its_function_does() {
         ends.map(|e| e.span.line).collect::<Vec<_>>()
     };
     assert_eq!([end(&p.threads[1]), end(&p.threads[2]), end(&p.threads[3])], [[5], [9], [5]], "{p}");
+}
+
+/// The cells of `a` that the second thread reads: those of an atomic block, where `i` is 1 or 2.
+fn cells_read(block: &str) -> BTreeSet<String> {
+    let p = read(&format!(
+        "int a[4], k, out; _Atomic int c; void *f(void *q) {{ int i = 2; if (k) i = 1; \
+         __VERIFIER_atomic_begin(); {block} __VERIFIER_atomic_end(); return 0; }} \
+         int main(void) {{ pthread_t t; k = 1; pthread_create(&t, 0, f, 0); a[0] = 1; c = 1; pthread_join(t, 0); return out; }}"
+    ));
+    let reads = |e| p.accesses(e).reads;
+    let all = p.threads[1].transitions.iter().flat_map(reads).filter(|q| p.name(q.var) == "a");
+    all.map(|q| p.show_place(q)).collect()
+}
+
+#[test]
+fn an_atomic_block_keeps_each_read_of_an_array_whose_value_is_not_used() {
+    let (at, next) = ("a[u64(f.i)]", "a[u64(f.i - 1)]");
+    let rows: [(&str, &[&str]); 6] = [
+        // Others of the same array stay anyway.
+        ("int s = a[i]; int t = a[3]; t = 0; out = s + t;", &[at, "a[3]"]),
+        ("int s = a[3]; int t = a[i]; t = 0; out = s + t;", &[at, "a[3]"]),
+        // The same index at two places is two cells.
+        ("int t = a[i]; i = 3; t = a[i]; t = 0; out = t;", &[at, "a[3]"]),
+        // What comes before the read says that its value does not matter.
+        ("int x; if (c) x = 0; else x = 0; int t = a[i] * x; out = t;", &[at]),
+        (
+            "int x; if (c) { i = i - 1; x = 0; } else { i = i - 1; x = 0; } int t = a[i] * x; i = 3; out = t;",
+            &[next],
+        ),
+        ("int t = a[i]; int s = a[3]; if (s) out = 1;", &[at, "a[3]"]),
+    ];
+    for (block, expected) in rows {
+        let found = cells_read(block);
+        assert_eq!(found, expected.iter().map(|s| (*s).to_owned()).collect(), "{block}");
+    }
+}
+
+#[test]
+fn a_function_of_the_program_is_its_own_text_whatever_its_name() {
+    let p = read(
+        "int x; void atomic_thread_fence(int order) { x = order; } int sched_yield(void) { return x + 1; } \
+         int main(void) { atomic_thread_fence(5); __VERIFIER_assert(sched_yield() == 6); return 0; }",
+    );
+    assert!(!p.fences && kind(&states(&p)).is_none(), "{p}");
 }

@@ -738,9 +738,7 @@ impl<'a> Lowering<'a> {
         args: &'a [Node<Expression>],
         span: Span,
     ) -> Res<Option<Value>> {
-        if !matches!(name, "memset" | "memcpy" | "memmove" | "__builtin_memset" | "__builtin_memcpy")
-            || self.function(name).is_some()
-        {
+        if !matches!(name, "memset" | "memcpy" | "memmove" | "__builtin_memset" | "__builtin_memcpy") {
             return Ok(None);
         }
         let [to, what, size] = args else { return Err(self.refuse(span, "three arguments are wanted")) };

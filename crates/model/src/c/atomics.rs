@@ -56,9 +56,6 @@ impl<'a> Lowering<'a> {
             return Ok(Some(self.void()));
         }
         let Some((what, shape)) = atomic_name(name) else { return Ok(None) };
-        if self.function(name).is_some() {
-            return Ok(None);
-        }
         let order = self.orders(name, matches!(what, Atomic::CompareExchange { .. }), args)?;
         let place = self.arg(args, 0, span)?;
         let lv = self.pointed(place)?;

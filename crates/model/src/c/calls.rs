@@ -360,26 +360,22 @@ impl<'a> Lowering<'a> {
         if let Some(v) = self.verifier_call(name, args, span)? {
             return Ok(Some(v));
         }
-        if let Some(v) = self.clock_call(name, args, span)? {
-            return Ok(Some(v));
+        // A function of the program is what its own text says, whatever it is called.
+        if self.function(name).is_some() {
+            return Ok(None);
         }
-        if let Some(v) = self.key_call(name, args, span)? {
-            return Ok(Some(v));
+        for known in
+            [Self::clock_call, Self::key_call, Self::pthread_call, Self::atomic_call, Self::memory_call]
+        {
+            if let Some(v) = known(self, name, args, span)? {
+                return Ok(Some(v));
+            }
         }
-        if let Some(v) = self.pthread_call(name, args, span)? {
-            return Ok(Some(v));
-        }
-        if let Some(v) = self.atomic_call(name, args, span)? {
-            return Ok(Some(v));
-        }
-        if let Some(v) = self.memory_call(name, args, span)? {
-            return Ok(Some(v));
-        }
-        if HARMLESS.contains(&name) && self.function(name).is_none() {
+        if HARMLESS.contains(&name) {
             self.effects(args)?;
             return Ok(Some(self.number(0)));
         }
-        if PRINTING.contains(&name) && self.function(name).is_none() {
+        if PRINTING.contains(&name) {
             self.print(name, args)?;
             return Ok(Some(self.any_value(Type::INT)));
         }

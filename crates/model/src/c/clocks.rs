@@ -55,7 +55,7 @@ impl<'a> Lowering<'a> {
         args: &'a [Node<Expression>],
         span: Span,
     ) -> Res<Option<Value>> {
-        if self.function(name).is_some() || matches!(self.lookup(name), Some(Entity::Object(_))) {
+        if matches!(self.lookup(name), Some(Entity::Object(_))) {
             return Ok(None);
         }
         match name {

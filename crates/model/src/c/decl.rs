@@ -438,6 +438,9 @@ impl Lowering<'_> {
                 };
                 let unit = s * 8;
                 let mut at = if union { 0 } else { filled };
+                if width == 0 && name.is_some() {
+                    return Err(self.refuse(d.span, "a bit-field of no bits with a name"));
+                }
                 if width == 0 {
                     close(&mut run, &mut bit_fields, &mut fields);
                     filled = filled.next_multiple_of(unit);

@@ -52,9 +52,6 @@ impl<'a> Lowering<'a> {
         args: &'a [Node<Expression>],
         span: Span,
     ) -> Res<Option<Value>> {
-        if self.function(name).is_some() {
-            return Ok(None);
-        }
         let pointer = CType::Pointer(Rc::new(CType::Void));
         match name {
             "pthread_key_create" | "tss_create" => self.make_key(args, span)?,

@@ -1,6 +1,6 @@
 //! From C text to automata.
 //!
-//! The file is preprocessed and parsed (`source.rs`), types and declarations are read (`ctype.rs`, `decl.rs`, `globals.rs`), and
+//! The file is preprocessed and parsed (`source.rs`), what no compiler takes is refused (`constraints.rs`), types and declarations are read (`ctype.rs`, `decl.rs`, `globals.rs`), and
 //! `main` and every thread that it makes are lowered, functions inlined: statements (`statement.rs`, `loops.rs`), expressions
 //! (`expr.rs`, `operators.rs`, `constant.rs`), places and what is done to them (`lvalue.rs`, `access.rs`, `aggregate.rs`, `heap.rs`, `fresh.rs`),
 //! calls (`calls.rs`, `pthreads.rs`, `atomics.rs`, `clocks.rs`, `keys.rs`), all over the steps of `steps.rs`. What is known at that time, the values
@@ -32,6 +32,7 @@ mod attributes;
 mod calls;
 mod clocks;
 mod constant;
+mod constraints;
 mod ctype;
 mod decl;
 mod expr;
@@ -178,6 +179,7 @@ fn settled<'s>(
     options: &'s Options,
     run: impl Fn(&mut lower::Lowering<'s>) -> Result<(), Refusal>,
 ) -> Result<lower::Lowering<'s>, Refusal> {
+    constraints::check(source)?;
     let mut taken = BTreeSet::new();
     let mut early = Vec::new();
     let (mut clocks, mut keys) = (BTreeSet::new(), Vec::new());

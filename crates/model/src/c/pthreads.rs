@@ -124,9 +124,6 @@ impl<'a> Lowering<'a> {
         span: Span,
     ) -> Res<Option<Value>> {
         use SyncType::*;
-        if self.function(name).is_some() {
-            return Ok(None);
-        }
         let result = Type::INT;
         let first = args.first();
         let on = |me: &mut Self, kind, f: &mut dyn FnMut(&mut Self, SyncId)| match first {

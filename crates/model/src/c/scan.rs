@@ -58,22 +58,7 @@ impl<'a> Visit<'a> for Found {
     }
 
     fn visit_binary_operator_expression(&mut self, e: &'a BinaryOperatorExpression, s: &'a Span) {
-        use BinaryOperator::*;
-        let assigns = matches!(
-            e.operator.node,
-            Assign
-                | AssignMultiply
-                | AssignDivide
-                | AssignModulo
-                | AssignPlus
-                | AssignMinus
-                | AssignShiftLeft
-                | AssignShiftRight
-                | AssignBitwiseAnd
-                | AssignBitwiseXor
-                | AssignBitwiseOr
-        );
-        if assigns {
+        if is_assignment(&e.operator.node) {
             self.assigned.extend(root(&e.lhs.node).map(str::to_owned));
         }
         visit::visit_binary_operator_expression(self, e, s);
@@ -102,6 +87,25 @@ impl<'a> Visit<'a> for Found {
         }
         visit::visit_statement(self, st, s);
     }
+}
+
+/// Whether an operator assigns.
+pub(crate) fn is_assignment(op: &BinaryOperator) -> bool {
+    use BinaryOperator::*;
+    matches!(
+        op,
+        Assign
+            | AssignMultiply
+            | AssignDivide
+            | AssignModulo
+            | AssignPlus
+            | AssignMinus
+            | AssignShiftLeft
+            | AssignShiftRight
+            | AssignBitwiseAnd
+            | AssignBitwiseXor
+            | AssignBitwiseOr
+    )
 }
 
 /// The variable that an lvalue is a part of.

@@ -144,6 +144,12 @@ pub(crate) fn parse(name: &str, text: String) -> Result<Source, Refusal> {
         let reason = "structures that lie otherwise in memory (`#pragma pack`)".to_owned();
         return Err(Refusal { file: file.to_owned(), line, reason });
     }
+    if let Some(at) = too_deep(&text) {
+        let lines = Lines::of(name, &text);
+        let (file, line) = lines.at(at);
+        let reason = format!("what is nested more than {DEEPEST} deep, or as long without a comma");
+        return Err(Refusal { file: file.to_owned(), line, reason });
+    }
     let config = Config { cpp_command: String::new(), cpp_options: Vec::new(), flavor: Flavor::GnuC11 };
     match parse_preprocessed(&config, text) {
         Ok(parsed) => Ok(Source { unit: parsed.unit, lines: Lines::of(name, &parsed.source) }),
@@ -158,6 +164,74 @@ pub(crate) fn parse(name: &str, text: String) -> Result<Source, Refusal> {
             })
         }
     }
+}
+
+/// How deep a text may be nested, in words. The parser and all that work on its tree call themselves for each.
+const DEEPEST: usize = 20_000;
+
+/// Where a text is nested too deep, if it is: an upper bound. A word is inside the brackets around it, and all words since the last
+/// comma, semicolon or brace may be around it as well, as in `- - x` or `if (a) if (b) x`; each `else` may be in the one before.
+fn too_deep(text: &str) -> Option<usize> {
+    let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    // Of each bracket that is open: how deep it is, and how many `else` follow each other in it.
+    let mut open: Vec<(usize, usize)> = vec![(0, 0)];
+    let (mut deep, mut ended) = (0, false);
+    let mut offset = 0;
+    for line in text.split_inclusive('\n') {
+        let (start, mut rest) = (offset, line);
+        offset += line.len();
+        // What the preprocessor says of lines.
+        if line.starts_with('#') {
+            continue;
+        }
+        while let Some(c) = rest.chars().next() {
+            let at = start + line.len() - rest.len();
+            let word = match c {
+                '"' | '\'' => quoted(rest, c),
+                c if part(c) => rest.find(|c| !part(c)).unwrap_or(rest.len()),
+                c => c.len_utf8(),
+            };
+            let (now, after) = rest.split_at(word);
+            rest = after;
+            if now.trim().is_empty() {
+                continue;
+            }
+            let (outer, chain) = open.last_mut().expect("the text itself is never closed");
+            if std::mem::take(&mut ended) {
+                *chain = if now == "else" { *chain + 1 } else { 0 };
+                deep = *outer + *chain;
+            }
+            match c {
+                ',' => deep = *outer + *chain,
+                ';' => ended = true,
+                '(' | '[' | '{' => {
+                    deep += 1;
+                    open.push((deep, 0));
+                }
+                ')' | ']' | '}' if open.len() > 1 => {
+                    deep = open.pop().map_or(0, |o| o.0);
+                    ended = c == '}';
+                }
+                _ => deep += 1,
+            }
+            if deep > DEEPEST {
+                return Some(at);
+            }
+        }
+    }
+    None
+}
+
+/// How long a text in quotes is, in bytes; it ends with its line at the latest.
+fn quoted(text: &str, quote: char) -> usize {
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        if c == quote && !escaped {
+            return at + 1;
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    text.len()
 }
 
 /// What stands for a dollar in a name while it is read: gcc takes them, and so do programs that tools have written; the parser does not.
@@ -365,4 +439,37 @@ fn directive(line: &str) -> Option<(u32, &str)> {
     let (number, rest) = rest.split_once(' ')?;
     let file = rest.trim_start().strip_prefix('"')?;
     Some((number.parse().ok()?, &file[..file.find('"')?]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nesting_is_counted_by_brackets_operators_and_branches_and_not_by_length() {
+        let many = DEEPEST + 1;
+        let (few, half) = (many / 4, many / 2);
+        let deep = [
+            format!("x = {}a{};", "(".repeat(many), ")".repeat(many)),
+            format!("x = {}a;", "- ".repeat(many)),
+            format!("x = a{};", " + a".repeat(half)),
+            format!("{}x = 1;", "if (a) ".repeat(half)),
+            format!("if (a) x = 1; {}", "else if (a) { x = 1; } ".repeat(many)),
+            format!("x = {}a{};", "f(1, ".repeat(half), ")".repeat(half)),
+        ];
+        for text in deep {
+            assert!(too_deep(&text).is_some(), "{}", &text[..60]);
+        }
+        let flat = [
+            "x = a + b; ".repeat(many),
+            format!("int a[] = {{ {} }};", "(1 + 2), ".repeat(many)),
+            format!("char *s = \"{}\\\"((\";", "(- ".repeat(many)),
+            "if (a) x = 1; else if (b) { x = 2; }\n".repeat(many),
+            format!("x = {}a{};", "(".repeat(few), ")".repeat(few)),
+            format!("# 1 \"{}\"\nint x;", "(".repeat(many)),
+        ];
+        for text in flat {
+            assert_eq!(too_deep(&text), None, "{}", &text[..30]);
+        }
+    }
 }
