@@ -39,6 +39,21 @@ struct Row {
     concurrent: bool,
     /// By executions: a pair that nothing orders.
     raced: Option<Pair>,
+    /// Those two may be to different bytes.
+    apart: bool,
+}
+
+impl Row {
+    fn is_sure(&self) -> bool {
+        self.raced.is_some() && !self.apart
+    }
+}
+
+/// Whether two accesses to a union may be to different bytes of it: neither is to all of them.
+pub(crate) fn may_be_apart(p: &Program, var: VarId, (first, second): Pair) -> bool {
+    let writes_all =
+        |(t, e): (ThreadId, TransitionId)| p.thread(t).transition(e).action == ::model::Action::Write;
+    p.var(var).parts && !writes_all(first) && !writes_all(second)
 }
 
 fn rows(p: &Program, locks: &Locksets, orders: &Result<HappensBefore, String>) -> Vec<Row> {
@@ -52,14 +67,18 @@ fn rows(p: &Program, locks: &Locksets, orders: &Result<HappensBefore, String>) -
         let warned = warned.map(|(a, b)| ((a.thread, a.transition), (b.thread, b.transition)));
         let raced = orders.as_ref().ok().and_then(|o| o.of(var)).map(|r| (r.first, r.second));
         let guards = locks.guards.get(&var).into_iter().flatten().map(|s| p.sync(*s).name.clone()).collect();
-        out.push(Row { var, warned, guards, concurrent: locks.guards.contains_key(&var), raced });
+        let apart = raced.is_some_and(|pair| may_be_apart(p, var, pair));
+        out.push(Row { var, warned, guards, concurrent: locks.guards.contains_key(&var), raced, apart });
     }
     out
 }
 
 fn code(rows: &[Row], orders: &Result<HappensBefore, String>, by_rules: bool) -> u8 {
-    if rows.iter().any(|r| r.raced.is_some()) {
+    if rows.iter().any(Row::is_sure) {
         return 1;
+    }
+    if rows.iter().any(|r| r.apart) {
+        return 3;
     }
     // Locks that are used by their rules miss nothing: without a warning there is no race, however many executions there are.
     let clear = by_rules && rows.iter().all(|r| r.warned.is_none());
@@ -78,6 +97,7 @@ fn by_locks(r: &Row) -> String {
 
 fn by_orders(r: &Row, orders: &Result<HappensBefore, String>) -> &'static str {
     match (&r.raced, orders) {
+        (Some(_), _) if r.apart => "RACE?",
         (Some(_), _) => "RACE",
         (None, Ok(o)) if o.all => "none",
         (None, Ok(_)) => "none so far",
@@ -114,6 +134,9 @@ fn to_text(p: &Program, rows: &[Row], orders: &Result<HappensBefore, String>, so
     }
     for r in rows {
         let (pair, word) = match (&r.raced, &r.warned) {
+            (Some(pair), _) if r.apart => {
+                (pair, "nothing orders these two, perhaps to different bytes of a union")
+            }
             (Some(pair), _) => (pair, "nothing orders these two"),
             (None, Some(pair)) => (pair, "no lock keeps these two apart"),
             _ => continue,

@@ -1,6 +1,7 @@
 //! The manners of the Software Verification Competition: verdicts in its words, about its properties.
 
-use ::model::{Action, ErrorKind, LocationKind, Order, Program, Transition, Wrong};
+use crate::verify_races::may_be_apart;
+use ::model::{ErrorKind, LocationKind, Order, Program, Transition, Wrong};
 use ::verify::{Budget, OrderRace, Race, Trace, Unknown, Verdict};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -155,15 +156,12 @@ pub(crate) fn no_data_race(program: &Program, verdict: &Verdict, budget: Budget)
     if safe && ::verify::locksets(program).warnings.is_empty() {
         return Answer::of("TRUE", None);
     }
-    let writes_all = |(t, e): &(_, _)| program.thread(*t).transition(*e).action == Action::Write;
     match ::verify::races_until(program, budget, |r| !program.var(r.var).parts) {
         Ok(found) => {
             let found = found.into_iter().min_by_key(|r| (program.var(r.var).parts, r.run.len()));
             match found.or_else(|| unordered(program, budget)) {
                 // Of a union both may be to different bytes, unless one is to all of them.
-                Some(race)
-                    if program.var(race.var).parts && ![race.first, race.second].iter().any(writes_all) =>
-                {
+                Some(race) if may_be_apart(program, race.var, (race.first, race.second)) => {
                     let name = program.name(race.var);
                     let why = format!(
                         "there are accesses at once to the union `{name}`, perhaps to different bytes"

@@ -226,6 +226,44 @@ fn races_are_listed_by_locks_and_by_executions_side_by_side() {
 }
 
 #[test]
+fn what_is_declared_atomic_races_where_it_is_accessed_as_if_it_were_not() {
+    let program = |access: &str| {
+        format!(
+            "#include <pthread.h>\n#include <stdatomic.h>\natomic_int a;\nvoid *f(void *p) {{ {access} return 0; }}\n\
+             int main(void) {{ pthread_t a, b; pthread_create(&a, 0, f, 0); pthread_create(&b, 0, f, 0);\n\
+             pthread_join(a, 0); pthread_join(b, 0); return 0; }}\n"
+        )
+    };
+    for (name, access, code) in [
+        ("plainly.c", "(*(int *)&a)++;", 1),
+        ("pointer.c", "int *q = (int *)&a; *q = 1;", 1),
+        ("atomically.c", "atomic_int *q = &a; (*q)++;", 0),
+        ("builtin.c", "__sync_fetch_and_add((int *)&a, 1);", 0),
+    ] {
+        let source = Source::new(name, &program(access));
+        let (found, text) = says(&source, &["--races"]);
+        assert_eq!(found, code, "{access}: {text}");
+        let (_, text) = says(&source, &["--svcomp", "--property", "no-data-race"]);
+        assert!(text.starts_with(if code == 1 { "FALSE" } else { "TRUE" }), "{access}: {text}");
+    }
+}
+
+#[test]
+fn accesses_to_a_union_may_be_to_different_bytes() {
+    let program = |second: &str| {
+        format!(
+            "#include <pthread.h>\nunion {{ unsigned u; unsigned char b[4]; }} x;\nvoid *f(void *p) {{ x.b[0] = 1; return 0; }}\n\
+             void *g(void *p) {{ {second} return 0; }}\nint main(void) {{ pthread_t a, b; pthread_create(&a, 0, f, 0);\n\
+             pthread_create(&b, 0, g, 0); pthread_join(a, 0); pthread_join(b, 0); return 0; }}\n"
+        )
+    };
+    let (code, text) = says(&Source::new("bytes.c", &program("x.b[1] = 1;")), &["--races"]);
+    assert!(code == 3 && text.contains("perhaps to different bytes of a union"), "{text}");
+    let (code, text) = says(&Source::new("all-bytes.c", &program("x.u = 1;")), &["--races"]);
+    assert!(code == 1 && text.contains("nothing orders these two\n"), "{text}");
+}
+
+#[test]
 fn blocks_in_one_step_do_not_change_the_answer_and_can_be_turned_off() {
     let plain = "#include <pthread.h>\n#include <assert.h>\nint x;\npthread_mutex_t l;\n\
         void *f(void *p) { pthread_mutex_lock(&l); int t = x; x = t + 1; pthread_mutex_unlock(&l); return 0; }\n\

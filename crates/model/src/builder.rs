@@ -307,6 +307,11 @@ impl Builder {
         self.order = order;
     }
 
+    /// Whether accesses are those of an atomic operation.
+    pub(crate) fn has_order(&self) -> bool {
+        self.order.is_some()
+    }
+
     /// Steps from these locations are parts of atomic blocks: one access alone is atomic there, too.
     pub(crate) fn order_inside(&mut self, t: ThreadId, inside: &BTreeSet<LocationId>) {
         for e in &mut self.program.threads[t.index()].transitions {

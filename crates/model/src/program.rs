@@ -452,17 +452,19 @@ pub enum Order {
     Release,
     /// Both; sequentially consistent accesses too.
     Both,
+    /// A plain access, also to what is declared atomic: through a pointer that does not say so.
+    Plain,
 }
 
 impl Order {
     /// Whether a read with it learns what was before the write that it reads.
     pub fn acquires(self) -> bool {
-        !matches!(self, Order::Relaxed | Order::Release)
+        !matches!(self, Order::Relaxed | Order::Release | Order::Plain)
     }
 
     /// Whether a write with it tells what was before.
     pub fn releases(self) -> bool {
-        !matches!(self, Order::Relaxed | Order::Acquire)
+        !matches!(self, Order::Relaxed | Order::Acquire | Order::Plain)
     }
 }
 

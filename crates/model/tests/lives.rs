@@ -3,7 +3,7 @@
 mod support;
 
 use model::{ErrorKind, Options};
-use support::{executions, kind, read, read_with, refused, states};
+use support::{ASSERT, executions, kind, read, read_with, refused, states};
 
 const MORE: &str = "typedef struct { int dummy; } pthread_attr_t; typedef int pthread_spinlock_t;";
 
@@ -175,6 +175,37 @@ fn a_variable_of_a_block_is_a_new_one_each_time() {
     };
     fine(&which("1 - i"));
     fails(&which("0"), "`m[0]` is used after it was destroyed");
+}
+
+#[test]
+fn a_lock_that_was_never_given_back_is_a_new_one_where_it_is_set_up_again() {
+    // What the code after the lock does is seen, each time. Whoever reads it as the same lock finds a deadlock there, and nothing after it.
+    let lock = "pthread_mutex_lock(&m); n++;";
+    let twice = |body: &str| {
+        format!(
+            "int n; {body}
+             int main(void) {{ for (int i = 0; i < 2; i++) f(); assert(n != 2); return 0; }}"
+        )
+    };
+    for text in [
+        twice(&format!("void f(void) {{ pthread_mutex_t m; pthread_mutex_init(&m, 0); {lock} }}")),
+        twice(&format!("void f(void) {{ pthread_mutex_t m = {{ 0 }}; {lock} }}")),
+        twice(&format!("pthread_mutex_t m; void f(void) {{ pthread_mutex_init(&m, 0); {lock} }}")),
+        twice("struct s { int x; pthread_mutex_t m[2]; }; void f(void) { struct s s; pthread_mutex_lock(&s.m[1]); n++; }"),
+        twice("void f(void) { pthread_spinlock_t m; pthread_spin_init(&m, 0); pthread_spin_lock(&m); n++; }"),
+        twice("void f(void) { pthread_rwlock_t m; pthread_rwlock_init(&m, 0); pthread_rwlock_wrlock(&m); n++; }"),
+        format!(
+            "int n; int main(void) {{ again: ; pthread_mutex_t m; pthread_mutex_init(&m, 0); {lock} if (n < 2) goto again;
+             assert(n != 2); return 0; }}"
+        ),
+    ] {
+        let p = read(&format!("{MORE} {ASSERT} {text}"));
+        assert_eq!(kind(&states(&p)), Some(ErrorKind::Assertion), "{text}\n{p}");
+    }
+    // One that is not is still the same.
+    let same = format!("{MORE} {ASSERT} pthread_mutex_t m; {}", twice(&format!("void f(void) {{ {lock} }}")));
+    let found = states(&read(&same));
+    assert_eq!((kind(&found), found.deadlocks), (None, 1));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod support;
 
 use model::{ErrorKind, Interpreter, Options, Reach};
-use support::{kind, read, read_with, refused, states};
+use support::{ASSERT, kind, read, read_with, refused, states};
 
 /// Nothing goes wrong in a program.
 fn right(text: &str) {
@@ -436,4 +436,48 @@ fn an_input_is_read_where_its_atomic_block_begins_and_that_is_one_place() {
     right(&text("1"));
     let says = refused(&text("__VERIFIER_nondet_bool()"));
     assert!(says.contains("begins in several places"), "{says}");
+}
+
+fn with_assert(text: &str) -> model::Program {
+    read(&format!("{ASSERT} {text}"))
+}
+
+#[test]
+fn a_function_that_returns_nothing_where_it_should_returns_anything() {
+    let p = read(
+        "void *w(void *p) { if (!p) return (void *)1; }
+         int main(void) { pthread_t t; void *r; pthread_create(&t, 0, w, &t); pthread_join(t, &r); return r != 0; }",
+    );
+    let inputs = |p: &model::Program| {
+        p.threads.iter().flat_map(|t| &t.transitions).filter(|e| !e.havoc.is_empty()).count()
+    };
+    assert_eq!(inputs(&p), 1, "the result of the thread: {p}");
+    let call = |claim: &str| {
+        format!(
+            "unsigned char f(int x) {{ if (x > 0) return 1; }}
+             int main(void) {{ int y = f(1), z = f(0); assert({claim}); return 0; }}"
+        )
+    };
+    assert_eq!(kind(&states(&with_assert(&call("y == 1 && z < 256")))), None);
+    assert_eq!(kind(&states(&with_assert(&call("z != 77")))), Some(ErrorKind::Assertion));
+    // What nobody looks at is no input.
+    let unused = "int x; int g(int y) { x = y; } void *w(void *p) { g(1); }
+         int main(void) { pthread_t t; pthread_create(&t, 0, w, 0); pthread_join(t, 0); return 0; }";
+    let p = read(unused);
+    assert_eq!(inputs(&p), 0, "{p}");
+}
+
+#[test]
+fn what_is_declared_constant_is_not_written_through_a_pointer() {
+    let write = |declaration: &str, target: &str| {
+        let text = format!("{declaration} int main(void) {{ int *p = (int *){target}; *p = 2; return 0; }}");
+        kind(&states(&with_assert(&text)))
+    };
+    assert_eq!(write("const int k = 1;", "&k"), Some(ErrorKind::InvalidPointer));
+    assert_eq!(write("static const int k[2] = { 1, 2 };", "&k[1]"), Some(ErrorKind::InvalidPointer));
+    assert_eq!(write("int x; int *const q = &x;", "q"), None);
+    assert_eq!(write("int x; const int *q = &x;", "q"), None);
+    let text =
+        "const int a = 1, b = 2; const int *q = &a; int main(void) { q = &b; assert(*q == 2); return 0; }";
+    assert_eq!(kind(&states(&with_assert(text))), None, "what points to it is no constant");
 }

@@ -22,6 +22,7 @@ use model::{
     Action, Interpreter, LocationId, LocationKind, Program, Step, SyncId, SyncKind, ThreadId, Transition,
     TransitionId,
 };
+use std::collections::BTreeSet;
 
 /// Steps of a thread that are one.
 #[derive(Clone, Debug)]
@@ -163,10 +164,31 @@ pub(crate) fn locks_follow_rules(p: &Program, locks: &Locksets) -> bool {
             match e.action {
                 Action::Unlock(s) | Action::WriteUnlock(s) | Action::ReadUnlock(s) => held(s) || asked(s),
                 Action::Wait { mutex, .. } => held(mutex) || asked(mutex),
+                // Who sets a lock up again takes it away from whoever has it.
+                Action::SyncInit(s)
+                    if matches!(p.sync(s).kind, SyncKind::Mutex { .. } | SyncKind::RwLock { .. }) =>
+                {
+                    t == ThreadId(0) && !may_have_company(p, t, e.from)
+                }
                 _ => true,
             }
         })
     })
+}
+
+/// Whether there may be other threads when one is at a location.
+fn may_have_company(p: &Program, t: ThreadId, at: LocationId) -> bool {
+    if p.thread_ids().any(|u| u != t && p.thread(u).life.is_none()) {
+        return true;
+    }
+    let thread = p.thread(t);
+    let creates = |e: &&Transition| matches!(e.action, Action::Create(_));
+    let mut open: Vec<LocationId> = thread.transitions.iter().filter(creates).map(|e| e.to).collect();
+    let mut seen: BTreeSet<LocationId> = open.iter().copied().collect();
+    while let Some(l) = open.pop() {
+        open.extend(thread.from(l).map(|(_, e)| e.to).filter(|l| seen.insert(*l)));
+    }
+    seen.contains(&at)
 }
 
 /// A program with blocks in one step, and the way back.

@@ -152,10 +152,12 @@ fn is_one_step(p: &Program, a: &Access) -> bool {
 /// some of the bytes of a union is an update of the automata only.
 pub(crate) fn is_atomic(p: &Program, e: &model::Transition, place: Place) -> bool {
     let var = p.var(place.var);
-    var.atomic
-        || e.order != model::Order::Unsaid
-        || matches!(e.action, Action::CompareExchange { .. } | Action::Atomic)
-        || e.action == Action::Update && !var.parts
+    let one_step = matches!(e.action, Action::CompareExchange { .. } | Action::Atomic);
+    match e.order {
+        model::Order::Plain => one_step,
+        model::Order::Unsaid => var.atomic || one_step || e.action == Action::Update && !var.parts,
+        _ => true,
+    }
 }
 
 fn may_be_same(p: &Program, a: Place, b: Place) -> bool {

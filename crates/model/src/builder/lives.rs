@@ -41,6 +41,19 @@ impl Builder {
         }
     }
 
+    /// A lock or a reader-writer lock is a new one, which nobody has. `depth` counts how often a recursive one was taken again.
+    pub(crate) fn renew(&mut self, t: ThreadId, s: SyncId, depth: Option<VarId>) {
+        let mut assigns = match self.program.sync(s).kind {
+            SyncKind::Mutex { owner } => vec![self.set(owner, 0)],
+            SyncKind::RwLock { readers, writer } => vec![self.set(readers, 0), self.set(writer, 0)],
+            _ => return self.set_up(t, s),
+        };
+        let (edge, yes) = (self.onwards(t), self.true_term());
+        assigns.extend(depth.map(|d| self.set(d, 0)));
+        let action = if depth.is_some() { Action::Atomic } else { Action::SyncInit(s) };
+        self.sync_edge(t, edge, yes, assigns, action);
+    }
+
     /// Nobody may join a thread from here on.
     pub(crate) fn detach(&mut self, t: ThreadId, child: ThreadId) {
         if self.watches() {

@@ -3,7 +3,7 @@
 use super::ctype::{ADDRESS, CType, Shape, ShapeKind};
 use super::expr::{Lvalue, Value};
 use super::lower::{Join, Lowering, Res};
-use crate::program::ErrorKind;
+use crate::program::{ErrorKind, Order};
 use crate::term::{Binary, Place, Term, Type, VarId};
 use lang_c::span::Span;
 
@@ -34,7 +34,7 @@ impl<'a> Lowering<'a> {
             Lvalue::Cell { var, index, ctype, .. } => {
                 let ty = ctype.scalar().unwrap_or(ADDRESS);
                 self.still_there(*var);
-                return f(self, Place::cell(*var, *index), ty);
+                return self.touch_as(ctype, Place::cell(*var, *index), ty, f);
             }
             Lvalue::Memory { address, ctype } => (*address, ctype.clone()),
         };
@@ -78,7 +78,7 @@ impl<'a> Lowering<'a> {
                     self.still_there(c.var);
                     let place = self.cell_place(c, n);
                     let own = self.b.program().var(c.var).ty;
-                    f(self, place, own)
+                    self.touch_as(&ctype, place, own, f)
                 }
                 None if self.dead => Ok(()),
                 None => {
@@ -112,7 +112,7 @@ impl<'a> Lowering<'a> {
             };
             let own = self.b.program().var(c.var).ty;
             self.still_there(c.var);
-            f(self, place, own)?;
+            self.touch_as(&ctype, place, own, f)?;
             self.jump(&mut after, span)?;
             let not = self.b.terms().not(it);
             none = self.b.terms().and(none, not);
@@ -132,6 +132,20 @@ impl<'a> Lowering<'a> {
         }
         self.land(after);
         Ok(())
+    }
+
+    /// Does something to a cell through a pointer. What is declared atomic is not accessed so if the pointer does not say it.
+    fn touch_as(&mut self, ctype: &CType, place: Place, own: Type, f: Touch<'_, 'a>) -> Res<()> {
+        let plain = !matches!(ctype, CType::Atomic(_))
+            && self.b.program().var(place.var).atomic
+            && !self.b.has_order();
+        if !plain {
+            return f(self, place, own);
+        }
+        self.b.set_order(Some((Order::Plain, Order::Plain)));
+        let done = f(self, place, own);
+        self.b.set_order(None);
+        done
     }
 
     /// Whether all that a pointer to characters may point to are texts of the program, which nobody writes.
@@ -295,9 +309,11 @@ impl<'a> Lowering<'a> {
             return self.store_bits((whole, *shift, ctype, *field), value, span);
         }
         self.touch(lv, span, &mut |me, place, own| {
-            if me.read_only.contains(&place.var) {
+            let text = me.read_only.contains(&place.var);
+            if text || me.declared_constant.contains(&place.var) {
                 let no = me.b.terms().boolean(false);
-                me.check(no, ErrorKind::InvalidPointer, "a text of the program is written");
+                let what = if text { "a text of the program is written" } else { "a constant is written" };
+                me.check(no, ErrorKind::InvalidPointer, what);
                 return Ok(());
             }
             let value = me.b.terms().cast(own, value);

@@ -149,6 +149,9 @@ impl<'a> Lowering<'a> {
                         object
                     }
                 };
+                if is_constant(&d.node.specifiers, &i.node.declarator) {
+                    self.must_stay(object);
+                }
                 if let Some(init) = &i.node.initializer {
                     inits.push((object, init));
                 }
@@ -158,6 +161,14 @@ impl<'a> Lowering<'a> {
             self.static_init(object, Some(init))?;
         }
         Ok(())
+    }
+
+    /// An object was declared as constant: nobody may write it.
+    pub(super) fn must_stay(&mut self, object: usize) {
+        let shape = self.objects[object].shape.clone();
+        Self::leaves(&shape, 0, &mut |v, _, _| {
+            self.declared_constant.insert(v);
+        });
     }
 
     pub(super) fn static_init(&mut self, object: usize, init: Option<&'a Node<Initializer>>) -> Res<()> {
@@ -186,5 +197,24 @@ fn declared_name(d: &Node<Declarator>) -> Option<String> {
         DeclaratorKind::Identifier(i) => Some(i.node.name.clone()),
         DeclaratorKind::Declarator(inner) => declared_name(inner),
         DeclaratorKind::Abstract => None,
+    }
+}
+
+/// Whether a declaration says of the variable itself, not of what it points to, that it is constant.
+pub(super) fn is_constant(specifiers: &[Node<DeclarationSpecifier>], declarator: &Node<Declarator>) -> bool {
+    let pointer = declarator.node.derived.iter().rev().find_map(|d| match &d.node {
+        DerivedDeclarator::Pointer(qualifiers) => Some(qualifiers),
+        _ => None,
+    });
+    match pointer {
+        Some(list) => {
+            let is = |q: &Node<PointerQualifier>| matches!(&q.node, PointerQualifier::TypeQualifier(q) if q.node == TypeQualifier::Const);
+            // What is declared in brackets may be anything around a pointer.
+            matches!(declarator.node.kind.node, DeclaratorKind::Identifier(_)) && list.iter().any(is)
+        }
+        None => {
+            let is = |s: &Node<DeclarationSpecifier>| matches!(&s.node, DeclarationSpecifier::TypeQualifier(q) if q.node == TypeQualifier::Const);
+            matches!(declarator.node.kind.node, DeclaratorKind::Identifier(_)) && specifiers.iter().any(is)
+        }
     }
 }

@@ -142,6 +142,8 @@ pub(crate) struct Lowering<'a> {
     /// Texts by the place where they stand, and the variables of all of them.
     pub(super) texts: HashMap<usize, usize>,
     pub(super) read_only: BTreeSet<VarId>,
+    /// What was declared as constant.
+    pub(super) declared_constant: BTreeSet<VarId>,
     /// The structure that the call at hand returned.
     pub(crate) returned: Option<Lvalue>,
     /// Variables of the whole program that `main` alone uses.
@@ -244,6 +246,7 @@ impl<'a> Lowering<'a> {
             callable: BTreeSet::new(),
             texts: HashMap::new(),
             read_only: BTreeSet::new(),
+            declared_constant: BTreeSet::new(),
             returned: None,
             outer: BTreeSet::new(),
             recursive: HashMap::new(),
@@ -497,6 +500,9 @@ impl<'a> Lowering<'a> {
         self.note_start(f);
         let call = self.enter(f);
         self.statement(f.body)?;
+        if !main {
+            self.end_without_value();
+        }
         self.close();
         let mut frame = self.frames.pop().expect("it was pushed");
         self.jump(&mut frame.exit, f.span)?;
@@ -736,6 +742,7 @@ impl<'a> Lowering<'a> {
             }
         }
         self.statement(f.body)?;
+        self.end_without_value();
         self.close();
         self.scopes.truncate(1);
         self.tags.truncate(1);
@@ -746,6 +753,20 @@ impl<'a> Lowering<'a> {
         self.leave_call(call, frame.exit.at);
         self.land(frame.exit);
         Ok(())
+    }
+
+    /// Code comes to the end of a function: what it returns is anything.
+    fn end_without_value(&mut self) {
+        let (result, returned) = (self.frame().result.clone(), self.frame().returned);
+        if self.dead {
+            return;
+        }
+        if let Some((var, _)) = result {
+            self.input(var);
+        }
+        if let Some(object) = returned {
+            self.forget_value(object);
+        }
     }
 
     /// A thread is made: its number, and the variable that gets the argument.

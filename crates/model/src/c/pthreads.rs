@@ -471,19 +471,37 @@ impl<'a> Lowering<'a> {
         if self.dead {
             return Ok(());
         }
+        let mut known = false;
         for (_, s) in self.syncs(&lv, span)? {
-            if self.mutex_kinds.get(&s).is_some_and(|k| *k != kind) {
+            let before = self.mutex_kinds.get(&s);
+            if before.is_some_and(|k| *k != kind) {
                 let why = "a mutex that is used before its kind is known, or is not always of one kind";
                 return Err(self.refuse(span, why));
             }
+            known |= before.is_some();
             self.make_mutex(s, kind);
         }
-        self.set_up(object, SyncType::Mutex, span)
+        self.set_up_or_anew(object, SyncType::Mutex, known, span)
     }
 
     /// A lock or a condition variable is set up: it may have been destroyed before.
     fn set_up(&mut self, object: Option<&'a Node<Expression>>, kind: SyncType, span: Span) -> Res<()> {
+        self.set_up_or_anew(object, kind, false, span)
+    }
+
+    /// The same. A lock that may have been used before is a new one then.
+    fn set_up_or_anew(
+        &mut self,
+        object: Option<&'a Node<Expression>>,
+        kind: SyncType,
+        known: bool,
+        span: Span,
+    ) -> Res<()> {
+        let again = known || self.may_come_again();
         match object {
+            Some(e) if again => {
+                self.on(e, kind, span, &mut |me, s| me.b.renew(me.t, s, me.recursive.get(&s).copied()))
+            }
             Some(e) if self.destroys => self.on(e, kind, span, &mut |me, s| me.b.set_up(me.t, s)),
             _ => Ok(()),
         }
@@ -491,7 +509,7 @@ impl<'a> Lowering<'a> {
 
     /// The locks and the like of a variable that comes to be are new ones, each time.
     pub(super) fn set_up_anew(&mut self, object: usize) {
-        if self.destroys && !self.dead && self.may_come_again() {
+        if !self.dead && self.may_come_again() {
             let mut all = Vec::new();
             syncs_of(&self.objects[object].shape, &mut all);
             for s in all {
@@ -499,7 +517,7 @@ impl<'a> Lowering<'a> {
                     self.b.program().sync(s).kind,
                     SyncKind::Barrier { .. } | SyncKind::Semaphore { .. }
                 ) {
-                    self.b.set_up(self.t, s);
+                    self.b.renew(self.t, s, self.recursive.get(&s).copied());
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! Statements to edges.
 
 use super::ctype::CType;
+use super::globals::is_constant;
 use super::lower::{Entity, Env, Join, Lowering, Res};
 use super::scan::{self};
 use crate::program::ErrorKind;
@@ -59,6 +60,9 @@ impl<'a> Lowering<'a> {
                         let object = self.noted_object(&full, &ctype, span.start, span, false)?;
                         self.statics.insert(key, object);
                         self.static_init(object, i.node.initializer.as_ref())?;
+                        if is_constant(&d.node.specifiers, &i.node.declarator) {
+                            self.must_stay(object);
+                        }
                         object
                     }
                 };

@@ -13,6 +13,9 @@ pub const PRELUDE: &str = "typedef unsigned long pthread_t; typedef struct { int
     typedef struct { int dummy; } pthread_barrier_t; typedef struct { int dummy; } sem_t; \
     typedef _Atomic int atomic_int; typedef _Bool bool; typedef unsigned long size_t;";
 
+/// What `assert` is.
+pub const ASSERT: &str = "void reach_error(void); void assert(int c) { if (!c) reach_error(); }";
+
 /// Reads a program after the prelude, which is on its first line.
 pub fn read_with(text: &str, options: &Options) -> Program {
     match model::read_text("test.c", &format!("{PRELUDE} {text}"), options) {
