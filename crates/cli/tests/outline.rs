@@ -229,7 +229,7 @@ fn races_are_listed_by_locks_and_by_executions_side_by_side() {
 fn what_is_declared_atomic_races_where_it_is_accessed_as_if_it_were_not() {
     let program = |access: &str| {
         format!(
-            "#include <pthread.h>\n#include <stdatomic.h>\natomic_int a;\nvoid *f(void *p) {{ {access} return 0; }}\n\
+            "#include <pthread.h>\n#include <stdatomic.h>\n#include <string.h>\natomic_int a; struct s {{ atomic_int n; }} s;\nvoid *f(void *p) {{ {access} return 0; }}\n\
              int main(void) {{ pthread_t a, b; pthread_create(&a, 0, f, 0); pthread_create(&b, 0, f, 0);\n\
              pthread_join(a, 0); pthread_join(b, 0); return 0; }}\n"
         )
@@ -237,6 +237,8 @@ fn what_is_declared_atomic_races_where_it_is_accessed_as_if_it_were_not() {
     for (name, access, code) in [
         ("plainly.c", "(*(int *)&a)++;", 1),
         ("pointer.c", "int *q = (int *)&a; *q = 1;", 1),
+        ("set.c", "memset((void *)&s, 0, sizeof s);", 1),
+        ("copy.c", "struct s t = { 0 }; s = t;", 1),
         ("atomically.c", "atomic_int *q = &a; (*q)++;", 0),
         ("builtin.c", "__sync_fetch_and_add((int *)&a, 1);", 0),
     ] {

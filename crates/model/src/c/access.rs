@@ -412,6 +412,10 @@ impl<'a> Lowering<'a> {
 
     /// Copies a structure, field by field.
     pub(crate) fn copy(&mut self, to: &Lvalue, from: &Lvalue, span: Span) -> Res<()> {
+        // Structures are copied without regard to what in them is declared atomic.
+        if !self.b.has_order() {
+            return self.ordered((Order::Plain, Order::Plain), |me| me.copy(to, from, span));
+        }
         let ctype = self.type_at(to);
         if ctype.plain() != self.type_at(from).plain() {
             return Err(self.refuse(span, "structures of different types"));

@@ -10,6 +10,7 @@ use super::decl::is_text;
 use super::expr::{Lvalue, Path, Value, promoted};
 use super::lower::{Lowering, Res};
 use super::pthreads::MutexKind;
+use crate::program::Order;
 use crate::term::{Binary, Place, Term, Type, Unary, VarId};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
@@ -748,7 +749,7 @@ impl<'a> Lowering<'a> {
             if self.constant(what, "what memory is set to")? != 0 {
                 return Err(self.refuse(span, "memory that is set to something else than zero"));
             }
-            self.zero(&lv, span)?;
+            self.ordered((Order::Plain, Order::Plain), |me| me.zero(&lv, span))?;
         } else {
             let from = self.all_of(what, size)?;
             self.copy(&lv, &from, span)?;

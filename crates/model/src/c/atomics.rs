@@ -210,8 +210,12 @@ impl<'a> Lowering<'a> {
         if two { Ok((nth(2)?, nth(1)?)) } else { nth(1).map(|o| (o, o)) }
     }
 
-    /// Accesses of an atomic operation.
-    fn ordered<T>(&mut self, order: (Order, Order), access: impl FnOnce(&mut Self) -> Res<T>) -> Res<T> {
+    /// Accesses of an atomic operation, or that are none whatever they are to.
+    pub(super) fn ordered<T>(
+        &mut self,
+        order: (Order, Order),
+        access: impl FnOnce(&mut Self) -> Res<T>,
+    ) -> Res<T> {
         self.b.set_order(Some(order));
         let done = access(self);
         self.b.set_order(None);
