@@ -132,6 +132,25 @@ fn where_pointers_are_compared_with_null_alone_nothing_comes_back() {
 }
 
 #[test]
+fn what_is_given_back_later_does_not_come_back_before() {
+    let text = |before: &str, after: &str| {
+        format!(
+            "char *a, *b; void *f(void *x) {{ {before} b = malloc(1); {after} return 0; }}
+             int main(void) {{ pthread_t t; a = malloc(1); char *k = a; pthread_create(&t, 0, f, 0); pthread_join(t, 0);
+               if (k == b) reach_error(); return 0; }}"
+        )
+    };
+    // A choice is an input.
+    let inputs = |p: &Program| p.threads.iter().flat_map(|t| &t.transitions).any(|e| !e.havoc.is_empty());
+    let later = text("", "free(a);").replace("malloc(", "calloc(1, ");
+    right(&later);
+    assert!(!inputs(&read(&later)));
+    assert!(inputs(&read(&text("free(a);", "").replace("malloc(", "calloc(1, "))));
+    wrong(&text("free(a);", ""), ErrorKind::Assertion);
+    wrong(&text("for (int i = 0; i < 2; i++) { if (i) free(a);", "}"), ErrorKind::Assertion);
+}
+
+#[test]
 fn which_of_two_variables_comes_first_is_not_said() {
     let text =
         |ask: &str| format!("int a[2], b[2]; int main(void) {{ if ({ask}) reach_error(); return 0; }}");

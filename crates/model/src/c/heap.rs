@@ -19,6 +19,7 @@ use crate::program::{ErrorKind, Scope, SyncId};
 use crate::term::{Place, Term, Type, VarId};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// An object that pointers may point to: which one, and what it is.
@@ -50,6 +51,9 @@ pub(crate) struct Noted {
     /// Whether addresses are compared so that one that comes back is seen: as far as was known before, and whether that came up.
     pub(crate) compared: Compared,
     pub(crate) compares: Compared,
+    /// The threads that give memory back: as far as was known before, and so far.
+    pub(crate) gave: BTreeSet<u16>,
+    pub(crate) gives: BTreeSet<u16>,
     /// How many structures are not declared in a function.
     structs: usize,
 }
@@ -237,7 +241,8 @@ impl<'a> Lowering<'a> {
             self.take_address(object);
             objects.push(object);
         }
-        if self.noted.compared.any() {
+        let again = self.may_come_back();
+        if self.noted.compared.any() && (again || old.is_some()) {
             let result = self.temporary(ADDRESS);
             let mut after = self.join();
             if let Some(old) = old {
@@ -245,7 +250,9 @@ impl<'a> Lowering<'a> {
             }
             // What is made here once cannot have been given back before.
             let own = if copies == 1 { &objects[..] } else { &[] };
-            self.allocate_again(&ctype, own, name == "calloc", (result, &mut after), span, fill)?;
+            if again {
+                self.allocate_again(&ctype, own, name == "calloc", (result, &mut after), span, fill)?;
+            }
             let term = self.allocate_new(name, &objects, span, fill)?;
             self.set_var(result, term);
             self.jump(&mut after, span)?;
@@ -379,6 +386,9 @@ impl<'a> Lowering<'a> {
         span: Span,
         f: &mut dyn FnMut(&mut Self, Option<usize>) -> Res<()>,
     ) -> Res<()> {
+        if !self.dead {
+            self.noted.gives.insert(self.t.0);
+        }
         let mut after = self.join();
         let from = self.b.here(self.t);
         let (env, fresh) = (self.env.clone(), self.fresh.clone());

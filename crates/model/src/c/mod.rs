@@ -185,11 +185,12 @@ fn settled<'s>(
     let mut early = Vec::new();
     let (mut clocks, mut keys) = (BTreeSet::new(), Vec::new());
     let mut recursion = options.recursion;
-    let mut compared = reuse::Compared::default();
+    let (mut compared, mut gave) = (reuse::Compared::default(), BTreeSet::new());
     for _ in 0..LOWERED {
         let mut lowering = lower::Lowering::new(source, options, &taken, &early, &clocks, &keys);
         lowering.recursion = recursion;
         lowering.noted.compared = compared;
+        lowering.noted.gave = gave.clone();
         let done = run(&mut lowering);
         if lowering.is_crowded() && recursion > 1 {
             recursion /= 2;
@@ -199,7 +200,8 @@ fn settled<'s>(
         // What is refused may be so only because an address was not known to be taken yet.
         let same = lowering.clocks.now.is_subset(&clocks)
             && lowering.keys.now == keys
-            && lowering.noted.compares.or(compared) == compared;
+            && lowering.noted.compares.or(compared) == compared
+            && (!compared.any() || lowering.noted.gives.is_subset(&gave));
         if more.iter().all(|t| taken.contains(t)) && now == early && same {
             done?;
             return Ok(lowering);
@@ -207,6 +209,7 @@ fn settled<'s>(
         taken.extend(more);
         clocks.extend(&lowering.clocks.now);
         compared = compared.or(lowering.noted.compares);
+        gave.append(&mut lowering.noted.gives);
         keys = std::mem::take(&mut lowering.keys.now);
         early = now;
     }

@@ -217,6 +217,15 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
+    /// Whether something may have been given back before the code at hand: by this thread on the way here, or by another one that has begun.
+    pub(super) fn may_come_back(&self) -> bool {
+        let (me, again) = (self.t.0, self.may_come_again());
+        let others = again || me != 0 || self.b.program().threads.len() > 1;
+        self.noted.gives.contains(&me)
+            || again && self.noted.gave.contains(&me)
+            || others && self.noted.gave.iter().any(|t| *t != me)
+    }
+
     /// A choice for each object of a type that may have been given back: to have it again, if it was.
     pub(super) fn allocate_again(
         &mut self,
