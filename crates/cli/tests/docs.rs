@@ -12,8 +12,8 @@ struct Shown {
 
 /// The programs of a page that a session follows before the next one.
 fn shown(page: &str) -> Vec<Shown> {
-    let (mut out, mut program, mut block): (Vec<Shown>, Option<(usize, String)>, Option<(String, String)>) =
-        (Vec::new(), None, None);
+    let mut out = Vec::<Shown>::new();
+    let (mut program, mut block) = (None::<(usize, String)>, None::<(String, String)>);
     for (n, line) in page.lines().enumerate() {
         match (&mut block, line.strip_prefix("```")) {
             (None, Some(kind)) => block = Some((kind.to_owned(), String::new())),

@@ -148,6 +148,11 @@ impl Builder {
         self.plain(name, ty, Scope::Shared, init, false)
     }
 
+    /// Accesses to a variable are no data races.
+    pub(crate) fn set_declared_atomic(&mut self, v: VarId) {
+        self.program.vars[v.0 as usize].atomic = true;
+    }
+
     /// A shared array.
     pub fn shared_array(&mut self, name: &str, ty: Type, init: &[i128]) -> VarId {
         let span = self.span;

@@ -511,3 +511,14 @@ fn a_function_of_the_program_is_its_own_text_whatever_its_name() {
     );
     assert!(!p.fences && kind(&states(&p)).is_none(), "{p}");
 }
+
+#[test]
+fn two_inputs_of_one_atomic_block_are_two() {
+    for ask in ["a != b", "a && b", "!a && !b"] {
+        let p = read(&format!(
+            "int main(void) {{ __VERIFIER_atomic_begin(); _Bool a = __VERIFIER_nondet_bool(); _Bool b = __VERIFIER_nondet_bool();
+               if ({ask}) reach_error(); __VERIFIER_atomic_end(); return 0; }}"
+        ));
+        assert_eq!(kind(&states(&p)), Some(ErrorKind::Assertion), "{ask}\n{p}");
+    }
+}

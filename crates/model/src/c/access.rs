@@ -407,7 +407,11 @@ impl<'a> Lowering<'a> {
             }
             Ok(())
         })?;
-        Ok((self.local_value(done), self.local_value(old)))
+        let (done, old) = (self.local_value(done), self.local_value(old));
+        if ty.bits == ADDRESS.bits {
+            self.compare_exchanged(&ctype, (e, old), span)?;
+        }
+        Ok((done, old))
     }
 
     /// Copies a structure, field by field.

@@ -631,7 +631,13 @@ impl<'a> Lowering<'a> {
         let moved = self.b.terms().binary(Binary::Shr, all, shift);
         let term = self.b.terms().cast(ty, moved);
         match field {
-            None => Ok(Value { term, ctype: ctype.plain().clone() }),
+            None => {
+                if matches!(ctype.plain(), CType::Int(_)) && own.bits == ADDRESS.bits {
+                    // It may be a pointer as well.
+                    self.note_number(all);
+                }
+                Ok(Value { term, ctype: ctype.plain().clone() })
+            }
             Some(_) => {
                 let wide = promoted(ty);
                 Ok(Value { term: self.b.terms().cast(wide, term), ctype: CType::Int(wide) })

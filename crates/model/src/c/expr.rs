@@ -280,7 +280,9 @@ impl<'a> Lowering<'a> {
         if ty == Type::BOOL && from != Type::BOOL {
             return Ok(self.b.terms().truth(v.term));
         }
-        if !matches!(v.ctype.plain(), CType::Pointer(_)) {
+        if let CType::Pointer(pointee) = v.ctype.plain() {
+            self.note_converted(v.term, pointee, to);
+        } else {
             self.fits(v.term, ty);
         }
         Ok(self.b.terms().cast(ty, v.term))

@@ -7,14 +7,19 @@
 //! beyond a bound. The memory never runs out. What is given back may not be used again: where a program calls `free` every access
 //! through a pointer looks whether the object is still there. Nobody can give it back between that look and the access without a
 //! run in which it is given back before the look.
+//!
+//! An address may come back: where a program gives memory back and compares pointers with more than null (see [`super::reuse`]), a
+//! call of `malloc` has a choice between its own object and any of the same type that was given back.
 
 use super::ctype::{ADDRESS, CType};
 use super::expr::Value;
 use super::lower::{Lowering, Res};
+use super::reuse::Compared;
 use crate::program::{ErrorKind, Scope, SyncId};
 use crate::term::{Place, Term, Type, VarId};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// An object that pointers may point to: which one, and what it is.
@@ -42,7 +47,15 @@ pub(crate) struct Noted {
     made: Vec<(Key, CType, usize)>,
     counts: std::collections::HashMap<(u16, usize), u32>,
     /// Objects of `malloc`, each with the variable that says whether it was given back.
-    heap: Vec<(usize, Option<VarId>)>,
+    pub(super) heap: Vec<(usize, Option<VarId>)>,
+    /// Whether addresses are compared so that one that comes back is seen: as far as was known before, and whether that came up.
+    pub(crate) compared: Compared,
+    pub(crate) compares: Compared,
+    /// The threads that give memory back: as far as was known before, and so far.
+    pub(crate) gave: BTreeSet<u16>,
+    pub(crate) gives: BTreeSet<u16>,
+    /// How many structures are not declared in a function.
+    structs: usize,
 }
 
 impl Noted {
@@ -55,6 +68,7 @@ impl<'a> Lowering<'a> {
     /// Makes the objects that are known from before.
     pub(crate) fn make_early(&mut self) -> Res<()> {
         let structs = self.structs.len();
+        self.noted.structs = structs;
         for e in std::mem::take(&mut self.noted.before) {
             // A structure that a function declares has another number each time.
             if !e.ctype.is_of(structs) {
@@ -78,6 +92,10 @@ impl<'a> Lowering<'a> {
 
     fn note_heap(&mut self, name: &str, object: usize) {
         let freed = self.frees.then(|| self.b.shared(&format!("{name}.freed"), Type::BOOL, 0));
+        if let Some(freed) = freed.filter(|_| self.noted.compared.any()) {
+            // Who asks for memory looks at what others have.
+            self.b.set_declared_atomic(freed);
+        }
         self.noted.heap.push((object, freed));
     }
 
@@ -98,6 +116,12 @@ impl<'a> Lowering<'a> {
         if let Some(made) = self.noted.made.iter().find(|m| m.0 == key && m.1 == *ctype) {
             return Ok(made.2);
         }
+        if heap && self.noted.compared.any() && !ctype.is_of(self.noted.structs) {
+            // A call that is lowered before does not know of it.
+            let why =
+                "memory that may come back, of a structure that a function declares; declare it outside";
+            return Err(self.refuse(span, why));
+        }
         let object = self.object(name, ctype, Scope::Shared, span)?;
         self.declared_at.resize(object + 1, usize::MAX);
         self.declared_at[object] = at;
@@ -109,11 +133,11 @@ impl<'a> Lowering<'a> {
 
     /// `malloc` and `calloc`.
     pub(crate) fn allocate(&mut self, name: &str, args: &'a [Node<Expression>], span: Span) -> Res<Value> {
-        self.allocate_with(name, args, span, &mut |_, _| Ok(()))
+        self.allocate_with(name, args, span, None, &mut |_, _| Ok(()))
     }
 
-    /// `realloc`: always a new object, with what was in the old one as far as that fits, which is given back. Whether it is the same in the end
-    /// nobody may ask: a pointer to what was given back is none.
+    /// `realloc`: another object, with what was in the old one as far as that fits, which is given back; or the old one, if that is as large
+    /// and somebody can see it.
     pub(crate) fn reallocate(&mut self, args: &'a [Node<Expression>], span: Span) -> Res<Value> {
         let [old, size @ ..] = args else { return Err(self.refuse(span, "an argument is missing")) };
         let wanted = self.wanted.take();
@@ -121,7 +145,7 @@ impl<'a> Lowering<'a> {
         let old = self.b.terms().cast(ADDRESS, old.term);
         let old = self.keep(old);
         self.wanted = wanted;
-        self.allocate_with("realloc", size, span, &mut |me, new| me.take_over(old, new, span))
+        self.allocate_with("realloc", size, span, Some(old), &mut |me, new| me.take_over(old, new, span))
     }
 
     /// What is in the object that an address is of goes into another one, and the first is given back.
@@ -185,6 +209,7 @@ impl<'a> Lowering<'a> {
         name: &str,
         args: &'a [Node<Expression>],
         span: Span,
+        old: Option<Term>,
         fill: &mut dyn FnMut(&mut Self, usize) -> Res<()>,
     ) -> Res<Value> {
         let wanted = self.wanted.take();
@@ -216,11 +241,42 @@ impl<'a> Lowering<'a> {
             self.take_address(object);
             objects.push(object);
         }
-        if copies == 1 {
-            let term = self.allocated(objects[0], name == "calloc");
-            fill(self, objects[0])?;
-            return Ok(Value { term, ctype: pointer });
+        let again = self.may_come_back();
+        if self.noted.compared.any() && (again || old.is_some()) {
+            let result = self.temporary(ADDRESS);
+            let mut after = self.join();
+            if let Some(old) = old {
+                self.stay_in_place(old, &ctype, (result, &mut after), span)?;
+            }
+            // What is made here once cannot have been given back before.
+            let own = if copies == 1 { &objects[..] } else { &[] };
+            if again {
+                self.allocate_again(&ctype, own, name == "calloc", (result, &mut after), span, fill)?;
+            }
+            let term = self.allocate_new(name, &objects, span, fill)?;
+            self.set_var(result, term);
+            self.jump(&mut after, span)?;
+            self.land(after);
+            return Ok(Value { term: self.local_value(result), ctype: pointer });
         }
+        let term = self.allocate_new(name, &objects, span, fill)?;
+        Ok(Value { term, ctype: pointer })
+    }
+
+    /// The address of the next of the objects of a call.
+    fn allocate_new(
+        &mut self,
+        name: &str,
+        objects: &[usize],
+        span: Span,
+        fill: &mut dyn FnMut(&mut Self, usize) -> Res<()>,
+    ) -> Res<Term> {
+        if let [object] = objects {
+            let term = self.allocated(*object, name == "calloc");
+            fill(self, *object)?;
+            return Ok(term);
+        }
+        let (copies, line) = (objects.len(), self.span(span).line);
         let result = self.temporary(ADDRESS);
         let counter = Type::unsigned(8);
         let used = self.b.local(self.t, &format!("%{name}@{line}"), counter, 0);
@@ -228,7 +284,7 @@ impl<'a> Lowering<'a> {
         let from = self.b.here(self.t);
         let now = self.b.value(used);
         let env = self.env.clone();
-        for (i, object) in objects.into_iter().enumerate() {
+        for (i, object) in objects.iter().copied().enumerate() {
             let n = self.b.terms().constant(i as u64, counter);
             let it = self.b.terms().eq(now, n);
             let case = self.join();
@@ -242,13 +298,13 @@ impl<'a> Lowering<'a> {
             self.jump(&mut after, span)?;
             self.dead = false;
         }
-        let end = self.b.terms().constant(u64::from(copies), counter);
+        let end = self.b.terms().constant(copies as u64, counter);
         let beyond = self.b.terms().eq(now, end);
         let why = format!("`{name}` is called more than {copies} times here");
         let wrong = self.b.error_location(self.t, ErrorKind::Bound, &why);
         self.b.step(self.t, from, wrong, beyond, Vec::new());
         self.land(after);
-        Ok(Value { term: self.local_value(result), ctype: pointer })
+        Ok(self.local_value(result))
     }
 
     /// The value of an expression that is assigned to something of a type: what `malloc` gives is of the type that it points to.
@@ -272,18 +328,23 @@ impl<'a> Lowering<'a> {
     /// The address of a new object, whose content is anything, or zero.
     fn allocated(&mut self, object: usize, zero: bool) -> Term {
         if zero {
-            let mut leaves = Vec::new();
-            Self::leaves(&self.objects[object].shape.clone(), 0, &mut |v, i, _| leaves.push((v, i)));
-            for (v, i) in leaves {
-                let ty = self.b.program().var(v).ty;
-                let value = self.b.terms().constant(0, ty);
-                self.set_cell(v, i, value);
-            }
+            self.clear(object);
         } else {
             self.begin_fresh(object);
         }
         let base = self.objects[object].base;
         self.b.terms().constant(base, ADDRESS)
+    }
+
+    /// All of an object is zero.
+    pub(super) fn clear(&mut self, object: usize) {
+        let mut leaves = Vec::new();
+        Self::leaves(&self.objects[object].shape.clone(), 0, &mut |v, i, _| leaves.push((v, i)));
+        for (v, i) in leaves {
+            let ty = self.b.program().var(v).ty;
+            let value = self.b.terms().constant(0, ty);
+            self.set_cell(v, i, value);
+        }
     }
 
     /// Whether the code at hand may run more than once.
@@ -325,6 +386,9 @@ impl<'a> Lowering<'a> {
         span: Span,
         f: &mut dyn FnMut(&mut Self, Option<usize>) -> Res<()>,
     ) -> Res<()> {
+        if !self.dead {
+            self.noted.gives.insert(self.t.0);
+        }
         let mut after = self.join();
         let from = self.b.here(self.t);
         let (env, fresh) = (self.env.clone(), self.fresh.clone());
@@ -413,7 +477,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn not_freed(&mut self, freed: VarId) {
+    pub(super) fn not_freed(&mut self, freed: VarId) {
         let seen = self.temporary(Type::BOOL);
         let gone = self.b.value(freed);
         self.set_var(seen, gone);

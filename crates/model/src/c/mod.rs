@@ -2,7 +2,7 @@
 //!
 //! The file is preprocessed and parsed (`source.rs`), what no compiler takes is refused (`constraints.rs`), types and declarations are read (`ctype.rs`, `decl.rs`, `globals.rs`), and
 //! `main` and every thread that it makes are lowered, functions inlined: statements (`statement.rs`, `loops.rs`), expressions
-//! (`expr.rs`, `operators.rs`, `constant.rs`), places and what is done to them (`lvalue.rs`, `access.rs`, `aggregate.rs`, `heap.rs`, `fresh.rs`),
+//! (`expr.rs`, `operators.rs`, `constant.rs`), places and what is done to them (`lvalue.rs`, `access.rs`, `aggregate.rs`, `heap.rs`, `fresh.rs`, `reuse.rs`),
 //! calls (`calls.rs`, `pthreads.rs`, `atomics.rs`, `clocks.rs`, `keys.rs`), all over the steps of `steps.rs`. What is known at that time, the values
 //! of locals on the way here (`Env`), folds conditions, unrolls loops that make threads, and resolves pointers. What is not known
 //! is split into cases: over the cells that a pointer may point to, over the locks of an array.
@@ -17,7 +17,7 @@
 //! | `pthread_create` (each thread once, loops unrolled, up to a bound where their length is not known), `join`, `exit`, `once`, mutexes, also recursive ones and those that check for errors, keys, clocks, spin locks, condition variables, barriers, reader-writer locks, semaphores, time limits (the time may be over at once), C11's threads | special kinds of locks, cancellation |
 //! | C11 atomics, `__atomic_*` and `__sync_*`, all sequentially consistent | |
 //! | `assert`, `reach_error`, a label `ERROR`, `__VERIFIER_assume`, `__VERIFIER_nondet_*`, atomic blocks and functions | inputs of other types |
-//! | `malloc(sizeof(T))`, `malloc(n * sizeof(T))`, `calloc`, `realloc`, `free`: an object for each call, up to a bound in a loop | allocations of other sizes |
+//! | `malloc(sizeof(T))`, `malloc(n * sizeof(T))`, `calloc`, `realloc`, `free`: an object for each call, up to a bound in a loop, or one that was given back | allocations of other sizes |
 //!
 //! **Invariant:** a statement that is not understood exactly is refused, with its place and the reason. Left undefined by C and given
 //! a meaning here: signed arithmetic wraps around; operands are evaluated from left to right, the right side of an assignment before
@@ -45,6 +45,7 @@ mod lower;
 mod lvalue;
 mod operators;
 mod pthreads;
+mod reuse;
 mod scan;
 mod source;
 mod statement;
@@ -184,9 +185,12 @@ fn settled<'s>(
     let mut early = Vec::new();
     let (mut clocks, mut keys) = (BTreeSet::new(), Vec::new());
     let mut recursion = options.recursion;
+    let (mut compared, mut gave) = (reuse::Compared::default(), BTreeSet::new());
     for _ in 0..LOWERED {
         let mut lowering = lower::Lowering::new(source, options, &taken, &early, &clocks, &keys);
         lowering.recursion = recursion;
+        lowering.noted.compared = compared;
+        lowering.noted.gave = gave.clone();
         let done = run(&mut lowering);
         if lowering.is_crowded() && recursion > 1 {
             recursion /= 2;
@@ -194,13 +198,18 @@ fn settled<'s>(
         }
         let (more, now) = (lowering.taken(), lowering.early());
         // What is refused may be so only because an address was not known to be taken yet.
-        let same = lowering.clocks.now.is_subset(&clocks) && lowering.keys.now == keys;
+        let same = lowering.clocks.now.is_subset(&clocks)
+            && lowering.keys.now == keys
+            && lowering.noted.compares.or(compared) == compared
+            && (!compared.any() || lowering.noted.gives.is_subset(&gave));
         if more.iter().all(|t| taken.contains(t)) && now == early && same {
             done?;
             return Ok(lowering);
         }
         taken.extend(more);
         clocks.extend(&lowering.clocks.now);
+        compared = compared.or(lowering.noted.compares);
+        gave.append(&mut lowering.noted.gives);
         keys = std::mem::take(&mut lowering.keys.now);
         early = now;
     }

@@ -368,7 +368,11 @@ impl<'a> Lowering<'a> {
             self.check(ok, ErrorKind::Division, "a division by zero, or one whose result does not fit");
         }
         self.no_overflow(kind, a, b);
-        let mut term = self.b.terms().binary(kind, a, b);
+        let mut term = if kind.is_comparison() && t.bits == ADDRESS.bits {
+            self.compare_numbers(kind, (a, b), span)?
+        } else {
+            self.b.terms().binary(kind, a, b)
+        };
         if kind.is_comparison() {
             if negate {
                 term = self.b.terms().not(term);
@@ -388,7 +392,7 @@ impl<'a> Lowering<'a> {
     ) -> Res<Value> {
         if op.is_comparison() {
             let (a, b) = (self.b.terms().cast(ADDRESS, x.term), self.b.terms().cast(ADDRESS, y.term));
-            let mut term = self.b.terms().binary(op, a, b);
+            let mut term = self.compare_addresses(op, (a, b), span)?;
             if negate {
                 term = self.b.terms().not(term);
             }
@@ -396,6 +400,7 @@ impl<'a> Lowering<'a> {
         }
         match (op, x.ctype.plain().clone(), y.ctype.plain().clone()) {
             (Binary::Sub, CType::Pointer(t), CType::Pointer(_)) => {
+                self.note_compared(x.term, Some(y.term));
                 let wide = Type::signed(64);
                 let size = self.layout(&t).0 as i128;
                 let bytes = self.b.terms().sub(x.term, y.term);

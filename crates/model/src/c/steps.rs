@@ -69,7 +69,12 @@ impl<'a> Lowering<'a> {
         match self.atomic_start {
             Some(edge) => {
                 self.atomic_inputs.push((self.t, edge, self.b.span()));
-                self.b.add_havoc(self.t, edge, Place::scalar(var))
+                // What is assigned in the block between its beginning and here is not what was read there.
+                let ty = self.b.program().var(var).ty;
+                let read = self.b.local(self.t, "%input", ty, 0);
+                self.b.add_havoc(self.t, edge, Place::scalar(read));
+                let value = self.b.value(read);
+                self.set_var(var, value);
             }
             None => self.b.havoc(self.t, Place::scalar(var)),
         }
