@@ -25,6 +25,9 @@ pub enum Refuted {
     /// What does not hold.
     #[error("the certificate does not hold: {0}")]
     Wrong(String),
+    /// It may hold: there is more to look at than is looked at one by one.
+    #[error("the certificate cannot be checked: {0}")]
+    Beyond(String),
     /// It may hold: there was no time to look at all of it.
     #[error("the certificate could not be checked to its end: {0}")]
     Spent(Spent),
@@ -135,13 +138,13 @@ fn depth(program: &Program, options: &Options, most: usize, mut meter: Meter) ->
             meter.step()?;
             looked += 1;
             if looked > MOST_STATES {
-                return refuted("there are too many states to check it");
+                return Err(Refuted::Beyond(format!("runs have more than {MOST_STATES} states")));
             }
             if run.error(s).is_some() || options.deadlocks && run.is_deadlock(s) {
                 return refuted(format!("something is wrong after {steps} steps"));
             }
             for t in program.thread_ids() {
-                let after = run.successors(s, t).map_err(|e| Refuted::Wrong(e.to_string()))?;
+                let after = run.successors(s, t).map_err(|e| Refuted::Beyond(e.to_string()))?;
                 next.extend(after.into_iter().map(|(_, state)| state));
             }
         }

@@ -100,6 +100,7 @@ pub fn believe_nothing(program: &Program, options: &Options, out: &mut Outcome) 
         // The run that goes wrong was replayed before.
         (Err(Refuted::Spent(_)), Verdict::PartiallySafe { trace, .. }) => Verdict::Unsafe(trace.clone()),
         (Err(Refuted::Spent(s)), _) => Verdict::from(seconds.map_or(s, Spent::Seconds)),
+        (Err(why @ Refuted::Beyond(_)), _) => Verdict::Unknown(Unknown::Cannot(why.to_string())),
         (Err(why), _) => Verdict::Unknown(Unknown::Mistake(why.to_string())),
     };
 }

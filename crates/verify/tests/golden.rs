@@ -281,3 +281,15 @@ fn the_portfolio_decides_what_its_engines_decide() {
         assert_eq!(run("portfolio", &p, &options).verdict.name(), verdict);
     }
 }
+
+#[test]
+fn a_proof_that_is_too_long_to_check_is_not_believed_and_no_mistake() {
+    // All runs are short, and there are more inputs than are tried one by one.
+    let p = read(
+        "int x; int main(void) { x = __VERIFIER_nondet_int(); int t = x; assert((t & 1) <= 1); return 0; }",
+    );
+    let bmc = (verify::engine("bmc").unwrap().make)();
+    let out = verify::verify_checked(&*bmc, &p, &within(100));
+    let Verdict::Unknown(verify::Unknown::Cannot(why)) = out.verdict else { panic!("{:?}", out.verdict) };
+    assert!(why.contains("cannot be checked"), "{why}");
+}
