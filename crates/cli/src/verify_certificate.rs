@@ -64,7 +64,9 @@ pub(crate) fn check(
             };
             say(json, 0, integers, Some(kind), &format!("the certificate holds: {what}"))
         }
-        Err(e @ (Refuted::Spent(_) | Refuted::Beyond(_))) => say(json, 3, integers, Some(kind), &e.to_string()),
+        Err(e @ (Refuted::Spent(_) | Refuted::Beyond(_))) => {
+            say(json, 3, integers, Some(kind), &e.to_string())
+        }
         Err(e) => say(json, 1, integers, Some(kind), &e.to_string()),
     }
 }
