@@ -261,7 +261,8 @@ fn races(
     let differs = match verdict.as_str() {
         "race" => !raced && seen.all && seen.failures.is_empty() && !p.less && !p.unread,
         "none" => raced && sync.failures.is_empty(),
-        _ => false,
+        // It crashed.
+        other => other.starts_with("ended with"),
     };
     differs.then(|| format!("verify --races: {verdict}\n{said}check: {:?}\n{}", seen.failures, seen.said))
 }

@@ -293,3 +293,15 @@ fn a_proof_that_is_too_long_to_check_is_not_believed_and_no_mistake() {
     let Verdict::Unknown(verify::Unknown::Cannot(why)) = out.verdict else { panic!("{:?}", out.verdict) };
     assert!(why.contains("cannot be checked"), "{why}");
 }
+
+#[test]
+fn numbers_of_64_bits_are_divided() {
+    // What is left while dividing has one bit more than the operands.
+    let p = read(
+        "unsigned long x, y; int main(void) { x = __VERIFIER_nondet_bool() ? 3 : 7; y = __VERIFIER_nondet_bool() ? 3 : 2;
+         unsigned long q = x / y, r = x % y; assert(q * y + r == x && q <= 3 && r <= 1); return 0; }",
+    );
+    for engine in ["explicit", "bdd", "bdd-backward", "impact"] {
+        assert_eq!(run(engine, &p, &within(5000)).verdict.name(), "safe", "{engine}");
+    }
+}

@@ -20,6 +20,7 @@
 use crate::explorer::{End, View};
 use crate::ids::{ObjectId, ThreadId};
 use crate::least_preemptions::PreemptionBound;
+use crate::op::OpKind;
 use crate::reductions::postponed::Postponed;
 use crate::reductions::wakeup::{Covered, Forest, Later, Sequence};
 use crate::search::{Core, Node, Promise, Reduction};
@@ -215,9 +216,12 @@ impl Reduction for Optimal {
         }
         let t = Core::default_thread(view, view.enabled.minus(&n.asleep));
         let named = n.objects == u32::MAX;
-        // Among several threads, outcomes of a weak compare-exchange may lead to a sequence that was not needed.
+        // Among several threads, outcomes of a weak compare-exchange may lead to a sequence that was not needed. So do, now and then,
+        // barriers at which more threads arrive than they take: nothing is missed, and why is not known (3 of 20,396 executions of a
+        // random program).
+        let odd = |e: &crate::trace::Event| e.options > 1 || e.op.kind == OpKind::Arrive;
         debug_assert!(
-            t.is_some() || !named || self.kept.is_some() || core.trace.events().iter().any(|e| e.options > 1),
+            t.is_some() || !named || self.kept.is_some() || core.trace.events().iter().any(odd),
             "an optimal search is never blocked"
         );
         t

@@ -52,7 +52,7 @@ impl<'p> Circuit<'p> {
 
     /// A number.
     pub(crate) fn constant(&self, value: u64, bits: usize) -> Bits {
-        (0..bits).map(|i| self.bit(value >> i & 1 == 1)).collect()
+        (0..bits).map(|i| self.bit(i < 64 && value >> i & 1 == 1)).collect()
     }
 
     /// The value of a cell that is there.
