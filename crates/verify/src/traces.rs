@@ -159,7 +159,7 @@ impl SymbolicTrace {
                 if orders.is_before(before, after) {
                     continue;
                 }
-                let over = |w: &Vec<usize>| w.iter().all(|w| *w == after || orders.is_before(*w, after));
+                let over = |w: &Vec<usize>| w.iter().all(|w| orders.is_before(*w, after));
                 let settled = |v: &VarId| writers.get(v).is_none_or(over);
                 if !indexed_by(program, &accesses[before]).iter().all(settled) {
                     let cells =
