@@ -70,7 +70,7 @@ pub(crate) fn run(effort: Effort, mut progress: impl FnMut(&str)) -> Bounds {
                         program: program.clone(),
                         algorithm,
                         preemptions,
-                        complete: matches!(row.verdict, Verdict::Verified | Verdict::NoFailureWithinBound),
+                        complete: !matches!(row.verdict, Verdict::Failure | Verdict::Incomplete),
                         executions: row.stats.executions,
                         blocked: row.stats.blocked,
                         over_bound: row.stats.over_bound,

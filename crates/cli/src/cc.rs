@@ -10,6 +10,7 @@ use crate::library;
 use crate::scan;
 use crate::scratch::Scratch;
 use crate::toolchain::{Compiler, Language, words};
+use explore::{Caveat, CaveatKind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -336,9 +337,10 @@ pub(crate) fn object(compiler: &Compiler, args: &[String], scratch: &Path) -> Re
 }
 
 /// Says what is also noted in the object.
-fn warn(purpose: For, notes: &[String]) {
+fn warn(purpose: For, notes: &[Caveat]) {
     for note in notes.iter().filter(|_| purpose == For::Later) {
-        eprintln!("raddle: warning: {note}");
+        let at: String = note.places.iter().map(|p| format!("{p}: ")).collect();
+        eprintln!("raddle: warning: {at}{}", note.text);
     }
 }
 
@@ -532,9 +534,7 @@ fn link(
             Word::Object(path) => {
                 let assembly = path.ends_with(".s") || path.ends_with(".S");
                 if assembly {
-                    notes.push(format!(
-                        "{path} is assembly, and not instrumented: its accesses are invisible"
-                    ));
+                    notes.push(bare(format!("{path} is assembly and is not instrumented")));
                 } else if Path::new(path).exists() {
                     seen.extend(scan::inspect(Path::new(path))?);
                 }
@@ -549,8 +549,7 @@ fn link(
                 });
                 match own {
                     Some(path) => seen.extend(scan::inspect(&path)?),
-                    None => notes
-                        .push(format!("the library {name} is not instrumented: its accesses are invisible")),
+                    None => notes.push(bare(format!("the library {name} is not instrumented"))),
                 }
             }
             _ => {}
@@ -558,7 +557,7 @@ fn link(
     }
     for one in &seen {
         if one.bare {
-            notes.push(format!("{} is not instrumented: its accesses are invisible", one.name));
+            notes.push(bare(format!("{} is not instrumented", one.name)));
         }
         one.leads_out.iter().for_each(|n| eprintln!("raddle: warning: {n}"));
     }
@@ -638,8 +637,13 @@ fn explain(said: &str) -> Option<String> {
     })
 }
 
-/// An object that holds sentences.
-fn note(compiler: &Compiler, notes: &[String], scratch: &Path) -> Result<PathBuf, Trouble> {
+/// A caveat about code whose accesses are not seen.
+fn bare(what: String) -> Caveat {
+    Caveat::new(CaveatKind::Uninstrumented, what + ": its accesses to memory are not seen")
+}
+
+/// An object that holds caveats.
+fn note(compiler: &Compiler, notes: &[Caveat], scratch: &Path) -> Result<PathBuf, Trouble> {
     let (text, object) = (scratch.join("unseen.s"), scratch.join("unseen.o"));
     let source = format!("{}\t.section .note.GNU-stack,\"\",@progbits\n", scan::section(notes));
     std::fs::write(&text, source).map_err(|e| format!("cannot write {}: {e}", text.display()))?;

@@ -289,6 +289,7 @@ fn cut_short(what: String, failed: bool) -> explore::Report {
         stats: Stats::default(),
         rounds: Vec::new(),
         failures: if failed { vec![failure] } else { Vec::new() },
+        caveats: Vec::new(),
         warnings: Vec::new(),
         seconds: 0.0,
     }

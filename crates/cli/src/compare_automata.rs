@@ -165,7 +165,7 @@ fn of_states(
     let seconds = cpu_seconds() - start;
     let stats =
         Stats { executions: seen.ends, blocked: seen.asleep, steps: seen.transitions, ..Stats::default() };
-    let verdict = Verdict::of(seen.wrong.is_some(), seen.finished, &Promise::Everything);
+    let verdict = Verdict::of(seen.wrong.is_some(), seen.finished, &Promise::Everything, &[]);
     let spent = (!seen.finished).then(|| format!("{} states", report::count(seen.states)));
     Ok(Compared {
         plan: name.to_owned(),
@@ -174,7 +174,7 @@ fn of_states(
         order: "depth-first".to_owned(),
         seed: 0,
         verdict,
-        guarantee: report::guarantee(verdict, &Promise::Everything, &stats, spent.as_deref(), None),
+        guarantee: report::guarantee(verdict, &Promise::Everything, &stats, spent.as_deref(), None, &[]),
         stats,
         runs: seen.ends + seen.asleep,
         cpu_seconds: seconds,

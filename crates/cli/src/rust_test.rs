@@ -120,6 +120,7 @@ mod on_linux {
     use crate::scratch::Scratch;
     use crate::toolchain::quoted;
     use crate::{library, rust_entry};
+    use explore::{Caveat, CaveatKind};
     use serde_json::Value;
     use std::collections::{BTreeSet, HashMap, HashSet};
     use std::path::{Path, PathBuf};
@@ -130,7 +131,13 @@ mod on_linux {
     struct Built {
         programs: Vec<Program>,
         /// What could not be instrumented.
-        unseen: BTreeSet<String>,
+        caveats: Vec<Caveat>,
+    }
+
+    impl Built {
+        fn note(&mut self, kind: CaveatKind, text: String) {
+            Caveat::new(kind, text).add_to(&mut self.caveats);
+        }
     }
 
     struct Program {
@@ -150,12 +157,15 @@ mod on_linux {
         };
         let mut built = build(args, &toolchain, &library, sysroot.as_deref())?;
         if let Some(why) = no_std {
-            built.unseen.insert(format!(
-                "NOT verified: std could not be instrumented ({why}): what Mutex, RwLock, Condvar, Once, Barrier, park and channels do \
-                 where they are contended runs unseen inside std"
-            ));
+            built.note(
+                CaveatKind::Uninstrumented,
+                format!(
+                    "std could not be instrumented ({why}): contended operations of Mutex, RwLock, Condvar, Once, Barrier, park and \
+                     channels are not seen"
+                ),
+            );
         }
-        let unseen: Vec<String> = built.unseen.iter().cloned().collect();
+        let caveats: Vec<String> = built.caveats.iter().map(crate::scan::line).collect();
         let mut all = Vec::new();
         for program in &built.programs {
             all.extend(list(program, args)?.into_iter().map(|test| (program, test)));
@@ -170,7 +180,7 @@ mod on_linux {
         let mut codes = Vec::new();
         for (program, test) in all {
             let mut variables = args.variables(&test, toolchain.knows_locks());
-            variables.push(("RADDLE_UNSEEN", unseen.join("\n")));
+            variables.push(("RADDLE_CAVEATS", caveats.join("\n")));
             let words = ["--exact", "--nocapture", "--test-threads=1"].map(str::to_owned);
             let words: Vec<String> = std::iter::once(test.name.clone()).chain(words).collect();
             let start = Start { program: &program.path, args: &words, variables: &variables, gdb: false };
@@ -315,9 +325,10 @@ mod on_linux {
                     for library in
                         message["linked_libs"].as_array().into_iter().flatten().filter_map(Value::as_str)
                     {
-                        built.unseen.insert(format!(
-                            "NOT verified: the native library {library} is linked, and is not instrumented: what it does runs unseen"
-                        ));
+                        let text = format!(
+                            "the native library {library} is not instrumented: its accesses are not seen"
+                        );
+                        built.note(CaveatKind::Uninstrumented, text);
                     }
                 }
                 _ => {}
@@ -331,17 +342,18 @@ mod on_linux {
         }
         let names = |crates: BTreeSet<String>| crates.into_iter().collect::<Vec<_>>().join(", ");
         if !assembly.is_empty() {
-            built.unseen.insert(format!(
-                "NOT verified: there is inline assembly in {}, which is not instrumented: what it does to memory runs unseen",
+            let text = format!(
+                "inline assembly in {} is not instrumented: its accesses to memory are not seen",
                 names(assembly)
-            ));
+            );
+            built.note(CaveatKind::Assembly, text);
         }
         if !hidden.is_empty() {
-            built.unseen.insert(format!(
-                "NOT verified: there is unsafe code in {}, of which only atomic operations were looked at; --accesses checks all accesses \
-                 for data races",
+            let text = format!(
+                "unsafe code in {}: of its accesses only atomic operations were seen (--accesses checks all of them for data races)",
                 names(hidden)
-            ));
+            );
+            built.note(CaveatKind::Races, text);
         }
         Ok(built)
     }

@@ -1,16 +1,17 @@
 //! What a program does that the instrumentation cannot see: inline assembly, objects that were compiled otherwise, functions that lead
 //! out of the process. Read from the assembly that the compiler writes, and from the symbols of objects.
 
+use explore::{Caveat, CaveatKind};
 use object::read::archive::ArchiveFile;
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Where sentences about what is invisible are kept in objects; the library reads them in the executable.
-const SECTION: &str = "raddle_unseen";
+/// The section of objects that keeps caveats; the library reads it in the executable.
+const SECTION: &str = "raddle_caveats";
 
-/// Sentences about the inline assembly in the output of a compiler. Barriers and pauses are left out: they touch nothing.
-pub(crate) fn inline_assembly(text: &str) -> Vec<String> {
+/// Caveats about the inline assembly in the output of a compiler. Barriers and pauses are left out: they touch nothing.
+pub(crate) fn inline_assembly(text: &str) -> Vec<Caveat> {
     let mut files: BTreeMap<u32, String> = BTreeMap::new();
     let (mut function, mut place) = (None::<String>, None::<(String, u32)>);
     let (mut inside, mut top) = (false, false);
@@ -62,17 +63,20 @@ pub(crate) fn inline_assembly(text: &str) -> Vec<String> {
     nested.sort_unstable();
     let nested = nested.into_iter().map(|f| {
         let name = f.split('.').next().unwrap_or(f);
-        format!(
-            "`{name}` is inside another function: what it does to variables of that one is not instrumented"
-        )
+        let text = format!(
+            "`{name}` is nested in another function: its accesses to variables of that function are not instrumented"
+        );
+        Caveat::new(CaveatKind::Uninstrumented, text)
     });
-    let nested: Vec<String> = nested.collect();
-    let sentences = found.into_iter().map(|(file, line, function)| {
-        let at = if line > 0 { format!("{file}:{line}: ") } else { String::new() };
+    let nested: Vec<Caveat> = nested.collect();
+    let assembly = found.into_iter().map(|(file, line, function)| {
         let inside = function.map(|f| format!(" in `{f}`")).unwrap_or_default();
-        format!("{at}inline assembly{inside} is not instrumented: what it does to memory is invisible")
+        let text =
+            format!("inline assembly{inside} is not instrumented: its accesses to memory are not seen");
+        let caveat = Caveat::new(CaveatKind::Assembly, text);
+        if line > 0 { caveat.at(format!("{file}:{line}")) } else { caveat }
     });
-    sentences.chain(nested).collect()
+    assembly.chain(nested).collect()
 }
 
 /// `0 "directory" "name" md5 ...` or `1 "name"`.
@@ -115,11 +119,17 @@ fn does_something(instruction: &str) -> bool {
     }
 }
 
-/// Assembly that keeps sentences in an object.
-pub(crate) fn section(sentences: &[String]) -> String {
+/// One caveat as a line of text, which the library reads again.
+pub(crate) fn line(caveat: &Caveat) -> String {
+    serde_json::to_string(caveat).unwrap_or_else(|_| caveat.text.clone())
+}
+
+/// Assembly that keeps caveats in an object.
+pub(crate) fn section(caveats: &[Caveat]) -> String {
     let mut text = format!("\n\t.section {SECTION},\"aR\",@progbits\n");
-    for sentence in sentences {
-        let escaped: String = sentence.bytes().flat_map(std::ascii::escape_default).map(char::from).collect();
+    for caveat in caveats {
+        let escaped: String =
+            line(caveat).bytes().flat_map(std::ascii::escape_default).map(char::from).collect();
         // The assembler knows octal numbers, and `\'` not at all.
         let escaped = escaped.replace("\\'", "'");
         let octal = escaped.split("\\x").enumerate().map(|(i, part)| match part.get(..2) {
@@ -270,7 +280,8 @@ mod tests {
                     #APP\n# 4 \"asm.c\" 1\n\tpause\n# 0 \"\" 2\n# 5 \"asm.c\" 1\n\t\n# 0 \"\" 2\n#NO_APP\n";
         let found = inline_assembly(text);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].starts_with("asm.c:3: inline assembly in `lock` is"), "{found:?}");
+        assert!(found[0].text.starts_with("inline assembly in `lock` is"), "{found:?}");
+        assert_eq!(found[0].places, ["asm.c:3"]);
     }
 
     #[test]
@@ -279,7 +290,8 @@ mod tests {
                     \t#APP\n\t#NO_APP\n\t.loc\t0 5 1\n\t#APP\n\tlock\n\tincl\tx(%rip)\n\t#NO_APP\n";
         let found = inline_assembly(text);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].starts_with("asm.c:5: inline assembly in `main`"), "{found:?}");
+        assert!(found[0].text.starts_with("inline assembly in `main`"), "{found:?}");
+        assert_eq!(found[0].places, ["asm.c:5"]);
     }
 
     #[test]
@@ -295,8 +307,8 @@ mod tests {
     }
 
     #[test]
-    fn sentences_survive_the_assembler() {
-        let text = section(&["it's \"x\" in ä.c\\n".to_owned()]);
-        assert!(text.contains(r#".asciz "it's \"x\" in \303\244.c\\n""#), "{text}");
+    fn caveats_survive_the_assembler() {
+        let text = section(&[Caveat::new(CaveatKind::Assembly, "it's \"x\" in ä.c")]);
+        assert!(text.contains(r#"\"text\":\"it's \\\"x\\\" in \303\244.c\""#), "{text}");
     }
 }

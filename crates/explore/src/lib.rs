@@ -9,6 +9,7 @@
 mod algorithms;
 mod bounds;
 mod budget;
+mod caveats;
 mod comparison;
 mod coverage;
 mod estimate;
@@ -34,6 +35,7 @@ pub use algorithms::{Algorithm, UnknownAlgorithm, algorithm, algorithms};
 pub use bounds::{Mistake, mistaken};
 pub use bounds::{Optimisations, Properties, Round};
 pub use budget::{Budget, Meter, Spent};
+pub use caveats::{Caveat, CaveatKind};
 pub use comparison::{Compared, Comparison, FirstFailure, LeftOut};
 pub use coverage::{Counting, Coverage, Point, Times};
 pub use explorer::{Decision, Divergence, End, Executed, Explorer, Options, Pending, View};

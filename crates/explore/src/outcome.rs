@@ -1,6 +1,7 @@
 //! What a check found, as data: verdict, guarantee, counts, failures with their traces.
 
 use crate::bounds::Round;
+use crate::caveats::Caveat;
 use crate::ids::ThreadId;
 use crate::search::Promise;
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,8 @@ pub enum Verdict {
     Verified,
     /// Everything within the bound was seen, and nothing was wrong.
     NoFailureWithinBound,
+    /// The search is complete and found no failure, but the caveats of the report name behaviours that it left out.
+    NoFailureWithCaveats,
     /// Something is wrong.
     Failure,
     /// Stopped early; nothing was wrong until then.
@@ -20,10 +23,13 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// What to say of a search that promises what it promises, and came to its end or not.
-    pub fn of(failed: bool, finished: bool, promise: &Promise) -> Verdict {
+    /// The verdict on a search with this promise that did or did not complete.
+    pub fn of(failed: bool, finished: bool, promise: &Promise, caveats: &[Caveat]) -> Verdict {
         match (failed, finished, promise) {
             (true, ..) => Verdict::Failure,
+            (false, true, Promise::Everything) if caveats.iter().any(|c| c.kind.weakens()) => {
+                Verdict::NoFailureWithCaveats
+            }
             (false, true, Promise::Everything) => Verdict::Verified,
             (false, true, Promise::Within(_)) => Verdict::NoFailureWithinBound,
             (false, true, Promise::Nothing(_)) | (false, false, _) => Verdict::Incomplete,
@@ -222,6 +228,8 @@ pub struct Report {
     pub rounds: Vec<Round>,
     /// What went wrong.
     pub failures: Vec<Failure>,
+    /// What the result leaves out. A plain `verified` has none.
+    pub caveats: Vec<Caveat>,
     /// What the user should know besides: a test in which nothing is shared, a limit that is near.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -232,13 +240,13 @@ pub struct Report {
 impl Report {
     /// Whether nothing wrong was found and the search was complete for what it promised.
     pub fn passed(&self) -> bool {
-        matches!(self.verdict, Verdict::Verified | Verdict::NoFailureWithinBound)
+        self.exit_code() == 0
     }
 
     /// The exit code of a command that shows this report.
     pub fn exit_code(&self) -> u8 {
         match self.verdict {
-            Verdict::Verified | Verdict::NoFailureWithinBound => 0,
+            Verdict::Verified | Verdict::NoFailureWithinBound | Verdict::NoFailureWithCaveats => 0,
             Verdict::Failure => 1,
             Verdict::Incomplete => 3,
         }

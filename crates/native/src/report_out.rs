@@ -9,7 +9,7 @@
 
 use crate::options::{Races, options};
 use crate::start;
-use explore::{Comparison, Plan, Report, Verdict};
+use explore::{Caveat, CaveatKind, Comparison, Plan, Report, Verdict};
 use raddle::Config;
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -61,7 +61,7 @@ const VARIABLES: [&str; 42] = [
     "RADDLE_MEMORY",
     "RADDLE_NONDET",
     "RADDLE_STD_LOCKS",
-    "RADDLE_UNSEEN",
+    "RADDLE_CAVEATS",
 ];
 
 /// Says, to the same program started again, that addresses cannot be fixed any better.
@@ -101,7 +101,7 @@ pub(crate) struct Out {
     errors: Option<Arc<File>>,
     as_json: bool,
     command: String,
-    unseen: Vec<String>,
+    caveats: Vec<Caveat>,
     done: Option<CString>,
 }
 
@@ -129,9 +129,10 @@ pub(crate) fn explore(mut out: Out, program: fn()) -> ! {
         out.write(&json);
         out.leave(exit_code(&table));
     }
-    let mut report = config.clone().run(program);
-    crate::verifier::qualify(&mut report);
-    amend(&mut report, &out.unseen);
+    let known = out.caveats.iter().cloned().chain(left_out_by_settings());
+    let mut report = known.fold(config.clone(), Config::caveat).run(program);
+    crate::verifier::name_inputs(&mut report);
+    drop_advice_for_rust(&mut report);
     for failure in &mut report.failures {
         failure.output = output_of(&config, &failure.replay, program);
     }
@@ -196,10 +197,12 @@ impl Out {
             format!("RADDLE_REPLAY={{token}} {}", words.join(" "))
         });
         let done = variable("RADDLE_DONE").and_then(|d| CString::new(d).ok());
-        let mut unseen = unseen().unwrap_or_default();
-        // What the command knows that made the program.
-        unseen.extend(variable("RADDLE_UNSEEN").iter().flat_map(|u| u.lines()).map(str::to_owned));
-        Out { file, errors, as_json, command, unseen, done }
+        let mut caveats = noted_by_compiler().unwrap_or_default();
+        // The command that made the program may know more.
+        for line in variable("RADDLE_CAVEATS").iter().flat_map(|u| u.lines()) {
+            read_caveat(line).add_to(&mut caveats);
+        }
+        Out { file, errors, as_json, command, caveats, done }
     }
 
     fn style(&self) -> report::Style {
@@ -263,9 +266,14 @@ fn check_names() {
     }
 }
 
-/// What the report must say besides for a program in machine code.
-fn amend(report: &mut Report, unseen: &[String]) {
-    // The advice of the library is about Rust tests.
+/// What the settings leave out.
+fn left_out_by_settings() -> Option<Caveat> {
+    (options().races == Races::Ignore)
+        .then(|| Caveat::new(CaveatKind::Races, "data races were not looked for (--races ignore)"))
+}
+
+/// The advice of the library is about Rust tests.
+fn drop_advice_for_rust(report: &mut Report) {
     for warning in &mut report.warnings {
         if let Some(at) =
             warning.find(": if they should have, see that the code under test uses raddle's types")
@@ -273,26 +281,6 @@ fn amend(report: &mut Report, unseen: &[String]) {
             warning.truncate(at);
         }
     }
-    if options().races == Races::Ignore && report.verdict != Verdict::Failure {
-        report.guarantee += ", if there are no data races, which were not looked for";
-    }
-    let unseen: Vec<_> = unseen.iter().cloned().chain(crate::channels::called()).collect();
-    if unseen.is_empty() {
-        return;
-    }
-    match report.verdict {
-        Verdict::Verified => {
-            report.verdict = Verdict::NoFailureWithinBound;
-            let rest = report.guarantee.strip_prefix("verified: ").unwrap_or(&report.guarantee);
-            report.guarantee =
-                format!("no failure in {rest}; NOT verified, because not all of the program could be seen");
-        }
-        Verdict::NoFailureWithinBound => {
-            report.guarantee += "; but not all of the program could be seen";
-        }
-        Verdict::Failure | Verdict::Incomplete => {}
-    }
-    report.warnings.extend(unseen);
 }
 
 fn compare(config: &Config, plans: &[Plan], program: fn(), errors: Option<&File>) -> Comparison {
@@ -320,8 +308,13 @@ fn exit_code(table: &Comparison) -> u8 {
     }
 }
 
-/// What the compiler driver noted of parts that cannot be seen: sentences in a section of the executable.
-fn unseen() -> Option<Vec<String>> {
+/// One caveat as the command writes it: a JSON object. A line of another form is a caveat of an older build.
+fn read_caveat(line: &str) -> Caveat {
+    serde_json::from_str(line).unwrap_or_else(|_| Caveat::new(CaveatKind::Uninstrumented, line))
+}
+
+/// The caveats that the compiler driver wrote into a section of the executable.
+fn noted_by_compiler() -> Option<Vec<Caveat>> {
     let mut file = File::open("/proc/self/exe").ok()?;
     let mut header = [0; 64];
     file.read_exact(&mut header).ok()?;
@@ -341,15 +334,12 @@ fn unseen() -> Option<Vec<String>> {
     let names = read(number(names, 24, 8), number(names, 32, 8))?;
     let found = sections.iter().find(|s| {
         let name = names.get(number(s, 0, 4) as usize..).unwrap_or_default();
-        name.starts_with(b"raddle_unseen\0")
+        name.starts_with(b"raddle_caveats\0")
     })?;
     let text = read(number(found, 24, 8), number(found, 32, 8))?;
-    let mut all: Vec<String> = Vec::new();
+    let mut all = Vec::new();
     for line in text.split(|b| *b == 0).filter(|l| !l.is_empty()) {
-        let line = String::from_utf8_lossy(line).into_owned();
-        if !all.contains(&line) {
-            all.push(line);
-        }
+        read_caveat(&String::from_utf8_lossy(line)).add_to(&mut all);
     }
     Some(all)
 }

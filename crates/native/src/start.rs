@@ -80,7 +80,6 @@ unsafe extern "C" fn drive(
     crate::table::prepare();
     crate::sync::prepare();
     crate::wide::prepare();
-    crate::channels::prepare();
     process::seal();
     crate::files::prepare();
     crate::front::prepare();

@@ -15,8 +15,8 @@
 
 use crate::shim::{Call, call, export, return_address};
 use crate::start;
-use explore::{FailureKind, ThreadId};
-use raddle::{Report, Verdict};
+use explore::{CaveatKind, FailureKind, ThreadId};
+use raddle::Report;
 use runtime::Handle;
 use std::sync::OnceLock;
 
@@ -129,7 +129,7 @@ fn input(least: i128, most: i128) -> i128 {
         return least;
     }
     if i128::from(count) != most - least + 1 && runtime::in_execution() {
-        learned().partly = true;
+        note_partial_inputs();
     }
     if !runtime::in_execution() {
         return nth(0);
@@ -139,26 +139,30 @@ fn input(least: i128, most: i128) -> i128 {
     nth(runtime::choose(count, call.place))
 }
 
-/// Says with the result which inputs it is about.
-pub(crate) fn qualify(report: &mut Report) {
+/// Notes that inputs are explored in part of their range.
+fn note_partial_inputs() {
+    learned().partly = true;
+    runtime::caveat(
+        CaveatKind::Inputs,
+        format!(
+            "__VERIFIER_nondet_* returned the numbers {}, as far as the type has them: other inputs were not explored \
+             (RADDLE_NONDET=lo..hi sets the range)",
+            range()
+        ),
+        None,
+    );
+}
+
+/// Adds the range of inputs to the bound of a report.
+pub(crate) fn name_inputs(report: &mut Report) {
     if !learned().partly {
         return;
     }
-    let range = range();
-    let inputs = format!("inputs {range}");
-    if report.verdict == Verdict::Verified {
-        report.verdict = Verdict::NoFailureWithinBound;
-        let rest = report.guarantee.strip_prefix("verified: ").unwrap_or(&report.guarantee);
-        report.guarantee = format!("no failure in {rest}, with {inputs}");
-    }
+    let inputs = format!("inputs {}", range());
     report.bound = Some(match report.bound.take() {
         Some(bound) => format!("{bound}, {inputs}"),
         None => inputs,
     });
-    report.warnings.push(format!(
-        "__VERIFIER_nondet_* gave the numbers {range}, as far as the type has them: nothing is said about other \
-         inputs; RADDLE_NONDET=lo..hi sets the range"
-    ));
 }
 
 macro_rules! inputs {
@@ -185,7 +189,7 @@ inputs! {
 
 extern "C" fn pointer() -> usize {
     if runtime::in_execution() {
-        learned().partly = true;
+        note_partial_inputs();
     }
     0
 }

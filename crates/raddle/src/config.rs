@@ -2,8 +2,8 @@
 
 use crate::spill::FileSpill;
 use explore::{
-    BadPlan, Budget, Limit, Meter, Order, Plan, Progress, Promise, Report, Schedule, Stats, UnknownAlgorithm,
-    Verdict,
+    BadPlan, Budget, Caveat, Limit, Meter, Order, Plan, Progress, Promise, Report, Schedule, Stats,
+    UnknownAlgorithm, Verdict,
 };
 use runtime::{Labels, Settings};
 use std::borrow::Cow;
@@ -70,6 +70,8 @@ pub struct Config {
     follow: Option<explore::Guide>,
     quiet: bool,
     progress: Option<Arc<File>>,
+    /// What the caller knows that the search leaves out.
+    caveats: Vec<Caveat>,
 }
 
 impl Default for Config {
@@ -89,6 +91,7 @@ impl Config {
             follow: None,
             quiet: false,
             progress: None,
+            caveats: Vec::new(),
         }
     }
 
@@ -311,6 +314,13 @@ impl Config {
         self
     }
 
+    /// Names something that the caller knows the search leaves out. It stands in the report, and weakens its verdict as
+    /// [`CaveatKind::weakens`](explore::CaveatKind::weakens) says.
+    pub fn caveat(mut self, caveat: Caveat) -> Config {
+        caveat.add_to(&mut self.caveats);
+        self
+    }
+
     /// What the variables `RADDLE_*` say, over what this configuration says. [`Config::run`] and [`Config::check`] do this by
     /// themselves and panic where it cannot be done; here a wrong value, or a plan whose parts do not go together, is an error
     /// that says which. [`Config::compare`] does not do it.
@@ -353,6 +363,7 @@ impl Config {
     fn search(&self, test: &dyn Fn()) -> Report {
         let start = Instant::now();
         let mut failures;
+        let mut caveats = self.caveats.clone();
         let (stats, finished, spent, estimate, name);
         let mut promise = Promise::Everything;
         let mut rounds = Vec::new();
@@ -376,8 +387,10 @@ impl Config {
             let (plan, settings) = self.prepared(&self.plan);
             let mut search = plan.search(meter).unwrap_or_else(|e| panic!("{e}"));
             let mut ticker = Ticker::new(self.quiet, self.progress.clone(), start);
-            failures = runtime::check(&settings, &mut *search, test, &mut |s| ticker.tick(s));
+            let found = runtime::check(&settings, &mut *search, test, &mut |s| ticker.tick(s));
             ticker.clear();
+            failures = found.failures;
+            found.caveats.into_iter().for_each(|c| c.add_to(&mut caveats));
             (stats, finished, estimate) = (search.stats(), search.finished(), search.estimate());
             promise = search.promise();
             rounds = search.rounds().to_vec();
@@ -385,12 +398,13 @@ impl Config {
             name = name_of(&plan);
         }
         failures.sort_by_key(|f| f.kind == explore::FailureKind::Leak);
-        let verdict = Verdict::of(!failures.is_empty(), finished, &promise);
+        let verdict = Verdict::of(!failures.is_empty(), finished, &promise, &caveats);
         let bounds: Vec<String> = self.plan.bounds.iter().map(Limit::to_string).collect();
         // Rounds may run the same execution again; what is covered is what the last one covers.
         let last = rounds.last().filter(|r| r.complete).map_or(stats.executions, |r| r.covered);
         let counted = Stats { executions: if finished { last } else { stats.executions }, ..stats };
-        let mut guarantee = report::guarantee(verdict, &promise, &counted, spent.as_deref(), estimate);
+        let mut guarantee =
+            report::guarantee(verdict, &promise, &counted, spent.as_deref(), estimate, &caveats);
         if let (Verdict::Incomplete, Promise::Within(bound), Some(_)) =
             (verdict, &promise, rounds.iter().find(|r| r.complete))
         {
@@ -404,6 +418,7 @@ impl Config {
             memory: "sc".to_owned(),
             stats,
             rounds,
+            caveats,
             warnings: warnings(verdict, &stats),
             failures,
             seconds: start.elapsed().as_secs_f64(),

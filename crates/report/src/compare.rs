@@ -16,7 +16,7 @@ pub fn row(
     failure: Option<FirstFailure>,
 ) -> Compared {
     let (stats, promise) = (search.stats(), search.promise());
-    let verdict = Verdict::of(failure.is_some(), search.finished() && whole, &promise);
+    let verdict = Verdict::of(failure.is_some(), search.finished() && whole, &promise, &[]);
     let spent = search.spent().map(crate::spent);
     let bounds: Vec<String> = plan.bounds.iter().map(Limit::to_string).collect();
     Compared {
@@ -26,7 +26,7 @@ pub fn row(
         order: plan.order.to_string(),
         seed: plan.seed,
         verdict,
-        guarantee: crate::guarantee(verdict, &promise, &stats, spent.as_deref(), search.estimate()),
+        guarantee: crate::guarantee(verdict, &promise, &stats, spent.as_deref(), search.estimate(), &[]),
         stats,
         runs,
         cpu_seconds,
@@ -71,6 +71,7 @@ fn result(row: &Compared) -> (Ink, String) {
     match (&row.failure, row.verdict) {
         (Some(f), _) => (Ink::Bad, format!("{} in execution {}", f.kind.name(), count(f.after))),
         (None, Verdict::Verified) => (Ink::Good, "verified".to_owned()),
+        (None, Verdict::NoFailureWithCaveats) => (Ink::Good, "no failure, with caveats".to_owned()),
         (None, Verdict::NoFailureWithinBound) => (Ink::Good, "no failure within bound".to_owned()),
         (None, Verdict::Failure) => (Ink::Bad, "failed".to_owned()),
         (None, Verdict::Incomplete) => (Ink::Warning, "stopped early".to_owned()),

@@ -1,7 +1,7 @@
 //! What a result covers, in a sentence.
 
 use crate::numbers::{count, duration, plural, short_count};
-use explore::{Promise, Spent, Stats, Verdict};
+use explore::{Caveat, CaveatKind, Promise, Spent, Stats, Verdict};
 
 /// The limit that ended a search, in words.
 pub fn spent(limit: Spent) -> String {
@@ -15,7 +15,7 @@ pub fn spent(limit: Spent) -> String {
 ///
 /// `promise` is what the search promises if it has ended; `spent` names the limit that was reached if it has not (`60 s`,
 /// `1,000 executions`). `estimate` is a guess at how
-/// many executions there are in all, and the sentence says that it is one.
+/// many executions there are in all, and the sentence says that it is one. `caveats` are what the result leaves out.
 ///
 /// A check that stopped early never looks like one that finished: only a finished one has the words `verified` or
 /// `complete` in its sentence.
@@ -24,7 +24,7 @@ pub fn spent(limit: Spent) -> String {
 /// use explore::{Promise, Stats, Verdict};
 /// let stats = Stats { executions: 1_234_567, open: 31, ..Stats::default() };
 /// assert_eq!(
-///     report::guarantee(Verdict::Incomplete, &Promise::Everything, &stats, Some("60 s"), Some(5.1e9)),
+///     report::guarantee(Verdict::Incomplete, &Promise::Everything, &stats, Some("60 s"), Some(5.1e9), &[]),
 ///     "gave up after 60 s, 1.2 M executions, 31 open branches; there may be 5.1 G executions in all (an estimate)"
 /// );
 /// ```
@@ -34,24 +34,55 @@ pub fn guarantee(
     stats: &Stats,
     spent: Option<&str>,
     estimate: Option<f64>,
+    caveats: &[Caveat],
+) -> String {
+    let text = sentence(verdict, promise, stats, spent, estimate, caveats);
+    let weakening = caveats.iter().filter(|c| c.kind.weakens()).count();
+    match (verdict, weakening) {
+        (Verdict::NoFailureWithinBound | Verdict::NoFailureWithCaveats, 1) => {
+            format!("{text}; the caveat below says what was not explored")
+        }
+        (Verdict::NoFailureWithinBound | Verdict::NoFailureWithCaveats, 2..) => {
+            format!("{text}; the {weakening} caveats below say what was not explored")
+        }
+        _ => text,
+    }
+}
+
+fn sentence(
+    verdict: Verdict,
+    promise: &Promise,
+    stats: &Stats,
+    spent: Option<&str>,
+    estimate: Option<f64>,
+    caveats: &[Caveat],
 ) -> String {
     let assumed = match stats.assumed {
         0 => String::new(),
         n => format!(" that satisfy the assumptions ({} more did not)", count(n)),
     };
+    let model = if caveats.iter().any(|c| c.kind == CaveatKind::MemoryOrder) {
+        " under sequential consistency"
+    } else {
+        ""
+    };
     match verdict {
+        Verdict::NoFailureWithCaveats => {
+            format!("no failure in all {}{assumed}{model}", plural(stats.executions, "execution"))
+        }
         Verdict::Verified => match (stats.executions, stats.assumed) {
             (0, 1..) => format!(
                 "verified, but nothing was checked: none of {} satisfies the assumptions",
                 plural(stats.assumed, "execution")
             ),
-            (1, 0) => "verified: the only execution".into(),
-            (1, _) => format!("verified: the only execution{}", assumed.replace("satisfy", "satisfies")),
+            (1, _) => {
+                format!("verified{model}: the only execution{}", assumed.replace("satisfy", "satisfies"))
+            }
             // What most checks end with; put together by hand, because a check may take a few microseconds.
-            (n, _) => ["verified: all ", &plural(n, "execution"), &assumed].concat(),
+            (n, _) => ["verified", model, ": all ", &plural(n, "execution"), &assumed].concat(),
         },
         Verdict::NoFailureWithinBound => format!(
-            "no failure within {} (complete for that bound: all {}{assumed})",
+            "no failure within {}{model} (complete for that bound: all {}{assumed})",
             if let Promise::Within(bound) = promise { bound.as_str() } else { "the bound" },
             plural(stats.executions, "execution"),
         ),
@@ -107,7 +138,14 @@ mod tests {
     #[test]
     fn a_finished_search_says_how_many_executions_it_saw() {
         let says = |executions, assumed| {
-            guarantee(Verdict::Verified, &Promise::Everything, &stats(executions, 0, assumed), None, None)
+            guarantee(
+                Verdict::Verified,
+                &Promise::Everything,
+                &stats(executions, 0, assumed),
+                None,
+                None,
+                &[],
+            )
         };
         assert_eq!(says(24, 0), "verified: all 24 executions");
         assert_eq!(says(1_234_567, 0), "verified: all 1,234,567 executions");
@@ -127,16 +165,48 @@ mod tests {
                 &Promise::Within("2 preemptions".into()),
                 &stats(7, 0, 0),
                 None,
-                None
+                None,
+                &[]
             ),
             "no failure within 2 preemptions (complete for that bound: all 7 executions)"
         );
     }
 
     #[test]
+    fn a_result_with_caveats_is_never_plainly_verified() {
+        let says = |kinds: &[CaveatKind], promise: &Promise| {
+            let caveats: Vec<Caveat> = kinds.iter().map(|k| Caveat::new(*k, "left out")).collect();
+            let verdict = Verdict::of(false, true, promise, &caveats);
+            (verdict, guarantee(verdict, promise, &stats(7, 0, 0), None, None, &caveats))
+        };
+        let order = [CaveatKind::MemoryOrder];
+        let two = [CaveatKind::Turns, CaveatKind::Library, CaveatKind::MemoryOrder];
+        let everything = Promise::Everything;
+        assert_eq!(
+            says(&order, &everything),
+            (Verdict::Verified, "verified under sequential consistency: all 7 executions".into())
+        );
+        assert_eq!(
+            says(&[CaveatKind::Turns], &everything),
+            (
+                Verdict::NoFailureWithCaveats,
+                "no failure in all 7 executions; the caveat below says what was not explored".into()
+            )
+        );
+        assert_eq!(
+            says(&two, &everything).1,
+            "no failure in all 7 executions under sequential consistency; the 2 caveats below say what was not explored"
+        );
+        let within = says(&[CaveatKind::Turns], &Promise::Within("2 preemptions".into()));
+        assert_eq!(within.0, Verdict::NoFailureWithinBound);
+        assert!(within.1.ends_with("; the caveat below says what was not explored"), "{}", within.1);
+    }
+
+    #[test]
     fn a_failure_says_whether_anything_is_left() {
-        let says =
-            |open, spent| guarantee(Verdict::Failure, &Promise::Everything, &stats(3, open, 0), spent, None);
+        let says = |open, spent| {
+            guarantee(Verdict::Failure, &Promise::Everything, &stats(3, open, 0), spent, None, &[])
+        };
         assert_eq!(says(0, None), "failure found; 3 complete executions seen, no open branches left");
         assert_eq!(says(4, None), "failure found; 3 complete executions seen, 4 open branches left");
         assert_eq!(
@@ -148,7 +218,7 @@ mod tests {
     #[test]
     fn a_sample_says_what_it_is_whether_or_not_something_failed() {
         let sample = Promise::Nothing("a random walk; from seed 7".into());
-        let says = |verdict| guarantee(verdict, &sample, &stats(3, 0, 0), Some("3 executions"), None);
+        let says = |verdict| guarantee(verdict, &sample, &stats(3, 0, 0), Some("3 executions"), None, &[]);
         assert_eq!(says(Verdict::Incomplete), "no failure in 3 executions (a random walk; from seed 7)");
         assert_eq!(
             says(Verdict::Failure),
@@ -167,6 +237,7 @@ mod tests {
                         &stats(1_000, open, 0),
                         spent,
                         estimate,
+                        &[],
                     );
                     assert!(text.starts_with("gave up after "), "{text}");
                     assert!(
@@ -182,7 +253,8 @@ mod tests {
                 &Promise::Everything,
                 &stats(990, 1, 0),
                 Some("1,000 executions"),
-                None
+                None,
+                &[]
             ),
             "gave up after 1,000 executions, 1 open branch"
         );

@@ -4,7 +4,7 @@ use explore::Report;
 use serde_json::{Value, json};
 
 /// One JSON object with at least `verdict`, `guarantee`, `algorithm`, `bound`, `memory`, `executions`, `blocked`,
-/// `failures` (each with `kind`, `message`, `location`, `replay`, `trace`) and `seconds`. These are always there; what
+/// `caveats` (each with `kind`, `text`, `places`), `failures` (each with `kind`, `message`, `location`, `replay`, `trace`) and `seconds`. These are always there; what
 /// is not known is `null`. Other fields come and go.
 pub fn render(report: &Report) -> String {
     let mut out = match serde_json::to_value(report) {

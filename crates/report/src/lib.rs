@@ -9,13 +9,14 @@
 //! let stats = Stats { executions: 24, ..Stats::default() };
 //! let report = Report {
 //!     verdict: Verdict::Verified,
-//!     guarantee: report::guarantee(Verdict::Verified, &explore::Promise::Everything, &stats, None, None),
+//!     guarantee: report::guarantee(Verdict::Verified, &explore::Promise::Everything, &stats, None, None, &[]),
 //!     algorithm: "optimal".into(),
 //!     bound: None,
 //!     memory: "sc".into(),
 //!     stats,
 //!     failures: vec![],
 //!     rounds: vec![],
+//!     caveats: vec![],
 //!     warnings: vec![],
 //!     seconds: 0.004,
 //! };

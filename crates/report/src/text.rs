@@ -4,7 +4,7 @@ use crate::Style;
 use crate::numbers::{count, duration, plural};
 use crate::paint::{Ink, Paint, clean, columns, elide, one_line, pad, wrap};
 use crate::trace::{self, Names, hold_of, place, wait_of};
-use explore::{BoundKind, Failure, FailureKind, Limit, Report, ThreadId, Verdict};
+use explore::{BoundKind, Caveat, Failure, FailureKind, Limit, Report, ThreadId, Verdict};
 use std::fmt::Write;
 
 /// Only the table of who did what, for a failure that is told about elsewhere.
@@ -31,6 +31,9 @@ pub fn render(report: &Report, style: &Style) -> String {
         page.searched(report);
     }
     page.rounds(report);
+    for caveat in &report.caveats {
+        page.caveat(caveat);
+    }
     for warning in &report.warnings {
         page.labelled("warning:", Ink::Warning, warning);
     }
@@ -94,13 +97,29 @@ impl Page<'_> {
     /// What a check that found nothing wrong has covered.
     fn covered(&mut self, report: &Report) {
         let (ink, words) = match report.verdict {
-            Verdict::Verified | Verdict::NoFailureWithinBound => (Ink::Good, String::new()),
+            Verdict::Verified | Verdict::NoFailureWithinBound | Verdict::NoFailureWithCaveats => {
+                (Ink::Good, String::new())
+            }
             Verdict::Incomplete => (Ink::Warning, "stopped early, NOT verified: ".to_owned()),
             Verdict::Failure => (Ink::Bad, "failed: ".to_owned()),
         };
         let text = format!("raddle: {words}{}", one_line(&report.guarantee));
         self.headline(ink, &text);
         self.paragraph(Ink::Plain, &searched(report));
+    }
+
+    /// What the result leaves out, with the first places.
+    fn caveat(&mut self, caveat: &Caveat) {
+        const MOST: usize = 4;
+        let mut text = caveat.text.clone();
+        if !caveat.places.is_empty() {
+            let _ = write!(text, " ({}", caveat.places[..caveat.places.len().min(MOST)].join(", "));
+            if caveat.places.len() > MOST {
+                let _ = write!(text, " and {} more", caveat.places.len() - MOST);
+            }
+            text.push(')');
+        }
+        self.labelled("caveat:", Ink::Warning, &text);
     }
 
     /// What was covered within each limit, where there was one after the other.

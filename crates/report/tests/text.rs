@@ -32,13 +32,14 @@ fn failed(failure: Failure) -> Report {
     let stats = Stats { executions: 2, open: 1, ..Stats::default() };
     Report {
         verdict: Verdict::Failure,
-        guarantee: report::guarantee(Verdict::Failure, &Promise::Everything, &stats, None, None),
+        guarantee: report::guarantee(Verdict::Failure, &Promise::Everything, &stats, None, None, &[]),
         algorithm: "optimal".into(),
         bound: None,
         memory: "sc".into(),
         stats,
         failures: vec![failure],
         rounds: vec![],
+        caveats: vec![],
         warnings: vec![],
         seconds: 0.0021,
     }
@@ -296,7 +297,7 @@ fn a_thread_that_waits_for_itself_is_a_cycle_too() {
 
 fn passed(verdict: Verdict, executions: u64, open: u64, spent: Option<&str>) -> Report {
     let stats = Stats { executions, open, ..Stats::default() };
-    let guarantee = report::guarantee(verdict, &Promise::Everything, &stats, spent, None);
+    let guarantee = report::guarantee(verdict, &Promise::Everything, &stats, spent, None, &[]);
     Report { verdict, guarantee, stats, failures: vec![], ..lost_update() }
 }
 

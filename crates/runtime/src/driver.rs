@@ -6,7 +6,8 @@ use crate::polling::{Modes, Restart};
 use crate::record;
 use crate::session::Session;
 use explore::{
-    Divergence, Failure, FailureKind, Follow, Guide, OpKind, Progress, Replay, Schedule, ThreadId, simpler,
+    Caveat, Divergence, Failure, FailureKind, Follow, Guide, OpKind, Progress, Replay, Schedule, ThreadId,
+    simpler,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,6 +62,15 @@ impl Default for Settings {
 /// The most failures that are collected.
 const MOST_FAILURES: usize = 100;
 
+/// The result of a search.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The failures, with full traces.
+    pub failures: Vec<Failure>,
+    /// What the executions left out.
+    pub caveats: Vec<Caveat>,
+}
+
 /// Runs `test` under every schedule that the search wants and gives what failed, with full traces.
 ///
 /// A failing schedule is run again, in a session of its own, to record it, and to look for a simpler one that fails alike.
@@ -70,7 +80,7 @@ pub fn check(
     search: &mut dyn Progress,
     test: &dyn Fn(),
     progress: &mut dyn FnMut(&dyn Progress),
-) -> Vec<Failure> {
+) -> Found {
     let mut failures: Vec<Failure> = Vec::new();
     let mut session = Session::new(settings);
     loop {
@@ -97,7 +107,7 @@ pub fn check(
             break;
         }
     }
-    failures
+    Found { failures, caveats: session.caveats() }
 }
 
 /// Runs `test` once, under a schedule that was recorded, and gives what failed, with its full trace.

@@ -43,6 +43,8 @@ pub(crate) struct Noted {
 
 /// The state of the running execution. Its vectors are cleared, not freed, between executions.
 pub(crate) struct Execution {
+    /// What the session leaves out by now.
+    pub(crate) caveats: crate::caveats::Noted,
     pub(crate) settings: Settings,
     /// Set for programs that are not made of our Rust types.
     pub(crate) front: Option<&'static dyn Front>,
@@ -209,6 +211,7 @@ impl Execution {
             given_up_for: None,
             in_fiber: false,
             search_panicked: false,
+            caveats: crate::caveats::Noted::default(),
             teardown_ops: 0,
             stack_floor: 0,
             looking: false,
@@ -238,6 +241,7 @@ impl Execution {
         self.session = next_session();
         self.modes = Modes::default();
         self.search_panicked = false;
+        self.caveats.clear();
     }
 
     /// Makes everything ready for the next execution.

@@ -21,6 +21,7 @@
 //! suspension can happen: functions that can suspend take the raw pointer, all others take `&mut self`.
 
 mod blocked;
+mod caveats;
 mod clock;
 mod context;
 mod driver;
@@ -47,8 +48,9 @@ mod sync;
 mod threads;
 mod watchdog;
 
+pub use caveats::{caveat, caveat_at};
 pub use clock::cpu_seconds;
-pub use driver::{Settings, check, follow, replay};
+pub use driver::{Found, Settings, check, follow, replay};
 pub use fiber::make_stacks_executable;
 pub use foreign::{
     end_looking, enter_block, has_spurious_wakeups, have_blocks, hush, leave_block, may_be_spurious,

@@ -10,7 +10,8 @@ use crate::watchdog::Watched;
 use crate::{panics, signals, statics, threads};
 use corosensei::CoroutineResult;
 use explore::{
-    Decision, End, Executed, Explorer, Failure, FailureKind, Options, Schedule, Site, ThreadId, View,
+    Caveat, CaveatKind, Decision, End, Executed, Explorer, Failure, FailureKind, Options, Schedule, Site,
+    ThreadId, View,
 };
 use std::cell::Cell;
 use std::panic::AssertUnwindSafe;
@@ -102,6 +103,18 @@ impl Session {
     /// How executions are run by now.
     pub fn modes(&self) -> Modes {
         self.execution().modes
+    }
+
+    /// What the executions of this session have left out.
+    pub fn caveats(&self) -> Vec<Caveat> {
+        self.execution().caveats.all()
+    }
+
+    /// Forgets the caveats of one kind: the search starts again and notes what it still leaves out.
+    pub fn forget_caveats(&mut self, kind: CaveatKind) {
+        if let Some(execution) = &mut self.execution {
+            execution.caveats.forget(kind);
+        }
     }
 
     /// How many steps have been taken in all.

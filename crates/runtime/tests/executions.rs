@@ -788,7 +788,7 @@ fn a_failure_is_shown_with_as_few_preemptions_as_were_found() {
     let preemptions = |shrink| {
         let settings = Settings { shrink, ..settings() };
         let mut search = Then(explore::Replay::strict(schedule.clone()));
-        let found = runtime::check(&settings, &mut search, &test, &mut |_| ());
+        let found = runtime::check(&settings, &mut search, &test, &mut |_| ()).failures;
         assert_eq!(found[0].kind, FailureKind::Assertion, "{:#?}", found[0]);
         found[0].preemptions
     };

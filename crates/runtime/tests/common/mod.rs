@@ -117,7 +117,7 @@ pub struct Found {
 
 /// Every schedule, all failures.
 pub fn explore_with(settings: &Settings, mut search: Naive, test: impl Fn()) -> Found {
-    let failures = runtime::check(settings, &mut search, &test, &mut |_| ());
+    let failures = runtime::check(settings, &mut search, &test, &mut |_| ()).failures;
     Found { executions: search.executions, assumed: search.assumed, failures }
 }
 

@@ -1,0 +1,63 @@
+//! Caveats of a session: what its executions leave out, noted where it is left out.
+
+use crate::{Place, context};
+use explore::{Caveat, CaveatKind};
+use std::borrow::Cow;
+
+/// The caveats that were noted since the session started.
+#[derive(Default)]
+pub(crate) struct Noted {
+    /// Places of machine code are read from debug information, so they stay addresses until a report is made.
+    list: Vec<(CaveatKind, Cow<'static, str>, Vec<Place>)>,
+    named: Vec<Caveat>,
+}
+
+impl Noted {
+    pub(crate) fn clear(&mut self) {
+        self.list.clear();
+        self.named.clear();
+    }
+
+    fn add(&mut self, kind: CaveatKind, text: Cow<'static, str>, place: Place) {
+        match self.list.iter_mut().find(|(k, t, _)| *k == kind && *t == text) {
+            Some((.., places)) if places.contains(&place) => {}
+            Some((.., places)) => places.push(place),
+            None => self.list.push((kind, text, vec![place])),
+        }
+    }
+
+    pub(crate) fn forget(&mut self, kind: CaveatKind) {
+        self.list.retain(|(k, ..)| *k != kind);
+        self.named.retain(|c| c.kind != kind);
+    }
+
+    pub(crate) fn all(&self) -> Vec<Caveat> {
+        let mut all = self.named.clone();
+        for (kind, text, places) in &self.list {
+            let caveat = Caveat::new(*kind, text.clone());
+            places.iter().fold(caveat, |c, p| c.at(p.to_string())).add_to(&mut all);
+        }
+        all.sort_by_key(|c| c.kind);
+        all
+    }
+}
+
+/// Notes something that the session leaves out, once. Outside of an execution it does nothing.
+pub fn caveat(kind: CaveatKind, text: impl Into<String>, place: Option<String>) {
+    let ex = context::current();
+    if !ex.is_null() {
+        let caveat = Caveat::new(kind, text);
+        let caveat = place.into_iter().fold(caveat, Caveat::at);
+        // SAFETY: a current execution is valid, and our callers hold no reference into it.
+        caveat.add_to(unsafe { &mut (*ex).caveats.named });
+    }
+}
+
+/// Notes something that the session leaves out at a place, whose file and line are looked up only when a report is made.
+pub fn caveat_at(kind: CaveatKind, text: impl Into<Cow<'static, str>>, place: Place) {
+    let ex = context::current();
+    if !ex.is_null() {
+        // SAFETY: as in `caveat`.
+        unsafe { (*ex).caveats.add(kind, text.into(), place) };
+    }
+}
