@@ -266,7 +266,7 @@ fn check(args: &CheckArgs) -> Result<u8, String> {
 /// The report where the program took its process away.
 #[cfg(c_programs)]
 fn cut_short(what: String, failed: bool) -> explore::Report {
-    use explore::{Failure, FailureKind, Report, Stats, Verdict};
+    use explore::{Failure, FailureKind, Report, Verdict};
     let failure = Failure {
         kind: FailureKind::Limit,
         message: what.clone(),
@@ -280,19 +280,12 @@ fn cut_short(what: String, failed: bool) -> explore::Report {
         help: Some("what raddle or the program said is on standard error".to_owned()),
         output: None,
     };
-    Report {
-        verdict: if failed { Verdict::Failure } else { Verdict::Incomplete },
-        guarantee: what,
-        algorithm: String::new(),
-        bound: None,
-        memory: "sc".to_owned(),
-        stats: Stats::default(),
-        rounds: Vec::new(),
-        failures: if failed { vec![failure] } else { Vec::new() },
-        caveats: Vec::new(),
-        warnings: Vec::new(),
-        seconds: 0.0,
+    let mut report = Report::cut_short(what);
+    if failed {
+        report.verdict = Verdict::Failure;
+        report.failures.push(failure);
     }
+    report
 }
 
 impl ProgramArgs {

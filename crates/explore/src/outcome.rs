@@ -238,6 +238,23 @@ pub struct Report {
 }
 
 impl Report {
+    /// The report of a check that could not continue, and whose numbers are lost.
+    pub fn cut_short(why: String) -> Report {
+        Report {
+            verdict: Verdict::Incomplete,
+            guarantee: why,
+            algorithm: String::new(),
+            bound: None,
+            memory: "sc".to_owned(),
+            stats: Stats::default(),
+            rounds: Vec::new(),
+            failures: Vec::new(),
+            caveats: Vec::new(),
+            warnings: Vec::new(),
+            seconds: 0.0,
+        }
+    }
+
     /// Whether nothing wrong was found and the search was complete for what it promised.
     pub fn passed(&self) -> bool {
         self.exit_code() == 0

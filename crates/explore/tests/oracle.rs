@@ -2,7 +2,10 @@
 
 mod support;
 
-use support::{Program, TOO_MANY, random_program, search, shrink, unbounded, wide_program, wrong};
+use explore::{Meter, Plan, Trace};
+use support::{
+    Program, Rng, Stmt, TOO_MANY, execute_in, random_program, search, shrink, unbounded, wide_program, wrong,
+};
 
 fn is_wrong(p: &Program, algorithm: &str) -> Option<String> {
     let oracle = search(p, "none", TOO_MANY);
@@ -77,6 +80,59 @@ fn every_reduction_is_right_when_objects_are_numbered_as_they_are_met() {
 #[test]
 fn every_reduction_is_right_on_programs_of_many_threads() {
     assert!(compare(200_000..200_500, wide_program) >= 300);
+}
+
+/// A random program of 9 to 20 threads, most of which have one step: clocks have room for eight threads at first.
+fn very_wide_program(seed: u64) -> Program {
+    use Stmt::*;
+    let mut g = Rng(seed ^ 0x9999);
+    let threads = 9 + g.below(12) as usize;
+    let body = |t: usize| {
+        let own = 8 + t as u8;
+        let shared = g.below(2) as u8;
+        match g.below(12) {
+            0 => vec![Read(shared, 0)],
+            1 => vec![Write(shared, t as u64)],
+            2 => vec![Add(shared), Read(own, 0)],
+            3 => vec![Critical(0, vec![Add(shared)])],
+            _ => vec![Write(own, 1)],
+        }
+    };
+    Program::of((0..threads).map(body).collect())
+}
+
+#[test]
+fn executions_of_many_threads_may_be_cut_anywhere() {
+    for seed in 0..150 {
+        let p = very_wide_program(seed);
+        for a in unbounded().filter(|a| *a != "none") {
+            let longest = 1 + (seed as usize * 7) % 17;
+            let mut s = Plan::of(a).unwrap().search(Meter::unlimited()).unwrap();
+            for _ in 0..12 {
+                let mut trace = Trace::new();
+                if !execute_in(&p, &mut *s, &mut trace, longest, false).3 {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn reductions_agree_on_programs_of_more_threads_than_clocks_have_room_for() {
+    let mut compared = 0;
+    for seed in 0..200 {
+        let p = very_wide_program(seed);
+        let source = search(&p, "source", 300);
+        if !source.finished {
+            continue;
+        }
+        compared += 1;
+        for a in ["optimal", "dpor", "nidhugg-dpor", "epor"] {
+            assert_eq!(wrong(&p, a, &source), None, "{a} on seed {seed}");
+        }
+    }
+    assert!(compared >= 60, "only {compared} programs were small enough to compare");
 }
 
 #[test]

@@ -6,6 +6,23 @@
 
 use runtime::Crashed;
 
+/// The exit code of a process that has reported an internal error of raddle.
+const INTERNAL_ERROR: libc::c_int = 173;
+
+/// Whether this process is one that was made for an execution.
+static mut IS_COPY: bool = false;
+
+/// Ends the process after an internal error was reported. A copy tells the process that made it.
+pub(crate) fn leave_after_error() -> ! {
+    // SAFETY: one OS thread alone runs here; `exit_group` has no preconditions.
+    unsafe {
+        if IS_COPY {
+            libc::syscall(libc::SYS_exit_group, INTERNAL_ERROR);
+        }
+    }
+    crate::report_out::leave(3)
+}
+
 /// Runs `f` in a process of its own. Gives how that ended, if it did not come to the end of `f`.
 pub(crate) fn run(f: &mut dyn FnMut()) -> Result<(), Crashed> {
     // SAFETY: the one other thread that could hold a lock, the watchdog, is not started where memory is shared; the donors park.
@@ -13,6 +30,7 @@ pub(crate) fn run(f: &mut dyn FnMut()) -> Result<(), Crashed> {
         match libc::syscall(libc::SYS_fork) as libc::pid_t {
             -1 => crate::start::die("no more processes can be made"),
             0 => {
+                IS_COPY = true;
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 crate::crash::arm();
                 f();
@@ -42,6 +60,7 @@ unsafe fn wait(child: libc::pid_t) -> Result<(), Crashed> {
     }
     match libc::WEXITSTATUS(status) {
         0 => Ok(()),
+        INTERNAL_ERROR => crate::report_out::leave(3),
         code => Err(Crashed(format!("its process ended with code {code} behind raddle's back"))),
     }
 }

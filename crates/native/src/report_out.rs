@@ -107,6 +107,7 @@ pub(crate) struct Out {
 
 /// Explores the program, says what was found, and ends the process.
 pub(crate) fn explore(mut out: Out, program: fn()) -> ! {
+    report_panics(&out);
     check_names();
     crate::options::check().unwrap_or_else(|why| start::usage(&why));
     let terminal = out.errors.clone().filter(|_| variable("RADDLE_QUIET").is_none());
@@ -162,6 +163,26 @@ fn output_of(config: &Config, token: &str, program: fn()) -> Option<String> {
         text += "\n... and more";
     }
     (!text.is_empty()).then_some(text)
+}
+
+/// Reports a panic of raddle itself, with how to report it, and ends the process: nothing is verified.
+fn report_panics(out: &Out) {
+    let report = if out.as_json { copy(out.file.as_raw_fd()).ok() } else { None };
+    std::panic::set_hook(Box::new(move |info| {
+        let text = info.payload().downcast_ref::<String>().map(String::as_str);
+        let text =
+            text.or(info.payload().downcast_ref::<&str>().copied()).unwrap_or("a panic without a text");
+        let at = info.location().map_or_else(String::new, |l| format!(" at {}:{}", l.file(), l.line()));
+        let why = format!("internal error in raddle: {text}{at}");
+        start::print(&format!(
+            "raddle: {why}\nnote: nothing is verified. This is a bug in raddle, not in the program: please report it, with the \
+             program, the command line and this text; `--algorithm source` or `--races ignore` may avoid it\n"
+        ));
+        if let Some(mut file) = report.as_ref() {
+            let _ = file.write_all(report::json::render(&Report::cut_short(why)).as_bytes());
+        }
+        crate::isolate::leave_after_error()
+    }));
 }
 
 /// Ends the process, which is no surprise to `raddle check`.

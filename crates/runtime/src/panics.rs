@@ -45,7 +45,8 @@ fn note(info: &PanicHookInfo<'_>) -> bool {
     // code, where no reference into the execution is alive, or the search, whose call is under way with one: then only
     // the two flags are touched.
     unsafe {
-        if !(*ex).in_fiber {
+        // A program in machine code has no panics of ours: one there is a mistake of this workspace.
+        if !(*ex).in_fiber || (*ex).front.is_some() {
             return false;
         }
         if !(*ex).in_user_code() {

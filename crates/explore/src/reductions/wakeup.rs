@@ -56,7 +56,8 @@ pub(crate) struct Sequence {
     pub(crate) past: Vec<u32>,
     left: usize,
     e: usize,
-    /// By thread: how many events were taken.
+    /// By thread: how many events were taken. A thread without an entry has had none taken: trees have steps of threads that
+    /// took none in the execution at hand, for which its clocks have no room.
     taken: Vec<u32>,
     /// Threads of which a step was taken that is not in the sequence, and may have shown its thread something else in the
     /// execution at hand: what they do next is not known from it.
@@ -88,7 +89,6 @@ impl Sequence {
         self.first.clear();
         self.first.resize(width, NONE);
         self.taken.clear();
-        self.taken.resize(width, 0);
         self.next.clear();
         self.next.resize(n, NONE);
         self.threads = ThreadSet::EMPTY;
@@ -257,8 +257,21 @@ impl Sequence {
             if !b.step.teaches_nothing() {
                 self.strayed.insert(t);
             }
-            self.taken[t.index()] += 1;
+            self.count(t);
         }
+    }
+
+    /// One more event of a thread is taken.
+    fn count(&mut self, t: ThreadId) {
+        if self.taken.len() <= t.index() {
+            self.taken.resize(t.index() + 1, 0);
+        }
+        self.taken[t.index()] += 1;
+    }
+
+    /// How many events of a thread were taken.
+    fn taken_of(&self, t: ThreadId) -> u32 {
+        self.taken.get(t.index()).copied().unwrap_or(0)
     }
 
     /// How many outcomes of a step of a thread that is not in the sequence are seen elsewhere: below another branch, or asleep
@@ -276,8 +289,8 @@ impl Sequence {
 
     fn take(&mut self, t: ThreadId) {
         self.left -= 1;
-        self.taken[t.index()] += 1;
-        let k = self.first[t.index()];
+        self.count(t);
+        let k = self.first.get(t.index()).copied().unwrap_or(NONE);
         if k == NONE {
             self.f_left = false;
         } else {
@@ -571,11 +584,11 @@ impl Forest {
 /// the next step the thread took, or the one it stands at. `None` if the execution was cut before the thread came so far.
 fn resolve(core: &Core, sequence: &Sequence, b: &Branch, view: &View<'_>) -> Option<Footprint> {
     let t = b.step.thread;
-    let seq = core.trace.seq_before(t, sequence.e) + sequence.taken[t.index()] + 1;
+    let seq = core.trace.seq_before(t, sequence.e) + sequence.taken_of(t) + 1;
     if let Some(i) = core.trace.nth_of(t, seq) {
         return Some(b.step.renamed(core.trace.links_of(i).iter().map(|l| l.object)));
     }
-    if core.trace.next_seq(t) != seq {
+    if core.trace.next_seq(t) != seq || seq == 1 && !view.live.contains(t) {
         return None;
     }
     if view.live.contains(t) {
