@@ -100,9 +100,13 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     leaks: bool,
 
-    /// An exit code other than 0 is a failure
-    #[arg(long)]
+    /// An exit code of the program other than 0 is a failure (the default)
+    #[arg(long, hide = true, conflicts_with = "any_exit_code")]
     exit_codes: bool,
+
+    /// An exit code of the program other than 0 is not a failure
+    #[arg(long)]
+    any_exit_code: bool,
 
     /// Waits on condition variables never end for no reason
     #[arg(long)]
@@ -378,7 +382,7 @@ impl CheckArgs {
         set("RADDLE_WATCHDOG", no(self.gdb));
         set("RADDLE_ISOLATE", yes(self.isolate));
         set("RADDLE_LEAKS", yes(self.leaks));
-        set("RADDLE_EXIT_CODES", yes(self.exit_codes));
+        set("RADDLE_EXIT_CODES", yes(self.exit_codes).or(no(self.any_exit_code)));
         set("RADDLE_SPURIOUS_WAKEUPS", no(self.no_spurious_wakeups));
         set("RADDLE_SPURIOUS_FAILURES", no(self.no_spurious_failures));
         set("RADDLE_JSON", yes(self.json));
@@ -400,7 +404,7 @@ impl CheckArgs {
         for (on, flag) in [
             (self.isolate, "--isolate"),
             (self.leaks, "--leaks"),
-            (self.exit_codes, "--exit-codes"),
+            (self.any_exit_code, "--any-exit-code"),
             (self.no_spurious_wakeups, "--no-spurious-wakeups"),
             (self.no_spurious_failures, "--no-spurious-failures"),
         ] {

@@ -77,6 +77,45 @@ pub fn user_objects() -> Vec<Object> {
     found
 }
 
+/// The functions that the dynamic linker calls when the process ends, for each object of the user and in order: `.fini_array` from its
+/// end. `_fini` is left out: on this machine it does nothing.
+pub fn destructors() -> Vec<usize> {
+    unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, all: *mut libc::c_void) -> i32 {
+        const DT_NULL: usize = 0;
+        const DT_FINI_ARRAY: usize = 26;
+        const DT_FINI_ARRAYSZ: usize = 28;
+        // SAFETY: the C library passes a valid description, `all` is the list handed in below, and the dynamic section of a loaded object
+        // ends with a null entry.
+        unsafe {
+            let info = &*info;
+            let all = &mut *all.cast::<Vec<(usize, Vec<usize>)>>();
+            let base = info.dlpi_addr as usize;
+            let Some(dynamic) = headers(info).iter().find(|h| h.p_type == libc::PT_DYNAMIC) else { return 0 };
+            let mut entry = (base + dynamic.p_vaddr as usize) as *const [usize; 2];
+            let (mut array, mut bytes) = (0, 0);
+            while (*entry)[0] != DT_NULL {
+                match *entry {
+                    [DT_FINI_ARRAY, at] => array = base + at,
+                    [DT_FINI_ARRAYSZ, size] => bytes = size,
+                    _ => {}
+                }
+                entry = entry.add(1);
+            }
+            let count = if array == 0 { 0 } else { bytes / size_of::<usize>() };
+            let found: Vec<usize> =
+                (0..count).rev().map(|i| *(array as *const usize).add(i)).filter(|f| *f != 0).collect();
+            all.push((base, found));
+        }
+        0
+    }
+    let mut all: Vec<(usize, Vec<usize>)> = Vec::new();
+    // SAFETY: `add` gets the pointer to a list that it expects.
+    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut all).cast()) };
+    let users = user_objects();
+    all.retain(|(base, _)| users.iter().any(|o| o.base == *base));
+    all.into_iter().flat_map(|(_, found)| found).collect()
+}
+
 /// How many bytes of thread-local variables all loaded objects have, the system's too.
 pub(crate) fn all_tls_bytes() -> usize {
     unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, sum: *mut libc::c_void) -> i32 {

@@ -4,12 +4,19 @@
 //! it and the how many-th it is there, so that numbers do not depend on the schedule. What constructors made before `main` is
 //! there again in each execution.
 //!
+//! `pthread_key_delete` runs no destructor, and one that it comes before is not run. So in programs that delete keys, deleting a key and
+//! the end of a thread that has a value for it are steps on the key, and so is every other use. That a program deletes keys is
+//! learned when it first does; then the search starts again.
+//!
 //! When a thread ends, its `thread_local` objects come to their end in reverse order, and then values of keys, in up to four
 //! rounds, as POSIX has it.
 
 use crate::real::real;
-use crate::shim::{export, export_past};
+use crate::shim::{Call, call, export, export_past};
+use crate::sync::On;
 use crate::threads;
+use explore::{MemoryOrder, OpKind};
+use runtime::Class;
 use std::ffi::c_void;
 
 type Destructor = unsafe extern "C" fn(*mut c_void);
@@ -43,6 +50,37 @@ struct All {
 static mut ALL: All = All { keys: Vec::new(), threads: Vec::new() };
 /// What there was before `main`.
 static mut BEFORE: Option<All> = None;
+
+/// Whether the program deletes keys. It is allocated, so that processes share it where executions have their own.
+static mut DELETES: *mut bool = std::ptr::null_mut();
+
+/// The addresses that stand for keys. Two keys may share one: that only costs steps.
+static PLACES: [u64; 1024] = [0; 1024];
+
+/// Called before the first execution.
+pub(crate) fn prepare() {
+    // SAFETY: nothing else runs yet.
+    unsafe { DELETES = Box::leak(Box::new(false)) };
+}
+
+/// What a key is called in reports, by the address that stands for it.
+pub(crate) fn name_of(address: usize) -> Option<String> {
+    let i = address.checked_sub(&raw const PLACES as usize)? / size_of::<u64>();
+    (i < PLACES.len()).then(|| format!("thread-specific key {i}"))
+}
+
+/// A step on a key, in programs that delete keys.
+fn step(kind: OpKind, key: Key, call: Call) {
+    // SAFETY: as in `all`; `prepare` was called before the first execution.
+    if !runtime::in_execution() || !unsafe { *DELETES } {
+        return;
+    }
+    let i = (key / MOST * 61 + key % MOST) as usize % PLACES.len();
+    let on = On::new(&raw const PLACES[i] as usize, Class::Once);
+    // The C library orders nothing by it.
+    runtime::hush(&on.entry().handle, on.class, call.place);
+    on.step_with(kind, 1, 0, MemoryOrder::Relaxed, call);
+}
 
 fn all() -> &'static mut All {
     // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a call of it.
@@ -101,6 +139,9 @@ pub(crate) fn end() {
         own().values.sort_unstable_by_key(|v| v.0);
         while i < own().values.len() {
             let (key, value) = own().values[i];
+            if value != 0 {
+                step(OpKind::Load, key, Call::unknown());
+            }
             let destructor = all().keys.iter().find(|k| k.key == key).and_then(|k| k.destructor);
             i += 1;
             if let Some(destructor) = destructor
@@ -137,6 +178,18 @@ extern "C" fn key_create_inside(out: *mut Key, destructor: Option<Destructor>) -
 }
 
 extern "C" fn key_delete(key: Key) -> Code {
+    if runtime::in_execution() {
+        let call = call();
+        runtime::settle();
+        // SAFETY: as in `step`.
+        unsafe {
+            if !*DELETES {
+                *DELETES = true;
+                runtime::restart_soon();
+            }
+        }
+        step(OpKind::Store, key, call);
+    }
     let keys = &mut all().keys;
     match keys.iter().position(|k| k.key == key) {
         Some(i) => {
@@ -152,6 +205,7 @@ extern "C" fn key_delete_inside(key: Key) -> Code {
 }
 
 extern "C" fn set(key: Key, value: usize) -> Code {
+    look(key);
     if !all().keys.iter().any(|k| k.key == key) {
         return libc::EINVAL;
     }
@@ -166,7 +220,16 @@ extern "C" fn set_inside(key: Key, value: usize) -> Code {
     real!(pthread_setspecific(key, value): fn(Key, usize) -> Code)
 }
 
+/// The key is used: whether it still exists may matter.
+fn look(key: Key) {
+    // SAFETY: as in `step`.
+    if runtime::in_execution() && unsafe { *DELETES } {
+        step(OpKind::Load, key, call());
+    }
+}
+
 extern "C" fn get(key: Key) -> usize {
+    look(key);
     if !all().keys.iter().any(|k| k.key == key) {
         return 0;
     }

@@ -28,14 +28,14 @@ pub(crate) fn options() -> &'static Options {
     // Whoever is asked before `check` was called gets what is usual in place of what is wrong.
     OPTIONS.get_or_init(|| Options {
         races: races().unwrap_or(Races::Report),
-        exit_codes: flag("RADDLE_EXIT_CODES").unwrap_or(false),
+        exit_codes: flag("RADDLE_EXIT_CODES", true).unwrap_or(true),
     })
 }
 
 /// Says what is wrong with them, if anything is. Nothing may be said where they are first asked for: to say it is to ask for them.
 pub(crate) fn check() -> Result<(), String> {
     races()?;
-    flag("RADDLE_EXIT_CODES")?;
+    flag("RADDLE_EXIT_CODES", true)?;
     Ok(())
 }
 
@@ -48,10 +48,11 @@ fn races() -> Result<Races, String> {
     }
 }
 
-fn flag(name: &str) -> Result<bool, String> {
+fn flag(name: &str, default: bool) -> Result<bool, String> {
     match std::env::var(name).as_deref() {
+        Err(_) | Ok("") => Ok(default),
         Ok("1" | "true" | "yes" | "on") => Ok(true),
-        Err(_) | Ok("0" | "false" | "no" | "off" | "") => Ok(false),
+        Ok("0" | "false" | "no" | "off") => Ok(false),
         Ok(other) => Err(format!("{name} is set to {other:?}; say 1 or 0")),
     }
 }

@@ -9,7 +9,10 @@ use crate::modules::{self, Owner};
 use crate::options::options;
 use crate::real::real;
 use crate::shim::{Call, call, export, return_address};
-use explore::FailureKind;
+use crate::sync::On;
+use crate::threads;
+use explore::{FailureKind, OpKind, ThreadId};
+use runtime::Class;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// What is to be called at the end.
@@ -21,31 +24,77 @@ struct Handler {
     wants_code: bool,
 }
 
-/// Those of the running execution, after those that constructors have registered.
-static mut HANDLERS: Vec<Handler> = Vec::new();
-/// How many there were before `main`.
-static mut BEFORE_MAIN: usize = 0;
+/// The functions to call at an end of the process, the latest last.
+#[derive(Default)]
+struct Handlers {
+    /// At `exit`: those of the running execution, after those that constructors have registered.
+    at_exit: Vec<Handler>,
+    /// At `quick_exit`.
+    at_quick_exit: Vec<Handler>,
+    /// Both lists as they were before `main`.
+    before_main: (Vec<Handler>, Vec<Handler>),
+    /// The functions of `.fini_array` of the user's objects, in the order in which they are called.
+    destructors: Vec<usize>,
+    /// The thread that runs the handlers of `exit`, and in which execution.
+    exiting: Option<(u64, ThreadId)>,
+}
 
-fn handlers() -> &'static mut Vec<Handler> {
+static mut HANDLERS: Handlers = Handlers {
+    at_exit: Vec::new(),
+    at_quick_exit: Vec::new(),
+    before_main: (Vec::new(), Vec::new()),
+    destructors: Vec::new(),
+    exiting: None,
+};
+
+/// Whether several threads of the program call `exit`: then which one is first is a step. It is allocated, so that processes share it
+/// where executions have their own.
+static mut SEVERAL_EXITS: *mut bool = std::ptr::null_mut();
+
+/// The address that stands for the lock of `exit`.
+static EXIT_LOCK: u64 = 0;
+
+fn handlers() -> &'static mut Handlers {
     // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a call into it.
     unsafe { &mut *(&raw mut HANDLERS) }
 }
 
 /// Whether there is anything to call at the end.
 pub(crate) fn has_handlers() -> bool {
-    !handlers().is_empty()
+    !handlers().at_exit.is_empty() || !handlers().destructors.is_empty()
 }
 
 /// Constructors have run.
 pub(crate) fn seal() {
+    let all = handlers();
+    all.before_main = (all.at_exit.clone(), all.at_quick_exit.clone());
+    all.destructors = destructors();
     // SAFETY: nothing else runs.
-    unsafe { BEFORE_MAIN = handlers().len() };
+    unsafe { SEVERAL_EXITS = Box::leak(Box::new(false)) };
 }
 
 /// An execution begins.
 pub(crate) fn begin() {
-    // SAFETY: no thread of the program runs.
-    unsafe { handlers().truncate(BEFORE_MAIN) };
+    let all = handlers();
+    all.at_exit.clone_from(&all.before_main.0);
+    all.at_quick_exit.clone_from(&all.before_main.1);
+    all.exiting = None;
+}
+
+/// The functions that the dynamic linker calls at the end of the process for each object of the user, in order. The function of the compiler's start files, which only calls handlers that were registered with `atexit`, is
+/// left out.
+fn destructors() -> Vec<usize> {
+    let of_compiler = crate::functions::named("__do_global_dtors_aux");
+    // Its symbol may have no size.
+    let is_users = |f: &usize| !of_compiler.iter().any(|(start, _)| start == f);
+    let mut found = image::segments::destructors();
+    found.retain(is_users);
+    found
+}
+
+/// What `exit` is called in reports.
+pub(crate) fn name_of(address: usize) -> Option<String> {
+    (address == &raw const EXIT_LOCK as usize).then(|| "the end of the process".to_owned())
 }
 
 fn text(s: *const c_char) -> String {
@@ -62,27 +111,63 @@ pub(crate) fn leave(code: c_int, call: Call) -> ! {
     runtime::leave_thread()
 }
 
-/// The end of the process, as far as its threads see it; the calling one must end next.
-pub(crate) fn end(code: c_int, call: Call) {
+/// A program that ends with another code than 0 has failed, unless the user says otherwise. Others see the lowest byte alone.
+fn check_code(code: c_int, call: Call) {
     runtime::settle();
+    let code = code & 0xff;
     if code != 0 && options().exit_codes {
         crate::rust_tests::fail_if_panicked(call.place);
         runtime::fail(FailureKind::ExitCode, format!("the program ends with exit code {code}"), call.place);
     }
+}
+
+/// The end of the process, as far as its threads see it; the calling one must end next.
+pub(crate) fn end(code: c_int, call: Call) {
+    check_code(code, call);
+    take_exit_lock(call);
     crate::locals::end_objects();
-    while let Some(handler) = handlers().pop() {
-        // SAFETY: the program has registered these functions to be called so.
-        unsafe {
-            if handler.wants_code {
-                let f: extern "C" fn(c_int, *mut c_void) = std::mem::transmute(handler.function);
-                f(code, handler.argument);
-            } else {
-                let f: extern "C" fn(*mut c_void) = std::mem::transmute(handler.function);
-                f(handler.argument);
-            }
-        }
+    run_at_exit(code);
+    for i in 0..handlers().destructors.len() {
+        // SAFETY: the linker put these functions there, to be called without arguments.
+        unsafe { threads::run_destructor(handlers().destructors[i] as *const c_void, 0) };
+        // A destructor may register a handler.
+        run_at_exit(code);
     }
     runtime::exit_process();
+}
+
+fn run_at_exit(code: c_int) {
+    while let Some(handler) = handlers().at_exit.pop() {
+        run(handler, code);
+    }
+}
+
+fn run(handler: Handler, code: c_int) {
+    let Handler { function, argument, wants_code } = handler;
+    let (a, b) = if wants_code { (code as usize, argument as usize) } else { (argument as usize, 0) };
+    // SAFETY: the program has registered these functions to be called so.
+    unsafe { threads::run_handler(function as *const c_void, a, b) };
+}
+
+/// The first thread that calls `exit` runs the handlers, and others wait.
+fn take_exit_lock(call: Call) {
+    let me = (threads::execution(), runtime::current());
+    let exiting = handlers().exiting;
+    // A handler may call `exit`, too.
+    if exiting == Some(me) {
+        return;
+    }
+    // SAFETY: one OS thread alone runs code of the program; `seal` was called before the first execution.
+    unsafe {
+        if *SEVERAL_EXITS {
+            let lock = On::new(&raw const EXIT_LOCK as usize, Class::Mutex);
+            lock.step(OpKind::Lock, call);
+        } else if exiting.is_some() {
+            *SEVERAL_EXITS = true;
+            runtime::restart_soon();
+        }
+    }
+    handlers().exiting = Some(me);
 }
 
 extern "C" fn exit_with(code: c_int) -> ! {
@@ -95,10 +180,27 @@ extern "C" fn exit_with(code: c_int) -> ! {
 /// The same without handlers.
 extern "C" fn exit_at_once(code: c_int) -> ! {
     if runtime::in_execution() {
-        handlers().clear();
-        leave(code, call());
+        let call = call();
+        check_code(code, call);
+        runtime::exit_process();
+        runtime::leave_thread()
     }
     real!(_exit(code): fn(c_int) -> !)
+}
+
+/// `quick_exit`: the handlers of `at_quick_exit` alone.
+extern "C" fn exit_quickly(code: c_int) -> ! {
+    if runtime::in_execution() {
+        let call = call();
+        check_code(code, call);
+        take_exit_lock(call);
+        while let Some(handler) = handlers().at_quick_exit.pop() {
+            run(handler, code);
+        }
+        runtime::exit_process();
+        runtime::leave_thread()
+    }
+    real!(quick_exit(code): fn(c_int) -> !)
 }
 
 extern "C" fn abort_here() -> ! {
@@ -143,7 +245,7 @@ extern "C" fn verifier_assert(holds: c_int) {
 
 extern "C" fn cxa_atexit(function: usize, argument: *mut c_void, object: *mut c_void) -> c_int {
     if runtime::in_execution() || modules::owner(return_address()) == Some(Owner::Program) {
-        handlers().push(Handler { function, argument, wants_code: false });
+        handlers().at_exit.push(Handler { function, argument, wants_code: false });
         if runtime::in_execution() {
             crate::leaving::handlers_are_there();
         }
@@ -153,11 +255,20 @@ extern "C" fn cxa_atexit(function: usize, argument: *mut c_void, object: *mut c_
 }
 
 extern "C" fn at_exit_with_code(function: usize, argument: *mut c_void) -> c_int {
-    handlers().push(Handler { function, argument, wants_code: true });
+    handlers().at_exit.push(Handler { function, argument, wants_code: true });
     if runtime::in_execution() {
         crate::leaving::handlers_are_there();
     }
     0
+}
+
+extern "C" fn cxa_at_quick_exit(function: usize, object: *mut c_void) -> c_int {
+    if runtime::in_execution() || modules::owner(return_address()) == Some(Owner::Program) {
+        let handler = Handler { function, argument: std::ptr::null_mut(), wants_code: false };
+        handlers().at_quick_exit.push(handler);
+        return 0;
+    }
+    real!(__cxa_at_quick_exit(function, object): fn(usize, *mut c_void) -> c_int)
 }
 
 /// What raddle does not run: the whole program under control is one process.
@@ -218,7 +329,7 @@ export! {
     exit => exit_with;
     _exit => exit_at_once;
     _Exit => exit_at_once;
-    quick_exit => exit_at_once;
+    quick_exit => exit_quickly;
     abort => abort_here;
     __assert_fail => assert_fail;
     __assert => assert_fail_plain;
@@ -226,6 +337,7 @@ export! {
     __VERIFIER_error => error_reached;
     __VERIFIER_assert => verifier_assert;
     __cxa_atexit => cxa_atexit;
+    __cxa_at_quick_exit => cxa_at_quick_exit;
     on_exit => at_exit_with_code;
 }
 

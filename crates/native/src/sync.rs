@@ -16,6 +16,7 @@ use runtime::{Class, Done, Front, Request, Touching};
 /// Called before the first execution.
 pub(crate) fn prepare() {
     crate::semaphore::prepare();
+    crate::locals::prepare();
     crate::verifier::prepare();
 }
 

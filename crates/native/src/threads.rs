@@ -178,6 +178,17 @@ pub(crate) unsafe fn run_destructor(f: *const c_void, object: usize) {
     runtime::settle();
 }
 
+/// Runs a function of the program with two arguments, such as a handler of `on_exit` or of a signal.
+///
+/// # Safety
+///
+/// `f` is a function that can be called with these two numbers or pointers.
+pub(crate) unsafe fn run_handler(f: *const c_void, a: usize, b: usize) {
+    // SAFETY: by the contract.
+    unsafe { raddle_run_c(f, a as *mut c_void, b as *mut c_void, std::ptr::null_mut()) };
+    runtime::settle();
+}
+
 unsafe fn run_c(routine: Routine, argument: *mut c_void) -> *mut c_void {
     let nothing = std::ptr::null_mut();
     // SAFETY: by the contract of whoever made the thread.
