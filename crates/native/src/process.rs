@@ -323,6 +323,22 @@ refuse! {
     no_sigtimedwait sigtimedwait: "signals from outside do not come here; leave out the thread that handles them";
     no_sigsuspend sigsuspend: "signals from outside do not come here; leave out the thread that handles them";
     no_pause pause: "signals from outside do not come here; leave out the thread that handles them";
+    no_alarm alarm: "signals of timers are not modelled";
+    no_ualarm ualarm: "signals of timers are not modelled";
+    no_setitimer setitimer: "signals of timers are not modelled";
+    no_timer_settime timer_settime: "timers that send signals or start threads are not modelled";
+    no_kill kill: "signals between threads are not modelled";
+    no_killpg killpg: "signals between processes are not modelled";
+    no_tgkill tgkill: "signals between threads are not modelled";
+    no_sigqueue sigqueue: "signals with data are not modelled";
+    no_pthread_sigqueue pthread_sigqueue: "signals with data are not modelled";
+    no_signalfd signalfd: "signals are not modelled";
+    no_epoll_wait epoll_wait: "waiting in the kernel would stop all threads";
+    no_epoll_pwait epoll_pwait: "waiting in the kernel would stop all threads";
+    no_epoll_pwait2 epoll_pwait2: "waiting in the kernel would stop all threads";
+    no_select select: "waiting in the kernel would stop all threads";
+    no_pselect pselect: "waiting in the kernel would stop all threads";
+    no_ppoll ppoll: "waiting in the kernel would stop all threads";
 }
 
 export! {

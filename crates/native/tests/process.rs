@@ -86,9 +86,9 @@ fn waiting_for_the_outside_is_refused() {
 }
 
 #[test]
-fn an_exit_code_is_a_failure_if_asked() {
-    run("code.c", &[]).is_verified_in(2);
-    run("code.c", &["RADDLE_EXIT_CODES=1"]).fails_with("exit-code", "exit code 3");
+fn an_exit_code_is_a_failure_unless_the_user_says_otherwise() {
+    run("code.c", &["RADDLE_EXIT_CODES=0"]).is_verified_in(2);
+    run("code.c", &[]).fails_with("exit-code", "exit code 3");
 }
 
 #[test]

@@ -67,6 +67,49 @@ impl Ran {
     }
 }
 
+/// What is right for a program of a table.
+#[derive(Clone, Copy)]
+pub(crate) enum Right {
+    /// It is verified.
+    Verified,
+    /// It fails with this kind.
+    Fails(&'static str),
+    /// No failure is found, and a caveat of this kind is named.
+    Caveat(&'static str),
+    /// It is refused: the message contains this text.
+    Refused(&'static str),
+}
+
+/// Runs each program of a table: its name, flags, source, and what is right for it.
+pub(crate) fn run_table(table: &[(&str, &[&str], &str, Right)]) {
+    let mut wrong = Vec::new();
+    for (name, flags, source, right) in table {
+        let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&file, source).expect("the source is written");
+        let ran = run(file.to_str().expect("a path"), flags);
+        let failure = &ran.report["failures"][0];
+        let message = failure["message"].as_str().unwrap_or_default();
+        let caveats = ran.report["caveats"].as_array().cloned().unwrap_or_default();
+        let ok = match right {
+            Right::Verified => ran.verdict() == "verified" && caveats.is_empty(),
+            Right::Fails(kind) => ran.verdict() == "failure" && failure["kind"] == *kind,
+            Right::Caveat(kind) => failure.is_null() && caveats.iter().any(|c| c["kind"] == *kind),
+            Right::Refused(says) => {
+                ran.verdict() != "verified"
+                    && (message.contains(says) || ran.report.to_string().contains(says))
+            }
+        };
+        if !ok {
+            wrong.push(format!(
+                "{name} {flags:?}: {} {}: {message} {caveats:?}",
+                ran.verdict(),
+                failure["kind"]
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// Compiles a program and runs it; `flags` starts with those of the compiler, then come variables of the environment.
 pub(crate) fn run(file: &str, flags: &[&str]) -> Ran {
     run_with(file, flags, &[], None)
