@@ -204,7 +204,9 @@ impl CheckArgs {
         }
         plan.order = self.order.clone().unwrap_or(plan.order);
         plan.seed = self.seed.unwrap_or(plan.seed);
-        plan.search(Meter::unlimited()).map_err(|BadPlan(why)| why)?;
+        // The program hands in the names of its places and objects.
+        let named = Plan { names: Some(std::sync::Arc::new(runtime::Labels::default())), ..plan.clone() };
+        named.search(Meter::unlimited()).map_err(|BadPlan(why)| why)?;
         Ok(plan)
     }
 }
@@ -213,10 +215,19 @@ pub(crate) fn run(args: &CheckArgs) -> ExitCode {
     match check(args) {
         Ok(code) => ExitCode::from(code),
         Err(why) => {
+            if args.json {
+                print_error(&why);
+            }
             eprintln!("raddle: {why}");
             ExitCode::from(2)
         }
     }
+}
+
+/// Prints the JSON object of a check that could not start.
+fn print_error(why: &str) {
+    let object = serde_json::json!({ "verdict": "error", "error": why, "failures": [], "caveats": [] });
+    crate::terminal::print(&format!("{object:#}\n"), 0);
 }
 
 #[cfg(not(c_programs))]
@@ -244,6 +255,9 @@ fn check(args: &CheckArgs) -> Result<u8, String> {
     let Some(Built { program, scratch, variables: more }) =
         build::build(&args.files, &args.program, args.output.as_deref())?
     else {
+        if args.json {
+            print_error("the program was not built: the compiler's messages are on standard error");
+        }
         return Ok(2);
     };
     let mut variables = vec![("RADDLE_COMMAND", args.again())];
@@ -281,6 +295,7 @@ fn cut_short(what: String, failed: bool) -> explore::Report {
         threads: Vec::new(),
         cycle: Vec::new(),
         trace: Vec::new(),
+        after: None,
         help: Some("what raddle or the program said is on standard error".to_owned()),
         output: None,
     };

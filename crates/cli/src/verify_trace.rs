@@ -31,6 +31,7 @@ pub(crate) fn show(program: &Program, trace: &Trace, style: &Style) -> String {
             object: row.object,
             detail: row.detail,
             location: Some(format!("{}:1", program.show_span(t.span))),
+            callers: Vec::new(),
             preempts: preempted.map(number),
         });
     }
@@ -51,6 +52,7 @@ pub(crate) fn show(program: &Program, trace: &Trace, style: &Style) -> String {
         threads: program.thread_ids().map(|t| show.thread(t, end)).collect(),
         cycle: vec![],
         trace: shown,
+        after: None,
         help: None,
         output: None,
     };
@@ -58,8 +60,16 @@ pub(crate) fn show(program: &Program, trace: &Trace, style: &Style) -> String {
     if let (Wrong::Error { kind, .. }, Some(t)) = (&trace.wrong, failure.thread) {
         let at = failure.location.clone();
         let operation = format!("✗ {}", kind.name());
-        let last =
-            Step { step: 0, thread: t, operation, object: None, detail: None, location: at, preempts: None };
+        let last = Step {
+            step: 0,
+            thread: t,
+            operation,
+            object: None,
+            detail: None,
+            location: at,
+            callers: Vec::new(),
+            preempts: None,
+        };
         failure.trace.push(last);
         failure.thread = None;
     }
@@ -174,6 +184,7 @@ impl Show<'_> {
             name: thread.name.clone(),
             state,
             location: Some(format!("{}:1", self.program.show_span(thread.location(at).span))),
+            callers: vec![],
             waits_for: vec![],
         }
     }

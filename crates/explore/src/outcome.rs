@@ -120,6 +120,9 @@ pub struct Step {
     /// `file:line:column`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
+    /// The calls of the program that led to the location, innermost first, each `file:line:column`, where they are known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub callers: Vec<String>,
     /// Another thread took over here although this one's predecessor could have gone on: the thread that was preempted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preempts: Option<ThreadId>,
@@ -137,6 +140,9 @@ pub struct ThreadInfo {
     /// Where it stands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
+    /// The calls of the program that led there, innermost first, where they are known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub callers: Vec<String>,
     /// The threads it waits for, if known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<ThreadId>,
@@ -166,6 +172,9 @@ pub struct Failure {
     pub cycle: Vec<ThreadId>,
     /// Who did what.
     pub trace: Vec<Step>,
+    /// How many entries of the trace come before the failure, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<usize>,
     /// What to do next, when that is not plain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,

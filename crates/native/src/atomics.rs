@@ -119,6 +119,9 @@ fn entry<V: Value>(address: usize, call: Call) -> &'static mut Entry {
         n => table::memory(address, n),
     };
     let entry = access::entry(found);
+    if entry.merged {
+        crate::names::note_part(address, V::BYTES);
+    }
     entry.atomic = true;
     if entry.mask != u64::MAX {
         entry.widen(address, V::BYTES);

@@ -6,7 +6,7 @@ use crate::{
     shim, start, sync, threads,
 };
 use explore::ThreadId;
-use runtime::{Class, Crashed, Front, Handle};
+use runtime::{Class, Crashed, Front, Handle, Part};
 use std::time::Duration;
 
 /// Marks the names of what the program synchronises with.
@@ -40,6 +40,18 @@ pub(crate) fn user_site(site: usize, frame: usize) -> usize {
 impl Front for Program {
     fn place(&self, address: usize) -> String {
         names::place(address)
+    }
+
+    fn part(&self, thread: ThreadId, name: u64) -> Option<Part> {
+        if name == 0 || name & SYNC != 0 { None } else { names::part_of(thread, name as usize) }
+    }
+
+    fn speaks_c(&self) -> bool {
+        !rust_tests::is_rust()
+    }
+
+    fn callers(&self, thread: ThreadId) -> Vec<String> {
+        names::callers(thread)
     }
 
     fn name_of(&self, handle: &Handle) -> u64 {

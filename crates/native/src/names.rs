@@ -6,6 +6,7 @@ use crate::modules::{self, Owner};
 use crate::shim;
 use explore::ThreadId;
 use image::arena::State;
+use runtime::Part;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
@@ -80,6 +81,44 @@ fn frames(t: ThreadId) -> Vec<StackFrame> {
         frame = outer;
     }
     found
+}
+
+/// For each thread: the part of a larger object that its last atomic access was on, as address and size.
+static mut PARTS: [(usize, usize); explore::MAX_THREADS] = [(0, 0); explore::MAX_THREADS];
+
+/// Notes that the running thread accesses a part of an object, so that reports name the part.
+#[cold]
+pub(crate) fn note_part(address: usize, bytes: usize) {
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe { PARTS[runtime::current().index()] = (address, bytes) };
+}
+
+/// The part of the object at `address` that the operation of a thread is on, where that is known. The object has eight bytes.
+pub(crate) fn part_of(t: ThreadId, address: usize) -> Option<Part> {
+    // SAFETY: as in `note_part`.
+    let (at, bytes) = unsafe { PARTS[t.index()] };
+    let inside = at >= address && at + bytes <= address + 8 && (1..8).contains(&bytes);
+    inside.then(|| Part { name: at as u64, shift: 8 * (at - address) as u32, bits: 8 * bytes as u32 })
+}
+
+/// The places in the program's own code that led to the last call of a thread, innermost first, without that call.
+pub(crate) fn callers(t: ThreadId) -> Vec<String> {
+    const MOST: usize = 8;
+    shim::undisturbed(|| {
+        let mut places: Vec<String> = Vec::new();
+        for frame in frames(t) {
+            let own = symbols().place(frame.return_address).frames().filter(|f| f.user).collect::<Vec<_>>();
+            places.extend(
+                own.into_iter()
+                    .filter_map(|f| Some(format!("{}:{}:{}", f.file?, f.line?, f.column.unwrap_or(1)))),
+            );
+        }
+        if !places.is_empty() {
+            places.remove(0);
+        }
+        places.truncate(MOST);
+        places
+    })
 }
 
 /// What was found in the running execution.

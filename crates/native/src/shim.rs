@@ -107,6 +107,12 @@ pub(crate) fn keep_call(to: Option<ThreadId>) {
         if let Some(t) = RUNNING {
             LAST[t.index()] = (crate::threads::execution(), INCOMING.site, INCOMING.frame);
         }
+        // The thread continues inside its last call.
+        if let Some(t) = to
+            && LAST[t.index()].0 == crate::threads::execution()
+        {
+            (_, INCOMING.site, INCOMING.frame) = LAST[t.index()];
+        }
         RUNNING = to;
     }
 }

@@ -326,7 +326,7 @@ impl Config {
     /// that says which. [`Config::compare`] does not do it.
     pub fn try_environment(self) -> Result<Config, String> {
         let config = self.read_environment()?;
-        match config.plan.search(Meter::unlimited()) {
+        match config.prepared(&config.plan).0.search(Meter::unlimited()) {
             Err(BadPlan(why)) if config.replay.is_none() => Err(why),
             _ => Ok(config),
         }

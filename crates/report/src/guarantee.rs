@@ -95,7 +95,7 @@ fn sentence(
                 (Some(spent), open) => {
                     format!("{seen}, gave up after {spent}, {} left", plural_branches(open))
                 }
-                (None, 0) => format!("{seen}, no open branches left"),
+                (None, 0) => seen,
                 (None, open) => format!("{seen}, {} left", plural_branches(open)),
             }
         }
@@ -207,7 +207,7 @@ mod tests {
         let says = |open, spent| {
             guarantee(Verdict::Failure, &Promise::Everything, &stats(3, open, 0), spent, None, &[])
         };
-        assert_eq!(says(0, None), "failure found; 3 complete executions seen, no open branches left");
+        assert_eq!(says(0, None), "failure found; 3 complete executions seen");
         assert_eq!(says(4, None), "failure found; 3 complete executions seen, 4 open branches left");
         assert_eq!(
             says(4, Some("9 s")),

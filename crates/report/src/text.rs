@@ -3,7 +3,7 @@
 use crate::Style;
 use crate::numbers::{count, duration, plural};
 use crate::paint::{Ink, Paint, clean, columns, elide, one_line, pad, wrap};
-use crate::trace::{self, Names, hold_of, place, wait_of};
+use crate::trace::{self, Callers, Names, hold_of, wait_of};
 use explore::{BoundKind, Caveat, Failure, FailureKind, Limit, Report, ThreadId, Verdict};
 use std::fmt::Write;
 
@@ -260,12 +260,13 @@ impl Page<'_> {
     /// How each thread ended or what it waits for. With many threads, those that just finished share a line.
     fn threads(&mut self, failure: &Failure, names: &Names<'_>) {
         const MANY: usize = 8;
+        let callers = Callers::of(failure);
         let (together, alone): (Vec<_>, Vec<_>) =
             failure.threads.iter().partition(|t| failure.threads.len() > MANY && t.state == "finished");
         let mut lines: Vec<(String, String)> = alone
             .iter()
             .map(|t| {
-                let place = t.location.as_deref().map(place).filter(|p| !p.is_empty());
+                let place = Some(callers.shown(t.location.as_deref(), &t.callers)).filter(|p| !p.is_empty());
                 let place = place.map(|p| format!(", at {p}")).unwrap_or_default();
                 (names.name(t.thread), one_line(&t.state) + &place)
             })
@@ -316,11 +317,24 @@ fn searched(report: &Report) -> String {
 
 /// Where a thread took a lock that it still holds, as far as the trace has it: ` (taken at file:line)`.
 fn taken_at(failure: &Failure, holder: ThreadId, lock: &str) -> String {
-    let takes = ["lock", "try_lock", "read", "try_read", "write", "try_write"];
+    let takes = [
+        "lock",
+        "try_lock",
+        "trylock",
+        "read",
+        "try_read",
+        "write",
+        "try_write",
+        "rdlock",
+        "tryrdlock",
+        "wrlock",
+        "trywrlock",
+    ];
     let step = failure.trace.iter().rev().find(|s| {
         s.thread == holder && s.object.as_deref() == Some(lock) && takes.contains(&s.operation.as_str())
     });
-    let at = step.and_then(|s| s.location.as_deref()).map(place).filter(|p| !p.is_empty());
+    let at =
+        step.map(|s| Callers::of(failure).shown(s.location.as_deref(), &s.callers)).filter(|p| !p.is_empty());
     at.map_or_else(String::new, |at| format!(" (taken at {at})"))
 }
 

@@ -53,6 +53,48 @@ pub(crate) fn place(location: &str) -> String {
     }
 }
 
+/// Which callers a place needs so that steps at one line that come from different calls can be told apart: a lock wrapper, say.
+pub(crate) struct Callers<'a> {
+    /// The calls that led to each location of the failure.
+    all: Vec<(&'a str, &'a [String])>,
+}
+
+impl<'a> Callers<'a> {
+    pub(crate) fn of(failure: &'a Failure) -> Callers<'a> {
+        let steps = failure.trace.iter().map(|s| (s.location.as_deref(), &*s.callers));
+        let threads = failure.threads.iter().map(|t| (t.location.as_deref(), &*t.callers));
+        Callers { all: steps.chain(threads).filter_map(|(at, callers)| Some((at?, callers))).collect() }
+    }
+
+    /// A place, with the calls that led to it up to the first one that differs from those of another step at the same location:
+    /// `lock.c:5 < queue.c:31`, without a file that is the same one. For a place inside the standard library that is the user's call alone.
+    pub(crate) fn shown(&self, location: Option<&str>, callers: &[String]) -> String {
+        let Some(at) = location else { return String::new() };
+        let own = place(at);
+        if own.is_empty() {
+            return callers.first().map(|c| place(c)).unwrap_or_default();
+        }
+        let others = self.all.iter().filter(|(l, c)| *l == at && *c != callers && !c.is_empty());
+        let alike =
+            |other: &&(&str, &[String])| other.1.iter().zip(callers).take_while(|(a, b)| a == b).count();
+        match others.map(|o| alike(&o)).max() {
+            // The deepest common part says how far the chain has to go.
+            Some(common) if !callers.is_empty() => {
+                let file = own.rsplit_once(':').map_or("", |(file, _)| file).to_owned();
+                let chain = callers[..callers.len().min(common + 1)].iter().map(|c| {
+                    let caller = place(c);
+                    match caller.strip_prefix(&file) {
+                        Some(line) if line.starts_with(':') => line.to_owned(),
+                        _ => caller,
+                    }
+                });
+                std::iter::once(own).chain(chain).collect::<Vec<_>>().join(" < ")
+            }
+            _ => own,
+        }
+    }
+}
+
 /// What a thread waits for, without who holds it: `waits for mutex #2`. `None` when it does not wait.
 pub(crate) fn wait_of(state: &str) -> Option<&str> {
     if !["waits", "spins", "is parked"].iter().any(|word| state.starts_with(word)) {
@@ -91,13 +133,18 @@ fn rows(failure: &Failure, names: &Names<'_>) -> (Vec<Row>, Vec<ThreadId>) {
     let lane = |t: ThreadId| lanes.binary_search(&t).unwrap_or(0);
 
     let mut rows = Vec::new();
-    for step in &failure.trace {
+    let callers = Callers::of(failure);
+    let mut before_failure = None;
+    for (i, step) in failure.trace.iter().enumerate() {
+        if failure.after == Some(i) {
+            before_failure = Some(rows.len());
+        }
         let lane = lane(step.thread);
         if let Some(preempted) = step.preempts {
             let text = format!("⇄ preempts {}", names.name(preempted));
             rows.push(Row { number: None, lane, text, ink: Ink::Warning, place: String::new() });
         }
-        let place = step.location.as_deref().map(place).unwrap_or_default();
+        let place = callers.shown(step.location.as_deref(), &step.callers);
         let ink = if matches!(&*step.operation, "start" | "end") { Ink::Faint } else { Ink::Lane(lane) };
         rows.push(Row {
             number: (step.step > 0).then_some(step.step),
@@ -107,8 +154,11 @@ fn rows(failure: &Failure, names: &Names<'_>) -> (Vec<Row>, Vec<ThreadId>) {
             place,
         });
     }
+    if failure.after == Some(failure.trace.len()) {
+        before_failure = Some(rows.len());
+    }
     for (thread, wait) in &waiting {
-        let place = thread.location.as_deref().map(place).unwrap_or_default();
+        let place = callers.shown(thread.location.as_deref(), &thread.callers);
         let text = format!("✗ {}", one_line(wait));
         rows.push(Row { number: None, lane: lane(thread.thread), text, ink: Ink::Bad, place });
     }
@@ -116,7 +166,7 @@ fn rows(failure: &Failure, names: &Names<'_>) -> (Vec<Row>, Vec<ThreadId>) {
         let place = failure.location.as_deref().map(place).unwrap_or_default();
         let text = format!("✗ {}", failure.kind.name());
         let lane = lane(thread);
-        let at = failing_row(&rows, lane, &place);
+        let at = before_failure.unwrap_or_else(|| failing_row(&rows, lane, &place));
         rows.insert(at, Row { number: None, lane, text, ink: Ink::Bad, place });
     }
     (rows, lanes)
@@ -145,6 +195,48 @@ fn describe(step: &Step) -> String {
     one_line(&text)
 }
 
+/// The longest group of rows whose repetition is found.
+const LONGEST_GROUP: usize = 12;
+
+/// Replaces what repeats the rows before it by a row that says how often: a loop that goes round two hundred times is shown once.
+fn fold(rows: Vec<Row>) -> Vec<Row> {
+    let same = |a: &Row, b: &Row| a.lane == b.lane && a.text == b.text && a.place == b.place;
+    let repeats = |at: usize, size: usize| {
+        let mut count = 1;
+        while at + (count + 1) * size <= rows.len()
+            && (0..size).all(|i| same(&rows[at + i], &rows[at + count * size + i]))
+        {
+            count += 1;
+        }
+        count
+    };
+    let mut kept: Vec<(usize, Option<String>)> = Vec::new();
+    let mut at = 0;
+    while at < rows.len() {
+        // Twice may be chance, and the row that says so is a row too.
+        let group = (1..=LONGEST_GROUP).map(|size| (size, repeats(at, size))).find(|(_, n)| *n >= 4);
+        match group {
+            Some((size, count)) => {
+                kept.extend((at..at + size).map(|i| (i, None)));
+                let steps = if size == 1 { "this step".to_owned() } else { format!("these {size} rows") };
+                kept.push((at, Some(format!("... {steps} {} more times", count as u64 - 1))));
+                at += size * count;
+            }
+            None => {
+                kept.push((at, None));
+                at += 1;
+            }
+        }
+    }
+    let mut rows: Vec<Option<Row>> = rows.into_iter().map(Some).collect();
+    let lanes: Vec<usize> = rows.iter().flatten().map(|r| r.lane).collect();
+    let made = kept.into_iter().filter_map(|(i, note)| match note {
+        None => rows[i].take(),
+        Some(text) => Some(Row { number: None, lane: lanes[i], text, ink: Ink::Faint, place: String::new() }),
+    });
+    made.collect()
+}
+
 /// How many rows stay at the beginning when a long trace is cut; the others stay at the end, where the failure is.
 const HEAD_SHARE: usize = 10;
 
@@ -155,6 +247,7 @@ pub(crate) fn table(failure: &Failure, width: usize, most_rows: usize, paint: Pa
     if rows.is_empty() {
         return Vec::new();
     }
+    let rows = fold(rows);
     let layout = Layout::choose(&rows, &lanes, &names, width);
     let mut out = layout.header(paint);
 
@@ -346,6 +439,23 @@ mod tests {
         assert_eq!(place("somewhere"), "somewhere");
         assert_eq!(place("/rustc/0123abcd/library/core/src/ptr/mod.rs:805:1"), "");
         assert_eq!(place(r"C:\code\one\two\three\four.rs:7:1"), "three/four.rs:7");
+    }
+
+    fn row(lane: usize, text: &str) -> Row {
+        Row { number: Some(1), lane, text: text.into(), ink: Ink::Plain, place: String::new() }
+    }
+
+    #[test]
+    fn a_loop_is_shown_once() {
+        let mut rows: Vec<Row> = (0..200).flat_map(|_| [row(0, "load x: 0"), row(0, "yield")]).collect();
+        rows.push(row(1, "store x = 1"));
+        let folded = fold(rows);
+        let texts: Vec<&str> = folded.iter().map(|r| &*r.text).collect();
+        assert_eq!(texts, ["load x: 0", "yield", "... these 2 rows 199 more times", "store x = 1"]);
+        let three = (0..3).map(|_| row(0, "yield")).collect::<Vec<_>>();
+        assert_eq!(fold(three).len(), 3);
+        let lanes = vec![row(0, "a"), row(1, "a"), row(0, "a"), row(1, "a"), row(0, "a"), row(1, "a")];
+        assert_eq!(fold(lanes).len(), 6, "steps of different threads are not repetitions of one");
     }
 
     #[test]

@@ -14,6 +14,7 @@ fn step(n: usize, thread: u16, what: &str, line: u32) -> Step {
         object: parts.next().flatten(),
         detail: parts.next().flatten(),
         location: Some(format!("tests/bank.rs:{line}:9")),
+        callers: vec![],
         preempts: None,
     }
 }
@@ -24,6 +25,7 @@ fn thread(n: u16, name: &str, state: &str, line: Option<u32>) -> ThreadInfo {
         name: name.into(),
         state: state.into(),
         location: line.map(|l| format!("tests/bank.rs:{l}:9")),
+        callers: vec![],
         waits_for: vec![],
     }
 }
@@ -70,6 +72,7 @@ fn lost_update() -> Report {
         threads: vec![thread(0, "main", "panicked", Some(19)), thread(1, "payer", "finished", None)],
         cycle: vec![],
         trace,
+        after: None,
         help: None,
         output: None,
     })
@@ -100,6 +103,7 @@ fn deadlock() -> Report {
         threads,
         cycle: vec![MAIN, ThreadId(1)],
         trace,
+        after: None,
         help: None,
         output: None,
     })

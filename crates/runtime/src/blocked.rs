@@ -57,7 +57,7 @@ impl Execution {
             let panicked = self.threads[t.index()].seldom().panicked.as_ref()?;
             Some(format!("{} had panicked by then: {}", self.thread_label(*t), panicked.message))
         });
-        let noted = Noted { kind, message, location, thread: Some(shown), help: panicked };
+        let noted = Noted { kind, message, location, thread: Some(shown), help: panicked, at: None };
         Some((noted, cycle.into_iter().map(|t| self.rank(t)).collect()))
     }
 
@@ -178,34 +178,42 @@ impl Execution {
         false
     }
 
-    /// All threads of the execution, in the order of their spawns.
-    pub(crate) fn thread_infos(&self) -> Vec<ThreadInfo> {
+    /// All threads of the execution, in the order of their spawns. `failed` is the one that failed, and where.
+    pub(crate) fn thread_infos(
+        &self,
+        failed: Option<(ThreadId, FailureKind, Option<&str>)>,
+    ) -> Vec<ThreadInfo> {
         self.order
             .iter()
             .map(|t| {
                 let thread = &self.threads[t.index()];
                 let site = self.pending[t.index()].site;
-                let (state, location, waits_for) = if let Some(p) = &thread.seldom().panicked {
-                    ("panicked".to_string(), p.location.clone(), Vec::new())
-                } else if thread.ended {
-                    ("finished".to_string(), None, Vec::new())
-                } else if !self.live.contains(*t) {
-                    ("was about to be spawned".to_string(), None, Vec::new())
-                } else {
-                    let location = place_of(site).map(|p| p.to_string());
-                    if self.enabled.contains(*t) {
-                        (self.could(&self.pending[t.index()].op), location, Vec::new())
+                let failed = failed.filter(|(who, ..)| who == t);
+                let (state, location, waits_for) =
+                    if let Some((_, kind, at)) = failed.filter(|_| !thread.ended) {
+                        (format!("failed ({})", kind.name()), at.map(str::to_owned), Vec::new())
+                    } else if let Some(p) = &thread.seldom().panicked {
+                        ("panicked".to_string(), p.location.clone(), Vec::new())
+                    } else if thread.ended {
+                        ("finished".to_string(), None, Vec::new())
+                    } else if !self.live.contains(*t) {
+                        ("was about to be spawned".to_string(), None, Vec::new())
                     } else {
-                        let (state, whom) = self.waits(*t);
-                        (state, location, whom.into_iter().map(|t| self.rank(t)).collect())
-                    }
-                };
+                        let location = place_of(site).map(|p| p.to_string());
+                        if self.enabled.contains(*t) {
+                            (self.could(&self.pending[t.index()].op), location, Vec::new())
+                        } else {
+                            let (state, whom) = self.waits(*t);
+                            (state, location, whom.into_iter().map(|t| self.rank(t)).collect())
+                        }
+                    };
                 let name = match (&thread.seldom().name, *t) {
                     (Some(name), _) => name.clone(),
                     (None, ThreadId::MAIN) => "main".to_string(),
                     (None, _) => String::new(),
                 };
-                ThreadInfo { thread: self.rank(*t), name, state, location, waits_for }
+                let callers = if location.is_some() { self.callers_of(*t) } else { Vec::new() };
+                ThreadInfo { thread: self.rank(*t), name, state, location, callers, waits_for }
             })
             .collect()
     }

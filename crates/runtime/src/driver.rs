@@ -193,7 +193,17 @@ fn full(settings: &Settings, modes: Modes, test: &dyn Fn(), found: Failure, sche
     if settings.shrink && cost(&best) > (0, 0) {
         shrink(settings, modes, test, &mut best, schedule);
     }
-    best
+    with_callers(settings, modes, test, &best).unwrap_or(best)
+}
+
+/// The same failure, recorded with the callers of each step.
+fn with_callers(settings: &Settings, modes: Modes, test: &dyn Fn(), best: &Failure) -> Option<Failure> {
+    let mut replay = Replay::strict(best.replay.parse().ok()?);
+    let mut session = Session::like(settings, modes);
+    session.record_callers();
+    let once = session.run_once(&mut replay, test, true);
+    let exact = !once.restart && explore::Explorer::divergence(&replay).is_none();
+    once.failure.filter(|f| exact && same(f, best)).map(|f| *f)
 }
 
 /// One recorded run of a schedule, in a session of its own so that threads have the numbers of the schedule.
@@ -321,6 +331,7 @@ fn differs(found: Failure, again: Option<Failure>, divergence: Option<Divergence
         threads: shown.threads,
         cycle: Vec::new(),
         trace: shown.trace,
+        after: shown.after,
         help: Some(HELP.to_string()),
         output: None,
     }
@@ -341,6 +352,7 @@ fn nondeterminism(d: &Divergence, schedule: &Schedule) -> Failure {
         threads: Vec::new(),
         cycle: Vec::new(),
         trace: Vec::new(),
+        after: None,
         help: Some(HELP.to_string()),
         output: None,
     }

@@ -39,6 +39,24 @@ pub(crate) struct Noted {
     pub(crate) location: Option<String>,
     pub(crate) thread: Option<ThreadId>,
     pub(crate) help: Option<String>,
+    /// How much of the execution came before it, where that is known.
+    pub(crate) at: Option<Moment>,
+}
+
+impl Noted {
+    /// The thread that failed by itself, and where. Threads that wait for each other have not.
+    fn failed_at(&self) -> Option<(ThreadId, FailureKind, Option<&str>)> {
+        let waits = matches!(self.kind, FailureKind::Deadlock | FailureKind::Livelock | FailureKind::Leak);
+        self.thread.filter(|_| !waits && self.at.is_some()).map(|t| (t, self.kind, self.location.as_deref()))
+    }
+}
+
+/// A point of an execution: how much was recorded by then.
+#[derive(Clone, Copy)]
+pub(crate) struct Moment {
+    pub(crate) rows: usize,
+    pub(crate) steps: usize,
+    pub(crate) options: usize,
 }
 
 /// The state of the running execution. Its vectors are cleared, not freed, between executions.
@@ -98,6 +116,8 @@ pub(crate) struct Execution {
     /// The chosen options, and whether each is the number of a thread.
     pub(crate) options: Vec<(u32, bool)>,
     pub(crate) recording: bool,
+    /// Callers are recorded with each step.
+    pub(crate) with_callers: bool,
     pub(crate) recorded: Vec<Recorded>,
     pub(crate) races: Races,
     pub(crate) failure: Option<Noted>,
@@ -205,6 +225,7 @@ impl Execution {
             log: Vec::new(),
             options: Vec::new(),
             recording: false,
+            with_callers: false,
             recorded: Vec::new(),
             races: Races::default(),
             failure: None,
@@ -240,6 +261,7 @@ impl Execution {
         self.total_steps = 0;
         self.session = next_session();
         self.modes = Modes::default();
+        self.with_callers = false;
         self.search_panicked = false;
         self.caveats.clear();
     }
@@ -716,8 +738,20 @@ impl Execution {
                 front.failed(&message);
             }
             let location = place.map(|p| p.to_string());
-            self.failure = Some(Noted { kind, message, location, thread, help: None });
+            let at = Some(self.now());
+            self.failure = Some(Noted { kind, message, location, thread, help: None, at });
         }
+    }
+
+    /// Whether the other threads of a native program continue after a failure: what they would have done decides which of their
+    /// steps race with those before the failure, and so what else there is to explore.
+    pub(crate) fn continues_after_failure(&self) -> bool {
+        self.settings.keep_going && self.front.is_some() && !self.recording
+    }
+
+    /// The point that the execution has come to.
+    pub(crate) fn now(&self) -> Moment {
+        Moment { rows: self.recorded.len(), steps: self.log.len(), options: self.options.len() }
     }
 
     /// The outcome that the operation which is about to run will have, where it has several.
@@ -973,15 +1007,17 @@ impl Execution {
 
     /// Whatever is left to say once the threads, the trace and the token are known.
     pub(crate) fn full_failure(&self, noted: Noted) -> Failure {
+        let threads = self.thread_infos(noted.failed_at());
         Failure {
             kind: noted.kind,
             message: noted.message,
             location: noted.location,
             thread: noted.thread.map(|t| self.rank(t)),
-            replay: self.schedule().to_string(),
+            replay: self.schedule_until(noted.at.filter(|_| self.continues_after_failure())).to_string(),
             preemptions: self.recorded.iter().filter(|r| r.preempts.is_some()).count(),
-            threads: self.thread_infos(),
+            threads,
             cycle: Vec::new(),
+            after: noted.at.map(|at| self.shown_before(at.rows)),
             trace: self.trace(),
             help: noted.help,
             output: None,

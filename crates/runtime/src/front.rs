@@ -58,10 +58,37 @@ impl std::fmt::Debug for Place {
 #[derive(Debug)]
 pub struct Crashed(pub String);
 
+/// A part of an object: accesses of different width overlap, and all they touch is one object of the search.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// The name of the part, as [`Front::object`] takes it.
+    pub name: u64,
+    /// The first bit of the part in the object's word.
+    pub shift: u32,
+    /// How many bits it has.
+    pub bits: u32,
+}
+
+impl Part {
+    /// The value of the part in a word of the object.
+    pub(crate) fn of(self, word: u64) -> u64 {
+        word >> self.shift & u64::MAX >> (64 - self.bits)
+    }
+}
+
 /// What the runtime asks of a program in machine code.
 pub trait Front: Sync {
     /// A place in words, such as `file.c:12`.
     fn place(&self, address: usize) -> String;
+
+    /// The part of the object of that name that the operation of a thread is on, where the object is larger.
+    fn part(&self, thread: ThreadId, name: u64) -> Option<Part>;
+
+    /// Whether operations have the names that C and POSIX give them in reports.
+    fn speaks_c(&self) -> bool;
+
+    /// The calls in the program's own code that led to the last operation of a thread, innermost first, without the call itself.
+    fn callers(&self, thread: ThreadId) -> Vec<String>;
 
     /// The name that an object has in every execution: its address in the program. 0 for none.
     fn name_of(&self, handle: &Handle) -> u64;

@@ -18,6 +18,10 @@ struct Known {
     /// A place is made from its address only here, while it is known to be one.
     places: HashMap<Site, String>,
     objects: Vec<(Class, Option<Place>)>,
+    /// Names of the objects of a native program, by what the front end calls them.
+    native: HashMap<u64, String>,
+    /// Those of the objects of the execution at hand.
+    names: Vec<u64>,
 }
 
 impl Labels {
@@ -26,11 +30,27 @@ impl Labels {
     }
 
     pub(crate) fn reset(&self) {
-        self.known().objects.clear();
+        let mut known = self.known();
+        known.objects.clear();
+        known.names.clear();
     }
 
     pub(crate) fn enter(&self, class: Class, place: Option<Place>) {
         self.known().objects.push((class, place));
+    }
+
+    /// A native program has a name for an object.
+    pub(crate) fn named(&self, object: ObjectId, class: Class, name: u64) {
+        let mut known = self.known();
+        if known.names.len() <= object.index() {
+            known.names.resize(object.index() + 1, 0);
+        }
+        known.names[object.index()] = name;
+        if !known.native.contains_key(&name)
+            && let Some(text) = crate::front::front().and_then(|f| f.object(name, class))
+        {
+            known.native.insert(name, text);
+        }
     }
 
     pub(crate) fn announced(&self, pending: &[Pending], live: ThreadSet) {
@@ -54,6 +74,10 @@ impl Names for Labels {
     /// What reports call the object, and where it was first used: `atomic #2 at src/queue.rs:31:9`.
     fn object(&self, object: ObjectId) -> Option<String> {
         let known = self.known();
+        let native = known.names.get(object.index()).and_then(|name| known.native.get(name));
+        if let Some(text) = native {
+            return Some(text.clone());
+        }
         let (class, place) = *known.objects.get(object.index())?;
         let number = known.objects[..=object.index()].iter().filter(|o| o.0 == class).count();
         let at = place.map_or_else(String::new, |p| format!(" at {p}"));

@@ -21,6 +21,7 @@
 //! suspension can happen: functions that can suspend take the raw pointer, all others take `&mut self`.
 
 mod blocked;
+mod callers;
 mod caveats;
 mod clock;
 mod context;
@@ -56,7 +57,7 @@ pub use foreign::{
     end_looking, enter_block, has_spurious_wakeups, have_blocks, hush, leave_block, may_be_spurious,
     name_thread, peek, put_word, stack_of, wait_once, wait_while,
 };
-pub use front::{Crashed, Front, Place, set_front};
+pub use front::{Crashed, Front, Part, Place, set_front};
 pub use labels::Labels;
 pub use locals::thread_local;
 pub use memory::{

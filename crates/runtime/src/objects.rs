@@ -116,6 +116,9 @@ impl Execution {
         if let Some(front) = self.front {
             let id = self.enter(class, initial, Some(place));
             self.names[id.index()] = front.name_of(handle);
+            if let Some(labels) = &self.settings.labels {
+                labels.named(id, class, self.names[id.index()]);
+            }
             handle.cached.store((self.epoch as u64) << 32 | id.0 as u64, Ordering::Relaxed);
             return id;
         }

@@ -60,9 +60,11 @@ fn note(info: &PanicHookInfo<'_>) -> bool {
             last_words(ex, &message);
             return true;
         }
+        let now = ex.now();
         let thread = &mut ex.threads[ex.current.index()];
         let again = thread.panicking;
         let notes = thread.seldom_mut();
+        notes.noted_at = Some(now);
         let earlier = notes.noted.replace((message, location));
         notes.unwinding_from = if again { earlier } else { None };
         thread.panicking = true;
@@ -125,7 +127,7 @@ pub(crate) unsafe fn note_end(ex: *mut Execution, t: ThreadId, payload: Box<dyn 
             _ => (text(&*payload), None),
         };
         if thread.panicked.is_none() {
-            thread.panicked = Some(Panicked { message, location, at, seen: false });
+            thread.panicked = Some(Panicked { message, location, at, moment: thread.noted_at, seen: false });
         }
         thread.payload.replace(payload)
     };
@@ -159,5 +161,6 @@ pub(crate) fn failure(ex: &Execution) -> Option<Noted> {
         location: panicked.location.clone(),
         thread: Some(origin),
         help,
+        at: panicked.moment,
     })
 }

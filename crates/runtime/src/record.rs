@@ -1,8 +1,8 @@
 //! What is kept of an execution: a short record of every step, always; and, for a failure that is shown, all of it.
 
-use crate::execution::Execution;
+use crate::execution::{Execution, Moment};
 use crate::sync::CHANCE;
-use crate::{Class, Place};
+use crate::{Class, Part, Place};
 use explore::Mode;
 use explore::semantics::{Applied, Channel};
 use explore::{MemoryOrder, ObjectId, Op, OpKind, Schedule, Site, Step, ThreadId, semantics};
@@ -71,6 +71,19 @@ pub(crate) struct Recorded {
     pub(crate) preempts: Option<ThreadId>,
     /// What an await waited on.
     awaited: Vec<ObjectId>,
+    callers: Vec<String>,
+    /// The part of the object that it is on.
+    part: Option<Part>,
+}
+
+/// Whether a record is the choice between a spurious end of a wait and none.
+fn is_chance(r: &Recorded) -> bool {
+    r.op.kind == OpKind::Choose && r.op.b == CHANCE
+}
+
+/// Whether a trace shows a record. That a wait does not end spuriously goes without saying.
+fn is_shown(r: &Recorded) -> bool {
+    !(is_chance(r) && r.applied.value == 0 && r.preempts.is_none())
 }
 
 /// The place that a site stands for.
@@ -103,8 +116,32 @@ pub(crate) fn class_word(class: Class) -> Option<&'static str> {
 /// How a trace says that a wait for a notification ended for no reason.
 pub(crate) const BY_NOBODY: &str = "woken by nobody";
 
-/// The name of an operation.
+/// The name of an operation, in the words of the program's language.
 pub(crate) fn operation(kind: OpKind) -> &'static str {
+    match crate::front::front() {
+        Some(front) if front.speaks_c() => c_name(kind).unwrap_or_else(|| rust_name(kind)),
+        _ => rust_name(kind),
+    }
+}
+
+/// The name of an operation in C, where that is another one.
+fn c_name(kind: OpKind) -> Option<&'static str> {
+    use OpKind::*;
+    Some(match kind {
+        TryLock => "trylock",
+        ReadLock => "rdlock",
+        TryReadLock => "tryrdlock",
+        WriteLock => "wrlock",
+        TryWriteLock => "trywrlock",
+        ReadUnlock | WriteUnlock => "unlock",
+        NotifyOne => "signal",
+        NotifyAll => "broadcast",
+        Spawn => "create",
+        _ => return None,
+    })
+}
+
+fn rust_name(kind: OpKind) -> &'static str {
     use OpKind::*;
     match kind {
         Load => "load",
@@ -174,6 +211,11 @@ impl Execution {
             site,
             preempts,
             awaited,
+            callers: self.callers_at(thread, site),
+            part: self
+                .front
+                .zip(self.names.get(op.object.index()))
+                .and_then(|(f, name)| f.part(thread, *name)),
         });
     }
 
@@ -190,15 +232,36 @@ impl Execution {
             site,
             preempts: None,
             awaited: Vec::new(),
+            callers: self.callers_at(thread, site),
+            part: None,
         });
+    }
+
+    /// The calls that led to the operation of a thread, where callers are recorded.
+    fn callers_at(&self, t: ThreadId, site: Site) -> Vec<String> {
+        match self.front {
+            _ if !self.with_callers => Vec::new(),
+            Some(front) => front.callers(t),
+            None => crate::callers::outside_std(site),
+        }
+    }
+
+    /// The calls that led to where a thread stands.
+    pub(crate) fn callers_of(&self, t: ThreadId) -> Vec<String> {
+        self.front.filter(|_| self.with_callers).map_or_else(Vec::new, |front| front.callers(t))
     }
 
     /// The schedule so far, with threads numbered in the order of their spawns.
     pub(crate) fn schedule(&self) -> Schedule {
+        self.schedule_until(None)
+    }
+
+    /// The schedule up to a point of the execution.
+    pub(crate) fn schedule_until(&self, moment: Option<Moment>) -> Schedule {
         let is_step = |l: &&Logged| !matches!(l.kind, OpKind::Spawn | OpKind::Join);
-        let threads = self.log.iter().filter(is_step).map(|l| self.rank(l.thread)).collect();
-        let options = self
-            .options
+        let (steps, options) = moment.map_or((self.log.len(), self.options.len()), |m| (m.steps, m.options));
+        let threads = self.log[..steps].iter().filter(is_step).map(|l| self.rank(l.thread)).collect();
+        let options = self.options[..options]
             .iter()
             .map(|(o, thread)| if *thread { self.rank(ThreadId(*o as u16)).0 as u32 } else { *o })
             .collect();
@@ -242,40 +305,51 @@ impl Execution {
             steps += !quiet as usize;
             if quiet { 0 } else { steps }
         };
-        let chance = |r: &Recorded| r.op.kind == OpKind::Choose && r.op.b == CHANCE;
         let name = |r: &Recorded| match r.op.kind {
             _ if self.is_version(r.op.object) => "change",
-            OpKind::Choose if chance(r) => "wait",
+            OpKind::Choose if is_chance(r) => "wait",
             kind => operation(kind),
         };
-        // That a wait does not end for no reason goes without saying.
         let all = self.recorded.iter().map(|r| (number(r), r));
-        all.filter(|(_, r)| !(chance(r) && r.applied.value == 0 && r.preempts.is_none()))
+        all.filter(|(_, r)| is_shown(r))
             .map(|(step, r)| Step {
                 step,
                 thread: self.rank(r.thread),
                 operation: name(r).to_string(),
-                object: self.object_name(r.op.object),
+                object: self.part_name(r).or_else(|| self.object_name(r.op.object)),
                 detail: self.detail(r),
                 location: place_of(r.site).map(|p| p.to_string()),
+                callers: r.callers.clone(),
                 preempts: r.preempts.map(|t| self.rank(t)),
             })
             .collect()
     }
 
+    fn part_name(&self, r: &Recorded) -> Option<String> {
+        self.front?.object(r.part?.name, Class::Atomic)
+    }
+
+    /// How many of the first `rows` records a trace shows.
+    pub(crate) fn shown_before(&self, rows: usize) -> usize {
+        self.recorded[..rows].iter().filter(|r| is_shown(r)).count()
+    }
+
     fn detail(&self, r: &Recorded) -> Option<String> {
         use OpKind::*;
-        let front = self.front.zip(self.names.get(r.op.object.index()));
-        let number = |n: u64| match front.and_then(|(f, name)| f.value(*name, n)) {
+        let whole = self.names.get(r.op.object.index()).copied();
+        let front = self.front.zip(r.part.map(|p| p.name).or(whole));
+        let of_part = |n: u64| r.part.map_or(n, |p| p.of(n));
+        let number = |n: u64| match front.and_then(|(f, name)| f.value(name, n)) {
             Some(text) => text,
             None if n > i64::MAX as u64 => (n as i64).to_string(),
             None => n.to_string(),
         };
-        let (before, after, value, ok) = (r.before, r.applied.word, r.applied.value, r.applied.ok);
+        let (before, after) = (of_part(r.before), of_part(r.applied.word));
+        let (value, ok) = (r.applied.value, r.applied.ok);
         let outcome = |what: &str| if ok { None } else { Some(what.to_string()) };
         Some(match r.op.kind {
             Store if self.is_version(r.op.object) => return None,
-            Load | CountRead => number(value),
+            Load | CountRead => number(of_part(value)),
             Store => format!("= {}", number(r.op.a)),
             Rmw | CountUp | CountDown | SemPost | SemWait => {
                 format!("{} -> {}", number(before), number(after))

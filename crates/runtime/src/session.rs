@@ -117,6 +117,13 @@ impl Session {
         }
     }
 
+    /// Records the callers of each step in executions that are recorded.
+    pub(crate) fn record_callers(&mut self) {
+        if let Some(execution) = &mut self.execution {
+            execution.with_callers = true;
+        }
+    }
+
     /// How many steps have been taken in all.
     pub fn total_steps(&self) -> u64 {
         self.execution().total_steps
@@ -245,7 +252,8 @@ impl Session {
             let again = (*(*ex).explorer).end(end, &(*ex).view());
             drop(entered);
             (*ex).explorer = &raw mut NO_EXPLORER;
-            let schedule = if found.is_some() { (*ex).schedule() } else { Schedule::default() };
+            let schedule =
+                if found.is_some() { failing_schedule(&*ex, found.as_deref()) } else { Schedule::default() };
             Once { again, end, failure: found, restart: false, schedule }
         }
     }
@@ -557,6 +565,11 @@ fn judge(ex: &mut Execution, end: End) -> Option<Box<Failure>> {
     Some(Box::new(failure))
 }
 
+/// The schedule up to the failure. The other threads may have continued after it.
+fn failing_schedule(ex: &Execution, found: Option<&Failure>) -> Schedule {
+    found.and_then(|f| f.replay.parse().ok()).unwrap_or_else(|| ex.schedule())
+}
+
 /// A counted object whose count is not 0 at the end.
 fn leaked(ex: &Execution) -> Option<Box<Failure>> {
     let i = ex.objects.iter().position(|o| o.counted && o.word != 0)?;
@@ -575,7 +588,13 @@ fn leak(ex: &Execution, i: usize) -> Box<Failure> {
         object.word,
         location.as_deref().unwrap_or("an unknown place")
     );
-    let noted =
-        crate::execution::Noted { kind: FailureKind::Leak, message, location, thread: None, help: None };
+    let noted = crate::execution::Noted {
+        kind: FailureKind::Leak,
+        message,
+        location,
+        thread: None,
+        help: None,
+        at: None,
+    };
     Box::new(ex.full_failure(noted))
 }

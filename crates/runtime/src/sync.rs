@@ -467,6 +467,10 @@ pub fn fail(kind: FailureKind, message: String, place: Place) -> ! {
         if (*ex).phase == Phase::Running && (*ex).in_fiber {
             let t = (*ex).current;
             (*ex).note_failure(kind, message, Some(place), Some(t));
+            if (*ex).continues_after_failure() {
+                crate::memory::exit_process();
+                crate::memory::leave_thread();
+            }
             give_up(ex)
         }
         given_up(ex);

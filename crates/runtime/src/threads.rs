@@ -18,8 +18,10 @@ pub(crate) struct Panicked {
     pub(crate) message: String,
     /// Where.
     pub(crate) location: Option<String>,
-    /// The how many-th panic of the execution.
+    /// Its ordinal among the panics of the execution.
     pub(crate) at: u64,
+    /// How much of the execution came before it.
+    pub(crate) moment: Option<crate::execution::Moment>,
     /// Somebody took the result by joining the thread.
     pub(crate) seen: bool,
 }
@@ -132,6 +134,8 @@ pub(crate) struct Seldom {
     pub(crate) spurious: Vec<ObjectId>,
     /// What the panic hook noted last.
     pub(crate) noted: Option<(String, Option<String>)>,
+    /// When it did.
+    pub(crate) noted_at: Option<crate::execution::Moment>,
     /// The panic from which it was unwinding already when the last one came.
     pub(crate) unwinding_from: Option<(String, Option<String>)>,
     pub(crate) panicked: Option<Panicked>,
