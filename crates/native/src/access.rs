@@ -29,7 +29,36 @@ pub(crate) fn range(address: usize, bytes: usize, write: bool, call: Call) {
     if bytes > 0 && options().races == Races::Sync {
         return on(table::block(address, bytes), address, bytes, write, call);
     }
-    pieces(address, bytes, |at, n| part(at, n, write, call));
+    let end = address.saturating_add(bytes);
+    let mut at = address;
+    while at < end {
+        if cannot_race(write) {
+            note_unshared(at, end - at, write);
+            return heap::check(at, end - at, write, call);
+        }
+        let next = ((at & !7) + 8).min(end);
+        part(at, next - at, write, call);
+        at = next;
+    }
+}
+
+/// Whether an access of the running thread needs no record: it is the only thread, or races are not looked for. In a loop that may
+/// repeat itself writes must be told all the same.
+#[inline]
+fn cannot_race(write: bool) -> bool {
+    match options().races {
+        Races::Report => runtime::is_alone() && !(write && runtime::is_looking()),
+        Races::Ignore => true,
+        Races::Sync => false,
+    }
+}
+
+/// Notes what is to be known of an access that cannot race.
+#[inline]
+fn note_unshared(address: usize, bytes: usize, write: bool) {
+    if write {
+        changes::wrote(address, bytes);
+    }
 }
 
 /// Cuts a range at the ends of granules.
@@ -46,10 +75,8 @@ pub(crate) fn pieces(address: usize, bytes: usize, mut f: impl FnMut(usize, usiz
 /// An access within one granule.
 #[inline]
 fn part(address: usize, bytes: usize, write: bool, call: Call) {
-    if options().races == Races::Ignore {
-        if write {
-            changes::wrote(address, bytes);
-        }
+    if cannot_race(write) {
+        note_unshared(address, bytes, write);
         return heap::check(address, bytes, write, call);
     }
     on(table::memory(address, bytes), address, bytes, write, call);

@@ -185,8 +185,11 @@ fn is_no_block(p: usize) -> bool {
 fn freeing(start: usize, call: Call) {
     let State::Live(block) = heap().state_of(start) else { return };
     if block.start == start && options().races != Races::Ignore {
-        table::known(start, block.size, |entry| access::free_part(entry, call));
-        table::note_freed(start, block.size);
+        // When nothing can be concurrent with this, nothing can race with it.
+        if !runtime::is_alone() || options().races == Races::Sync {
+            table::known(start, block.size, |entry| access::free_part(entry, call));
+            table::note_freed(start, block.size);
+        }
         crate::sync::freed(start, block.size, call);
     }
 }

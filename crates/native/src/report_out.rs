@@ -111,7 +111,7 @@ pub(crate) fn explore(mut out: Out, program: fn()) -> ! {
     check_names();
     crate::options::check().unwrap_or_else(|why| start::usage(&why));
     let terminal = out.errors.clone().filter(|_| variable("RADDLE_QUIET").is_none());
-    let config = Config::new().stack_size(1 << 20).leaks(false).quiet(true).progress_on(terminal);
+    let config = Config::new().stack_size(8 << 20).leaks(false).quiet(true).progress_on(terminal);
     let config = config.try_environment().unwrap_or_else(|why| start::usage(&why));
     if let Some(path) = variable("RADDLE_EXECUTIONS") {
         out.leave(crate::listing::write(&config, program, &path));

@@ -172,15 +172,14 @@ pub(crate) fn byte(address: usize) -> &'static mut Entry {
     }
 }
 
-/// The objects in a range that are known, without making any.
+/// The objects in a range that are known, without making any, by address.
 pub(crate) fn known(address: usize, bytes: usize, mut visit: impl FnMut(&'static mut Entry)) {
     let end = address + bytes;
-    for granule in address >> 3..(end + 7) >> 3 {
-        // SAFETY: as above.
-        unsafe {
-            let table = &mut learned().memory;
-            if let Some(slot) = table.get(granule) {
-                for e in table.slots[slot].entries {
+    // SAFETY: as above.
+    unsafe {
+        for granule in granules(|| &learned().memory, address, bytes) {
+            if let Some(slot) = learned().memory.get(granule) {
+                for e in learned().memory.slots[slot].entries {
                     if !e.is_null() && (*e).address < end && (*e).address + (*e).bytes as usize > address {
                         visit(&mut *e);
                     }
@@ -190,19 +189,46 @@ pub(crate) fn known(address: usize, bytes: usize, mut visit: impl FnMut(&'static
     }
 }
 
-/// What the program synchronises with in a range, as far as it is known.
+/// What the program synchronises with in a range, as far as it is known, by address.
 pub(crate) fn known_sync(address: usize, bytes: usize, mut visit: impl FnMut(&'static mut Entry)) {
-    for granule in address >> 3..(address + bytes + 7) >> 3 {
-        // SAFETY: as above.
-        unsafe {
-            let table = &mut learned().sync;
-            if let Some(slot) = table.get(granule) {
-                for e in table.slots[slot].entries {
+    // SAFETY: as above.
+    unsafe {
+        for granule in granules(|| &learned().sync, address, bytes) {
+            if let Some(slot) = learned().sync.get(granule) {
+                for e in learned().sync.slots[slot].entries {
                     if !e.is_null() && (address..address + bytes).contains(&(*e).address) {
                         visit(&mut *e);
                     }
                 }
             }
+        }
+    }
+}
+
+/// The granules of a range that a table may know: all of them, or, for a range of more granules than the table has, those that it has.
+fn granules(table: impl Fn() -> &'static Table, address: usize, bytes: usize) -> Granules {
+    let range = address >> 3..(address + bytes + 7) >> 3;
+    if range.len() <= table().slots.len() {
+        return Granules::All(range);
+    }
+    let mut found: Vec<usize> = table().slots.iter().filter(|g| g.key != 0).map(|g| g.key - 1).collect();
+    found.retain(|g| range.contains(g));
+    found.sort_unstable();
+    Granules::Some(found.into_iter())
+}
+
+enum Granules {
+    All(std::ops::Range<usize>),
+    Some(std::vec::IntoIter<usize>),
+}
+
+impl Iterator for Granules {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        match self {
+            Granules::All(range) => range.next(),
+            Granules::Some(found) => found.next(),
         }
     }
 }

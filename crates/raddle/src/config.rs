@@ -237,7 +237,7 @@ impl Config {
         self
     }
 
-    /// The stack of each thread, in bytes. `RADDLE_STACK_SIZE`; 256 KiB unless set.
+    /// The stack of each thread, in bytes. `RADDLE_STACK_SIZE`; 2 MiB unless set, as in the standard library.
     pub fn stack_size(mut self, bytes: usize) -> Config {
         self.settings.stack_size = bytes;
         self

@@ -189,7 +189,10 @@ mod limits {
                 n.store(1, SeqCst);
                 recurse(1_000_000, &n, with_steps);
             });
-            says(&failure.message, &["stack overflow", "256 KiB", "Config::stack_size", "RADDLE_STACK_SIZE"]);
+            says(
+                &failure.message,
+                &["stack overflow", "2048 KiB", "Config::stack_size", "RADDLE_STACK_SIZE"],
+            );
             assert!(failure.replay.starts_with("rd1-"));
         }
     }

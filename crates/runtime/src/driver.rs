@@ -46,7 +46,7 @@ impl Default for Settings {
         Settings {
             max_threads: explore::MAX_THREADS,
             max_steps: 100_000,
-            stack_size: 256 * 1024,
+            stack_size: 2 << 20,
             spurious_cas: true,
             spurious_wakeups: true,
             spin_loops: true,
@@ -184,10 +184,44 @@ fn same(a: &Failure, b: &Failure) -> bool {
     a.kind == b.kind && a.location == b.location && a.message == b.message
 }
 
+/// Whether a schedule that was run again failed as before. A message that raddle writes names places as well as it can at the time,
+/// and may find a better name in the second run; so what happened is compared, and not how it is called. The text of a panic, an
+/// assertion or an exception is the program's own. Addresses in it differ where the program's memory does not come from us.
+fn repeats(a: &Failure, b: &Failure) -> bool {
+    use FailureKind::*;
+    let own_text = matches!(a.kind, Assertion | Panic | Abort | UncaughtException | ExitCode);
+    a.kind == b.kind
+        && a.location == b.location
+        && a.thread == b.thread
+        && (!own_text || without_addresses(&a.message) == without_addresses(&b.message))
+}
+
+/// A text with each number that is large enough for an address replaced.
+fn without_addresses(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        let (before, from) = rest.split_at(start);
+        out += before;
+        let hex = from.strip_prefix("0x");
+        let digits = hex.unwrap_or(from);
+        let end =
+            digits.find(|c: char| !(if hex.is_some() { c.is_ascii_hexdigit() } else { c.is_ascii_digit() }));
+        let (digits, after) = digits.split_at(end.unwrap_or(digits.len()));
+        let number = u64::from_str_radix(digits, if hex.is_some() { 16 } else { 10 });
+        match number {
+            Ok(n) if n >= 1 << 32 => out.push('#'),
+            _ => out += &from[..from.len() - after.len()],
+        }
+        rest = after;
+    }
+    out + rest
+}
+
 /// Runs a failing schedule again and records it.
 fn full(settings: &Settings, modes: Modes, test: &dyn Fn(), found: Failure, schedule: &Schedule) -> Failure {
     let mut best = match recorded(settings, modes, test, schedule) {
-        (Some(again), _) if same(&again, &found) => again,
+        (Some(again), _) if repeats(&again, &found) => again,
         (again, divergence) => return differs(found, again, divergence),
     };
     if settings.shrink && cost(&best) > (0, 0) {
@@ -262,7 +296,7 @@ fn shrink(settings: &Settings, modes: Modes, test: &dyn Fn(), best: &mut Failure
             // Steps that cannot be taken any more are passed over.
             let mut replay = Replay::loose(candidate);
             let once = Session::like(settings, modes).run_once(&mut replay, test, true);
-            if let Some(again) = once.failure.filter(|f| same(f, best) && cost(f) < cost(best)) {
+            if let Some(again) = once.failure.filter(|f| repeats(f, best) && cost(f) < cost(best)) {
                 schedule = once.schedule;
                 *best = *again;
                 continue 'rounds;
@@ -312,13 +346,17 @@ fn without_wake(schedule: &Schedule, failure: &Failure, i: usize) -> Vec<Schedul
 fn differs(found: Failure, again: Option<Failure>, divergence: Option<Divergence>) -> Failure {
     let second = match (&again, &divergence) {
         (_, Some(d)) => describe(d),
-        (Some(f), None) => format!("the second run ended with {}: {}", f.kind.name(), f.message),
+        (Some(f), None) => {
+            let at = f.location.as_ref().map_or_else(String::new, |at| format!(" (at {at})"));
+            format!("the second run ended with {}: {}{at}", f.kind.name(), f.message)
+        }
         (None, None) => "the second run ended without a failure".to_string(),
     };
     let message = format!(
-        "the test is not deterministic: its first run under this schedule ended with {}: {}; {second}",
+        "the test is not deterministic: its first run under this schedule ended with {}: {}{}; {second}",
         found.kind.name(),
-        found.message
+        found.message,
+        found.location.as_ref().map_or_else(String::new, |at| format!(" (at {at})"))
     );
     let shown = again.unwrap_or_else(|| found.clone());
     Failure {
@@ -366,7 +404,23 @@ fn describe(d: &Divergence) -> String {
         }
         None => "nothing: it could not run".to_string(),
     };
-    let (first, now) = (say(&d.expected), say(&d.found));
+    let (mut first, mut now) = (say(&d.expected), say(&d.found));
+    if let (Some((before, _)), Some((after, _))) = (&d.expected, &d.found)
+        && before.kind == after.kind
+    {
+        if (before.object, before.other) != (after.object, after.other) {
+            now += ", on another object";
+        } else if (before.a, before.b) != (after.a, after.b) {
+            let operands = |op: &explore::Op| match op.kind {
+                OpKind::CompareExchange | OpKind::CompareExchangeWeak => {
+                    format!(" of {:#x} to {:#x}", op.a, op.b)
+                }
+                _ => format!(" with the value {:#x}", op.a),
+            };
+            first += &operands(before);
+            now += &operands(after);
+        }
+    }
     format!(
         "at step {}, thread {} did {first} the first time, and now wants to do {now}",
         d.step + 1,

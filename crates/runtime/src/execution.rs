@@ -158,6 +158,8 @@ pub(crate) struct Execution {
     pub(crate) blocks: Blocks,
     /// Room for what an await has seen.
     pub(crate) seen: Vec<(ObjectId, u64)>,
+    /// How many threads were spawned and not joined yet.
+    pub(crate) unjoined: u32,
 }
 
 const fn bit(kind: OpKind) -> u64 {
@@ -179,6 +181,27 @@ const CHOOSING: u64 = bit(OpKind::Choose) | bit(OpKind::NotifyOne) | bit(OpKind:
 
 /// The word of the life of a thread that has not ended, as [`semantics::apply`] has it.
 const RUNNING: u64 = 2;
+
+/// How many children of a thread have numbers that no other thread of the execution has.
+const OWN_NUMBERS: usize = 16;
+
+/// The number of a thread that is about to be spawned.
+pub(crate) enum NextId {
+    /// That of a sibling that was joined.
+    Again(ThreadId),
+    /// One that an earlier execution of the session gave to this child.
+    Known(ThreadId),
+    /// A new one.
+    New(ThreadId),
+}
+
+impl NextId {
+    pub(crate) fn id(&self) -> ThreadId {
+        match self {
+            NextId::Again(id) | NextId::Known(id) | NextId::New(id) => *id,
+        }
+    }
+}
 
 /// Stands where there is no test.
 static NO_TEST: fn() = || ();
@@ -249,6 +272,7 @@ impl Execution {
             unsettled: None,
             blocks: Blocks::default(),
             seen: Vec::new(),
+            unjoined: 0,
         }
     }
 
@@ -306,26 +330,45 @@ impl Execution {
         self.unsettled = None;
         self.blocks.reset();
         self.restart_at_end = false;
+        self.unjoined = 0;
     }
 
-    /// The number of the k-th child of a thread (of the main thread itself for `None`), the same in all executions of a
+    /// The number that the next child of a thread will have; `None` when there are no numbers left.
+    ///
+    /// The first children of a thread have numbers of their own. A later one takes over the number of a sibling that the parent has
+    /// joined: all that the sibling did happens before all that the new thread does, so both together are one sequence of steps.
+    /// The choice depends on the past of the parent alone.
+    pub(crate) fn next_id(&self, parent: ThreadId) -> Option<NextId> {
+        let p = &self.threads[parent.index()];
+        if p.spawned >= OWN_NUMBERS
+            && let Some(id) = p.joined_children.first()
+        {
+            return Some(NextId::Again(*id));
+        }
+        match p.children.get(p.spawned) {
+            Some(id) => Some(NextId::Known(*id)),
+            None => (self.next_thread_id < MAX_THREADS)
+                .then_some(NextId::New(ThreadId(self.next_thread_id as u16))),
+        }
+    }
+
+    /// The number of the next child of a thread (of the main thread itself for `None`), the same in all executions of a
     /// session. `None` when there are no numbers left.
     pub(crate) fn intern(&mut self, parent: Option<ThreadId>) -> Option<ThreadId> {
-        let known = match parent {
-            None => (self.next_thread_id > 0).then_some(ThreadId::MAIN),
-            Some(p) => {
-                let p = &mut self.threads[p.index()];
-                p.spawned += 1;
-                p.children.get(p.spawned - 1).copied()
-            }
+        let next = match parent {
+            None if self.next_thread_id > 0 => NextId::Known(ThreadId::MAIN),
+            None => NextId::New(ThreadId::MAIN),
+            Some(p) => self.next_id(p)?,
         };
-        let id = match known {
-            Some(id) => id,
-            None => {
-                if self.next_thread_id >= MAX_THREADS {
-                    return None;
+        let id = match next {
+            NextId::Again(id) => {
+                if let Some(p) = parent {
+                    self.threads[p.index()].joined_children.remove(0);
                 }
-                let id = ThreadId(self.next_thread_id as u16);
+                return Some(id);
+            }
+            NextId::Known(id) => id,
+            NextId::New(id) => {
                 self.next_thread_id += 1;
                 self.pending.push(NOTHING);
                 match self.threads.get_mut(id.index()) {
@@ -338,17 +381,24 @@ impl Execution {
                     Some(p) => {
                         let p = &mut self.threads[p.index()];
                         p.children.push(id);
-                        path_of_child(p.path, p.spawned)
+                        path_of_child(p.path, p.spawned + 1)
                     }
                 };
                 id
             }
         };
+        if let Some(p) = parent {
+            self.threads[p.index()].spawned += 1;
+        }
         (self.order.len() < self.settings.max_threads).then_some(id)
     }
 
     /// Enters a thread that will be spawned.
     pub(crate) fn enter_thread(&mut self, id: ThreadId) {
+        if self.order.contains(&id) {
+            // It continues the sequence of steps of a thread that has ended.
+            return self.threads[id.index()].renew();
+        }
         let rank = self.order.len() as u16;
         self.order.push(id);
         let thread = &mut self.threads[id.index()];
@@ -403,6 +453,7 @@ impl Execution {
         self.pending[id.index()] = Pending { op: Op::local(OpKind::Start), site, awaited: (0, 0) };
         self.running_on.push(id);
         if let Some(parent) = parent {
+            self.unjoined += 1;
             self.ordered(parent, id);
         }
     }
@@ -451,6 +502,15 @@ impl Execution {
     /// The thread that the running one joins has ended.
     pub(crate) fn joined(&mut self, target: ThreadId, site: Site) {
         let t = self.current;
+        let thread = &mut self.threads[target.index()];
+        if !thread.joined {
+            thread.joined = true;
+            self.unjoined -= 1;
+            let own = &mut self.threads[t.index()];
+            if own.children.contains(&target) {
+                own.joined_children.push(target);
+            }
+        }
         self.note_quietly(OpKind::Join, target, site);
         self.ordered(target, t);
     }

@@ -56,6 +56,9 @@ pub(crate) struct Abandoned;
 const RESERVE: usize = 64 * 1024;
 /// An operation that finds less than this reports that there is no more stack.
 const RED_ZONE: usize = 48 * 1024;
+/// Addresses below the stacks of a program in machine code that have no memory: its frames may be larger than a page, and it need not
+/// touch each page on the way down.
+const GUARD: usize = 64 << 20;
 /// How many stacks an OS thread keeps between checks.
 const KEPT: usize = 512;
 
@@ -76,17 +79,26 @@ impl Stacks {
     /// A stack with room for `size` bytes besides our own, and hardly more: whether code runs out of stack must not depend on
     /// what ran before.
     pub(crate) fn get(&mut self, size: usize) -> DefaultStack {
-        let wanted = size + RESERVE;
+        let guard = extra_guard();
+        let wanted = size + RESERVE + guard;
         let slack = 2 * page_size();
-        match self.free.iter().rposition(|s| (wanted..wanted + slack).contains(&usable(s))) {
+        match self.free.iter().rposition(|s| (wanted..wanted + slack).contains(&(usable(s) + guard))) {
             Some(i) => self.free.swap_remove(i),
             None => {
                 let stack = DefaultStack::new(wanted).unwrap_or_else(|e| {
                     emergency::die(&format!("there is no memory for one more stack of {size} bytes: {e}"))
                 });
+                if guard > 0 {
+                    let bottom = stack.limit().get() + page_size();
+                    // SAFETY: the pages are the lowest ones of the stack that was made just now.
+                    let code = unsafe { libc::mprotect(bottom as *mut libc::c_void, guard, libc::PROT_NONE) };
+                    if code != 0 {
+                        emergency::die(&format!("there is no memory for one more stack of {size} bytes"));
+                    }
+                }
                 if EXECUTABLE.load(Ordering::Relaxed) {
                     let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
-                    let bottom = stack.limit().get() + page_size();
+                    let bottom = stack.limit().get() + page_size() + guard;
                     // SAFETY: the pages are those of the stack that was made just now, without its guard.
                     let code = unsafe { libc::mprotect(bottom as *mut libc::c_void, usable(&stack), all) };
                     if code != 0 {
@@ -119,11 +131,16 @@ fn page_size() -> usize {
     *PAGE.get_or_init(|| unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize)
 }
 
+/// How much of a stack is kept free of memory, besides a page.
+fn extra_guard() -> usize {
+    if crate::front::front().is_some() { GUARD } else { 0 }
+}
+
 fn usable(stack: &DefaultStack) -> usize {
-    stack.base().get() - stack.limit().get() - page_size()
+    stack.base().get() - stack.limit().get() - page_size() - extra_guard()
 }
 
 /// The address below which an operation on this stack must not start.
 pub(crate) fn floor(stack: &DefaultStack) -> usize {
-    stack.limit().get() + page_size() + RED_ZONE
+    stack.limit().get() + page_size() + extra_guard() + RED_ZONE
 }

@@ -28,6 +28,23 @@ pub fn in_execution() -> bool {
     !ex.is_null() && unsafe { (*ex).in_fiber }
 }
 
+/// Whether the running thread is the only one, and every thread that there was has been joined. Then all that was done so far
+/// happens before all that is to come: no access of this thread can race with another.
+#[inline]
+pub fn is_alone() -> bool {
+    let ex = context::current();
+    // SAFETY: a current execution is valid.
+    !ex.is_null() && unsafe { (*ex).unjoined == 0 }
+}
+
+/// Whether the running thread may be in a loop, so that what it changes must be told.
+#[inline]
+pub fn is_looking() -> bool {
+    let ex = context::current();
+    // SAFETY: a current execution is valid.
+    !ex.is_null() && unsafe { (*ex).looking }
+}
+
 /// Whether code of the program runs, and not the search: for signal handlers.
 pub fn in_program() -> bool {
     let ex = context::current();
@@ -444,14 +461,7 @@ pub fn next_child() -> Option<ThreadId> {
         return None;
     }
     // SAFETY: a current execution is valid; the borrow ends here.
-    unsafe {
-        let ex = &*ex;
-        let parent = &ex.threads[ex.current.index()];
-        let known = parent.children.get(parent.spawned).copied();
-        known.or_else(|| {
-            (ex.next_thread_id < explore::MAX_THREADS).then_some(ThreadId(ex.next_thread_id as u16))
-        })
-    }
+    unsafe { (*ex).next_id((*ex).current).map(|next| next.id()) }
 }
 
 /// What a thread is called in reports.

@@ -415,13 +415,7 @@ impl Session {
             for i in 0..(*ex).order.len() {
                 let t = (&(*ex).order)[i];
                 let thread: *mut threads::Thread = &mut (&mut (*ex).threads)[t.index()];
-                if (*thread).running {
-                    (*thread).running = false;
-                    if let Some(mut fiber) = (*thread).fiber.take() {
-                        fiber.force_reset();
-                        (*thread).fiber = Some(make_fiber(fiber.into_stack(), ex, t));
-                    }
-                }
+                prepare_fiber(ex, t);
                 (*thread).body = None;
                 (*thread).take_payload();
             }
@@ -501,6 +495,25 @@ pub(crate) unsafe fn go_on_with_next(ex: *mut Execution) -> Resume {
             }
         }
         (*yielder).suspend(Said::Waits)
+    }
+}
+
+/// Makes the fiber of a thread that has ended, or is given up, ready for another body. It keeps its stack.
+///
+/// # Safety
+///
+/// `ex` is the current execution, no reference into it is alive, and the code of `t` that is on the fiber never continues.
+pub(crate) unsafe fn prepare_fiber(ex: *mut Execution, t: ThreadId) {
+    // SAFETY: by the contract. A fiber that is reset never runs again.
+    unsafe {
+        let thread: *mut threads::Thread = &mut (&mut (*ex).threads)[t.index()];
+        if (*thread).running {
+            (*thread).running = false;
+            if let Some(mut fiber) = (*thread).fiber.take() {
+                fiber.force_reset();
+                (*thread).fiber = Some(make_fiber(fiber.into_stack(), ex, t));
+            }
+        }
     }
 }
 

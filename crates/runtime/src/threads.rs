@@ -94,12 +94,17 @@ pub(crate) struct Thread {
     pub(crate) children: Vec<ThreadId>,
     /// Which child of which thread it is, up to the main thread, as one number: the same in every session.
     pub(crate) path: u64,
+    /// How many children with a number of their own it has spawned in this execution.
     pub(crate) spawned: usize,
+    /// The children that it has joined, whose numbers may be used again.
+    pub(crate) joined_children: Vec<ThreadId>,
     /// Its place in the order of spawns of this execution.
     pub(crate) rank: u16,
     /// How many threads wait for its end.
     pub(crate) joiners: u16,
     pub(crate) ended: bool,
+    /// A thread has waited for its end.
+    pub(crate) joined: bool,
     /// It has ended the process: nobody sees it end.
     pub(crate) left_process: bool,
     pub(crate) panicking: bool,
@@ -159,9 +164,11 @@ impl Default for Thread {
             children: Vec::new(),
             path: 0,
             spawned: 0,
+            joined_children: Vec::new(),
             rank: 0,
             joiners: 0,
             ended: false,
+            joined: false,
             left_process: false,
             panicking: false,
             seq: 0,
@@ -177,11 +184,18 @@ impl Thread {
     pub(crate) fn reset(&mut self) {
         debug_assert!(!self.running && self.body.is_none() && self.seldom.payload.is_none());
         self.spawned = 0;
+        self.joined_children.clear();
+        self.seq = 0;
+        self.renew();
+    }
+
+    /// Forgets what a thread left that has ended in this execution, and whose number and sequence of steps another one continues.
+    pub(crate) fn renew(&mut self) {
         self.joiners = 0;
         self.ended = false;
+        self.joined = false;
         self.left_process = false;
         self.panicking = false;
-        self.seq = 0;
         self.window.clear();
         if self.has_seldom {
             self.forget_seldom();
@@ -252,6 +266,7 @@ pub fn spawn(name: Option<String>, stack_size: Option<usize>, place: Place, body
             );
         };
         (*ex).enter_thread(child);
+        crate::session::prepare_fiber(ex, child);
         let default_size = (*ex).settings.stack_size;
         let thread = &mut (&mut (*ex).threads)[child.index()];
         if name.is_some() {

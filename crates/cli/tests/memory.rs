@@ -1,0 +1,212 @@
+//! Memory of C programs under `raddle check`: its names, sizes, lives and costs. One table of small programs for each kind.
+#![cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+
+mod compiled;
+
+use compiled::{RADDLE, command, place};
+use serde_json::Value;
+use std::fs;
+
+/// What `raddle check` is to say of a program.
+#[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "more tables use it")]
+enum Right {
+    /// `verified`, without caveats.
+    Verified,
+    /// No failure; caveats are allowed.
+    Holds,
+    /// A failure of one of these kinds.
+    Fails(&'static [&'static str]),
+}
+
+use Right::{Fails, Holds, Verified};
+
+const HEADERS: &str = "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n#include <stdlib.h>\n#include <string.h>\n\
+                       #include <stdint.h>\n#include <semaphore.h>\n#include <unistd.h>\n";
+
+/// A name, options, the program without its headers, and what is right.
+type Case = (&'static str, &'static str, &'static str, Right);
+
+fn report(dir: &std::path::Path, name: &str, options: &str, text: &str) -> Value {
+    let file = dir.join(format!("{name}.c"));
+    fs::write(&file, format!("{HEADERS}{text}")).unwrap();
+    let output = command(RADDLE)
+        .args(["check", "--json", "--max-seconds", "60"])
+        .arg(&file)
+        .args(options.split_whitespace())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&text)
+        .unwrap_or_else(|e| panic!("{name}: {e}: {text}{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+fn check(test: &str, cases: &[Case]) {
+    let dir = place(&format!("memory-{test}"));
+    for (name, options, text, right) in cases {
+        let report = report(&dir, name, options, text);
+        let verdict = report["verdict"].as_str().unwrap_or_default();
+        let kind = report["failures"][0]["kind"].as_str().unwrap_or_default();
+        let is_right = match right {
+            Verified => verdict == "verified",
+            Holds => kind.is_empty() && verdict != "incomplete",
+            Fails(kinds) => kinds.contains(&kind),
+        };
+        assert!(is_right, "{name} is to be {right:?}: {report:#}");
+    }
+}
+
+#[test]
+fn races_on_the_heap_are_not_nondeterminism() {
+    check(
+        "names",
+        &[
+            (
+                "two-blocks",
+                "",
+                "struct node { int v; }; static _Atomic(struct node *) g; static int r;
+                static void *reader(void *a) { struct node *p = g; r = p->v; return 0; }
+                int main(void) {
+                    struct node *o = malloc(sizeof *o), *n = malloc(sizeof *n);
+                    o->v = 1; n->v = 2; g = o;
+                    pthread_t t; pthread_create(&t, 0, reader, 0);
+                    struct node *old = atomic_exchange(&g, n);
+                    old->v = 99; free(old);
+                    pthread_join(t, 0); free(n); }",
+                Fails(&["data-race", "use-after-free"]),
+            ),
+            (
+                "three-threads",
+                "",
+                "static _Atomic(unsigned *) k; static atomic_int a; static pthread_t T1, T2;
+                static void *t2(void *_) { unsigned *q = malloc(4); *q = 3; atomic_exchange(&k, q); a = 1; return 0; }
+                static void *t1(void *_) { pthread_create(&T2, 0, t2, 0); atomic_load(&a);
+                    unsigned r = 0, *q = k; if (q) r = *q; pthread_join(T2, 0); return (void *)(long)r; }
+                int main(void) { pthread_create(&T1, 0, t1, 0);
+                    unsigned *q = atomic_exchange(&k, 0); if (q) { *q = 9; free(q); } pthread_join(T1, 0); }",
+                Fails(&["data-race", "use-after-free"]),
+            ),
+            (
+                "tagged-pointers",
+                "",
+                "static atomic_uintptr_t head; static atomic_int seen;
+                static void *w(void *a) { uintptr_t h = head; if (h & 1) seen++; return 0; }
+                int main(void) { int *p = malloc(4); *p = 1; head = (uintptr_t)p;
+                    pthread_t t; pthread_create(&t, 0, w, 0);
+                    uintptr_t h = (uintptr_t)p; atomic_compare_exchange_strong(&head, &h, h | 1);
+                    pthread_join(t, 0); assert(*(int *)(head & ~(uintptr_t)1) == 1); free(p); }",
+                Verified,
+            ),
+            (
+                "address-in-a-message",
+                "",
+                "static _Atomic(int *) g;
+                static void *w(void *a) { free(g); return 0; }
+                int main(void) { g = malloc(40); int *p = g; pthread_t t; pthread_create(&t, 0, w, 0);
+                    p[3] = 1; pthread_join(t, 0); }",
+                Fails(&["data-race", "use-after-free"]),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn stacks_and_heaps_are_as_large_as_those_of_linux() {
+    check(
+        "sizes",
+        &[
+            (
+                "four-megabytes-on-mains-stack",
+                "",
+                "int main(void) { char b[4 << 20]; memset(b, 1, sizeof b); return b[5] - 1; }",
+                Verified,
+            ),
+            (
+                "six-megabytes-on-a-threads-stack",
+                "",
+                "static void *w(void *a) { char b[6 << 20]; b[0] = 1; b[sizeof b - 1] = 1; return (void *)(long)b[0]; }
+                int main(void) { pthread_t t; pthread_create(&t, 0, w, 0); pthread_join(t, 0); }",
+                Verified,
+            ),
+            (
+                "deep-recursion",
+                "",
+                "static int rec(int n) { char b[1000]; memset(b, n, sizeof b); return n ? rec(n - 1) + b[5] : 0; }
+                static void *w(void *a) { rec(3000); return 0; }
+                int main(void) { pthread_t t; pthread_create(&t, 0, w, 0); pthread_join(t, 0); return rec(3000) & 0; }",
+                Verified,
+            ),
+            (
+                "a-frame-larger-than-the-stack",
+                "",
+                "static void *w(void *a) { volatile char b[20 << 20]; b[0] = 1; return (void *)(long)b[0]; }
+                int main(void) { pthread_t t; pthread_create(&t, 0, w, 0); pthread_join(t, 0); }",
+                Fails(&["signal"]),
+            ),
+            (
+                "a-large-block",
+                "",
+                "static char *p; static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static int n;
+                static void *w(void *a) { pthread_mutex_lock(&m); n++; pthread_mutex_unlock(&m); return 0; }
+                int main(void) { size_t size = 64 << 20; p = malloc(size); memset(p, 1, size);
+                    pthread_t t[3]; for (int i = 0; i < 3; i++) pthread_create(&t[i], 0, w, 0);
+                    for (int i = 0; i < 3; i++) pthread_join(t[i], 0); assert(n == 3); free(p); }",
+                Verified,
+            ),
+            (
+                "a-thousand-threads-one-after-the-other",
+                "",
+                "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static int n; static __thread int own;
+                static void *w(void *a) { assert(!own); own = 1;
+                    pthread_mutex_lock(&m); n++; pthread_mutex_unlock(&m); if (a) pthread_exit(0); return 0; }
+                int main(void) { for (long i = 0; i < 1000; i++) {
+                    pthread_t t; pthread_create(&t, 0, w, (void *)(i & 1)); pthread_join(t, 0); } assert(n == 1000); }",
+                Verified,
+            ),
+            (
+                "a-race-of-two-late-threads",
+                "",
+                "static int n;
+                static void *w(void *a) { n++; return 0; }
+                int main(void) { for (int i = 0; i < 40; i++) { pthread_t t, u; pthread_create(&t, 0, w, 0);
+                    if (i == 30) pthread_create(&u, 0, w, 0);
+                    pthread_join(t, 0); if (i == 30) pthread_join(u, 0); } }",
+                Fails(&["data-race"]),
+            ),
+        ],
+    );
+}
+
+/// Two late threads have each a number of their own: both orders are seen, and nothing else.
+#[test]
+fn threads_that_share_a_number_with_an_earlier_one_are_explored() {
+    let dir = place("memory-late");
+    let text = "static atomic_int n; static void *w(void *a) { n = (long)a; return 0; }
+        int main(void) { for (long i = 0; i < 40; i++) { pthread_t t, u; pthread_create(&t, 0, w, (void *)1);
+            if (i == 30) pthread_create(&u, 0, w, (void *)2);
+            pthread_join(t, 0); if (i == 30) { pthread_join(u, 0); assert(n == 1 || n == 2); } } }";
+    let report = report(&dir, "late", "", text);
+    assert_eq!(
+        (report["verdict"].as_str(), report["executions"].as_u64()),
+        (Some("verified"), Some(2)),
+        "{report:#}"
+    );
+}
+
+#[test]
+fn memory_of_a_program_with_one_thread_is_cheap() {
+    let dir = place("memory-cheap");
+    let text = "static char *p; static atomic_int n;
+        static void *w(void *a) { n++; return 0; }
+        int main(void) { p = malloc(1 << 20); for (int k = 0; k < 4; k++) for (int i = 0; i < 1 << 20; i++) p[i] = (char)i;
+            pthread_t t[3]; for (int i = 0; i < 3; i++) pthread_create(&t[i], 0, w, 0);
+            for (int i = 0; i < 3; i++) pthread_join(t[i], 0); free(p); }";
+    let report = report(&dir, "cheap", "", text);
+    assert_eq!(
+        (report["verdict"].as_str(), report["executions"].as_u64()),
+        (Some("verified"), Some(6)),
+        "{report:#}"
+    );
+    // Four million writes, six times. With a record for each byte this took seconds.
+    assert!(report["seconds"].as_f64().unwrap() < 3.0, "{report:#}");
+}
