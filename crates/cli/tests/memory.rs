@@ -9,7 +9,6 @@ use std::fs;
 
 /// What `raddle check` is to say of a program.
 #[derive(Clone, Copy, Debug)]
-#[allow(dead_code, reason = "more tables use it")]
 enum Right {
     /// `verified`, without caveats.
     Verified,
@@ -209,4 +208,127 @@ fn memory_of_a_program_with_one_thread_is_cheap() {
     );
     // Four million writes, six times. With a record for each byte this took seconds.
     assert!(report["seconds"].as_f64().unwrap() < 3.0, "{report:#}");
+}
+
+#[test]
+fn the_stack_of_a_thread_ends_with_it() {
+    const USE: &str = "static _Atomic(int *) p; static void *t1(void *u) { int x = 0; p = &x; return 0; }";
+    let programs = [
+        ("plain-write", "static void *t2(void *u) { *p = 42; return 0; }"),
+        ("plain-read", "static void *t2(void *u) { return (void *)(long)*p; }"),
+        ("atomic", "static void *t2(void *u) { atomic_fetch_add((atomic_int *)p, 1); return 0; }"),
+        ("memset", "static void *t2(void *u) { memset(p, 1, 4); return 0; }"),
+    ];
+    let main = "int main(void) { pthread_t a, b; pthread_create(&a, 0, t1, 0); pthread_join(a, 0);
+        pthread_create(&b, 0, t2, 0); pthread_join(b, 0); }";
+    let dir = place("memory-stacks");
+    for (name, body) in programs {
+        for options in ["", "--races sync"] {
+            let report = report(&dir, name, options, &format!("{USE}\n{body}\n{main}"));
+            assert_eq!(report["failures"][0]["kind"], "use-after-free", "{name} {options}: {report:#}");
+        }
+    }
+    check(
+        "stacks-in-use",
+        &[(
+            "while-it-runs",
+            "",
+            "static void *w(void *p) { atomic_fetch_add((atomic_int *)p, 1); return 0; }
+            int main(void) { atomic_int n = 0; pthread_t a, b; pthread_create(&a, 0, w, &n); pthread_create(&b, 0, w, &n);
+                pthread_join(a, 0); pthread_join(b, 0); assert(n == 2); }",
+            Verified,
+        )],
+    );
+}
+
+#[test]
+fn what_was_never_initialized_is_not_used() {
+    check(
+        "initialized",
+        &[
+            (
+                "barrier",
+                "",
+                "static pthread_barrier_t b; int main(void) { pthread_barrier_wait(&b); }",
+                Fails(&["lock-misuse"]),
+            ),
+            ("semaphore", "", "static sem_t s; int main(void) { sem_post(&s); }", Fails(&["lock-misuse"])),
+            (
+                "spin-lock",
+                "",
+                "static pthread_spinlock_t l; int main(void) { pthread_spin_lock(&l); pthread_spin_unlock(&l); }",
+                Fails(&["lock-misuse"]),
+            ),
+            (
+                "mutex-on-the-heap",
+                "",
+                "int main(void) { pthread_mutex_t *m = malloc(sizeof *m); pthread_mutex_lock(m); }",
+                Fails(&["lock-misuse"]),
+            ),
+            (
+                "condition-variable-on-the-heap",
+                "",
+                "int main(void) { pthread_cond_t *c = malloc(sizeof *c); pthread_cond_signal(c); }",
+                Fails(&["lock-misuse"]),
+            ),
+            (
+                "all-initialized",
+                "",
+                "static sem_t s; static pthread_spinlock_t l; static pthread_barrier_t b;
+                static pthread_mutex_t m; static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+                int main(void) { sem_init(&s, 0, 1); sem_wait(&s); sem_destroy(&s); sem_init(&s, 0, 1); sem_wait(&s);
+                    pthread_spin_init(&l, 0); for (int i = 0; i < 2; i++) { pthread_spin_lock(&l); pthread_spin_unlock(&l); }
+                    pthread_barrier_init(&b, 0, 1); pthread_barrier_wait(&b);
+                    pthread_mutex_lock(&m); pthread_cond_signal(&c); pthread_mutex_unlock(&m);
+                    pthread_mutex_t *h = calloc(1, sizeof *h); pthread_mutex_lock(h); pthread_mutex_unlock(h); free(h);
+                    pthread_rwlock_t *w = malloc(sizeof *w); pthread_rwlock_init(w, 0); pthread_rwlock_rdlock(w);
+                    pthread_rwlock_unlock(w); free(w); }",
+                Verified,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_plain_flag_orders_where_accesses_are_steps() {
+    const DESTROY: &str = "static pthread_mutex_t *m;
+        static void *w(void *a) { pthread_mutex_lock(m); pthread_mutex_unlock(m); DONE; return 0; }
+        int main(void) { pthread_t t; m = malloc(sizeof *m); pthread_mutex_init(m, 0); pthread_create(&t, 0, w, 0);
+            WAIT; pthread_mutex_destroy(m); free(m); pthread_join(t, 0); }";
+    let with = |flag: &str, done: &str, wait: &str| {
+        format!("{flag}\n{}", DESTROY.replace("DONE", done).replace("WAIT", wait))
+    };
+    let dir = place("memory-flags");
+    for (name, flag, done, wait, right) in [
+        ("volatile", "static volatile int done;", "done = 1", "while (!done) ;", ""),
+        ("atomic", "static atomic_int done;", "done = 1", "while (!done) ;", ""),
+        ("two-flags", "static volatile int a, b;", "a = 1; b = 1", "while (!b) ; while (!a) ;", ""),
+        ("no-flag", "", "(void)0", "(void)0", "lock-misuse"),
+        ("early-flag", "static volatile int done;", "(void)0", "(void)done", "lock-misuse"),
+    ] {
+        let report = report(&dir, name, "--races sync", &with(flag, done, wait));
+        assert_eq!(report["failures"][0]["kind"].as_str().unwrap_or_default(), right, "{name}: {report:#}");
+    }
+    check(
+        "flags-on-stacks",
+        &[
+            (
+                "volatile",
+                "--races sync",
+                "static void *w(void *p) { *(volatile int *)p = 1; return 0; }
+                int main(void) { volatile int done = 0; pthread_t t; pthread_create(&t, 0, w, (void *)&done);
+                    while (!done) ; pthread_join(t, 0); }",
+                Holds,
+            ),
+            (
+                "in-a-structure",
+                "--races sync",
+                "struct s { long pad; volatile int done; };
+                static void *w(void *p) { ((struct s *)p)->done = 1; return 0; }
+                int main(void) { struct s s = {0, 0}; pthread_t t; pthread_create(&t, 0, w, (void *)&s);
+                    while (!s.done) ; pthread_join(t, 0); }",
+                Holds,
+            ),
+        ],
+    );
 }

@@ -61,17 +61,6 @@ fn note_unshared(address: usize, bytes: usize, write: bool) {
     }
 }
 
-/// Cuts a range at the ends of granules.
-pub(crate) fn pieces(address: usize, bytes: usize, mut f: impl FnMut(usize, usize)) {
-    let end = address.saturating_add(bytes);
-    let mut at = address;
-    while at < end {
-        let next = ((at & !7) + 8).min(end);
-        f(at, next - at);
-        at = next;
-    }
-}
-
 /// An access within one granule.
 #[inline]
 fn part(address: usize, bytes: usize, write: bool, call: Call) {
@@ -98,7 +87,8 @@ pub(crate) fn entry(found: Found) -> &'static mut Entry {
 fn on(found: Found, address: usize, bytes: usize, write: bool, call: Call) {
     let entry = entry(found);
     if entry.on_stack && is_private(entry) {
-        return;
+        // Another thread may be about to write it, which nobody knows yet.
+        return count(call);
     }
     if options().races == Races::Sync {
         step(entry, write, call);

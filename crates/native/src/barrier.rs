@@ -61,6 +61,9 @@ extern "C" fn wait(barrier: Barrier) -> Code {
     // SAFETY: the program hands in a barrier.
     let (count, shared) =
         unsafe { (at::<u32>(barrier as usize, COUNT), at::<u32>(barrier as usize, SHARED)) };
+    if count == 0 {
+        on.misuse("it was never initialized", call);
+    }
     if shared == DESTROYED {
         on.misuse("it is used after it was destroyed", call);
     }

@@ -237,9 +237,30 @@ fn describe_address(address: usize) -> String {
 /// Reports an access to memory of the heap that is not in use.
 #[inline]
 pub(crate) fn check(address: usize, bytes: usize, write: bool, call: Call) {
-    if heap().probe(address, bytes) == Probe::Wrong {
-        wrong_access(address, bytes, write, call);
+    match heap().probe(address, bytes) {
+        Probe::Wrong => wrong_access(address, bytes, write, call),
+        Probe::NotHeap if runtime::may_be_on_ended_stack(address) => {
+            on_ended_stack(address, bytes, write, call)
+        }
+        _ => {}
     }
+}
+
+/// Reports an access to the stack of a thread that has ended.
+#[cold]
+fn on_ended_stack(address: usize, bytes: usize, write: bool, call: Call) {
+    let Some(owner) = runtime::ended_stack(address) else { return };
+    runtime::settle();
+    let what = if write { "write" } else { "read" };
+    let s = if bytes == 1 { "" } else { "s" };
+    let message =
+        format!("{what} of {bytes} byte{s} on the stack of {}, which has ended", runtime::label(owner));
+    runtime::fail(FailureKind::UseAfterFree, message, call.place)
+}
+
+/// Whether an address lies in a block of the heap that is in use.
+pub(crate) fn is_block(address: usize) -> bool {
+    matches!(heap().state_of(address), State::Live(_))
 }
 
 #[cold]

@@ -266,12 +266,18 @@ pub(crate) extern "C" fn unlock(mutex: Mutex) -> Code {
 
 type Spin = *mut libc::pthread_spinlock_t;
 
+/// What the C library has in the memory of a spin lock that is not held.
+const SPIN_FREE: i32 = 1;
 /// Marks the owner in the memory of a spin lock.
 const SPINNING: i32 = 0x5AD0_0000;
 
 fn spin(lock: Spin, call: Call) -> On {
     let on = On::new(lock as usize, Class::Mutex);
     on.used(call);
+    // SAFETY: the program hands in a lock.
+    if unsafe { at::<i32>(lock as usize, 0) } == 0 {
+        on.misuse("it was never initialized", call);
+    }
     on
 }
 
@@ -337,7 +343,7 @@ extern "C" fn spin_unlock(lock: Spin) -> Code {
     }
     give_back(&on, OpKind::Unlock, call);
     // SAFETY: as above.
-    unsafe { put(lock as usize, 0, 0i32) };
+    unsafe { put(lock as usize, 0, SPIN_FREE) };
     0
 }
 

@@ -110,6 +110,9 @@ pub(crate) fn explore(mut out: Out, program: fn()) -> ! {
     report_panics(&out);
     check_names();
     crate::options::check().unwrap_or_else(|why| start::usage(&why));
+    if options().races == Races::Sync {
+        runtime::let_plain_accesses_order();
+    }
     let terminal = out.errors.clone().filter(|_| variable("RADDLE_QUIET").is_none());
     let config = Config::new().stack_size(8 << 20).leaks(false).quiet(true).progress_on(terminal);
     let config = config.try_environment().unwrap_or_else(|why| start::usage(&why));

@@ -17,6 +17,9 @@ type Code = libc::c_int;
 /// In the half of the first word where the C library counts who waits.
 const DESTROYED: u32 = u32::MAX;
 const WAITERS: usize = 4;
+/// Stands in bytes of an initialized semaphore that the C library does not use.
+const INITIALIZED: u64 = 0x5AD0_1E5E_3A00_0001;
+const MARK: usize = 24;
 /// Where it is counted how often a semaphore with a name was opened.
 const OPENED: usize = 16;
 
@@ -33,11 +36,19 @@ fn used(sem: Sem, call: Call) -> On {
     if unsafe { at::<u32>(sem as usize, WAITERS) } == DESTROYED {
         on.misuse("it is used after it was destroyed", call);
     }
+    // SAFETY: as above.
+    if unsafe { at::<u64>(sem as usize, MARK) } != INITIALIZED {
+        on.misuse("it was never initialized", call);
+    }
     on
 }
 
 extern "C" fn init(sem: Sem, shared: Code, value: u32) -> Code {
     let code = real!(sem_init(sem, shared, value): fn(Sem, Code, u32) -> Code);
+    if code == 0 {
+        // SAFETY: the C library has just initialized the semaphore there.
+        unsafe { put(sem as usize, MARK, INITIALIZED) };
+    }
     if runtime::in_execution() && code == 0 {
         let call = call();
         let on = on(sem);
@@ -212,6 +223,7 @@ extern "C" fn open(name: *const libc::c_char, flags: Code, mode: libc::mode_t, v
                 not_modelled("a semaphore whose name was unlinked and taken again while it is open", call);
             }
             put(sem as usize, 0, value as u64);
+            put(sem as usize, MARK, INITIALIZED);
         }
         on(sem).put(value as u64, call);
     } else if flags & libc::O_EXCL != 0 {

@@ -164,10 +164,20 @@ impl On {
     /// It is used.
     pub(crate) fn used(&self, call: Call) {
         crate::heap::check(self.address, 1, false, call);
+        self.is_initialized(call);
         let entry = self.entry();
         entry.atomic = true;
         if entry.plain {
             self.live(false, "it is made or destroyed", FailureKind::LockMisuse, call);
+        }
+    }
+
+    /// Reports the use of what lies on the heap in memory that was never written: the functions that initialize write there.
+    fn is_initialized(&self, call: Call) {
+        // SAFETY: the program uses an object here, which has at least these bytes.
+        let bytes = unsafe { at::<u32>(self.address, 0) };
+        if bytes == u32::from_ne_bytes([image::arena::FRESH; 4]) && crate::heap::is_block(self.address) {
+            self.misuse("it was never initialized", call);
         }
     }
 

@@ -211,7 +211,7 @@ mod limits {
     fn more_stack_helps_and_checks_go_on_after_an_overflow() {
         let deep = || _ = recurse(2_000, &AtomicUsize::new(0), true);
         for _ in 0..3 {
-            fails(Signal, deep);
+            fails_with(default().stack_size(256 << 10), Signal, deep);
             verified_with(default().stack_size(4 << 20), deep);
             verified(|| {
                 let deep = thread::Builder::new().stack_size(4 << 20).spawn(deep).unwrap();

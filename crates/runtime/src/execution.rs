@@ -158,6 +158,8 @@ pub(crate) struct Execution {
     pub(crate) blocks: Blocks,
     /// Room for what an await has seen.
     pub(crate) seen: Vec<(ObjectId, u64)>,
+    /// Addresses between which the stacks of threads lie that have ended; empty if none has.
+    pub(crate) ended_stacks: (usize, usize),
     /// How many threads were spawned and not joined yet.
     pub(crate) unjoined: u32,
 }
@@ -273,6 +275,7 @@ impl Execution {
             blocks: Blocks::default(),
             seen: Vec::new(),
             unjoined: 0,
+            ended_stacks: (usize::MAX, 0),
         }
     }
 
@@ -331,6 +334,7 @@ impl Execution {
         self.blocks.reset();
         self.restart_at_end = false;
         self.unjoined = 0;
+        self.ended_stacks = (usize::MAX, 0);
     }
 
     /// The number that the next child of a thread will have; `None` when there are no numbers left.
@@ -542,6 +546,10 @@ impl Execution {
         self.enabled.remove(t);
         let thread = &mut self.threads[t.index()];
         thread.ended = true;
+        if self.front.is_some() && t != ThreadId::MAIN {
+            let (low, high) = &mut self.ended_stacks;
+            (*low, *high) = ((*low).min(thread.stack_floor), (*high).max(thread.frames_end));
+        }
         if thread.joiners > 0 && !thread.left_process {
             for u in self.live.iter() {
                 let op = &self.pending[u.index()].op;

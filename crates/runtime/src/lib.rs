@@ -61,14 +61,14 @@ pub use front::{Crashed, Front, Part, Place, set_front};
 pub use labels::Labels;
 pub use locals::thread_local;
 pub use memory::{
-    LocalState, StackSpot, Touching, exit_process, frames_end, in_execution, in_program, is_alone,
-    is_looking, label, last_place, leave_thread, looking_flag, next_child, on_memory, on_other_stack,
-    on_own_stack, only_read, restart_soon, session_number, settle, stack_spot, step_in, steps_in_program,
-    touch, write_later, yield_in,
+    LocalState, StackSpot, Touching, ended_stack, exit_process, frames_end, in_execution, in_program,
+    is_alone, is_looking, label, last_place, leave_thread, looking_flag, may_be_on_ended_stack, next_child,
+    on_memory, on_other_stack, on_own_stack, only_read, restart_soon, session_number, settle, stack_spot,
+    step_in, steps_in_program, touch, write_later, yield_in,
 };
 pub use objects::Handle;
 pub use polling::{Modes, changed, unchanged, unlock};
-pub use races::cell_access;
+pub use races::{cell_access, let_plain_accesses_order};
 pub use session::{Once, Session};
 pub use statics::data;
 pub use sync::{

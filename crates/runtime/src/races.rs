@@ -19,6 +19,15 @@ use crate::objects::Handle;
 use crate::record::Logged;
 use crate::{Class, Place, spin, sync};
 use explore::{FailureKind, MemoryOrder, Mode, ObjectId, OpKind, ThreadId};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether accesses that are not atomic, and are steps, order what comes before and after them.
+static PLAIN_ORDERS: AtomicBool = AtomicBool::new(false);
+
+/// From now on accesses that are not atomic, and are steps, count as sequentially consistent ones: what a plain flag orders is ordered.
+pub fn let_plain_accesses_order() {
+    PLAIN_ORDERS.store(true, Ordering::Relaxed);
+}
 
 /// A vector clock: how many steps of each thread are known.
 type Clock = Vec<u32>;
@@ -149,6 +158,12 @@ impl Races {
 
     fn take(&mut self, l: &Logged) {
         use OpKind::*;
+        let plain = l.order == MemoryOrder::None && matches!(l.kind, Load | Store | Rmw);
+        let l = if plain && PLAIN_ORDERS.load(Ordering::Relaxed) {
+            &Logged { order: MemoryOrder::SeqCst, ..*l }
+        } else {
+            l
+        };
         let t = l.thread;
         let thread = &mut self.threads[t.index()];
         if thread.now.len() <= t.index() {
