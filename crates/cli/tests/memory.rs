@@ -302,7 +302,7 @@ fn a_plain_flag_orders_where_accesses_are_steps() {
     for (name, flag, done, wait, right) in [
         ("volatile", "static volatile int done;", "done = 1", "while (!done) ;", ""),
         ("atomic", "static atomic_int done;", "done = 1", "while (!done) ;", ""),
-        ("two-flags", "static volatile int a, b;", "a = 1; b = 1", "while (!b) ; while (!a) ;", ""),
+        ("two-flags", "static volatile int f, g;", "f = 1; g = 1", "while (!g) ; while (!f) ;", ""),
         ("no-flag", "", "(void)0", "(void)0", "lock-misuse"),
         ("early-flag", "static volatile int done;", "(void)0", "(void)done", "lock-misuse"),
     ] {
