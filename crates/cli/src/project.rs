@@ -95,6 +95,10 @@ pub(crate) fn build(
     line.extend(
         link.iter().filter_map(|w| w.strip_prefix("-L")).map(|d| format!("-L{}", root.join(d).display())),
     );
+    // Libraries that are files and not targets of the project come from elsewhere.
+    let targets: BTreeSet<&str> = entries.iter().filter_map(|e| e.target.as_deref()).collect();
+    let foreign = link.iter().filter(|w| library_of(w).is_some_and(|name| !targets.contains(&*name)));
+    line.extend(foreign.map(|w| root.join(w)).filter(|f| f.exists()).map(|f| f.display().to_string()));
     line.extend(flags.iter().cloned());
     line.extend(["-o".to_owned(), program.to_string_lossy().into_owned()]);
     cc::program(&compiler, &line, scratch)
@@ -223,10 +227,13 @@ fn search(root: &Path, name: &str, depth: usize) -> Option<String> {
     below.iter().filter(|p| !p.ends_with("CMakeFiles")).find_map(|p| search(p, name, depth - 1))
 }
 
-/// `pool` of `lib/libpool.a` or `libpool.so`: a library of the project.
+/// `pool` of `lib/libpool.a`, `libpool.so` or `libpool.so.1.2`: the name of a library that is given as a file.
 fn library_of(word: &str) -> Option<String> {
     let name = word.rsplit('/').next()?.strip_prefix("lib")?;
-    name.strip_suffix(".a").or_else(|| name.strip_suffix(".so")).map(str::to_owned)
+    let is_version = |v: &str| v.split('.').all(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    let versioned = name.split_once(".so.").filter(|(_, version)| is_version(version)).map(|(name, _)| name);
+    let name = name.strip_suffix(".a").or_else(|| name.strip_suffix(".so")).or(versioned);
+    name.map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -240,6 +247,9 @@ mod tests {
         assert_eq!(target_of("app.p/main.c.o").as_deref(), Some("app"));
         assert_eq!(target_of("main.o"), None);
         assert_eq!(library_of("../lib/libpool.a").as_deref(), Some("pool"));
+        assert_eq!(library_of("lib/libpool.so.1.2.3").as_deref(), Some("pool"));
+        assert_eq!(library_of("/usr/lib/libz.so.1").as_deref(), Some("z"));
+        assert_eq!(library_of("libpool.so.old"), None);
         assert_eq!(library_of("-lpool"), None);
     }
 }

@@ -113,8 +113,15 @@ fn name(signal: i32) -> Option<&'static str> {
 /// program are fibers, of which gdb knows nothing: the runtime has a table of where they are. Where gdb knows that the function is one of
 /// Rust, it would read what is here as Rust: so it is told that it is C.
 const SCRIPT: &str = r#"
+set pagination off
+set confirm off
+set print thread-events off
+set print inferior-events off
 set breakpoint pending on
 set print frame-arguments scalars
+set logging file /dev/null
+set logging redirect on
+set logging enabled on
 handle SIGSEGV nostop noprint pass
 handle SIGVTALRM nostop noprint pass
 handle SIG60 nostop noprint pass
@@ -182,18 +189,29 @@ define hook-finish
 end
 
 break raddle_failure_found
-commands
+set logging enabled off
+set logging redirect off
+commands 1
 silent
 set language c
 printf "\nraddle: %s\n", (char *) $rdi
 set $raddle_in_thread = *(unsigned long *) &raddle_found_in_thread
 set language auto
 if $raddle_in_thread != 0
-  printf "\nThe thread that found it stands here (`up` leads to the program):\n"
+  printf "\nThe failure was found here:\n"
   backtrace 24
 end
 printf "\nWhere the threads of the program are (`raddle-thread N` goes there, `raddle-back` back):\n"
 raddle-threads
+set language c
+set $raddle_failed = *(unsigned long *) &raddle_failed_thread
+set $raddle_threads = *(unsigned long *) &raddle_thread_count
+set language auto
+if $raddle_failed < $raddle_threads
+  printf "\nYou are in:\n"
+  raddle-thread $raddle_failed
+  frame
+end
 end
 run
 "#;

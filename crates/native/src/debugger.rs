@@ -36,6 +36,11 @@ pub static mut raddle_thread_count: u64 = 0;
 #[allow(non_upper_case_globals)]
 pub static mut raddle_found_in_thread: u64 = 0;
 
+/// Which of these threads a debugger should show: the one that failed, or one that waits.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals)]
+pub static mut raddle_failed_thread: u64 = 0;
+
 /// Where a debugger stops: called with what is wrong, in the thread and at the place where it was found.
 #[unsafe(no_mangle)]
 #[inline(never)]
@@ -52,16 +57,20 @@ pub(crate) fn failed(what: &str) {
     // SAFETY: one OS thread alone runs code of the program, and a debugger reads these only below, while the names are alive.
     unsafe {
         let places = &mut *(&raw mut raddle_thread_places);
-        let mut count = 0;
+        let (mut count, mut failed, current) = (0, 0, runtime::in_execution().then(runtime::current));
         for (t, name) in alive.iter().zip(&names) {
             let (site, frame) = shim::last_call(*t);
             if site != 0 {
+                if Some(*t) == current {
+                    failed = count;
+                }
                 // In the call, not behind it: that may be another line.
                 places[count] = ThreadPlace { address: site - 1, frame, name: name.as_ptr() };
                 count += 1;
             }
         }
         raddle_thread_count = count as u64;
+        raddle_failed_thread = failed as u64;
         raddle_found_in_thread = u64::from(runtime::in_execution());
         raddle_failure_found(what.as_ptr());
         raddle_thread_count = 0;
