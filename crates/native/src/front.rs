@@ -78,6 +78,10 @@ impl Front for Program {
         if name == 0 || name & SYNC != 0 { None } else { names::value(name as usize, word) }
     }
 
+    fn word_now(&self, name: u64) -> Option<u64> {
+        if name == 0 || name & SYNC != 0 { None } else { names::word_at(name as usize) }
+    }
+
     fn begin(&self) {
         start::restore();
         arguments::begin();

@@ -195,6 +195,16 @@ pub(crate) fn value(address: usize, word: u64) -> Option<String> {
     Some(shim::undisturbed(|| symbols().show(variable.ty, &word.to_le_bytes()[..variable.size])))
 }
 
+/// The bytes at an address, as far as there are eight of them on its page or mapped behind it.
+pub(crate) fn word_at(address: usize) -> Option<u64> {
+    shim::undisturbed(|| {
+        let bytes = [8, 4, 2, 1].into_iter().find_map(|n| Mapped.read(address, n))?;
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(&bytes);
+        Some(u64::from_le_bytes(word))
+    })
+}
+
 /// Whether a call comes from a header of the standard library, by its return address.
 static mut IN_LIBRARY: Option<HashMap<usize, bool, BuildHasherDefault<Mix>>> = None;
 

@@ -249,6 +249,7 @@ fn recorded(
 ) -> (Option<Failure>, Option<Divergence>) {
     let mut replay = Replay::strict(schedule.clone());
     let mut session = Session::like(settings, modes);
+    session.record_callers();
     let mut once = session.run_once(&mut replay, test, true);
     for _ in 0..MOST_LESSONS {
         if !once.restart {

@@ -1076,6 +1076,7 @@ impl Execution {
     /// Whatever is left to say once the threads, the trace and the token are known.
     pub(crate) fn full_failure(&self, noted: Noted) -> Failure {
         let threads = self.thread_infos(noted.failed_at());
+        let variables = self.variables_of(&noted);
         Failure {
             kind: noted.kind,
             message: noted.message,
@@ -1085,8 +1086,8 @@ impl Execution {
             preemptions: self.recorded.iter().filter(|r| r.preempts.is_some()).count(),
             threads,
             cycle: Vec::new(),
-            after: noted.at.map(|at| self.shown_before(at.rows)),
-            trace: self.trace(),
+            after: noted.at.map(|at| self.shown_before(at.rows, &variables)),
+            trace: self.trace(&variables),
             help: noted.help,
             output: None,
         }

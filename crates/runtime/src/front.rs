@@ -99,6 +99,9 @@ pub trait Front: Sync {
     /// What was read or written, in words, where the object is not just a number.
     fn value(&self, name: u64, word: u64) -> Option<String>;
 
+    /// The first eight bytes of the object of that name, as they are in memory now.
+    fn word_now(&self, name: u64) -> Option<u64>;
+
     /// Puts the program's memory back to where it was before its first execution. Called before each one.
     fn begin(&self);
 

@@ -405,6 +405,9 @@ pub fn touch(object: &Handle, how: Touching, place: Place) -> Option<String> {
         if how.write && how.elsewhere && ex.looking {
             spin::changed(ex);
         }
+        if ex.with_callers && !how.atomic {
+            ex.record_plain(id, how.write, place);
+        }
         races::check(ex, id, how, place)
     }
 }

@@ -1,11 +1,11 @@
 //! What is kept of an execution: a short record of every step, always; and, for a failure that is shown, all of it.
 
-use crate::execution::{Execution, Moment};
+use crate::execution::{Execution, Moment, Noted};
 use crate::sync::CHANCE;
 use crate::{Class, Part, Place};
 use explore::Mode;
 use explore::semantics::{Applied, Channel};
-use explore::{MemoryOrder, ObjectId, Op, OpKind, Schedule, Site, Step, ThreadId, semantics};
+use explore::{FailureKind, MemoryOrder, ObjectId, Op, OpKind, Schedule, Site, Step, ThreadId, semantics};
 
 /// The short record: enough for the schedule and for the order that the step establishes.
 #[derive(Clone, Copy)]
@@ -74,6 +74,15 @@ pub(crate) struct Recorded {
     callers: Vec<String>,
     /// The part of the object that it is on.
     part: Option<Part>,
+    /// It is not a step but a plain access.
+    plain: Option<Plain>,
+}
+
+/// A plain access, which is not a step: shown where it is to a variable of the failure.
+struct Plain {
+    write: bool,
+    /// The bytes that were read, or that the write left there, as a word.
+    value: Option<u64>,
 }
 
 /// Whether a record is the choice between a spurious end of a wait and none.
@@ -81,8 +90,12 @@ fn is_chance(r: &Recorded) -> bool {
     r.op.kind == OpKind::Choose && r.op.b == CHANCE
 }
 
-/// Whether a trace shows a record. That a wait does not end spuriously goes without saying.
-fn is_shown(r: &Recorded) -> bool {
+/// Whether a trace shows a record. That a wait does not end spuriously goes without saying, and plain accesses are shown of the
+/// variables of the failure alone.
+fn is_shown(r: &Recorded, variables: &[ObjectId]) -> bool {
+    if r.plain.is_some() {
+        return variables.contains(&r.op.object);
+    }
     !(is_chance(r) && r.applied.value == 0 && r.preempts.is_none())
 }
 
@@ -198,6 +211,7 @@ fn rust_name(kind: OpKind) -> &'static str {
 impl Execution {
     #[cold]
     pub(crate) fn record(&mut self, op: &Op, option: u32, before: u64, applied: &Applied, site: Site) {
+        self.finish_plain_write();
         let thread = self.current;
         let (from, n) = self.pending[thread.index()].awaited;
         let awaited = self.awaited[from as usize..(from + n) as usize].iter().map(|a| a.0).collect();
@@ -216,12 +230,14 @@ impl Execution {
                 .front
                 .zip(self.names.get(op.object.index()))
                 .and_then(|(f, name)| f.part(thread, *name)),
+            plain: None,
         });
     }
 
     /// The same for what is no step: it is shown, with the number 0.
     #[cold]
     pub(crate) fn record_quietly(&mut self, op: &Op, site: Site) {
+        self.finish_plain_write();
         let thread = self.current;
         self.recorded.push(Recorded {
             thread,
@@ -234,7 +250,68 @@ impl Execution {
             awaited: Vec::new(),
             callers: self.callers_at(thread, site),
             part: None,
+            plain: None,
         });
+    }
+
+    /// Records a plain access to a variable of a native program.
+    #[cold]
+    pub(crate) fn record_plain(&mut self, object: ObjectId, write: bool, place: Place) {
+        const MOST: usize = 50_000;
+        self.finish_plain_write();
+        if self.recorded.len() > MOST {
+            return;
+        }
+        let thread = self.current;
+        let op = Op::new(if write { OpKind::Store } else { OpKind::Load }, object);
+        let value = if write { None } else { self.word_now(object) };
+        self.recorded.push(Recorded {
+            thread,
+            op,
+            option: 0,
+            before: 0,
+            applied: semantics::apply(&op, 0, thread, 0),
+            site: Site(place.0),
+            preempts: None,
+            awaited: Vec::new(),
+            callers: Vec::new(),
+            part: None,
+            plain: Some(Plain { write, value }),
+        });
+    }
+
+    /// Completes the record of a plain write. The hook runs before the write, and nothing else runs until the next hook.
+    pub(crate) fn finish_plain_write(&mut self) {
+        let Some(last) = self.recorded.last() else { return };
+        if let Some(Plain { write: true, value: None }) = last.plain {
+            let value = self.word_now(last.op.object);
+            if let Some(Plain { value: empty, .. }) =
+                self.recorded.last_mut().and_then(|last| last.plain.as_mut())
+            {
+                *empty = value;
+            }
+        }
+    }
+
+    fn word_now(&self, object: ObjectId) -> Option<u64> {
+        self.front?.word_now(*self.names.get(object.index())?)
+    }
+
+    /// The variables that a failure is about: what the failing thread accessed since its last step.
+    pub(crate) fn variables_of(&self, noted: &Noted) -> Vec<ObjectId> {
+        const MOST: usize = 4;
+        let (Some(thread), Some(at)) = (noted.thread, noted.at) else { return Vec::new() };
+        let own = self.recorded[..at.rows].iter().rev().filter(|r| r.thread == thread);
+        let mut found: Vec<ObjectId> = Vec::new();
+        for r in own.take_while(|r| r.plain.is_some()) {
+            if !found.contains(&r.op.object) {
+                found.push(r.op.object);
+            }
+            if found.len() == MOST || noted.kind == FailureKind::DataRace {
+                break;
+            }
+        }
+        found
     }
 
     /// The calls that led to the operation of a thread, where callers are recorded.
@@ -298,20 +375,22 @@ impl Execution {
     }
 
     /// The recorded steps in words.
-    pub(crate) fn trace(&self) -> Vec<Step> {
+    pub(crate) fn trace(&self, variables: &[ObjectId]) -> Vec<Step> {
         let mut steps = 0;
         let mut number = |r: &Recorded| {
-            let quiet = matches!(r.op.kind, OpKind::Spawn | OpKind::Join);
+            let quiet = r.plain.is_some() || matches!(r.op.kind, OpKind::Spawn | OpKind::Join);
             steps += !quiet as usize;
             if quiet { 0 } else { steps }
         };
         let name = |r: &Recorded| match r.op.kind {
+            OpKind::Load if r.plain.is_some() => "read",
+            OpKind::Store if r.plain.is_some() => "write",
             _ if self.is_version(r.op.object) => "change",
             OpKind::Choose if is_chance(r) => "wait",
             kind => operation(kind),
         };
         let all = self.recorded.iter().map(|r| (number(r), r));
-        all.filter(|(_, r)| is_shown(r))
+        all.filter(|(_, r)| is_shown(r, variables))
             .map(|(step, r)| Step {
                 step,
                 thread: self.rank(r.thread),
@@ -330,12 +409,16 @@ impl Execution {
     }
 
     /// How many of the first `rows` records a trace shows.
-    pub(crate) fn shown_before(&self, rows: usize) -> usize {
-        self.recorded[..rows].iter().filter(|r| is_shown(r)).count()
+    pub(crate) fn shown_before(&self, rows: usize, variables: &[ObjectId]) -> usize {
+        self.recorded[..rows].iter().filter(|r| is_shown(r, variables)).count()
     }
 
     fn detail(&self, r: &Recorded) -> Option<String> {
         use OpKind::*;
+        if let Some(Plain { write, value }) = &r.plain {
+            let value = self.front?.value(*self.names.get(r.op.object.index())?, (*value)?)?;
+            return Some(if *write { format!("= {value}") } else { value });
+        }
         let whole = self.names.get(r.op.object.index()).copied();
         let front = self.front.zip(r.part.map(|p| p.name).or(whole));
         let of_part = |n: u64| r.part.map_or(n, |p| p.of(n));

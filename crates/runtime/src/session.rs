@@ -573,6 +573,10 @@ fn judge(ex: &mut Execution, end: End) -> Option<Box<Failure>> {
     if let Some(front) = crate::front::front().filter(|_| noted_now) {
         front.failed(&noted.message);
     }
+    // The write of a data race has not been performed.
+    if noted.kind != FailureKind::DataRace {
+        ex.finish_plain_write();
+    }
     let mut failure = ex.full_failure(noted);
     failure.cycle = cycle;
     Some(Box::new(failure))
