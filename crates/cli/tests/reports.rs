@@ -51,6 +51,15 @@ fn the_failure_stands_after_all_that_came_before_it() {
 }
 
 #[test]
+fn plain_accesses_to_the_variables_of_a_failure_are_shown_with_their_values() {
+    let (_, report) = check("plain", LOST_UPDATE, &[]);
+    let reads = report.lines().filter(|l| l.contains("read x: 0")).count();
+    let writes = report.lines().filter(|l| l.contains("write x = 1")).count();
+    assert_eq!((reads, writes), (2, 2), "{report}");
+    assert!(row(&report, "read x: 1") > row(&report, "join thread 1"), "{report}");
+}
+
+#[test]
 fn steps_in_a_wrapper_show_who_called_it() {
     let (_, report) = check("wrapper", LOST_UPDATE, &[]);
     assert!(report.contains("p.c:5 < :7") && report.contains("p.c:5 < :8"), "{report}");

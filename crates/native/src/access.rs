@@ -33,6 +33,7 @@ pub(crate) fn range(address: usize, bytes: usize, write: bool, call: Call) {
     let mut at = address;
     while at < end {
         if cannot_race(write) {
+            record(at, write, call);
             note_unshared(at, end - at, write);
             return heap::check(at, end - at, write, call);
         }
@@ -53,6 +54,14 @@ fn cannot_race(write: bool) -> bool {
     }
 }
 
+/// Records an access of an execution that is shown.
+#[inline]
+fn record(address: usize, write: bool, call: Call) {
+    if runtime::records_plain() {
+        runtime::record_plain(address as u64, write, call.place);
+    }
+}
+
 /// Notes what is to be known of an access that cannot race.
 #[inline]
 fn note_unshared(address: usize, bytes: usize, write: bool) {
@@ -64,6 +73,7 @@ fn note_unshared(address: usize, bytes: usize, write: bool) {
 /// An access within one granule.
 #[inline]
 fn part(address: usize, bytes: usize, write: bool, call: Call) {
+    record(address, write, call);
     if cannot_race(write) {
         note_unshared(address, bytes, write);
         return heap::check(address, bytes, write, call);

@@ -63,8 +63,8 @@ pub use locals::thread_local;
 pub use memory::{
     LocalState, StackSpot, Touching, ended_stack, exit_process, frames_end, in_execution, in_program,
     is_alone, is_looking, label, last_place, leave_thread, looking_flag, may_be_on_ended_stack, next_child,
-    on_memory, on_other_stack, on_own_stack, only_read, restart_soon, session_number, settle, stack_spot,
-    step_in, steps_in_program, touch, write_later, yield_in,
+    on_memory, on_other_stack, on_own_stack, only_read, record_plain, records_plain, restart_soon,
+    session_number, settle, stack_spot, step_in, steps_in_program, touch, write_later, yield_in,
 };
 pub use objects::Handle;
 pub use polling::{Modes, changed, unchanged, unlock};

@@ -37,6 +37,24 @@ pub fn is_alone() -> bool {
     !ex.is_null() && unsafe { (*ex).unjoined == 0 }
 }
 
+/// Whether plain accesses are recorded: the execution is one that is shown.
+#[inline]
+pub fn records_plain() -> bool {
+    let ex = context::current();
+    // SAFETY: a current execution is valid.
+    !ex.is_null() && unsafe { (*ex).with_callers && (*ex).recording }
+}
+
+/// Records a plain access, by the name that the front end has for the variable. Not a step.
+#[cold]
+pub fn record_plain(name: u64, write: bool, place: Place) {
+    let ex = context::current();
+    if !ex.is_null() {
+        // SAFETY: a current execution is valid, and our callers hold no reference into it.
+        unsafe { (*ex).record_plain(name, write, place) };
+    }
+}
+
 /// Whether the running thread may be in a loop, so that what it changes must be told.
 #[inline]
 pub fn is_looking() -> bool {
@@ -404,9 +422,6 @@ pub fn touch(object: &Handle, how: Touching, place: Place) -> Option<String> {
         let id = ex.resolve(object, Class::Variable, 0, place);
         if how.write && how.elsewhere && ex.looking {
             spin::changed(ex);
-        }
-        if ex.with_callers && !how.atomic {
-            ex.record_plain(id, how.write, place);
         }
         races::check(ex, id, how, place)
     }

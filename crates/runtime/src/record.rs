@@ -80,6 +80,8 @@ pub(crate) struct Recorded {
 
 /// A plain access, which is not a step: shown where it is to a variable of the failure.
 struct Plain {
+    /// The name of the variable, as the front end knows it.
+    name: u64,
     write: bool,
     /// The bytes that were read, or that the write left there, as a word.
     value: Option<u64>,
@@ -92,9 +94,9 @@ fn is_chance(r: &Recorded) -> bool {
 
 /// Whether a trace shows a record. That a wait does not end spuriously goes without saying, and plain accesses are shown of the
 /// variables of the failure alone.
-fn is_shown(r: &Recorded, variables: &[ObjectId]) -> bool {
-    if r.plain.is_some() {
-        return variables.contains(&r.op.object);
+fn is_shown(r: &Recorded, variables: &[u64]) -> bool {
+    if let Some(plain) = &r.plain {
+        return variables.contains(&plain.name);
     }
     !(is_chance(r) && r.applied.value == 0 && r.preempts.is_none())
 }
@@ -256,35 +258,35 @@ impl Execution {
 
     /// Records a plain access to a variable of a native program.
     #[cold]
-    pub(crate) fn record_plain(&mut self, object: ObjectId, write: bool, place: Place) {
+    pub(crate) fn record_plain(&mut self, name: u64, write: bool, place: Place) {
         const MOST: usize = 50_000;
         self.finish_plain_write();
         if self.recorded.len() > MOST {
             return;
         }
         let thread = self.current;
-        let op = Op::new(if write { OpKind::Store } else { OpKind::Load }, object);
-        let value = if write { None } else { self.word_now(object) };
+        let op = Op::local(if write { OpKind::Store } else { OpKind::Load });
+        let value = if write { None } else { self.word_now(name) };
         self.recorded.push(Recorded {
             thread,
             op,
             option: 0,
             before: 0,
-            applied: semantics::apply(&op, 0, thread, 0),
+            applied: semantics::apply(&Op::local(OpKind::Yield), 0, thread, 0),
             site: Site(place.0),
             preempts: None,
             awaited: Vec::new(),
             callers: Vec::new(),
             part: None,
-            plain: Some(Plain { write, value }),
+            plain: Some(Plain { name, write, value }),
         });
     }
 
     /// Completes the record of a plain write. The hook runs before the write, and nothing else runs until the next hook.
     pub(crate) fn finish_plain_write(&mut self) {
         let Some(last) = self.recorded.last() else { return };
-        if let Some(Plain { write: true, value: None }) = last.plain {
-            let value = self.word_now(last.op.object);
+        if let Some(Plain { name, write: true, value: None }) = last.plain {
+            let value = self.word_now(name);
             if let Some(Plain { value: empty, .. }) =
                 self.recorded.last_mut().and_then(|last| last.plain.as_mut())
             {
@@ -293,19 +295,19 @@ impl Execution {
         }
     }
 
-    fn word_now(&self, object: ObjectId) -> Option<u64> {
-        self.front?.word_now(*self.names.get(object.index())?)
+    fn word_now(&self, name: u64) -> Option<u64> {
+        self.front?.word_now(name)
     }
 
     /// The variables that a failure is about: what the failing thread accessed since its last step.
-    pub(crate) fn variables_of(&self, noted: &Noted) -> Vec<ObjectId> {
+    pub(crate) fn variables_of(&self, noted: &Noted) -> Vec<u64> {
         const MOST: usize = 4;
         let (Some(thread), Some(at)) = (noted.thread, noted.at) else { return Vec::new() };
         let own = self.recorded[..at.rows].iter().rev().filter(|r| r.thread == thread);
-        let mut found: Vec<ObjectId> = Vec::new();
-        for r in own.take_while(|r| r.plain.is_some()) {
-            if !found.contains(&r.op.object) {
-                found.push(r.op.object);
+        let mut found: Vec<u64> = Vec::new();
+        for plain in own.map_while(|r| r.plain.as_ref()) {
+            if !found.contains(&plain.name) {
+                found.push(plain.name);
             }
             if found.len() == MOST || noted.kind == FailureKind::DataRace {
                 break;
@@ -375,7 +377,7 @@ impl Execution {
     }
 
     /// The recorded steps in words.
-    pub(crate) fn trace(&self, variables: &[ObjectId]) -> Vec<Step> {
+    pub(crate) fn trace(&self, variables: &[u64]) -> Vec<Step> {
         let mut steps = 0;
         let mut number = |r: &Recorded| {
             let quiet = r.plain.is_some() || matches!(r.op.kind, OpKind::Spawn | OpKind::Join);
@@ -405,18 +407,19 @@ impl Execution {
     }
 
     fn part_name(&self, r: &Recorded) -> Option<String> {
-        self.front?.object(r.part?.name, Class::Atomic)
+        let name = r.plain.as_ref().map(|p| p.name).or(r.part.map(|p| p.name))?;
+        self.front?.object(name, Class::Variable)
     }
 
     /// How many of the first `rows` records a trace shows.
-    pub(crate) fn shown_before(&self, rows: usize, variables: &[ObjectId]) -> usize {
+    pub(crate) fn shown_before(&self, rows: usize, variables: &[u64]) -> usize {
         self.recorded[..rows].iter().filter(|r| is_shown(r, variables)).count()
     }
 
     fn detail(&self, r: &Recorded) -> Option<String> {
         use OpKind::*;
-        if let Some(Plain { write, value }) = &r.plain {
-            let value = self.front?.value(*self.names.get(r.op.object.index())?, (*value)?)?;
+        if let Some(Plain { name, write, value }) = &r.plain {
+            let value = self.front?.value(*name, (*value)?)?;
             return Some(if *write { format!("= {value}") } else { value });
         }
         let whole = self.names.get(r.op.object.index()).copied();
