@@ -72,7 +72,11 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "S", value_parser = seconds)]
     max_seconds: Option<f64>,
 
-    /// An execution of more steps than this is a failure
+    /// Stop when a thread computes for so many seconds of CPU time without an operation that others could see (0: never)
+    #[arg(long, value_name = "S")]
+    watchdog: Option<u64>,
+
+    /// Stop at an execution of more steps than this
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_steps: Option<u64>,
 
@@ -263,7 +267,13 @@ fn check(args: &CheckArgs) -> Result<u8, String> {
     let mut variables = vec![("RADDLE_COMMAND", args.again())];
     variables.extend(args.variables());
     variables.extend(more);
-    let start = Start { program: &program, args: &args.program.args, variables: &variables, gdb: args.gdb };
+    let start = Start {
+        program: &program,
+        args: &args.program.args,
+        variables: &variables,
+        gdb: args.gdb,
+        seconds: args.max_seconds,
+    };
     let ended = crate::run::run(&start, &scratch.path().join("done"))?;
     drop(scratch);
     Ok(match ended {
@@ -394,7 +404,7 @@ impl CheckArgs {
         set("RADDLE_STACK_SIZE", self.stack_size.map(|n| n.to_string()));
         set("RADDLE_KEEP_GOING", yes(self.keep_going));
         set("RADDLE_REPLAY", self.replay.clone());
-        set("RADDLE_WATCHDOG", no(self.gdb));
+        set("RADDLE_WATCHDOG", no(self.gdb).or(self.watchdog.map(|n| n.to_string())));
         set("RADDLE_ISOLATE", yes(self.isolate));
         set("RADDLE_LEAKS", yes(self.leaks));
         set("RADDLE_EXIT_CODES", yes(self.exit_codes).or(no(self.any_exit_code)));

@@ -300,8 +300,13 @@ fn compare_files(args: &CompareArgs) -> Result<Option<Comparison>, String> {
     ];
     variables.extend(args.races.clone().map(|r| ("RADDLE_RACES", r)));
     variables.extend(built.variables.iter().cloned());
-    let start =
-        Start { program: &built.program, args: args.program.args(), variables: &variables, gdb: false };
+    let start = Start {
+        program: &built.program,
+        args: args.program.args(),
+        variables: &variables,
+        gdb: false,
+        seconds: None,
+    };
     match crate::run::run(&start, &built.scratch.path().join("done"))? {
         // The library has said what is wrong.
         Ended::Reported(2) => return Ok(None),

@@ -3,8 +3,9 @@
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Command, ExitStatus};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::time::{Duration, Instant};
 
 /// How a program is started.
 pub(crate) struct Start<'a> {
@@ -12,6 +13,8 @@ pub(crate) struct Start<'a> {
     pub(crate) args: &'a [String],
     pub(crate) variables: &'a [(&'static str, String)],
     pub(crate) gdb: bool,
+    /// The time limit of the search.
+    pub(crate) seconds: Option<f64>,
 }
 
 /// How it ended.
@@ -25,13 +28,37 @@ pub(crate) enum Ended {
 }
 
 static CHILD: AtomicI32 = AtomicI32::new(0);
+/// We were asked to end.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// The signal by which the runtime's timers tell it of the time, and what is added to the number of a signal that is handed on by it.
+/// `native/src/crash.rs` has both.
+const TICK: libc::c_int = 60;
+const HANDED_ON: usize = 1000;
+
+/// How long a program may take to end after its time is up. Its own limits end it before that, unless it is stuck before `main` or has
+/// damaged them.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// Whether we were asked to end while a program ran.
+pub(crate) fn was_interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
 
 /// What ends us is for the child, which ends, and we after it.
 extern "C" fn hand_on(signal: libc::c_int) {
     let child = CHILD.load(Ordering::Relaxed);
     if child > 0 {
-        // SAFETY: `kill` may be called in a handler, and has no preconditions.
-        unsafe { libc::kill(child, signal) };
+        INTERRUPTED.store(true, Ordering::Relaxed);
+        let of_search = [libc::SIGINT, libc::SIGTERM].contains(&signal);
+        let value = libc::sigval { sival_ptr: (HANDED_ON + signal as usize) as *mut libc::c_void };
+        // SAFETY: these calls may be made in a handler, and have no preconditions.
+        unsafe {
+            // The program may have a handler of its own for the signal, so the search is told in another way.
+            if !of_search || libc::sigqueue(child, TICK, value) != 0 {
+                libc::kill(child, signal);
+            }
+        }
     }
 }
 
@@ -72,13 +99,43 @@ pub(crate) fn run(start: &Start<'_>, done: &Path) -> Result<Ended, String> {
     })?;
     // In a terminal gdb is told by the terminal, and it decides what to make of it.
     CHILD.store(if start.gdb { 0 } else { child.id() as i32 }, Ordering::Relaxed);
-    let status = child.wait().map_err(|e| format!("cannot wait for the program: {e}"))?;
+    let last = start.seconds.map(|s| Instant::now() + Duration::from_secs_f64(s.min(1e9)) + PATIENCE);
+    let ended = wait(&mut child, last);
     CHILD.store(0, Ordering::Relaxed);
+    let Some(status) = ended.map_err(|e| format!("cannot wait for the program: {e}"))? else {
+        let seconds = start.seconds.unwrap_or_default();
+        return Ok(Ended::Otherwise(
+            format!("the program did not stop after {seconds} s and was killed"),
+            None,
+        ));
+    };
     Ok(match status.code() {
         Some(code) if start.gdb => Ended::Debugged(u8::try_from(code).unwrap_or(1)),
         Some(code) if done.exists() => Ended::Reported(u8::try_from(code).unwrap_or(2)),
         code => Ended::Otherwise(say(status), code.and_then(|c| u8::try_from(c).ok())),
     })
+}
+
+/// Waits for the program. One that has not ended at `last`, or some time after we were asked to end, is killed.
+fn wait(child: &mut Child, last: Option<Instant>) -> std::io::Result<Option<ExitStatus>> {
+    let mut asked: Option<Instant> = None;
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if was_interrupted() {
+            asked.get_or_insert_with(Instant::now);
+        }
+        let late = last.is_some_and(|at| Instant::now() >= at);
+        if late || asked.is_some_and(|at| at.elapsed() >= PATIENCE) {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
 }
 
 fn say(status: ExitStatus) -> String {

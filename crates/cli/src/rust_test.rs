@@ -179,11 +179,20 @@ mod on_linux {
         let scratch = Scratch::new()?;
         let mut codes = Vec::new();
         for (program, test) in all {
+            if crate::run::was_interrupted() {
+                break;
+            }
             let mut variables = args.variables(&test, toolchain.knows_locks());
             variables.push(("RADDLE_CAVEATS", caveats.join("\n")));
             let words = ["--exact", "--nocapture", "--test-threads=1"].map(str::to_owned);
             let words: Vec<String> = std::iter::once(test.name.clone()).chain(words).collect();
-            let start = Start { program: &program.path, args: &words, variables: &variables, gdb: false };
+            let start = Start {
+                program: &program.path,
+                args: &words,
+                variables: &variables,
+                gdb: false,
+                seconds: args.max_seconds,
+            };
             codes.push(if args.json {
                 as_json(&start, &test)?
             } else {

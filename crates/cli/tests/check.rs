@@ -173,7 +173,7 @@ fn the_options_of_a_search_are_kept() {
     assert_eq!(code, Some(3));
     assert!(report["guarantee"].as_str().unwrap().contains("seed 7"), "{report}");
     let (code, report) = place.json(&["counter.c", "--max-steps", "2"]);
-    assert_eq!((code, &report["failures"][0]["kind"]), (Some(1), &Value::from("limit")), "{report}");
+    assert_eq!((code, &report["stopped"]["reason"]), (Some(3), &Value::from("limit")), "{report}");
     let (_, report) = place.json(&["counter.c", "--races", "ignore"]);
     assert!(report["guarantee"].as_str().unwrap().contains("if there are no data races"), "{report}");
 }
@@ -889,9 +889,9 @@ int main(void) {
     let mut command = place.command(RADDLE);
     let output = command.env("RADDLE_WATCHDOG", "1").args(["check", "--json", "reader.c"]).output().unwrap();
     let report: Value = serde_json::from_str(&out(&output)).unwrap();
-    let failure = &report["failures"][0];
-    assert_eq!(failure["kind"], "limit", "{failure:#}");
-    assert!(failure["message"].as_str().unwrap().contains("waits in the kernel"), "{failure:#}");
+    let failure = &report["stopped"];
+    assert_eq!(failure["reason"], "limit", "{failure:#}");
+    assert!(failure["text"].as_str().unwrap().contains("waits in the kernel"), "{failure:#}");
     assert!(failure["location"].as_str().unwrap().contains("reader.c:7"), "{failure:#}");
 }
 
@@ -925,9 +925,9 @@ fn a_livelock_whose_loops_write_is_described_at_the_step_limit() {
     let place = Place::new("livelock");
     let program = format!("{}/../../programs/c/failures/livelock.c", env!("CARGO_MANIFEST_DIR"));
     let (code, report) = place.json(&[&program, "--max-steps", "1000"]);
-    let failure = &report["failures"][0];
-    assert_eq!((code, &failure["kind"]), (Some(1), &Value::from("limit")), "{failure:#}");
-    let message = failure["message"].as_str().unwrap();
+    let failure = &report["stopped"];
+    assert_eq!((code, &failure["reason"]), (Some(3), &Value::from("limit")), "{failure:#}");
+    let message = failure["text"].as_str().unwrap();
     for part in ["again and again", "a livelock, it seems", "--max-steps"] {
         assert!(message.contains(part), "{message}");
     }
@@ -949,9 +949,9 @@ fn threads_and_processes_behind_our_back_are_refused_by_name() {
         let text = format!("{head}int main(void) {{ {statement} }}\n");
         let place = Place::with(&format!("behind-{name}"), &[("main.c", &text)]);
         let (code, report) = place.json(&["main.c"]);
-        let failure = &report["failures"][0];
-        assert_eq!((code, &failure["kind"]), (Some(1), &Value::from("limit")), "{name}: {report:#}");
-        let message = failure["message"].as_str().unwrap();
+        let failure = &report["stopped"];
+        assert_eq!((code, &failure["reason"]), (Some(3), &Value::from("limit")), "{name}: {report:#}");
+        let message = failure["text"].as_str().unwrap();
         assert!(message.contains(says) && message.contains("not under control"), "{name}: {message}");
     }
 }

@@ -43,7 +43,7 @@ pub use follow::{Follow, Guide};
 pub use ids::{EventIndex, MAX_THREADS, ObjectId, Site, ThreadId, ThreadSet, Threads};
 pub use op::{Access, Decides, MemoryOrder, Mode, Op, OpKind};
 pub use orders::{BestFirst, Delta, MemorySpill, Names, Order, OrderInfo, Priority, Spill, orders};
-pub use outcome::{Failure, FailureKind, Report, Stats, Step, ThreadInfo, Verdict};
+pub use outcome::{Failure, FailureKind, Report, Stats, Step, Stop, StopReason, ThreadInfo, Verdict};
 pub use plan::{BadPlan, BoundKind, Limit, Plan};
 pub use replay::{Replay, simpler};
 pub use schedule::{Schedule, TokenError};

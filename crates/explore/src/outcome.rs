@@ -183,6 +183,38 @@ pub struct Failure {
     pub output: Option<String>,
 }
 
+/// Why a search stopped before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopReason {
+    /// The time limit was reached.
+    Time,
+    /// The process was asked to end: Ctrl-C (SIGINT) or SIGTERM.
+    Interrupt,
+    /// The limit on the CPU time of the process was reached (SIGXCPU).
+    CpuLimit,
+    /// One execution reached a limit, or the program does something that raddle does not support. The text says what, and which option helps.
+    Limit,
+}
+
+/// Where and why a search stopped before its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Stop {
+    /// Why.
+    pub reason: StopReason,
+    /// The reason in a sentence, with the option that helps.
+    pub text: String,
+    /// `file:line:column`, where one place in the program is the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// The thread that was stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread: Option<ThreadId>,
+    /// The token of the execution that was stopped; empty if it does not matter which one that was.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub replay: String,
+}
+
 /// Numbers of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 pub struct Stats {
@@ -239,6 +271,9 @@ pub struct Report {
     pub failures: Vec<Failure>,
     /// What the result leaves out. A plain `verified` has none.
     pub caveats: Vec<Caveat>,
+    /// Why the search stopped before its end, other than by a number of executions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<Stop>,
     /// What the user should know besides: a test in which nothing is shared, a limit that is near.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -258,6 +293,7 @@ impl Report {
             stats: Stats::default(),
             rounds: Vec::new(),
             failures: Vec::new(),
+            stopped: None,
             caveats: Vec::new(),
             warnings: Vec::new(),
             seconds: 0.0,

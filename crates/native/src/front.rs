@@ -7,7 +7,7 @@ use crate::{
 };
 use explore::ThreadId;
 use runtime::{Class, Crashed, Front, Handle, Part};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Marks the names of what the program synchronises with.
 const SYNC: u64 = 1 << 63;
@@ -117,8 +117,12 @@ impl Front for Program {
         isolate::run(f)
     }
 
-    fn watch(&self, limit: Option<Duration>) {
-        crash::watch(limit);
+    fn watch(&self, limit: Option<Duration>, stop_at: Option<Instant>) {
+        crash::watch(limit, stop_at);
+    }
+
+    fn unwatch(&self) {
+        crash::unwatch();
     }
 
     fn switch(&self, to: Option<ThreadId>) {

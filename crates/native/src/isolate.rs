@@ -5,6 +5,7 @@
 //! search is shared (see `own_heap`), everything else goes with the copy.
 
 use runtime::Crashed;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// The exit code of a process that has reported an internal error of raddle.
 const INTERNAL_ERROR: libc::c_int = 173;
@@ -31,14 +32,32 @@ pub(crate) fn run(f: &mut dyn FnMut()) -> Result<(), Crashed> {
             -1 => crate::start::die("no more processes can be made"),
             0 => {
                 IS_COPY = true;
+                CHILD.store(0, Ordering::Relaxed);
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 crate::crash::arm();
                 f();
                 libc::syscall(libc::SYS_exit_group, 0);
                 unreachable!("the process has ended")
             }
-            child => wait(child),
+            child => {
+                CHILD.store(child, Ordering::Relaxed);
+                let ended = wait(child);
+                CHILD.store(0, Ordering::Relaxed);
+                ended
+            }
         }
+    }
+}
+
+/// The process that runs an execution just now.
+static CHILD: AtomicI32 = AtomicI32::new(0);
+
+/// The search has to stop: ends the process that runs an execution. May be called in a handler.
+pub(crate) fn interrupt() {
+    let child = CHILD.load(Ordering::Relaxed);
+    if child > 0 {
+        // SAFETY: the child has not been waited for, so the number is still its own.
+        unsafe { libc::syscall(libc::SYS_kill, child, libc::SIGKILL) };
     }
 }
 

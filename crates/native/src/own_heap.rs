@@ -20,6 +20,31 @@ static MODE: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 0;
 const PRIVATE: u8 = 1;
 const SHARED: u8 = 2;
+/// The process is about to end: nothing is freed, and nothing waits for a lock.
+const LAST: u8 = 3;
+
+/// From now on memory comes from a small area of its own: the process was interrupted, perhaps inside an allocator.
+pub(crate) fn last_words() {
+    MODE.store(LAST, Ordering::Relaxed);
+}
+
+/// The area of [`last_words`], and how much of it is used.
+static mut AREA: [u128; 1 << 18] = [0; 1 << 18];
+static mut USED: usize = 0;
+
+#[cold]
+fn last_alloc(layout: Layout) -> *mut u8 {
+    // SAFETY: only the handler of signals runs by now.
+    unsafe {
+        let start = (&raw mut AREA) as usize;
+        let at = (start + USED).next_multiple_of(layout.align());
+        if at + layout.size() > start + size_of::<[u128; 1 << 18]>() {
+            return std::ptr::null_mut();
+        }
+        USED = at + layout.size() - start;
+        at as *mut u8
+    }
+}
 
 /// Whether executions run in processes of their own.
 pub(crate) fn is_shared() -> bool {
@@ -27,6 +52,10 @@ pub(crate) fn is_shared() -> bool {
         UNKNOWN => find_out(),
         mode => mode == SHARED,
     }
+}
+
+fn is_last() -> bool {
+    MODE.load(Ordering::Relaxed) == LAST
 }
 
 #[cold]
@@ -126,6 +155,8 @@ unsafe impl GlobalAlloc for Own {
         unsafe {
             if is_shared() {
                 shared_alloc(layout)
+            } else if is_last() {
+                last_alloc(layout)
             } else if layout.align() <= 16 {
                 __libc_malloc(layout.size())
             } else {
@@ -137,7 +168,7 @@ unsafe impl GlobalAlloc for Own {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: by the contract of the trait.
         unsafe {
-            if layout.align() <= 16 && !is_shared() {
+            if layout.align() <= 16 && !is_shared() && !is_last() {
                 return __libc_calloc(1, layout.size());
             }
             let p = self.alloc(layout);
@@ -150,13 +181,19 @@ unsafe impl GlobalAlloc for Own {
 
     unsafe fn dealloc(&self, p: *mut u8, layout: Layout) {
         // SAFETY: by the contract of the trait.
-        unsafe { if is_shared() { shared_free(p, layout) } else { __libc_free(p) } }
+        unsafe {
+            if is_shared() {
+                shared_free(p, layout);
+            } else if !is_last() {
+                __libc_free(p);
+            }
+        }
     }
 
     unsafe fn realloc(&self, p: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: by the contract of the trait.
         unsafe {
-            if layout.align() <= 16 && !is_shared() {
+            if layout.align() <= 16 && !is_shared() && !is_last() {
                 return __libc_realloc(p, size);
             }
             let Ok(new) = Layout::from_size_align(size, layout.align()) else { return std::ptr::null_mut() };

@@ -16,6 +16,7 @@ use std::fs::File;
 use std::io::{IsTerminal, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The variables that mean something here. Another one that starts with `RADDLE_` is a slip of the pen, and who made it should know.
 const VARIABLES: [&str; 42] = [
@@ -133,20 +134,37 @@ pub(crate) fn explore(mut out: Out, program: fn()) -> ! {
         out.write(&json);
         out.leave(exit_code(&table));
     }
+    // SAFETY: nothing else uses it yet; what it points to lives until the process ends, which is in this function.
+    unsafe { LAST = &raw mut out };
     let known = out.caveats.iter().cloned().chain(left_out_by_settings());
-    let mut report = known.fold(config.clone(), Config::caveat).run(program);
+    let mut report = known.fold(config.clone(), Config::caveat).last_words(write_last_words).run(program);
     crate::verifier::name_inputs(&mut report);
     drop_advice_for_rust(&mut report);
+    // SAFETY: no other thread looks at the environment. The program has a copy of its own.
+    unsafe { std::env::remove_var("RADDLE_MAX_SECONDS") };
     for failure in &mut report.failures {
         failure.output = output_of(&config, &failure.replay, program);
     }
-    let text = match (out.as_json, variable("RADDLE_QUIET").is_some()) {
-        (true, _) => report::json::render(&report),
-        (false, true) => String::new(),
-        (false, false) => report::text::render(&report, &out.style()),
-    };
-    out.write(&text);
+    out.say(&report);
     out.leave(report.exit_code())
+}
+
+/// Where the last words of the process go.
+static mut LAST: *mut Out = std::ptr::null_mut();
+
+/// The search does not stop: ends the process, with a report of what was covered. For the handler of signals.
+pub(crate) fn last_words() -> ! {
+    crate::own_heap::last_words();
+    // SAFETY: the search was interrupted on this OS thread, and never goes on.
+    unsafe { runtime::write_last_words() };
+    leave(3)
+}
+
+fn write_last_words(mut report: Report) {
+    // SAFETY: set before the search began; the code that uses it was interrupted and never goes on.
+    let out = unsafe { &mut *LAST };
+    drop_advice_for_rust(&mut report);
+    out.say(&report);
 }
 
 /// The most of the output that is shown.
@@ -155,7 +173,8 @@ const MOST_OUTPUT: usize = 16 << 10;
 /// What the program writes in the execution that a token names. Most executions are not shown, so it is run again.
 fn output_of(config: &Config, token: &str, program: fn()) -> Option<String> {
     token.parse::<explore::Schedule>().ok()?;
-    config.clone().replay(token).shrink(false).run(program);
+    // The failure is known: it need not be shown with its output if that takes long.
+    config.clone().replay(token).shrink(false).max_time(Duration::from_secs(1)).run(program);
     let mut text = start::take_output();
     if crate::rust_tests::is_rust() {
         text = crate::rust_tests::without_end(&text);
@@ -238,6 +257,16 @@ impl Out {
         let rows = if full { usize::MAX } else { usual.rows };
         let width = width.unwrap_or(usual.width).clamp(40, 160);
         report::Style { colour, width, rows, command: Some(self.command.clone()), ..usual }
+    }
+
+    /// Writes the report as it was asked for.
+    fn say(&mut self, report: &Report) {
+        let text = match (self.as_json, variable("RADDLE_QUIET").is_some()) {
+            (true, _) => report::json::render(report),
+            (false, true) => String::new(),
+            (false, false) => report::text::render(report, &self.style()),
+        };
+        self.write(&text);
     }
 
     /// A reader that has gone away is no error.

@@ -2,10 +2,10 @@
 
 use crate::spill::FileSpill;
 use explore::{
-    BadPlan, Budget, Caveat, Limit, Meter, Order, Plan, Progress, Promise, Report, Schedule, Stats,
-    UnknownAlgorithm, Verdict,
+    BadPlan, Budget, Caveat, Limit, Meter, Order, Plan, Progress, Promise, Report, Schedule, Spent, Stats,
+    Stop, StopReason, UnknownAlgorithm, Verdict,
 };
-use runtime::{Labels, Settings};
+use runtime::{Found, Labels, Settings};
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::fs::File;
@@ -72,7 +72,11 @@ pub struct Config {
     progress: Option<Arc<File>>,
     /// What the caller knows that the search leaves out.
     caveats: Vec<Caveat>,
+    last_words: Option<fn(Report)>,
 }
+
+/// Time limits above this are none.
+const MOST_SECONDS: f64 = 1e9;
 
 impl Default for Config {
     fn default() -> Self {
@@ -92,6 +96,7 @@ impl Config {
             quiet: false,
             progress: None,
             caveats: Vec::new(),
+            last_words: None,
         }
     }
 
@@ -307,6 +312,13 @@ impl Config {
         self
     }
 
+    /// For a process with a front end: called in place of the rest of the process if a search that has to stop does not.
+    #[doc(hidden)]
+    pub fn last_words(mut self, tell: fn(Report)) -> Config {
+        self.last_words = Some(tell);
+        self
+    }
+
     /// Says how a long search is doing on this terminal, also where nothing else is printed. On standard error unless
     /// [quiet](Config::quiet). What is no terminal is left alone.
     pub fn progress_on(mut self, terminal: Option<Arc<File>>) -> Config {
@@ -341,8 +353,13 @@ impl Config {
     pub fn check(self, test: impl Fn()) {
         let config = self.with_environment();
         let report = config.search(&test);
-        if report.verdict == Verdict::Failure {
+        let stopped = report.stopped.as_ref().map(|s| s.reason);
+        if report.verdict == Verdict::Failure || stopped == Some(StopReason::Limit) {
             panic!("{}", render(&report));
+        }
+        if matches!(stopped, Some(StopReason::Interrupt | StopReason::CpuLimit)) {
+            // Ctrl-C is for the whole process, whatever else it is to test.
+            runtime::end_process(&render(&report));
         }
         if !config.quiet {
             eprint!("{}", render(&report));
@@ -362,41 +379,101 @@ impl Config {
 
     fn search(&self, test: &dyn Fn()) -> Report {
         let start = Instant::now();
-        let mut failures;
-        let mut caveats = self.caveats.clone();
-        let (stats, finished, spent, estimate, name);
-        let mut promise = Promise::Everything;
-        let mut rounds = Vec::new();
+        let meter = || Meter::new(self.budget, Box::new(move || start.elapsed().as_secs_f64()));
+        let stop_at =
+            self.budget.seconds.map(|s| start + Duration::from_secs_f64(s.clamp(0.0, MOST_SECONDS)));
         if let Some(guide) = &self.follow {
-            failures = runtime::follow(&self.settings, guide, test);
-            stats = Stats { executions: 1, ..Stats::default() };
-            (finished, spent, estimate) = (false, Some(String::from("one execution, along a guide")), None);
-            name = String::from("follow");
-        } else if let Some(schedule) = &self.replay {
-            let mut settings = self.settings.clone();
-            (settings.shrink, settings.keep_going) = (false, false);
-            let meter = Meter::new(self.budget, Box::new(move || start.elapsed().as_secs_f64()));
-            let mut search = self.prepared(&self.plan).0.search(meter).unwrap_or_else(|e| panic!("{e}"));
-            failures = runtime::replay(&settings, schedule, &mut *search, test);
-            stats = Stats { executions: 1, ..Stats::default() };
-            (finished, spent, estimate) =
-                (false, Some(String::from("one execution, the one replayed")), None);
-            name = String::from("replay");
-        } else {
-            let meter = Meter::new(self.budget, Box::new(move || start.elapsed().as_secs_f64()));
-            let (plan, settings) = self.prepared(&self.plan);
-            let mut search = plan.search(meter).unwrap_or_else(|e| panic!("{e}"));
-            let mut ticker = Ticker::new(self.quiet, self.progress.clone(), start);
-            let found = runtime::check(&settings, &mut *search, test, &mut |s| ticker.tick(s));
-            ticker.clear();
-            failures = found.failures;
-            found.caveats.into_iter().for_each(|c| c.add_to(&mut caveats));
-            (stats, finished, estimate) = (search.stats(), search.finished(), search.estimate());
-            promise = search.promise();
-            rounds = search.rounds().to_vec();
-            spent = search.spent().map(report::spent);
-            name = name_of(&plan);
+            let settings = Settings { stop_at, ..self.settings.clone() };
+            let found = runtime::follow(&settings, guide, test);
+            return self.of_one(start, "follow", "one execution, along a guide", found);
         }
+        if let Some(schedule) = &self.replay {
+            let settings = Settings { shrink: false, keep_going: false, stop_at, ..self.settings.clone() };
+            let mut search = self.prepared(&self.plan).0.search(meter()).unwrap_or_else(|e| panic!("{e}"));
+            let found = runtime::replay(&settings, schedule, &mut *search, test);
+            return self.of_one(start, "replay", "one execution, the one replayed", found);
+        }
+        let (plan, mut settings) = self.prepared(&self.plan);
+        if stop_at.is_some() {
+            settings.to_mut().stop_at = stop_at;
+        }
+        let mut search = plan.search(meter()).unwrap_or_else(|e| panic!("{e}"));
+        let mut ticker = Ticker::new(self.quiet, self.progress.clone(), start);
+        let seen: *const dyn Progress = &raw const *search;
+        let words = |stop: &Stop| {
+            if let Some(tell) = self.last_words {
+                // SAFETY: the search lives longer than these words are set. They are called while it is stuck, and the process ends
+                // afterwards.
+                tell(self.conclude(
+                    start,
+                    &plan,
+                    unsafe { &*seen },
+                    Found { stopped: Some(stop.clone()), ..Found::default() },
+                ));
+            }
+        };
+        let found = runtime::set_last_words(&words, || {
+            runtime::check(&settings, &mut *search, test, &mut |s| ticker.tick(s))
+        });
+        ticker.clear();
+        self.conclude(start, &plan, &*search, found)
+    }
+
+    /// The report of one execution that was chosen.
+    fn of_one(&self, start: Instant, name: &str, spent: &str, found: Found) -> Report {
+        let stats = Stats { executions: 1, ..Stats::default() };
+        let caveats = self.caveats.clone();
+        let verdict = Verdict::of(!found.failures.is_empty(), false, &Promise::Everything, &caveats);
+        let spent = found.stopped.as_ref().map_or_else(|| spent.to_owned(), |s| self.spent(s));
+        Report {
+            verdict,
+            guarantee: report::guarantee(verdict, &Promise::Everything, &stats, Some(&spent), None, &caveats),
+            algorithm: name.to_owned(),
+            bound: None,
+            memory: "sc".to_owned(),
+            stats,
+            rounds: Vec::new(),
+            caveats,
+            warnings: Vec::new(),
+            failures: found.failures,
+            stopped: found.stopped,
+            seconds: start.elapsed().as_secs_f64(),
+        }
+    }
+
+    /// What ended a search early, in words that follow "gave up after".
+    fn spent(&self, stop: &Stop) -> String {
+        match stop.reason {
+            StopReason::Time => report::spent(Spent::Seconds(self.budget.seconds.unwrap_or_default())),
+            StopReason::Limit => "an execution that could not go on".to_owned(),
+            StopReason::Interrupt | StopReason::CpuLimit => stop.text.clone(),
+        }
+    }
+
+    /// The report of a search.
+    fn conclude(&self, start: Instant, plan: &Plan, search: &dyn Progress, found: Found) -> Report {
+        let Found { mut failures, caveats: noted, mut stopped } = found;
+        let mut caveats = self.caveats.clone();
+        noted.into_iter().for_each(|c| c.add_to(&mut caveats));
+        let (stats, finished, promise) = (search.stats(), search.finished(), search.promise());
+        let finished = finished && stopped.is_none();
+        let rounds = search.rounds().to_vec();
+        if let Some(Spent::Seconds(_)) = search.spent()
+            && stopped.is_none()
+        {
+            let text = "the time limit".to_owned();
+            stopped = Some(Stop {
+                reason: StopReason::Time,
+                text,
+                location: None,
+                thread: None,
+                replay: String::new(),
+            });
+        }
+        let spent = match &stopped {
+            Some(stop) => Some(self.spent(stop)),
+            None => search.spent().map(report::spent),
+        };
         failures.sort_by_key(|f| f.kind == explore::FailureKind::Leak);
         let verdict = Verdict::of(!failures.is_empty(), finished, &promise, &caveats);
         let bounds: Vec<String> = self.plan.bounds.iter().map(Limit::to_string).collect();
@@ -404,7 +481,7 @@ impl Config {
         let last = rounds.last().filter(|r| r.complete).map_or(stats.executions, |r| r.covered);
         let counted = Stats { executions: if finished { last } else { stats.executions }, ..stats };
         let mut guarantee =
-            report::guarantee(verdict, &promise, &counted, spent.as_deref(), estimate, &caveats);
+            report::guarantee(verdict, &promise, &counted, spent.as_deref(), search.estimate(), &caveats);
         if let (Verdict::Incomplete, Promise::Within(bound), Some(_)) =
             (verdict, &promise, rounds.iter().find(|r| r.complete))
         {
@@ -413,7 +490,7 @@ impl Config {
         Report {
             verdict,
             guarantee,
-            algorithm: name,
+            algorithm: name_of(plan),
             bound: (!bounds.is_empty()).then(|| bounds.join(",")),
             memory: "sc".to_owned(),
             stats,
@@ -421,6 +498,7 @@ impl Config {
             caveats,
             warnings: warnings(verdict, &stats),
             failures,
+            stopped,
             seconds: start.elapsed().as_secs_f64(),
         }
     }

@@ -35,5 +35,5 @@ pub mod thread;
 pub use compare::render_comparison;
 pub use config::{Config, check, to_json};
 pub use explore::{BadPlan, Compared, Comparison, Coverage, Plan};
-pub use explore::{Caveat, CaveatKind, Failure, FailureKind, Report, Stats, Verdict};
+pub use explore::{Caveat, CaveatKind, Failure, FailureKind, Report, Stats, Stop, StopReason, Verdict};
 pub use nondet::{Nondet, any, assume, choose};

@@ -5,8 +5,8 @@
 
 mod common;
 
-use common::{default, fails, fails_with, outcomes, plain, says, verified, verified_with};
-use raddle::FailureKind::{self, Deadlock, Leak, Limit, Livelock, Nondeterminism, Panic, Signal};
+use common::{default, fails, fails_with, outcomes, plain, says, stops_with, verified, verified_with};
+use raddle::FailureKind::{self, Deadlock, Leak, Livelock, Nondeterminism, Panic, Signal};
 use raddle::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use raddle::sync::{Arc, Condvar, Mutex, RwLock, mpsc};
 use raddle::{Config, Verdict, thread};
@@ -162,11 +162,11 @@ mod limits {
     #[test]
     fn more_threads_than_allowed_are_refused_by_the_name_of_the_setting() {
         let spawn = |n: usize| move || (0..n).for_each(|_| drop(thread::spawn(|| ())));
-        let failure = fails_with(default().max_threads(4), Limit, spawn(4));
-        says(&failure.message, &["max_threads", "RADDLE_MAX_THREADS"]);
+        let failure = stops_with(default().max_threads(4), spawn(4));
+        says(&failure.text, &["max_threads", "RADDLE_MAX_THREADS"]);
         verified_with(default().max_threads(4), spawn(3));
-        let failure = fails(Limit, spawn(1_000));
-        says(&failure.message, &["max_threads", "at most"]);
+        let failure = stops_with(default(), spawn(1_000));
+        says(&failure.text, &["max_threads", "at most"]);
     }
 
     #[inline(never)]
@@ -222,19 +222,19 @@ mod limits {
 
     #[test]
     fn a_thread_that_never_ends_is_cut_by_the_step_limit() {
-        let failure = fails_with(default().max_steps(1_000), Limit, || {
+        let failure = stops_with(default().max_steps(1_000), || {
             let n = AtomicUsize::new(0);
             loop {
                 n.fetch_add(1, SeqCst);
             }
         });
-        says(&failure.message, &["thread 0 (main)", "1000 steps", "Config::max_steps", "RADDLE_MAX_STEPS"]);
+        says(&failure.text, &["thread 0 (main)", "1000 steps", "Config::max_steps", "RADDLE_MAX_STEPS"]);
         assert!(failure.location.is_some_and(|l| l.contains("faults.rs")));
     }
 
     #[test]
     fn a_thread_that_never_ends_beside_others_is_named() {
-        let failure = fails_with(default().max_steps(1_000), Limit, || {
+        let failure = stops_with(default().max_steps(1_000), || {
             let n = std::sync::Arc::new(AtomicUsize::new(0));
             let counter = thread::Builder::new().name("counter".into());
             let counter = counter.spawn({
@@ -245,7 +245,7 @@ mod limits {
             });
             let _: Result<(), _> = counter.unwrap().join();
         });
-        says(&failure.message, &["thread 1 (counter)"]);
+        says(&failure.text, &["thread 1 (counter)"]);
     }
 
     #[test]
@@ -280,7 +280,7 @@ mod waiting {
     #[test]
     fn two_threads_that_step_aside_for_each_other_for_ever_do_not_end() {
         // They change what they wait for, so no thread repeats itself alone.
-        let failure = fails_with(default().max_steps(2_000), Limit, || {
+        let failure = stops_with(default().max_steps(2_000), || {
             let wants = [AtomicBool::new(true), AtomicBool::new(true)];
             thread::scope(|s| {
                 for i in 0..2 {

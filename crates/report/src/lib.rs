@@ -15,6 +15,7 @@
 //!     memory: "sc".into(),
 //!     stats,
 //!     failures: vec![],
+//!     stopped: None,
 //!     rounds: vec![],
 //!     caveats: vec![],
 //!     warnings: vec![],

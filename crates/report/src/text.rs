@@ -4,7 +4,7 @@ use crate::Style;
 use crate::numbers::{count, duration, plural};
 use crate::paint::{Ink, Paint, clean, columns, elide, one_line, pad, wrap};
 use crate::trace::{self, Callers, Names, hold_of, wait_of};
-use explore::{BoundKind, Caveat, Failure, FailureKind, Limit, Report, ThreadId, Verdict};
+use explore::{BoundKind, Caveat, Failure, FailureKind, Limit, Report, Stop, StopReason, ThreadId, Verdict};
 use std::fmt::Write;
 
 /// Only the table of who did what, for a failure that is told about elsewhere.
@@ -29,6 +29,9 @@ pub fn render(report: &Report, style: &Style) -> String {
         page.covered(report);
     } else {
         page.searched(report);
+    }
+    if let Some(stop) = &report.stopped {
+        page.stopped(stop);
     }
     page.rounds(report);
     for caveat in &report.caveats {
@@ -120,6 +123,18 @@ impl Page<'_> {
             text.push(')');
         }
         self.labelled("caveat:", Ink::Warning, &text);
+    }
+
+    /// Why the search stopped, where the first line does not say so.
+    fn stopped(&mut self, stop: &Stop) {
+        if stop.reason != StopReason::Limit {
+            return;
+        }
+        let place = stop.location.as_ref().map_or(String::new(), |l| format!(" (at {})", one_line(l)));
+        self.labelled("stopped", Ink::Warning, &format!("{}{place}", stop.text));
+        if !stop.replay.is_empty() {
+            self.copied("token", &stop.replay);
+        }
     }
 
     /// What was covered within each limit, where there was one after the other.

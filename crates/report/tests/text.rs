@@ -40,6 +40,7 @@ fn failed(failure: Failure) -> Report {
         memory: "sc".into(),
         stats,
         failures: vec![failure],
+        stopped: None,
         rounds: vec![],
         caveats: vec![],
         warnings: vec![],

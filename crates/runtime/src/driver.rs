@@ -6,11 +6,11 @@ use crate::polling::{Modes, Restart};
 use crate::record;
 use crate::session::Session;
 use explore::{
-    Caveat, Divergence, Failure, FailureKind, Follow, Guide, OpKind, Progress, Replay, Schedule, ThreadId,
-    simpler,
+    Caveat, Divergence, Failure, FailureKind, Follow, Guide, OpKind, Progress, Replay, Schedule, Stop,
+    StopReason, ThreadId, simpler,
 };
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How threads are run.
 #[derive(Clone, Debug)]
@@ -28,9 +28,11 @@ pub struct Settings {
     pub spurious_wakeups: bool,
     /// A thread that can only look again at what it has seen waits for a change; see the crate's module `spin`.
     pub spin_loops: bool,
-    /// A test that takes no step for so long is taken to be stuck in something that is not controlled, and the process
-    /// ends with a report. `None` waits for ever.
+    /// A thread that computes for so long (CPU time) without a step is stopped, and so is one that waits for so long in the kernel: it is
+    /// stuck in something that is not controlled. `None` waits for ever.
     pub watchdog: Option<Duration>,
+    /// The search stops at this time, in the middle of an execution too.
+    pub stop_at: Option<Instant>,
     /// An `Arc` that is never given back is a failure.
     pub leaks: bool,
     /// Go on after a failure and collect all that differ.
@@ -51,6 +53,7 @@ impl Default for Settings {
             spurious_wakeups: true,
             spin_loops: true,
             watchdog: Some(Duration::from_secs(10)),
+            stop_at: None,
             leaks: true,
             keep_going: false,
             shrink: true,
@@ -63,13 +66,24 @@ impl Default for Settings {
 const MOST_FAILURES: usize = 100;
 
 /// The result of a search.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Found {
     /// The failures, with full traces.
     pub failures: Vec<Failure>,
     /// What the executions left out.
     pub caveats: Vec<Caveat>,
+    /// Why the search stopped before its end, unless its budget of executions was spent.
+    pub stopped: Option<Stop>,
 }
+
+impl Found {
+    fn of(failures: Vec<Failure>) -> Found {
+        Found { failures, ..Found::default() }
+    }
+}
+
+/// How long a failure may still be recorded when the time is up.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs `test` under every schedule that the search wants and gives what failed, with full traces.
 ///
@@ -82,9 +96,14 @@ pub fn check(
     progress: &mut dyn FnMut(&dyn Progress),
 ) -> Found {
     let mut failures: Vec<Failure> = Vec::new();
+    let mut stopped = None;
     let mut session = Session::new(settings);
     loop {
         let once = session.run_once(search, test, false);
+        if once.stopped.is_some() {
+            stopped = once.stopped.map(|s| *s);
+            break;
+        }
         if once.restart {
             search.restart();
             continue;
@@ -106,35 +125,42 @@ pub fn check(
         if !once.again {
             break;
         }
+        if let Some(stop) = session.stop_requested() {
+            stopped = Some(stop);
+            break;
+        }
     }
-    Found { failures, caveats: session.caveats() }
+    Found { failures, caveats: session.caveats(), stopped }
 }
 
 /// Runs `test` once, under a schedule that was recorded, and gives what failed, with its full trace.
 ///
 /// What a search learns of machine code changes its steps. Where the schedule does not fit what is known at first, `search`, which
 /// should be the one that the schedule is from, goes over the program again, and the schedule is tried at each failure that it finds.
-pub fn replay(
-    settings: &Settings,
-    schedule: &Schedule,
-    search: &mut dyn Progress,
-    test: &dyn Fn(),
-) -> Vec<Failure> {
-    let (failure, divergence) = recorded(settings, Modes::default(), test, schedule);
-    let Some(divergence) = divergence else { return failure.into_iter().collect() };
+pub fn replay(settings: &Settings, schedule: &Schedule, search: &mut dyn Progress, test: &dyn Fn()) -> Found {
+    let Recorded { failure, divergence, stopped } = recorded(settings, Modes::default(), test, schedule);
+    let found = |failure: Option<Failure>| Found::of(failure.into_iter().collect());
+    if stopped.is_some() {
+        return Found { stopped, ..found(failure) };
+    }
+    let Some(divergence) = divergence else { return found(failure) };
     // The token may be from a search that gave locks versions, which took steps.
     let mut modes = Modes::default();
     modes.change(Restart::LocksHaveVersions);
-    if let (failure, None) = recorded(settings, modes, test, schedule) {
-        return failure.into_iter().collect();
+    let again = recorded(settings, modes, test, schedule);
+    if again.stopped.is_some() {
+        return Found { stopped: again.stopped, ..found(again.failure) };
+    }
+    if again.divergence.is_none() {
+        return found(again.failure);
     }
     if let Some(front) = front::front() {
         front.forget();
         if let Some(failure) = searched(settings, schedule, search, test) {
-            return vec![failure];
+            return found(Some(failure));
         }
     }
-    vec![nondeterminism(&divergence, schedule)]
+    found(Some(nondeterminism(&divergence, schedule)))
 }
 
 /// The failure of a schedule from a search like this one, which has learned more by then than the schedule alone can tell.
@@ -152,18 +178,19 @@ fn searched(
             continue;
         }
         if once.failure.is_some()
-            && let (Some(failure), None) = recorded(settings, session.modes(), test, schedule)
+            && let Recorded { failure: Some(failure), divergence: None, .. } =
+                recorded(settings, session.modes(), test, schedule)
         {
             return Some(failure);
         }
-        if !once.again || search.divergence().is_some() {
+        if !once.again || session.stop_requested().is_some() || search.divergence().is_some() {
             return None;
         }
     }
 }
 
 /// Runs `test` once along a run that was found elsewhere, and gives what failed, with its full trace and a token of its own.
-pub fn follow(settings: &Settings, guide: &Guide, test: &dyn Fn()) -> Vec<Failure> {
+pub fn follow(settings: &Settings, guide: &Guide, test: &dyn Fn()) -> Found {
     let labels = Arc::new(Labels::default());
     let watched = Settings { labels: Some(labels.clone()), ..settings.clone() };
     let mut follow = Follow::new(guide.clone(), labels);
@@ -173,10 +200,10 @@ pub fn follow(settings: &Settings, guide: &Guide, test: &dyn Fn()) -> Vec<Failur
         let once = session.run_once(&mut follow, test, false);
         if !once.restart {
             let failure = once.failure.map(|f| full(settings, session.modes(), test, *f, &once.schedule));
-            return failure.into_iter().collect();
+            return Found { failures: failure.into_iter().collect(), stopped: once.stopped.map(|s| *s) };
         }
     }
-    Vec::new()
+    Found::default()
 }
 
 /// Whether two failures are one to the user.
@@ -220,9 +247,13 @@ fn without_addresses(text: &str) -> String {
 
 /// Runs a failing schedule again and records it.
 fn full(settings: &Settings, modes: Modes, test: &dyn Fn(), found: Failure, schedule: &Schedule) -> Failure {
+    // The failure is known by now. What is left of the time, and a little more, is for showing it well.
+    let stop_at = settings.stop_at.map(|at| at.max(Instant::now() + GRACE));
+    let settings = &Settings { stop_at, ..settings.clone() };
     let mut best = match recorded(settings, modes, test, schedule) {
-        (Some(again), _) if repeats(&again, &found) => again,
-        (again, divergence) => return differs(found, again, divergence),
+        Recorded { failure: Some(again), .. } if repeats(&again, &found) => again,
+        Recorded { stopped: Some(_), .. } => return found,
+        Recorded { failure, divergence, .. } => return differs(found, failure, divergence),
     };
     if settings.shrink && cost(&best) > (0, 0) {
         shrink(settings, modes, test, &mut best, schedule);
@@ -241,12 +272,7 @@ fn with_callers(settings: &Settings, modes: Modes, test: &dyn Fn(), best: &Failu
 }
 
 /// One recorded run of a schedule, in a session of its own so that threads have the numbers of the schedule.
-fn recorded(
-    settings: &Settings,
-    modes: Modes,
-    test: &dyn Fn(),
-    schedule: &Schedule,
-) -> (Option<Failure>, Option<Divergence>) {
+fn recorded(settings: &Settings, modes: Modes, test: &dyn Fn(), schedule: &Schedule) -> Recorded {
     let mut replay = Replay::strict(schedule.clone());
     let mut session = Session::like(settings, modes);
     session.record_callers();
@@ -257,7 +283,15 @@ fn recorded(
         }
         once = session.run_once(&mut replay, test, true);
     }
-    (once.failure.map(|f| *f), explore::Explorer::divergence(&replay).cloned())
+    let divergence = explore::Explorer::divergence(&replay).cloned();
+    Recorded { failure: once.failure.map(|f| *f), divergence, stopped: once.stopped.map(|s| *s) }
+}
+
+/// What one recorded run gave.
+struct Recorded {
+    failure: Option<Failure>,
+    divergence: Option<Divergence>,
+    stopped: Option<Stop>,
 }
 
 /// How often a schedule is run again because something was learned of the program on the way.
@@ -297,6 +331,9 @@ fn shrink(settings: &Settings, modes: Modes, test: &dyn Fn(), best: &mut Failure
             // Steps that cannot be taken any more are passed over.
             let mut replay = Replay::loose(candidate);
             let once = Session::like(settings, modes).run_once(&mut replay, test, true);
+            if once.stopped.is_some_and(|s| s.reason != StopReason::Limit) {
+                return;
+            }
             if let Some(again) = once.failure.filter(|f| repeats(f, best) && cost(f) < cost(best)) {
                 schedule = once.schedule;
                 *best = *again;

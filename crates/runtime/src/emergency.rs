@@ -18,8 +18,25 @@ pub(crate) fn write(text: &str) {
 
 /// Ends the process without running anything else.
 pub(crate) fn leave() -> ! {
+    leave_with(1)
+}
+
+/// Ends the process with an exit code without running anything else.
+pub(crate) fn leave_with(code: i32) -> ! {
     // SAFETY: `_exit` has no preconditions.
-    unsafe { libc::_exit(1) }
+    unsafe { libc::_exit(code) }
+}
+
+/// A report on a search that had to stop and did not.
+pub(crate) fn stopped(ex: &Execution, stop: &explore::Stop) -> String {
+    let mut text = format!("\nraddle: stopped early, NOT verified: {}\n", stop.text);
+    text += &format!("  thread:    {}\n", ex.thread_label(ex.current));
+    if let Some(p) = ex.pending.get(ex.current.index()) {
+        let place = record::place_of(p.site).map_or_else(|| "unknown".to_string(), |l| l.to_string());
+        text += &format!("  last step: {} at {place}\n", record::operation(p.op.kind));
+    }
+    text += &format!("  steps:     {}\n  token:     {}\n", ex.total_steps, ex.schedule());
+    text
 }
 
 /// Says why and ends the process.

@@ -18,10 +18,10 @@ use crate::{Class, Done, Place};
 use explore::semantics::Applied;
 use explore::{
     Access, Decision, End, Event, Executed, Explorer, Failure, FailureKind, MAX_THREADS, ObjectId, Op,
-    OpKind, Options, Pending, Site, ThreadId, ThreadSet, View, semantics,
+    OpKind, Options, Pending, Site, Stop, StopReason, ThreadId, ThreadSet, View, semantics,
 };
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 /// What operations do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +121,10 @@ pub(crate) struct Execution {
     pub(crate) recorded: Vec<Recorded>,
     pub(crate) races: Races,
     pub(crate) failure: Option<Noted>,
+    /// Why the search stops with this execution.
+    pub(crate) stopped: Option<Stop>,
+    /// Not 0 once the search has to stop; see [`crate::limits`].
+    pub(crate) stop_word: *const AtomicU8,
     /// What the execution is given up for, in words.
     pub(crate) given_up_for: Option<String>,
     /// A fiber's code runs, not the loop that resumes fibers.
@@ -218,7 +222,7 @@ impl Execution {
             front: None,
             explorer,
             test: &raw const NO_TEST,
-            watched: Watched::new(None, std::ptr::null_mut()),
+            watched: Watched::nobody(),
             epoch: 0,
             epochs: Epochs::default(),
             phase: Phase::Running,
@@ -254,6 +258,8 @@ impl Execution {
             recorded: Vec::new(),
             races: Races::default(),
             failure: None,
+            stopped: None,
+            stop_word: &raw const crate::limits::OF_FRONT,
             given_up_for: None,
             in_fiber: false,
             search_panicked: false,
@@ -321,6 +327,7 @@ impl Execution {
         self.recorded.clear();
         self.races.reset();
         self.failure = None;
+        self.stopped = None;
         self.given_up_for = None;
         self.running_on.clear();
         self.ran_on = 0;
@@ -663,6 +670,9 @@ impl Execution {
     /// The thread that the script takes next, if it wants to do what it did.
     #[inline(always)]
     fn thread_of_script(&self) -> Option<ThreadId> {
+        if self.is_stopping() {
+            return None;
+        }
         let e = self.next_of_script()?;
         let p = self.pending.get(e.thread.index())?;
         let same = self.enabled.contains(e.thread) && e.op.same_step(&p.op) && e.site == p.site;
@@ -673,6 +683,10 @@ impl Execution {
     fn ask_search(&mut self) -> Option<ThreadId> {
         if self.enabled.is_empty() && (self.live.is_empty() || !self.let_time_pass()) {
             self.end = Some(self.natural_end());
+            return None;
+        }
+        if self.is_stopping() {
+            self.stop_for_limit();
             return None;
         }
         if self.steps >= self.settings.max_steps {
@@ -704,6 +718,54 @@ impl Execution {
                 None
             }
         }
+    }
+
+    /// Whether the search was asked to stop.
+    #[inline(always)]
+    fn is_stopping(&self) -> bool {
+        // SAFETY: the word is a static, or part of `watched`, which lives as long.
+        unsafe { (*self.stop_word).load(Ordering::Relaxed) != 0 }
+    }
+
+    /// Why the search has to stop, if it was asked to.
+    pub(crate) fn stop_requested(&self) -> Option<Stop> {
+        // SAFETY: as in `is_stopping`.
+        match unsafe { (*self.stop_word).load(Ordering::Relaxed) } {
+            0 => None,
+            word => Some(self.stop_of(word)),
+        }
+    }
+
+    /// What a stop word means here.
+    pub(crate) fn stop_of(&self, word: u8) -> Stop {
+        use crate::limits::{COMPUTES, WAITS, stop_of};
+        let limit = self.settings.watchdog.unwrap_or_default();
+        let text = match word {
+            COMPUTES => format!(
+                "{} computed for {limit:.0?} of CPU time without any operation of raddle's types. If the computation ends, allow it more \
+                 (Config::watchdog, RADDLE_WATCHDOG)",
+                self.thread_label(self.current)
+            ),
+            WAITS => format!(
+                "{} took no step for {limit:.0?}: it waits inside something that raddle does not control, such as a lock or channel of \
+                 `std` that another thread of the test holds, I/O, or a sleep. Use raddle's types in its place",
+                self.thread_label(self.current)
+            ),
+            _ => return stop_of(word),
+        };
+        let location =
+            crate::record::place_of(self.pending[self.current.index()].site).map(|p| p.to_string());
+        let thread = Some(self.rank(self.current));
+        Stop { reason: StopReason::Limit, text, location, thread, replay: String::new() }
+    }
+
+    /// The search has to stop: this execution ends here.
+    #[cold]
+    pub(crate) fn stop_for_limit(&mut self) {
+        if self.stopped.is_none() {
+            self.stopped = self.stop_requested();
+        }
+        self.end = Some(End::Cut);
     }
 
     /// Whether a thread goes on only because waits may end for no reason.
@@ -793,7 +855,7 @@ impl Execution {
         )
     }
 
-    /// Remembers a failure unless there is one already.
+    /// Remembers a failure unless there is one already. A limit that is reached stops the search.
     pub(crate) fn note_failure(
         &mut self,
         kind: FailureKind,
@@ -801,6 +863,16 @@ impl Execution {
         place: Option<Place>,
         thread: Option<ThreadId>,
     ) {
+        if kind == FailureKind::Limit {
+            // A limit of ours is not a failure of the program.
+            if self.stopped.is_none() {
+                let location = place.map(|p| p.to_string());
+                let thread = thread.map(|t| self.rank(t));
+                let reason = StopReason::Limit;
+                self.stopped = Some(Stop { reason, text: message, location, thread, replay: String::new() });
+            }
+            return;
+        }
         if self.failure.is_none() {
             if let Some(front) = crate::front::front() {
                 front.failed(&message);

@@ -40,6 +40,8 @@ pub(crate) enum Exit {
     Done,
     /// It ran out of stack.
     StackOverflow,
+    /// It was interrupted in its own code, because the search has to stop.
+    Interrupted,
 }
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -9,7 +9,7 @@ use crate::objects::Handle;
 use explore::ThreadId;
 use std::panic::Location;
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A place in the program: where in the source for a Rust test, an address in the code for others.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -117,9 +117,12 @@ pub trait Front: Sync {
     /// Runs this in a copy of the process, which then ends. What the runtime has allocated is shared with it.
     fn isolate(&self, f: &mut dyn FnMut()) -> Result<(), Crashed>;
 
-    /// A check begins: a thread that takes no step for so long should be made to report that itself. The runtime's own watchdog is a
-    /// thread, whose calls of the C library would be taken for the program's.
-    fn watch(&self, limit: Option<Duration>);
+    /// A session starts. A thread that computes for so long without a step should be stopped, and all of it at `stop_at`; see
+    /// [`crate::stop_for_time`]. The runtime's own watchdog is a thread, whose calls of the C library would be taken for the program's.
+    fn watch(&self, limit: Option<Duration>, stop_at: Option<Instant>);
+
+    /// The session has ended: nobody needs to be stopped any more.
+    fn unwatch(&self);
 
     /// The next code that runs is that of this thread, or the runtime's own again. Called whenever that changes.
     fn switch(&self, to: Option<ThreadId>);

@@ -32,6 +32,7 @@ mod fiber;
 mod foreign;
 mod front;
 mod labels;
+mod limits;
 mod locals;
 mod memory;
 mod objects;
@@ -59,6 +60,10 @@ pub use foreign::{
 };
 pub use front::{Crashed, Front, Part, Place, set_front};
 pub use labels::Labels;
+pub use limits::{
+    END_AFTER, INTERRUPT_AFTER, SIGNALS as STOP_SIGNALS, end_process, is_stopping, set_last_words,
+    stop_for_signal, stop_for_time, stopped_by_signal, write_last_words,
+};
 pub use locals::thread_local;
 pub use memory::{
     LocalState, StackSpot, Touching, ended_stack, exit_process, frames_end, in_execution, in_program,
@@ -72,7 +77,8 @@ pub use races::{cell_access, let_plain_accesses_order};
 pub use session::{Once, Session};
 pub use statics::data;
 pub use sync::{
-    active, assume, choose, enter_count, fail, local_step, notify, rmw, step, take_word, tearing_down, wait,
+    active, assume, choose, enter_count, fail, local_step, notify, rmw, step, stop_here, take_word,
+    tearing_down, wait,
 };
 pub use threads::{Body, Task, current, is_finished, join, panicking, park, spawn, thread_name, unpark};
 

@@ -11,7 +11,7 @@ use crate::{panics, signals, statics, threads};
 use corosensei::CoroutineResult;
 use explore::{
     Caveat, CaveatKind, Decision, End, Executed, Explorer, Failure, FailureKind, Options, Schedule, Site,
-    ThreadId, View,
+    Stop, StopReason, ThreadId, View,
 };
 use std::cell::Cell;
 use std::panic::AssertUnwindSafe;
@@ -28,6 +28,8 @@ pub struct Once {
     /// The test does something for which executions have to be run in another way from now on: this one does not count, and
     /// the search must start again.
     pub restart: bool,
+    /// Why the execution was stopped, and the search with it: a hard limit, or a limit of one execution.
+    pub stopped: Option<Box<Stop>>,
     /// The choices that were made; empty unless something went wrong. Threads are numbered in the order in which this
     /// execution spawned them, as a fresh session numbers them when it follows the schedule.
     pub schedule: Schedule,
@@ -83,7 +85,8 @@ impl Session {
             .unwrap_or_else(|| Box::new(Execution::new(Settings::default(), &raw mut NO_EXPLORER)));
         execution.renew(settings);
         execution.settings.max_threads = settings.max_threads.clamp(1, explore::MAX_THREADS);
-        execution.watched = Watched::new(settings.watchdog, &raw mut *execution);
+        execution.watched = Watched::new(settings, &raw mut *execution);
+        execution.stop_word = execution.watched.stop_word();
         Session { execution: Some(execution), stacks: Stacks::take() }
     }
 
@@ -122,6 +125,11 @@ impl Session {
         if let Some(execution) = &mut self.execution {
             execution.with_callers = true;
         }
+    }
+
+    /// Why the search has to stop, if it was asked to.
+    pub fn stop_requested(&self) -> Option<Stop> {
+        self.execution().stop_requested()
     }
 
     /// How many steps have been taken in all.
@@ -164,6 +172,11 @@ impl Session {
         let once = *unsafe { Box::from_raw(result) };
         match (ended, once) {
             (Ok(()), Some(once)) => once,
+            _ if self.stop_requested().is_some() => {
+                let stopped = self.stop_requested().map(Box::new);
+                let schedule = Schedule::default();
+                Once { again: false, end: End::Cut, failure: None, restart: false, stopped, schedule }
+            }
             (ended, _) => {
                 let why = ended.err().map_or_else(|| "its process left no result".to_owned(), |c| c.0);
                 self.crashed(why)
@@ -184,7 +197,7 @@ impl Session {
         execution.end = Some(End::Cut);
         let failure = judge(execution, End::Cut);
         let schedule = execution.schedule();
-        Once { again: false, end: End::Cut, failure, restart: false, schedule }
+        Once { again: false, end: End::Cut, failure, restart: false, stopped: None, schedule }
     }
 
     fn run_here(&mut self, explorer: &mut dyn Explorer, test: &dyn Fn(), record: bool) -> Once {
@@ -228,6 +241,27 @@ impl Session {
                     end: End::Cut,
                     failure: None,
                     restart: true,
+                    stopped: None,
+                    schedule: Schedule::default(),
+                };
+            }
+            if (*ex).failure.is_none()
+                && let Some(stop) = (*ex).stopped.take()
+            {
+                let mut stop = Box::new(stop);
+                if stop.reason == StopReason::Limit {
+                    stop.replay = (*ex).schedule().to_string();
+                }
+                self.tear_down(ex);
+                (*ex).forget_script();
+                drop(entered);
+                (*ex).explorer = &raw mut NO_EXPLORER;
+                return Once {
+                    again: false,
+                    end: End::Cut,
+                    failure: None,
+                    restart: false,
+                    stopped: Some(stop),
                     schedule: Schedule::default(),
                 };
             }
@@ -254,7 +288,7 @@ impl Session {
             (*ex).explorer = &raw mut NO_EXPLORER;
             let schedule =
                 if found.is_some() { failing_schedule(&*ex, found.as_deref()) } else { Schedule::default() };
-            Once { again, end, failure: found, restart: false, schedule }
+            Once { again, end, failure: found, restart: false, stopped: None, schedule }
         }
     }
 
@@ -299,6 +333,14 @@ impl Session {
                     CoroutineResult::Yield(Said::Ended) => {
                         (*thread).running = false;
                         if (*ex).search_panicked || (*ex).end.is_some() { None } else { (*ex).decide() }
+                    }
+                    // The watchdog made it leave its code, because the search has to stop.
+                    CoroutineResult::Return(Exit::Interrupted) => {
+                        (*thread).running = false;
+                        self.unequip(thread);
+                        (*ex).end = Some(End::Cut);
+                        (*ex).stop_for_limit();
+                        None
                     }
                     // A fiber is retired only between executions: this one ran out of stack.
                     CoroutineResult::Return(_) => {

@@ -4,6 +4,8 @@ use crate::context;
 use crate::emergency;
 use crate::execution::{Execution, Phase};
 use crate::fiber::Exit;
+#[cfg(target_os = "linux")]
+use crate::limits;
 use explore::FailureKind;
 use std::sync::{Once, OnceLock};
 
@@ -59,11 +61,126 @@ fn alternate_stack() {
     }
 }
 
+/// The signal that makes an OS thread leave the code of the test.
+///
+/// A real-time signal that neither the C library nor, commonly, a program uses.
+#[cfg(target_os = "linux")]
+const INTERRUPT: libc::c_int = 61;
+
+/// Interrupts the session of an OS thread, which has to stop and takes no step.
+pub(crate) fn interrupt(thread: libc::pthread_t) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the thread has a session, so it is alive, and the handler of the signal was installed with it.
+    unsafe {
+        libc::pthread_kill(thread, INTERRUPT);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = thread;
+}
+
+/// A process of Rust tests was asked to end: its checks stop and report. Without a check it ends as it would have.
+#[cfg(target_os = "linux")]
+unsafe extern "C" fn asked_to_end(signal: libc::c_int) {
+    // SAFETY: zero is a valid `sigaction`, the default action; these calls may be made in a handler.
+    unsafe {
+        if limits::stopped_by_signal().is_some() || !limits::has_checks() {
+            let default: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, &default, std::ptr::null_mut());
+            libc::raise(signal);
+            return;
+        }
+    }
+    limits::stop_for_signal(signal);
+}
+
 mod previous {
     use super::*;
 
     static PREVIOUS: OnceLock<[libc::sigaction; 2]> = OnceLock::new();
     const SIGNALS: [libc::c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
+
+    /// Makes the fiber that runs return to the loop that resumes fibers, if it is in code of the test. What it has on its stack leaks.
+    ///
+    /// It may hold a lock of the C library's allocator: so it is interrupted in code of the executable, or in a system call.
+    #[cfg(target_os = "linux")]
+    unsafe extern "C" fn interrupted(
+        _signal: libc::c_int,
+        _info: *mut libc::siginfo_t,
+        context: *mut libc::c_void,
+    ) {
+        let ex = context::current();
+        if ex.is_null() {
+            return;
+        }
+        // SAFETY: the execution on this OS thread is valid. The watchdog has seen no step for a while, so user code was interrupted,
+        // and no reference into the execution is alive.
+        unsafe {
+            if !(*ex).in_fiber || !(*ex).in_user_code() || (*ex).phase != Phase::Running {
+                return;
+            }
+            if (*ex).stop_requested().is_none() {
+                return;
+            }
+            let Some(fiber) = &(&(*ex).threads)[(*ex).current.index()].fiber else { return };
+            let trap = fiber.trap_handler();
+            let (Some(sp), Some(at)) = (stack_pointer(context), instruction(context)) else { return };
+            if trap.stack_ptr_in_bounds(sp) && may_leave(at) {
+                set_registers(context, trap.setup_trap_handler(|| Exit::Interrupted));
+            }
+        }
+    }
+
+    /// Whether the code at this address holds no lock of the C library: it is the executable's own, or just behind a system call.
+    ///
+    /// # Safety
+    ///
+    /// Code runs at this address.
+    #[cfg(target_os = "linux")]
+    unsafe fn may_leave(at: usize) -> bool {
+        let of_executable = CODE.get().is_some_and(|code| code.contains(&at));
+        // SAFETY: by the contract.
+        of_executable || unsafe { is_system_call(at) }
+    }
+
+    /// Where the code of the executable is.
+    #[cfg(target_os = "linux")]
+    static CODE: OnceLock<std::ops::Range<usize>> = OnceLock::new();
+
+    #[cfg(target_os = "linux")]
+    fn find_code() -> std::ops::Range<usize> {
+        unsafe extern "C" fn visit(
+            info: *mut libc::dl_phdr_info,
+            _size: usize,
+            data: *mut libc::c_void,
+        ) -> libc::c_int {
+            // SAFETY: `dl_iterate_phdr` hands in a valid `info` and our range. The executable comes first.
+            unsafe {
+                let code = &mut *data.cast::<std::ops::Range<usize>>();
+                let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum as usize);
+                let base = (*info).dlpi_addr as usize;
+                for h in headers.iter().filter(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_X != 0) {
+                    let start = base + h.p_vaddr as usize;
+                    *code = code.start.min(start)..code.end.max(start + h.p_memsz as usize);
+                }
+            }
+            1
+        }
+        let mut code = usize::MAX..0;
+        // SAFETY: `visit` has the signature that is asked for, and gets a pointer to a live range.
+        unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut code).cast()) };
+        code
+    }
+
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    unsafe fn is_system_call(at: usize) -> bool {
+        // SAFETY: by the contract of `may_leave`.
+        unsafe { ((at - 2) as *const [u8; 2]).read_unaligned() == [0x0f, 0x05] }
+    }
+
+    #[cfg(all(target_os = "linux", not(target_arch = "x86_64")))]
+    unsafe fn is_system_call(_at: usize) -> bool {
+        false
+    }
 
     pub(super) fn install() {
         // SAFETY: zero is a valid `sigaction`; `handler` has the signature that `SA_SIGINFO` asks for. The actions that
@@ -80,6 +197,22 @@ mod previous {
             new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
             for signal in SIGNALS {
                 libc::sigaction(signal, &new, std::ptr::null_mut());
+            }
+            #[cfg(target_os = "linux")]
+            if crate::front::front().is_none() {
+                CODE.get_or_init(find_code);
+                new.sa_sigaction = interrupted as *const () as usize;
+                new.sa_flags |= libc::SA_RESTART;
+                libc::sigaction(INTERRUPT, &new, std::ptr::null_mut());
+                new.sa_sigaction = asked_to_end as *const () as usize;
+                for signal in limits::SIGNALS {
+                    let mut old: libc::sigaction = std::mem::zeroed();
+                    libc::sigaction(signal, std::ptr::null(), &mut old);
+                    // A program with a handler of its own knows what to do.
+                    if old.sa_sigaction == libc::SIG_DFL {
+                        libc::sigaction(signal, &new, std::ptr::null_mut());
+                    }
+                }
             }
         }
     }
@@ -152,6 +285,14 @@ mod previous {
     }
 
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    unsafe fn instruction(context: *mut libc::c_void) -> Option<usize> {
+        // SAFETY: the kernel hands in a `ucontext_t`.
+        Some(unsafe {
+            (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] as usize
+        })
+    }
+
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     unsafe fn stack_pointer(context: *mut libc::c_void) -> Option<usize> {
         // SAFETY: the kernel hands in a `ucontext_t`.
         Some(unsafe {
@@ -170,6 +311,17 @@ mod previous {
             gregs[libc::REG_RDI as usize] = regs.rdi as i64;
             gregs[libc::REG_RSI as usize] = regs.rsi as i64;
         }
+    }
+
+    #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+    unsafe fn instruction(context: *mut libc::c_void) -> Option<usize> {
+        // SAFETY: the kernel hands in a `ucontext_t`.
+        Some(unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.pc as usize })
+    }
+
+    #[cfg(all(target_os = "linux", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    unsafe fn instruction(_context: *mut libc::c_void) -> Option<usize> {
+        None
     }
 
     #[cfg(all(target_os = "linux", target_arch = "aarch64"))]

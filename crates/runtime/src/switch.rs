@@ -55,6 +55,7 @@ const ENDED: usize = 1;
 const DONE: usize = 2;
 const STACK_OVERFLOW: usize = 3;
 const PANICKED: usize = 4;
+const INTERRUPTED: usize = 5;
 
 const GO: usize = 0;
 const UNWIND: usize = 1;
@@ -72,6 +73,7 @@ fn returns(exit: Exit) -> usize {
     match exit {
         Exit::Done => DONE,
         Exit::StackOverflow => STACK_OVERFLOW,
+        Exit::Interrupted => INTERRUPTED,
     }
 }
 
@@ -263,7 +265,11 @@ impl Fiber {
         if let Some(panic) = self.shared().panic.take() {
             std::panic::resume_unwind(panic);
         }
-        CoroutineResult::Return(if last == DONE { Exit::Done } else { Exit::StackOverflow })
+        CoroutineResult::Return(match last {
+            DONE => Exit::Done,
+            INTERRUPTED => Exit::Interrupted,
+            _ => Exit::StackOverflow,
+        })
     }
 
     /// Ends it wherever it is: nothing on its stack is dropped.

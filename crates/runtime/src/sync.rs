@@ -480,3 +480,16 @@ pub fn fail(kind: FailureKind, message: String, place: Place) -> ! {
         panic!("{message}")
     }
 }
+
+/// The search has to stop and the running thread took no step: the execution ends here.
+pub fn stop_here(place: Place) -> ! {
+    let ex = context::required("a limit", place);
+    // SAFETY: a current execution is valid, and no reference into it is held over the suspension.
+    unsafe {
+        if (*ex).phase == Phase::Running && (*ex).in_fiber {
+            (*ex).stop_for_limit();
+            give_up(ex)
+        }
+        leave_for_good(ex)
+    }
+}

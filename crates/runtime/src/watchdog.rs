@@ -1,16 +1,22 @@
-//! Notices that a test is stuck inside something that raddle does not control.
+//! Stops a test whose time is up, or that is stuck inside something that raddle does not control.
 //!
-//! One OS thread a process looks at all running sessions. A session counts its steps; when the count stands still over
-//! many looks in a row while user code runs, the controlled thread waits in the real world: for a `std` lock that
-//! another controlled thread holds, for I/O, or for ever. Nothing can bring it back, so the process ends with a report.
-//! Looks are counted, not seconds, so that a process that was stopped and continued is not taken for a stuck one.
+//! One OS thread a process looks at all running sessions. A session counts its steps. When the count stands still while user code runs,
+//! the controlled thread computes, or it waits in the real world: for a `std` lock that another controlled thread holds, for I/O, or for
+//! ever. A thread that has used the limit in CPU time without a step is stopped, and so is one that has waited for that long. A long
+//! computation on a busy machine is neither. Looks are counted for waits, not seconds, so that a process that was suspended and
+//! continued is not taken for a stuck one.
+//!
+//! A session is stopped in three ways, one after the other: it sees its stop word at the next step; its OS thread is interrupted and
+//! leaves the fiber that runs; the process ends with a report. See [`crate::limits`].
 
 use crate::emergency;
 use crate::execution::Execution;
 use crate::front::front;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use crate::limits::{self, END_AFTER, INTERRUPT_AFTER, TIME};
+use crate::{Settings, signals};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What a session shows to the watchdog.
 pub(crate) struct Watched {
@@ -18,68 +24,125 @@ pub(crate) struct Watched {
     pub(crate) steps: AtomicU64,
     /// User code runs, not the search and not the space between executions.
     pub(crate) user: AtomicBool,
+    /// Not 0 once the session has to stop.
+    stop: AtomicU8,
     execution: AtomicPtr<Execution>,
     limit: Duration,
+    stop_at: Option<Instant>,
+    /// The OS thread of the session.
+    thread: libc::pthread_t,
+    /// The process has a front end, which watches it.
+    by_front: bool,
+}
+
+/// What the watchdog has seen of a session.
+struct Session {
+    watched: Arc<Watched>,
+    /// How many steps there were at the last look.
+    steps: u64,
+    /// How many looks in a row found that many.
+    looks: u32,
+    /// The CPU time of the OS thread at the first of them.
+    cpu: Duration,
+    /// When the session was asked to stop.
+    asked: Option<Instant>,
 }
 
 /// How many looks in a row must find a session at the same step.
 const LOOKS: u32 = 8;
 
-static SESSIONS: Mutex<Vec<(Arc<Watched>, u64, u32)>> = Mutex::new(Vec::new());
+static SESSIONS: Mutex<Vec<Session>> = Mutex::new(Vec::new());
 
 impl Watched {
-    pub(crate) fn new(limit: Option<Duration>, execution: *mut Execution) -> Arc<Watched> {
-        let watched = Arc::new(Watched {
+    /// That of an execution without a session.
+    pub(crate) fn nobody() -> Arc<Watched> {
+        Arc::new(Watched::with(None, None, std::ptr::null_mut(), false))
+    }
+
+    fn with(
+        limit: Option<Duration>,
+        stop_at: Option<Instant>,
+        execution: *mut Execution,
+        by_front: bool,
+    ) -> Watched {
+        Watched {
             steps: AtomicU64::new(0),
             user: AtomicBool::new(false),
+            stop: AtomicU8::new(limits::first_word(stop_at)),
             execution: AtomicPtr::new(execution),
             limit: limit.unwrap_or(Duration::MAX),
-        });
-        if let Some(front) = front() {
-            front.watch(limit);
-        } else if limit.is_some() {
-            sessions().push((watched.clone(), 0, 0));
-            static START: Once = Once::new();
-            START.call_once(|| {
-                let (started, ready) = std::sync::mpsc::channel();
-                let watchdog = std::thread::Builder::new().name("raddle-watchdog".into()).spawn(move || {
-                    let _ = started.send(());
-                    watch()
-                });
-                // A thread that starts allocates. In a program whose allocator is under control nobody else must do that
-                // while it runs.
-                if watchdog.is_ok() {
-                    let _ = ready.recv();
-                }
-            });
+            stop_at,
+            // SAFETY: it has no preconditions.
+            thread: unsafe { libc::pthread_self() },
+            by_front,
         }
+    }
+
+    pub(crate) fn new(settings: &Settings, execution: *mut Execution) -> Arc<Watched> {
+        let Settings { watchdog, stop_at, .. } = *settings;
+        if let Some(front) = front() {
+            let watched = Arc::new(Watched::with(watchdog, stop_at, execution, true));
+            limits::OF_FRONT.store(watched.stop.load(Ordering::Relaxed), Ordering::Relaxed);
+            front.watch(watchdog, stop_at);
+            return watched;
+        }
+        let watched = Arc::new(Watched::with(watchdog, stop_at, execution, false));
+        let session =
+            Session { watched: watched.clone(), steps: 0, looks: 0, cpu: Duration::ZERO, asked: None };
+        {
+            let mut sessions = sessions();
+            sessions.push(session);
+            limits::CHECKS.store(sessions.len(), Ordering::Relaxed);
+        }
+        static START: Once = Once::new();
+        START.call_once(|| {
+            let (started, ready) = std::sync::mpsc::channel();
+            let watchdog = std::thread::Builder::new().name("raddle-watchdog".into()).spawn(move || {
+                let _ = started.send(());
+                watch()
+            });
+            // A thread that starts allocates. In a program whose allocator is under control nobody else must do that
+            // while it runs.
+            if watchdog.is_ok() {
+                let _ = ready.recv();
+            }
+        });
         watched
+    }
+
+    /// Where the session sees that it has to stop.
+    pub(crate) fn stop_word(&self) -> *const AtomicU8 {
+        if self.by_front { &raw const limits::OF_FRONT } else { &raw const self.stop }
     }
 
     /// Looks at this session no more.
     pub(crate) fn stop(self: &Arc<Self>) {
-        sessions().retain(|s| !Arc::ptr_eq(&s.0, self));
+        match front().filter(|_| self.by_front) {
+            Some(front) => front.unwatch(),
+            None => {
+                let mut sessions = sessions();
+                sessions.retain(|s| !Arc::ptr_eq(&s.watched, self));
+                limits::CHECKS.store(sessions.len(), Ordering::Relaxed);
+            }
+        }
     }
 }
 
-fn sessions() -> std::sync::MutexGuard<'static, Vec<(Arc<Watched>, u64, u32)>> {
+fn sessions() -> std::sync::MutexGuard<'static, Vec<Session>> {
     SESSIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn watch() {
     loop {
         let mut sessions = sessions();
-        let shortest = sessions.iter().map(|s| s.0.limit).min().unwrap_or(Duration::from_secs(1));
-        let pause = (shortest / LOOKS).clamp(Duration::from_millis(10), Duration::from_millis(500));
-        for (watched, seen, looks) in sessions.iter_mut() {
-            let now = watched.steps.load(Ordering::Relaxed);
-            if now != *seen || !watched.user.load(Ordering::Relaxed) {
-                (*seen, *looks) = (now, 0);
-                continue;
-            }
-            *looks = looks.saturating_add(1);
-            if pause * *looks >= watched.limit {
-                bark(watched);
+        let shortest = sessions.iter().map(|s| s.watched.limit).min().unwrap_or(Duration::MAX);
+        let pause = (shortest / LOOKS).clamp(Duration::from_millis(10), Duration::from_millis(50));
+        let threads: Vec<libc::pthread_t> = sessions.iter().map(|s| s.watched.thread).collect();
+        for (i, session) in sessions.iter_mut().enumerate() {
+            // A session that records a failure runs inside the one that found it.
+            let is_innermost = !threads[i + 1..].contains(&threads[i]);
+            if is_innermost {
+                session.look(pause);
             }
         }
         drop(sessions);
@@ -87,17 +150,66 @@ fn watch() {
     }
 }
 
-fn bark(watched: &Watched) -> ! {
+impl Session {
+    fn look(&mut self, pause: Duration) {
+        let watched = &self.watched;
+        let steps = watched.steps.load(Ordering::Relaxed);
+        let moves = steps != self.steps || !watched.user.load(Ordering::Relaxed);
+        if moves {
+            (self.steps, self.looks, self.cpu) = (steps, 0, cpu_of(watched.thread));
+        } else {
+            self.looks = self.looks.saturating_add(1);
+        }
+        if watched.stop.load(Ordering::Relaxed) == 0 {
+            let waited = pause * self.looks;
+            let computed = cpu_of(watched.thread).saturating_sub(self.cpu);
+            let word = match limits::first_word(watched.stop_at) {
+                0 if !moves && computed >= watched.limit => limits::COMPUTES,
+                0 if !moves && waited >= watched.limit && computed < waited / 8 => limits::WAITS,
+                word => word,
+            };
+            watched.stop.store(word, Ordering::Relaxed);
+        }
+        let word = watched.stop.load(Ordering::Relaxed);
+        if word == 0 {
+            self.asked = None;
+            return;
+        }
+        let asked = self.asked.get_or_insert_with(Instant::now).elapsed();
+        if asked >= 2 * END_AFTER {
+            end(watched, word);
+        }
+        if !moves && (asked >= INTERRUPT_AFTER || word != TIME) {
+            signals::interrupt(watched.thread);
+        }
+    }
+}
+
+/// The CPU time that an OS thread has used.
+fn cpu_of(thread: libc::pthread_t) -> Duration {
+    #[cfg(target_os = "linux")]
+    // SAFETY: a session is taken off the list, under the lock that our callers hold, before its OS thread ends. The calls write to live locals.
+    unsafe {
+        let mut clock = 0;
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        if libc::pthread_getcpuclockid(thread, &raw mut clock) == 0
+            && libc::clock_gettime(clock, &raw mut time) == 0
+        {
+            return Duration::new(time.tv_sec as u64, time.tv_nsec as u32);
+        }
+    }
+    let _ = thread;
+    Duration::ZERO
+}
+
+/// The session does not stop: the process ends.
+fn end(watched: &Watched, word: u8) -> ! {
     let ex = watched.execution.load(Ordering::Relaxed);
-    let what = format!(
-        "no step for {:.0?}: the thread is inside something that raddle does not control: a lock or channel of `std` that \
-         another thread of the test holds, I/O, a sleep, or a loop without any operation of raddle's types. Use raddle's \
-         types in its place, or set Config::watchdog / RADDLE_WATCHDOG",
-        watched.limit
-    );
     // SAFETY: a session takes itself off the list, under the lock that is held here, before its execution goes away.
-    // The OS thread that owns the execution has not come near it for the whole limit: it is stuck in user code. Should
+    // The OS thread that owns the execution has not come near it for the whole limit: it is stuck. Should
     // it go on in this very moment, the worst is a garbled text, because the process ends right below.
-    emergency::write(&unsafe { emergency::report(&*ex, explore::FailureKind::Limit, &what) });
-    emergency::leave()
+    let stop = unsafe { (*ex).stop_of(word) };
+    // SAFETY: as above.
+    emergency::write(&unsafe { emergency::stopped(&*ex, &stop) });
+    emergency::leave_with(3)
 }

@@ -140,8 +140,9 @@ fn too_many_threads_are_a_limit_that_names_the_setting() {
             spawn(|| {});
         }
     });
-    assert_eq!(found.failures[0].kind, FailureKind::Limit);
-    assert!(found.failures[0].message.contains("RADDLE_MAX_THREADS"));
+    let stop = found.stopped.unwrap();
+    assert_eq!(stop.reason, explore::StopReason::Limit);
+    assert!(stop.text.contains("RADDLE_MAX_THREADS"), "{}", stop.text);
 }
 
 #[test]
@@ -153,8 +154,9 @@ fn too_many_steps_are_a_limit_that_names_the_setting() {
             x.add(1);
         }
     });
-    assert_eq!(found.failures[0].kind, FailureKind::Limit);
-    assert!(found.failures[0].message.contains("RADDLE_MAX_STEPS"), "{}", found.failures[0].message);
+    let stop = found.stopped.unwrap();
+    assert_eq!(stop.reason, explore::StopReason::Limit);
+    assert!(stop.text.contains("RADDLE_MAX_STEPS") && !stop.replay.is_empty(), "{stop:?}");
 }
 
 #[test]

@@ -59,11 +59,23 @@ impl Ran {
 
     /// It fails like this, and the message says that.
     pub(crate) fn fails_with(&self, kind: &str, says: &str) {
+        if kind == "limit" {
+            return self.stops_with(says);
+        }
         assert_eq!(self.verdict(), "failure", "{}: {}", self.what, self.report);
         let failure = &self.report["failures"][0];
         let message = failure["message"].as_str().unwrap_or_default();
         assert_eq!(failure["kind"], kind, "{}: {message}", self.what);
         assert!(message.contains(says), "{}: {message}", self.what);
+    }
+
+    /// The search stopped at a limit, or at something that is not supported.
+    pub(crate) fn stops_with(&self, says: &str) {
+        assert_eq!(self.verdict(), "incomplete", "{}: {}", self.what, self.report);
+        let stopped = &self.report["stopped"];
+        assert_eq!(stopped["reason"], "limit", "{}: {stopped}", self.what);
+        let text = stopped["text"].as_str().unwrap_or_default();
+        assert!(text.contains(says), "{}: {text}", self.what);
     }
 }
 

@@ -64,6 +64,16 @@ pub(crate) fn fails_with(config: Config, kind: FailureKind, f: impl Fn()) -> Fai
     report.failures.remove(0)
 }
 
+/// A search that stops at a limit of one execution, and why.
+#[track_caller]
+pub(crate) fn stops_with(config: Config, f: impl Fn()) -> raddle::Stop {
+    let report = config.run(f);
+    assert_eq!(report.verdict, Verdict::Incomplete, "{}", report.guarantee);
+    let stop = report.stopped.unwrap_or_else(|| panic!("{}", report.guarantee));
+    assert_eq!(stop.reason, raddle::StopReason::Limit, "{stop:?}");
+    stop
+}
+
 /// The same with what a user gets.
 #[track_caller]
 pub(crate) fn fails(kind: FailureKind, f: impl Fn()) -> Failure {

@@ -113,12 +113,13 @@ pub struct Found {
     pub executions: u64,
     pub assumed: u64,
     pub failures: Vec<Failure>,
+    pub stopped: Option<explore::Stop>,
 }
 
 /// Every schedule, all failures.
 pub fn explore_with(settings: &Settings, mut search: Naive, test: impl Fn()) -> Found {
-    let failures = runtime::check(settings, &mut search, &test, &mut |_| ()).failures;
-    Found { executions: search.executions, assumed: search.assumed, failures }
+    let runtime::Found { failures, stopped, .. } = runtime::check(settings, &mut search, &test, &mut |_| ());
+    Found { executions: search.executions, assumed: search.assumed, failures, stopped }
 }
 
 pub fn explore_all(test: impl Fn()) -> Found {
