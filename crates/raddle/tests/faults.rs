@@ -294,7 +294,7 @@ mod waiting {
                 }
             });
         });
-        says(&failure.message, &["again and again"]);
+        says(&failure.text, &["again and again"]);
     }
 
     #[test]

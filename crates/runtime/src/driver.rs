@@ -200,7 +200,7 @@ pub fn follow(settings: &Settings, guide: &Guide, test: &dyn Fn()) -> Found {
         let once = session.run_once(&mut follow, test, false);
         if !once.restart {
             let failure = once.failure.map(|f| full(settings, session.modes(), test, *f, &once.schedule));
-            return Found { failures: failure.into_iter().collect(), stopped: once.stopped.map(|s| *s) };
+            return Found { stopped: once.stopped.map(|s| *s), ..Found::of(failure.into_iter().collect()) };
         }
     }
     Found::default()
