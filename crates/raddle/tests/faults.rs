@@ -792,27 +792,24 @@ mod processes {
     }
 
     #[test]
-    fn a_lock_of_std_that_blocks_is_reported_and_the_process_ends() {
+    fn a_lock_of_std_that_blocks_stops_the_check() {
         let Ended { code, err, .. } = child("real mutex", &[("RADDLE_WATCHDOG", "1")]);
-        assert_eq!(code, Some(1), "{err}");
-        says(
-            &err,
-            &["something that raddle does not control", "`std`", "RADDLE_WATCHDOG", "RADDLE_REPLAY=rd1-"],
-        );
+        assert!(code.is_some_and(|c| c != 0), "{err}");
+        says(&err, &["something that raddle", "does not control", "`std`", "rd1-"]);
     }
 
     #[test]
-    fn a_loop_without_steps_is_reported_and_the_process_ends() {
+    fn a_loop_without_steps_stops_the_check() {
         let Ended { code, err, .. } = child("real loop", &[("RADDLE_WATCHDOG", "1")]);
-        assert_eq!(code, Some(1), "{err}");
-        says(&err, &["loop without any operation", "store at", "faults.rs", "RADDLE_REPLAY=rd1-"]);
+        assert!(code.is_some_and(|c| c != 0), "{err}");
+        says(&err, &["of CPU time", "RADDLE_WATCHDOG", "faults.rs", "rd1-"]);
     }
 
     #[test]
-    fn a_loop_before_the_first_step_is_reported_as_well() {
+    fn a_loop_before_the_first_step_stops_the_check_as_well() {
         let Ended { code, err, .. } = child("real loop at once", &[("RADDLE_WATCHDOG", "1")]);
-        assert_eq!(code, Some(1), "{err}");
-        says(&err, &["loop without any operation"]);
+        assert!(code.is_some_and(|c| c != 0), "{err}");
+        says(&err, &["of CPU time"]);
     }
 
     #[test]
@@ -829,9 +826,9 @@ mod processes {
             ),
             ("three times each", "RADDLE_MAX_SECONDS", "0", "verdict Incomplete"),
             ("three times each", "RADDLE_MAX_SECONDS", "60", "verdict Verified"),
-            ("three times each", "RADDLE_MAX_STEPS", "5", "failure limit"),
+            ("three times each", "RADDLE_MAX_STEPS", "5", "verdict Incomplete"),
             ("four threads", "RADDLE_MAX_THREADS", "4", "verdict Verified"),
-            ("four threads", "RADDLE_MAX_THREADS", "3", "failure limit"),
+            ("four threads", "RADDLE_MAX_THREADS", "3", "verdict Incomplete"),
             ("deep", "RADDLE_STACK_SIZE", "4000000", "verdict Verified"),
             ("deep", "RADDLE_STACK_SIZE", "65536", "failure signal"),
             ("leak", "RADDLE_LEAKS", "1", "failure leak"),

@@ -174,7 +174,7 @@ mod previous {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     unsafe fn is_system_call(at: usize) -> bool {
         // SAFETY: by the contract of `may_leave`.
-        unsafe { ((at - 2) as *const [u8; 2]).read_unaligned() == [0x0f, 0x05] }
+        unsafe { [at, at - 2].iter().any(|p| (*p as *const [u8; 2]).read_unaligned() == [0x0f, 0x05]) }
     }
 
     #[cfg(all(target_os = "linux", not(target_arch = "x86_64")))]
