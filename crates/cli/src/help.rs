@@ -70,7 +70,7 @@ raddle::Config):
   RADDLE_LEAKS=0              do not report what is never given back
   RADDLE_SPIN_LOOPS=0         do not let a spinning thread wait for a change
   RADDLE_SHRINK=0             do not look for a schedule with fewer preemptions
-  RADDLE_WATCHDOG=S           how long a test may go without a step; 0 is for ever
+  RADDLE_WATCHDOG=S           CPU time that a thread may compute without a step; 0 is for ever
   RADDLE_QUIET=1              print nothing
   RADDLE_TRACE=full           leave nothing out of a long trace
   RADDLE_RACES=HOW            C: report, ignore or sync, as `raddle check --races`
