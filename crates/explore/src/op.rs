@@ -112,6 +112,11 @@ pub enum OpKind {
     SemTryWait,
     /// Give one to a semaphore.
     SemPost,
+    /// Change a queue of bytes, as a read from a pipe or a write to it does. Both halves of the word must be at least those of `b`:
+    /// it blocks until they are. `a` is the new word, known when it runs.
+    Transfer,
+    /// The same if the halves are large enough.
+    TryTransfer,
 }
 
 /// What the value that an operation gives to its thread may decide of what the thread does next. A front end that has read the
@@ -196,6 +201,7 @@ impl OpKind {
                 | Assume
                 | Start
                 | SemWait
+                | Transfer
         )
     }
 }
@@ -256,6 +262,7 @@ impl Op {
         use OpKind::*;
         let operands = match self.kind {
             Rmw | Wake | Park | Assign => true,
+            Transfer | TryTransfer => self.b == other.b,
             // A program in machine code does this itself, when its turn has come.
             Store if self.order == MemoryOrder::None => true,
             _ => self.a == other.a && self.b == other.b,

@@ -15,6 +15,7 @@
 //! | life of a thread | 0 unborn, 1 spawned, 2 started, 3 ended |
 //! | counted object | the count |
 //! | semaphore | its value |
+//! | queue of bytes | how much can be read in the low half, how much can be written in the high half |
 
 use crate::ids::ThreadId;
 use crate::op::{Access, Mode, Op, OpKind};
@@ -103,9 +104,16 @@ pub fn enabled(op: &Op, word: u64, _thread: ThreadId) -> bool {
         Start => word == 1,
         Join => word == 3,
         SemWait => word > 0,
+        Transfer => meets(word, op.b),
         Await | Assume => false,
         _ => true,
     }
+}
+
+/// Whether both halves of the word of a queue are at least those of `least`.
+#[inline]
+pub fn meets(word: u64, least: u64) -> bool {
+    word as u32 >= least as u32 && word >> 32 >= least >> 32
 }
 
 /// Runs `op`: what becomes of the word, what the thread sees, and what kind of access that was. `option` is the chosen
@@ -135,6 +143,9 @@ pub fn apply_here(op: &Op, word: u64, thread: ThreadId, option: u32) -> Applied 
         SemTryWait if word > 0 => done(word - 1, Mode::Write, word),
         SemTryWait => failed(Mode::Read, word),
         SemPost => done(word + 1, Mode::Write, word),
+        Transfer => done(op.a, Mode::Write, word),
+        TryTransfer if meets(word, op.b) => done(op.a, Mode::Write, word),
+        TryTransfer => failed(Mode::Read, word),
         TryLock if word == 0 => done(owner, Mode::Write, 0),
         TryLock => failed(Mode::Read, word),
         Unlock => done(0, Mode::Write, 0),
@@ -306,6 +317,19 @@ mod tests {
         let r = apply(&op(OpKind::Recv), b.word, T, 0);
         assert!(r.access.conflicts(1, &a.access, 2));
         assert!(!r.access.conflicts(1, &b.access, 2));
+    }
+
+    #[test]
+    fn a_transfer_waits_for_room_or_for_bytes() {
+        let read = op(OpKind::Transfer).with(4 << 32, 1);
+        let write = op(OpKind::Transfer).with(2 << 32 | 2, 2 << 32);
+        let attempt = op(OpKind::TryTransfer).with(0, 1);
+        let (empty, full) = (4 << 32, 1 << 32 | 3);
+        assert!(!enabled(&read, empty, T) && enabled(&read, full, T));
+        assert!(enabled(&write, empty, T) && !enabled(&write, full, T));
+        let failed = apply(&attempt, empty, T, 0);
+        assert_eq!((failed.access.mode, failed.word, failed.ok), (Mode::Read, empty, false));
+        assert_eq!(apply(&read, full, T, 0).access.mode, Mode::Write);
     }
 
     #[test]

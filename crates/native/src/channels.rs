@@ -1,4 +1,4 @@
-//! Ways between threads that lead through the system: pipes, sockets and the like.
+//! Ways between threads that lead through the system: sockets with an address, message queues, shared memory. Pipes are in `pipes`.
 //!
 //! What goes through them is not seen: nothing orders who reads and who writes, and a call that blocks stops all threads. A program
 //! that makes one is run as it is, and is never called *verified*.
@@ -33,11 +33,7 @@ macro_rules! channels {
 }
 
 channels! {
-    make_pipe pipe;
-    make_pipe2 pipe2;
     make_socket socket;
-    make_socketpair socketpair;
-    make_eventfd eventfd;
     make_queue mq_open;
     make_memory shm_open;
 }

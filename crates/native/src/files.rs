@@ -6,10 +6,11 @@
 //! open are closed before the next one. What was written to files stays: `--isolate` does not change that either.
 
 use crate::modules::{self, Owner};
+use crate::pipes;
 use crate::real::real;
-use crate::shim::{call, export, return_address};
+use crate::shim::{Call, call, export, return_address};
 use explore::FailureKind;
-use std::ffi::{c_char, c_int, c_long, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
 /// The numbers that programs get; those above are ours.
 const MOST: c_int = 480;
@@ -171,9 +172,22 @@ fn must_be_ready(fd: c_int, events: libc::c_short, what: &str) {
     }
 }
 
+/// What has no position, or no connections.
+fn no_position(_: c_int, _: usize, _: usize, _: c_int, _: Call) -> Option<isize> {
+    Some(crate::sync::with_errno(libc::ESPIPE) as isize)
+}
+
 macro_rules! reads {
-    ($($function:ident $name:ident($fd:ident: c_int, $($arg:ident: $ty:ty),*) -> $ret:ty, $buffer:expr;)*) => {
+    ($($function:ident $name:ident($fd:ident: c_int, $($arg:ident: $ty:ty),*) -> $ret:ty, $buffer:expr, $modelled:expr, $flags:expr;)*) => {
         $(extern "C" fn $function($fd: c_int, $($arg: $ty),*) -> $ret {
+            let here: fn(c_int, usize, usize, c_int, Call) -> Option<isize> = $modelled;
+            if crate::pipes::open_of($fd).is_some() {
+                let written: Option<(usize, usize)> = $buffer;
+                let (start, bytes) = written.unwrap_or((0, 0));
+                if let Some(n) = here($fd, start, bytes, $flags, call()) {
+                    return n as $ret;
+                }
+            }
             must_be_ready($fd, libc::POLLIN, stringify!($name));
             let written: Option<(usize, usize)> = $buffer;
             if let Some((start, bytes)) = written {
@@ -187,14 +201,24 @@ macro_rules! reads {
 }
 
 reads! {
-    read_some read(fd: c_int, buffer: *mut c_void, n: usize) -> isize, Some((buffer as usize, n));
-    read_at pread(fd: c_int, buffer: *mut c_void, n: usize, at: libc::off_t) -> isize, Some((buffer as usize, n));
-    read_at_64 pread64(fd: c_int, buffer: *mut c_void, n: usize, at: libc::off_t) -> isize, Some((buffer as usize, n));
-    receive recv(fd: c_int, buffer: *mut c_void, n: usize, flags: c_int) -> isize, Some((buffer as usize, n));
+    read_some read(fd: c_int, buffer: *mut c_void, n: usize) -> isize, Some((buffer as usize, n)), pipes::read_from, 0;
+    read_at pread(fd: c_int, buffer: *mut c_void, n: usize, at: libc::off_t) -> isize, Some((buffer as usize, n)), no_position, 0;
+    read_at_64 pread64(fd: c_int, buffer: *mut c_void, n: usize, at: libc::off_t) -> isize, Some((buffer as usize, n)), no_position, 0;
+    receive recv(fd: c_int, buffer: *mut c_void, n: usize, flags: c_int) -> isize, Some((buffer as usize, n)), pipes::receive, flags;
     receive_from recvfrom(fd: c_int, buffer: *mut c_void, n: usize, flags: c_int, a: usize, l: usize) -> isize,
-        Some((buffer as usize, n));
-    accept_one accept(fd: c_int, address: usize, length: usize) -> c_int, { note_opened(); None };
-    accept_one_4 accept4(fd: c_int, address: usize, length: usize, flags: c_int) -> c_int, { note_opened(); None };
+        Some((buffer as usize, n)), pipes::receive, flags;
+    accept_one accept(fd: c_int, address: usize, length: usize) -> c_int, { note_opened(); None }, no_position, 0;
+    accept_one_4 accept4(fd: c_int, address: usize, length: usize, flags: c_int) -> c_int, { note_opened(); None }, no_position, 0;
+}
+
+/// Whether a descriptor leads to a regular file; nothing if it is not open.
+pub(crate) fn is_regular(fd: c_int) -> Option<bool> {
+    kind_of(fd).map(|k| matches!(k, libc::S_IFREG | libc::S_IFDIR))
+}
+
+/// Something was opened that is to be closed before the next execution.
+pub(crate) fn opened() {
+    files().opened = true;
 }
 
 /// The program opens something. What we open ourselves is ours to close.
@@ -223,27 +247,5 @@ opens! {
     open_stream fopen(path: *const c_char, mode: *const c_char) -> *mut libc::FILE;
     open_stream_64 fopen64(path: *const c_char, mode: *const c_char) -> *mut libc::FILE;
     open_directory opendir(path: *const c_char) -> *mut c_void;
-    copy_descriptor dup(fd: c_int) -> c_int;
     make_file mkstemp(name: *mut c_char) -> c_int;
-}
-
-/// Waits for one of several descriptors: with no time to wait, or not at all.
-extern "C" fn wait_for_any(fds: *mut libc::pollfd, n: c_long, timeout: c_int) -> c_int {
-    if !of_program() {
-        return real!(poll(fds, n, timeout): fn(*mut libc::pollfd, c_long, c_int) -> c_int);
-    }
-    image::snapshot::prepare_write(fds as usize, n as usize * size_of::<libc::pollfd>());
-    let ready = real!(poll(fds, n, 0): fn(*mut libc::pollfd, c_long, c_int) -> c_int);
-    if ready == 0 && timeout < 0 {
-        let call = call();
-        runtime::settle();
-        let message = "the program calls `poll` without a time limit, and nothing is ready: it would wait for the outside, and all \
-                       threads stand still meanwhile";
-        runtime::fail(FailureKind::Limit, message.to_owned(), call.place);
-    }
-    ready
-}
-
-export! {
-    poll => wait_for_any;
 }

@@ -68,7 +68,10 @@ impl Front for Program {
         if let Some(name) = crate::semaphore::name_of(address) {
             return Some(name);
         }
-        if let Some(name) = process::name_of(address).or_else(|| crate::locals::name_of(address)) {
+        if let Some(name) = process::name_of(address)
+            .or_else(|| crate::locals::name_of(address))
+            .or_else(|| crate::pipes::name_of(address))
+        {
             return Some(name);
         }
         Some(names::describe(address))

@@ -58,37 +58,6 @@ extern "C" fn unmap_inside(start: usize, bytes: usize) -> c_int {
     real!(munmap(start, bytes): fn(usize, usize) -> c_int)
 }
 
-/// A handler that is not one of the two actions that the kernel knows is never called.
-fn note_handler(signal: c_int, handler: usize) {
-    if of_program() && handler > libc::SIG_IGN {
-        let text = format!("the handler of signal {signal} is not run");
-        runtime::caveat_at(explore::CaveatKind::Signal, text, crate::shim::call().place);
-    }
-}
-
-/// A handler of the program for a signal that its own mistakes raise is not called: the failure is reported instead. What was set is
-/// given back when it is asked for.
-extern "C" fn set_action(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
-    // SAFETY: the program hands in an action or nothing.
-    note_handler(signal, unsafe { new.as_ref() }.map_or(0, |a| a.sa_sigaction));
-    if modules::owner(return_address()) == Some(Owner::Raddle) || !crash::is_ours(signal) {
-        return real!(sigaction(signal, new, old): fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int);
-    }
-    if !old.is_null() {
-        // SAFETY: the program hands in a place; zero is the default action.
-        unsafe { old.write_bytes(0, 1) };
-    }
-    0
-}
-
-extern "C" fn set_handler(signal: c_int, handler: usize) -> usize {
-    note_handler(signal, handler);
-    if modules::owner(return_address()) == Some(Owner::Raddle) || !crash::is_ours(signal) {
-        return real!(signal(signal, handler): fn(c_int, usize) -> usize);
-    }
-    libc::SIG_DFL
-}
-
 /// The stack on which our handlers run stays.
 extern "C" fn set_signal_stack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
     if !of_program() {
@@ -145,8 +114,6 @@ export_past! {
 
 export! {
     mremap => remap;
-    sigaction => set_action;
-    signal => set_handler;
     sigaltstack => set_signal_stack;
     sigprocmask => set_mask;
     pthread_sigmask => set_thread_mask;

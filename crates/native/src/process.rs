@@ -333,12 +333,6 @@ refuse! {
     no_sigqueue sigqueue: "signals with data are not modelled";
     no_pthread_sigqueue pthread_sigqueue: "signals with data are not modelled";
     no_signalfd signalfd: "signals are not modelled";
-    no_epoll_wait epoll_wait: "waiting in the kernel would stop all threads";
-    no_epoll_pwait epoll_pwait: "waiting in the kernel would stop all threads";
-    no_epoll_pwait2 epoll_pwait2: "waiting in the kernel would stop all threads";
-    no_select select: "waiting in the kernel would stop all threads";
-    no_pselect pselect: "waiting in the kernel would stop all threads";
-    no_ppoll ppoll: "waiting in the kernel would stop all threads";
 }
 
 export! {

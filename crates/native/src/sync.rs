@@ -17,6 +17,8 @@ use runtime::{Class, Done, Front, Request, Touching};
 pub(crate) fn prepare() {
     crate::semaphore::prepare();
     crate::locals::prepare();
+    crate::pipes::prepare();
+    crate::signals::prepare();
     crate::verifier::prepare();
 }
 
@@ -27,6 +29,8 @@ pub(crate) fn begin() {
         find_libraries();
     }
     crate::locals::begin();
+    crate::pipes::begin();
+    crate::signals::begin();
     crate::rwlock::begin();
     crate::semaphore::begin();
     crate::time::begin();
@@ -145,6 +149,7 @@ impl On {
             Class::Condvar => "condition variable",
             Class::Barrier => "barrier",
             Class::Semaphore => "semaphore",
+            Class::Channel => "descriptor",
             _ => "object",
         };
         let name = Program.object(Program.name_of(&self.entry().handle), self.class);
@@ -194,7 +199,8 @@ impl On {
         self.ended("it is destroyed", FailureKind::LockMisuse, call);
     }
 
-    fn ended(&self, what: &str, kind: FailureKind, call: Call) {
+    /// It ends: nobody may use it beside that.
+    pub(crate) fn ended(&self, what: &str, kind: FailureKind, call: Call) {
         if options().races == Races::Ignore {
             return;
         }

@@ -80,6 +80,31 @@ pub(crate) fn reach(clock: libc::clockid_t, until: *const libc::timespec) {
     *now = (*now).max(until.saturating_sub(base(clock)));
 }
 
+/// The time of the running thread, in nanoseconds since the execution began.
+pub(crate) fn now() -> u64 {
+    *clock_of(runtime::current())
+}
+
+/// When a time limit is over: after a duration, or at a time of a clock.
+pub(crate) fn due(time: &libc::timespec, clock: Option<libc::clockid_t>) -> u64 {
+    let n = nanoseconds(time).unwrap_or(0);
+    match clock {
+        Some(clock) => n.saturating_sub(base(clock)),
+        None => now().saturating_add(n),
+    }
+}
+
+/// It is this late at least, for the running thread.
+pub(crate) fn at_least(time: u64) {
+    let mine = clock_of(runtime::current());
+    *mine = time.max(*mine);
+}
+
+/// Others may run while the running thread waits for the time alone.
+pub(crate) fn let_others_run(call: crate::shim::Call) {
+    runtime::yield_in(call.place, call.state);
+}
+
 /// The running thread lets time pass.
 pub(crate) fn pass(nanoseconds: u64) {
     let now = clock_of(runtime::current());

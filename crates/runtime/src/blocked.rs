@@ -121,6 +121,10 @@ impl Execution {
                     if seen.is_empty() { "for ever".to_string() } else { format!("on {}", seen.join(", ")) };
                 (format!("spins {what}"), Vec::new())
             }
+            OpKind::Transfer if op.b as u32 > 0 => {
+                (format!("waits to read from {name}, which is empty"), Vec::new())
+            }
+            OpKind::Transfer => (format!("waits to write to {name}, which is full"), Vec::new()),
             OpKind::SemWait => (format!("waits for {name}, which is 0"), Vec::new()),
             OpKind::Assume => ("stands at an assumption that does not hold".to_string(), Vec::new()),
             _ => ("could go on".to_string(), Vec::new()),

@@ -155,6 +155,33 @@ pub fn wait_while(object: &Handle, word: u64, by_last: bool, place: Place) {
     }
 }
 
+/// Waits, in one step, until the word of one of several objects differs from the one given with it.
+pub fn wait_for_any<'a>(objects: impl Iterator<Item = (&'a Handle, u64)>, place: Place) {
+    settle();
+    let ex = context::required("a wait", place);
+    // SAFETY: a current execution is valid, and no reference into it is held over a suspension.
+    unsafe {
+        if (*ex).phase != Phase::Running {
+            return given_up(ex);
+        }
+        let mut seen = std::mem::take(&mut (*ex).seen);
+        seen.clear();
+        for (handle, word) in objects {
+            let object = (*ex).resolve(handle, Class::Atomic, 0, place);
+            if seen.iter().all(|s| s.0 != object) {
+                seen.push((object, word));
+            }
+        }
+        let at_once = (*ex).announce_await(&seen, 2, site(place));
+        (*ex).seen = seen;
+        if !at_once && !sync::suspend(ex) {
+            return given_up(ex);
+        }
+        let op = (&(*ex).pending)[(*ex).current.index()].op;
+        (*ex).finish(op, 0);
+    }
+}
+
 /// Blocks that nobody may interrupt: a reader-writer lock that such a block holds for writing, and that every other step on
 /// memory holds for reading. Readers do not conflict with each other, so programs without such blocks lose nothing by it, and a
 /// block is ordered with every step of the others: more orders than can be told apart, none too few. What is no memory

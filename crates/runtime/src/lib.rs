@@ -56,7 +56,7 @@ pub use driver::{Found, Settings, check, follow, replay};
 pub use fiber::make_stacks_executable;
 pub use foreign::{
     end_looking, enter_block, has_spurious_wakeups, have_blocks, hush, leave_block, may_be_spurious,
-    name_thread, peek, put_word, stack_of, wait_once, wait_while,
+    name_thread, peek, put_word, stack_of, wait_for_any, wait_once, wait_while,
 };
 pub use front::{Crashed, Front, Part, Place, set_front};
 pub use labels::Labels;
@@ -69,7 +69,7 @@ pub use memory::{
     LocalState, StackSpot, Touching, ended_stack, exit_process, frames_end, in_execution, in_program,
     is_alone, is_looking, label, last_place, leave_thread, looking_flag, may_be_on_ended_stack, next_child,
     on_memory, on_other_stack, on_own_stack, only_read, record_plain, records_plain, restart_soon,
-    session_number, settle, stack_spot, step_in, steps_in_program, touch, write_later, yield_in,
+    session_number, settle, stack_spot, step_in, steps_in_program, touch, transfer, write_later, yield_in,
 };
 pub use objects::Handle;
 pub use polling::{Modes, changed, unchanged, unlock};

@@ -209,6 +209,29 @@ pub fn step_in(request: &Request<'_>, state: LocalState) -> Done {
     }
 }
 
+/// A step on a queue of bytes ([`OpKind::Transfer`] or [`OpKind::TryTransfer`]): `change` does it, if it can be done, and says what the
+/// word is then.
+pub fn transfer(request: &Request<'_>, state: LocalState, change: impl FnOnce(u64) -> u64) -> Done {
+    settle();
+    let ex = context::required("a descriptor", request.place);
+    // SAFETY: a current execution is valid, and no reference into it is held over a suspension or over `change`.
+    unsafe {
+        let object = (*ex).resolve(request.object, request.class, request.initial, request.place);
+        watch(ex, object, request, state);
+        let site = sync::site(request.place);
+        let mut op = Op::new(request.kind, object).with(0, request.b).ordered(request.order);
+        if !(*ex).is_running() || (*ex).repeat.is_some() && !await_change(ex, site) || !turn(ex, op, site) {
+            given_up(ex);
+            return Done { value: 0, ok: false };
+        }
+        let old = (*ex).word(object);
+        if explore::semantics::meets(old, op.b) {
+            op.a = change(old);
+        }
+        (*ex).finish(op, 0)
+    }
+}
+
 /// Lets others run.
 pub fn yield_in(place: Place, state: LocalState) {
     settle();

@@ -195,7 +195,7 @@ impl Races {
         }
         let object = &mut self.objects[l.object.index()];
         match l.kind {
-            Load | CompareExchange | CompareExchangeWeak | Rmw | Store => {
+            Load | CompareExchange | CompareExchangeWeak | Rmw | Store | Transfer | TryTransfer => {
                 let reads = l.kind != Store;
                 let writes = l.mode == Mode::Write;
                 if reads {

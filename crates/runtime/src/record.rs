@@ -207,6 +207,8 @@ fn rust_name(kind: OpKind) -> &'static str {
         SemWait => "sem_wait",
         SemTryWait => "sem_trywait",
         SemPost => "sem_post",
+        Transfer => "transfer",
+        TryTransfer => "try_transfer",
     }
 }
 
@@ -447,6 +449,11 @@ impl Execution {
             }
             TryLock | TryReadLock | TryWriteLock => return outcome("held: failed"),
             SemTryWait => return outcome("0: failed"),
+            Transfer | TryTransfer if ok => {
+                let amount = |word: u64| word & 0x7fff_ffff;
+                format!("{} -> {}", amount(before), amount(after))
+            }
+            TryTransfer => return outcome("not ready"),
             Wait => format!("releases {}", self.object_name(r.op.other)?),
             Wake if r.op.b != 0 => {
                 let by = ThreadId((r.op.b >> 32) as u16 - 1);

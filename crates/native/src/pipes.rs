@@ -1,0 +1,1045 @@
+//! Descriptors between threads of the program: pipes, socket pairs, event and timer descriptors.
+//!
+//! Each queue is one object of the search, and all that is done to it happens here, in user space: nothing waits in the kernel. The
+//! word of the object says how much can be read, in the low half, and how much can be written, in the high half. A read that
+//! blocks is a step that is enabled when there is something to read, or nobody left to write; a write likewise. A write happens
+//! before the reads that come after it; reads order nothing.
+//!
+//! The kernel has a placeholder for each descriptor (opened with `O_PATH`), so that numbers are taken as usual, and a function that is
+//! not modelled fails with `EBADF`. To close a descriptor while another thread may use it is reported.
+//!
+//! A timer descriptor that is armed may be found expired at any time. `poll`, `select` and `epoll_wait` are in `poll`.
+
+use crate::modules::{self, Owner};
+use crate::real::real;
+use crate::shim::{Call, call, export, return_address};
+use crate::sync::{On, not_modelled, with_errno};
+use crate::{access, files, time};
+use explore::{CaveatKind, FailureKind, MemoryOrder, OpKind};
+use runtime::{Class, Done, Request};
+use std::collections::VecDeque;
+use std::ffi::{c_int, c_uint};
+
+/// What a pipe holds, and what is written to it in one step.
+const PIPE: usize = 65536;
+const ATOMIC: usize = 4096;
+/// What one direction of a socket pair holds.
+const SOCKET: usize = 212_992;
+/// In either half of a word: nobody is left at the other end.
+const GONE: u64 = 1 << 31;
+const MOST: u64 = GONE - 1;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Pipe,
+    Socket,
+    Event { semaphore: bool },
+    Timer,
+    Epoll,
+}
+
+/// What descriptors lead to: one direction of a pipe or a socket pair, a counter, a timer, or a list of descriptors.
+pub(crate) struct Queue {
+    pub(crate) kind: Kind,
+    place: usize,
+    bytes: VecDeque<u8>,
+    capacity: usize,
+    /// The sizes of messages, where their borders are kept.
+    packets: Option<VecDeque<usize>>,
+    /// The value of an event descriptor, whether a timer is armed, or how often a list has changed.
+    pub(crate) count: u64,
+    /// When the timer expires, and how far expirations are apart.
+    due: u64,
+    interval: u64,
+    clock: libc::clockid_t,
+    /// How often it was found not expired.
+    not_yet: u32,
+    writers: u32,
+    readers: u32,
+    /// How often something came, and how often something was taken: events of edge-triggered waits.
+    pub(crate) arrived: u64,
+    pub(crate) left: u64,
+}
+
+/// A descriptor in a list of `epoll`.
+#[derive(Clone, Copy)]
+pub(crate) struct Item {
+    pub(crate) fd: c_int,
+    pub(crate) open: usize,
+    pub(crate) events: u32,
+    pub(crate) data: u64,
+    /// The events that were reported last, by [`Queue::arrived`] and [`Queue::left`].
+    pub(crate) reported: (u64, u64),
+    /// It was reported once, and that was all that was asked for.
+    pub(crate) off: bool,
+}
+
+/// An open file description.
+pub(crate) struct Open {
+    pub(crate) kind: Kind,
+    pub(crate) input: Option<usize>,
+    pub(crate) output: Option<usize>,
+    nonblocking: bool,
+    pub(crate) descriptors: u32,
+    pub(crate) items: Vec<Item>,
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    open: usize,
+    /// What stands for this descriptor, until it is closed.
+    place: usize,
+}
+
+pub(crate) struct State {
+    pub(crate) queues: Vec<Queue>,
+    pub(crate) opens: Vec<Open>,
+    slots: Vec<Option<Slot>>,
+    /// By thread: how many places it has taken.
+    made: [u16; explore::MAX_THREADS],
+    /// Bytes on their way from a queue to the program, by thread.
+    scratch: Vec<Vec<u8>>,
+}
+
+static mut STATE: State = State {
+    queues: Vec::new(),
+    opens: Vec::new(),
+    slots: Vec::new(),
+    made: [0; explore::MAX_THREADS],
+    scratch: Vec::new(),
+};
+
+pub(crate) fn state() -> &'static mut State {
+    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a step.
+    unsafe { &mut *(&raw mut STATE) }
+}
+
+const PLACES: usize = 512;
+/// The addresses that stand for queues and descriptors.
+static PLACE: [u64; PLACES] = [0; PLACES];
+/// Who takes which place, the same in all executions: the thread and the how many-th of it. Allocated, so that processes share it where
+/// executions have their own.
+static mut TAKEN: *mut Vec<(u16, u16, &'static str)> = std::ptr::null_mut();
+
+/// Called before the first execution.
+pub(crate) fn prepare() {
+    // SAFETY: nothing else runs yet.
+    unsafe { TAKEN = Box::leak(Box::default()) };
+}
+
+/// An execution begins: nothing is open.
+#[inline]
+pub(crate) fn begin() {
+    let state = state();
+    if !state.opens.is_empty() {
+        state.queues.clear();
+        state.opens.clear();
+        state.slots.clear();
+        state.made = [0; explore::MAX_THREADS];
+    }
+}
+
+/// What a queue or a descriptor is called in reports.
+pub(crate) fn name_of(address: usize) -> Option<String> {
+    let i = address.checked_sub(&raw const PLACE as usize)? / size_of::<u64>();
+    // SAFETY: as in `state`; `prepare` was called before the first execution.
+    let taken = unsafe { &*TAKEN };
+    let (.., what) = taken.get(i).filter(|_| i < PLACES)?;
+    let number = taken[..i].iter().filter(|t| t.2 == *what).count();
+    Some(format!("{what} #{}", number + 1))
+}
+
+fn new_place(what: &'static str, call: Call) -> usize {
+    let thread = runtime::current();
+    let made = &mut state().made[thread.index()];
+    *made += 1;
+    let key = (thread.0, *made, what);
+    // SAFETY: as in `name_of`.
+    let taken = unsafe { &mut *TAKEN };
+    let i = taken.iter().position(|t| *t == key).unwrap_or_else(|| {
+        taken.push(key);
+        taken.len() - 1
+    });
+    if i >= PLACES {
+        not_modelled("a program that opens more than 200 pipes and other descriptors", call);
+    }
+    i
+}
+
+fn at_place(place: usize) -> On {
+    On::new(&raw const PLACE[place] as usize, Class::Channel)
+}
+
+impl Queue {
+    pub(crate) fn on(&self) -> On {
+        at_place(self.place)
+    }
+
+    fn room(&self) -> usize {
+        self.capacity - self.bytes.len()
+    }
+
+    /// The word of its object.
+    fn word(&self) -> u64 {
+        let (low, high) = match self.kind {
+            Kind::Pipe | Kind::Socket => {
+                let gone = |n: u32| if n == 0 { GONE } else { 0 };
+                (self.bytes.len() as u64 | gone(self.writers), self.room() as u64 | gone(self.readers))
+            }
+            Kind::Event { .. } => (self.count.min(MOST), (u64::MAX - 1 - self.count).min(MOST)),
+            Kind::Timer => (self.count, 0),
+            Kind::Epoll => (self.count & MOST, 0),
+        };
+        low | high << 32
+    }
+
+    /// The word while there is nothing to read.
+    pub(crate) fn empty_word(&self) -> u64 {
+        match self.kind {
+            Kind::Pipe | Kind::Socket => (self.capacity as u64) << 32,
+            Kind::Event { .. } => MOST << 32,
+            Kind::Timer | Kind::Epoll => 0,
+        }
+    }
+
+    /// Events for `poll`, as a descriptor sees them that reads from it.
+    pub(crate) fn in_events(&self) -> u32 {
+        let data = match self.kind {
+            Kind::Pipe | Kind::Socket => !self.bytes.is_empty(),
+            Kind::Event { .. } => self.count > 0,
+            Kind::Timer => self.count > 0,
+            Kind::Epoll => false,
+        };
+        let ended = matches!(self.kind, Kind::Pipe | Kind::Socket) && self.writers == 0;
+        let of_end = match self.kind {
+            Kind::Socket => libc::POLLIN as u32 | libc::POLLRDHUP as u32,
+            _ => libc::POLLHUP as u32,
+        };
+        (if data { libc::POLLIN as u32 | libc::POLLRDNORM as u32 } else { 0 })
+            | if ended { of_end } else { 0 }
+    }
+
+    /// The same for one that writes to it.
+    pub(crate) fn out_events(&self) -> u32 {
+        let writable = libc::POLLOUT as u32 | libc::POLLWRNORM as u32;
+        match self.kind {
+            Kind::Pipe if self.readers == 0 => writable | libc::POLLERR as u32,
+            Kind::Socket if self.readers == 0 => writable | libc::POLLHUP as u32,
+            Kind::Pipe | Kind::Socket if self.room() >= ATOMIC => writable,
+            Kind::Event { .. } if self.count < u64::MAX - 1 => writable,
+            _ => 0,
+        }
+    }
+}
+
+/// A step on a queue, which does `change` when its turn has come and `guard` is met.
+pub(crate) fn step(
+    kind: OpKind,
+    queue: usize,
+    guard: u64,
+    order: MemoryOrder,
+    call: Call,
+    change: impl FnOnce(&mut Queue),
+) -> Done {
+    let on = state().queues[queue].on();
+    let request = Request {
+        kind,
+        object: &on.entry().handle,
+        class: on.class,
+        initial: 0,
+        a: 0,
+        b: guard,
+        order,
+        place: call.place,
+    };
+    runtime::transfer(&request, call.state, |_| {
+        let queue = &mut state().queues[queue];
+        change(queue);
+        queue.word()
+    })
+}
+
+/// A step that is always enabled.
+pub(crate) fn change(queue: usize, order: MemoryOrder, call: Call, change: impl FnOnce(&mut Queue)) {
+    step(OpKind::Transfer, queue, 0, order, call, change);
+}
+
+/// A step that looks at a queue; gives its word.
+pub(crate) fn look(queue: usize, call: Call) -> u64 {
+    let on = state().queues[queue].on();
+    on.step_with(OpKind::Load, 0, 0, MemoryOrder::Acquire, call).value
+}
+
+fn new_queue(kind: Kind, capacity: usize, call: Call) -> usize {
+    let what = match kind {
+        Kind::Pipe => "pipe",
+        Kind::Socket => "socket",
+        Kind::Event { .. } => "eventfd",
+        Kind::Timer => "timerfd",
+        Kind::Epoll => "epoll",
+    };
+    let queue = Queue {
+        kind,
+        place: new_place(what, call),
+        bytes: VecDeque::new(),
+        capacity,
+        packets: None,
+        count: 0,
+        due: 0,
+        interval: 0,
+        clock: 0,
+        not_yet: 0,
+        writers: 1,
+        readers: 1,
+        arrived: 0,
+        left: 0,
+    };
+    queue.on().put(queue.word(), call);
+    state().queues.push(queue);
+    state().queues.len() - 1
+}
+
+/// A number for a descriptor, from the kernel. Numbers of other threads than the first come from ranges of their own, so that they do not
+/// depend on the order of threads.
+fn new_descriptor(open: usize, least: c_int, cloexec: bool, call: Call) -> c_int {
+    let thread = runtime::current().index() as c_int;
+    let least = if least == 0 && thread > 0 { 32 + (thread - 1) % 28 * 16 } else { least };
+    let placeholder = libc::O_PATH | if cloexec { libc::O_CLOEXEC } else { 0 };
+    // SAFETY: system calls on a path that exists and on descriptors of our own.
+    let fd = unsafe {
+        let fd = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, c"/".as_ptr(), placeholder) as c_int;
+        if fd >= least || fd < 0 {
+            fd
+        } else {
+            let moved = libc::syscall(libc::SYS_fcntl, fd, libc::F_DUPFD, least) as c_int;
+            libc::syscall(libc::SYS_close, fd);
+            moved
+        }
+    };
+    if fd < 0 {
+        return with_errno(libc::EMFILE);
+    }
+    files::opened();
+    enter(fd, open, call);
+    fd
+}
+
+fn enter(fd: c_int, open: usize, call: Call) {
+    let place = new_place("descriptor", call);
+    let state = state();
+    let i = fd as usize;
+    if state.slots.len() <= i {
+        state.slots.resize(i + 1, None);
+    }
+    state.slots[i] = Some(Slot { open, place });
+    state.opens[open].descriptors += 1;
+}
+
+fn new_open(kind: Kind, input: Option<usize>, output: Option<usize>, flags: c_int) -> usize {
+    let nonblocking = flags & libc::O_NONBLOCK != 0;
+    state().opens.push(Open { kind, input, output, nonblocking, descriptors: 0, items: Vec::new() });
+    state().opens.len() - 1
+}
+
+fn of_program() -> bool {
+    runtime::in_execution() && !matches!(modules::owner(return_address()), Some(Owner::Raddle | Owner::Libc))
+}
+
+/// What a descriptor is open on, if that is modelled.
+#[inline]
+pub(crate) fn open_of(fd: c_int) -> Option<usize> {
+    let state = state();
+    if state.opens.is_empty() || !runtime::in_execution() {
+        return None;
+    }
+    let slot = state.slots.get(usize::try_from(fd).ok()?)?.as_ref()?;
+    Some(slot.open)
+}
+
+/// The same for a descriptor that is about to be used.
+pub(crate) fn used(fd: c_int, call: Call) -> Option<usize> {
+    let open = open_of(fd)?;
+    if let Some(slot) = state().slots[fd as usize] {
+        at_place(slot.place).used(call);
+    }
+    Some(open)
+}
+
+fn made(result: c_int) -> c_int {
+    result.min(0)
+}
+
+extern "C" fn pipe_here(out: *mut c_int) -> c_int {
+    if !of_program() {
+        return real!(pipe(out): fn(*mut c_int) -> c_int);
+    }
+    new_pipe(out, 0, call())
+}
+
+extern "C" fn pipe2_here(out: *mut c_int, flags: c_int) -> c_int {
+    if !of_program() {
+        return real!(pipe2(out, flags): fn(*mut c_int, c_int) -> c_int);
+    }
+    let call = call();
+    if flags & libc::O_DIRECT != 0 {
+        not_modelled("a pipe with O_DIRECT", call);
+    }
+    new_pipe(out, flags, call)
+}
+
+fn new_pipe(out: *mut c_int, flags: c_int, call: Call) -> c_int {
+    runtime::settle();
+    let queue = new_queue(Kind::Pipe, PIPE, call);
+    let ends =
+        [new_open(Kind::Pipe, Some(queue), None, flags), new_open(Kind::Pipe, None, Some(queue), flags)];
+    pair(ends, flags & libc::O_CLOEXEC != 0, out, call)
+}
+
+fn pair(ends: [usize; 2], cloexec: bool, out: *mut c_int, call: Call) -> c_int {
+    access::access(out as usize, 8, true, call);
+    for (i, open) in ends.into_iter().enumerate() {
+        let fd = new_descriptor(open, 0, cloexec, call);
+        if fd < 0 {
+            return fd;
+        }
+        // SAFETY: the program hands in room for two descriptors.
+        unsafe { out.add(i).write(fd) };
+    }
+    0
+}
+
+extern "C" fn socketpair_here(domain: c_int, kind: c_int, protocol: c_int, out: *mut c_int) -> c_int {
+    if !of_program() {
+        return real!(socketpair(domain, kind, protocol, out): fn(c_int, c_int, c_int, *mut c_int) -> c_int);
+    }
+    let call = call();
+    runtime::settle();
+    let flags = kind & (libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC);
+    let kind = kind & !flags;
+    if domain != libc::AF_UNIX {
+        return with_errno(libc::EOPNOTSUPP);
+    }
+    let queues = [new_queue(Kind::Socket, SOCKET, call), new_queue(Kind::Socket, SOCKET, call)];
+    if kind != libc::SOCK_STREAM {
+        queues.iter().for_each(|q| state().queues[*q].packets = Some(VecDeque::new()));
+    }
+    let [a, b] = queues;
+    let ends =
+        [new_open(Kind::Socket, Some(a), Some(b), flags), new_open(Kind::Socket, Some(b), Some(a), flags)];
+    pair(ends, flags & libc::SOCK_CLOEXEC != 0, out, call)
+}
+
+extern "C" fn eventfd_here(initial: c_uint, flags: c_int) -> c_int {
+    if !of_program() {
+        return real!(eventfd(initial, flags): fn(c_uint, c_int) -> c_int);
+    }
+    let call = call();
+    runtime::settle();
+    let queue = new_queue(Kind::Event { semaphore: flags & libc::EFD_SEMAPHORE != 0 }, 0, call);
+    let entry = &mut state().queues[queue];
+    entry.count = u64::from(initial);
+    entry.on().put(entry.word(), call);
+    let kind = state().queues[queue].kind;
+    let open = new_open(kind, Some(queue), Some(queue), flags);
+    new_descriptor(open, 0, flags & libc::EFD_CLOEXEC != 0, call)
+}
+
+extern "C" fn timerfd_create_here(clock: libc::clockid_t, flags: c_int) -> c_int {
+    if !of_program() {
+        return real!(timerfd_create(clock, flags): fn(libc::clockid_t, c_int) -> c_int);
+    }
+    let call = call();
+    runtime::settle();
+    let queue = new_queue(Kind::Timer, 0, call);
+    state().queues[queue].clock = clock;
+    let open = new_open(Kind::Timer, Some(queue), None, flags);
+    new_descriptor(open, 0, flags & libc::TFD_CLOEXEC != 0, call)
+}
+
+extern "C" fn timerfd_settime_here(
+    fd: c_int,
+    flags: c_int,
+    new: *const libc::itimerspec,
+    old: *mut libc::itimerspec,
+) -> c_int {
+    let call = call();
+    let Some(queue) = used(fd, call).and_then(|o| state().opens[o].input) else {
+        return real!(timerfd_settime(fd, flags, new, old):
+            fn(c_int, c_int, *const libc::itimerspec, *mut libc::itimerspec) -> c_int);
+    };
+    if state().queues[queue].kind != Kind::Timer {
+        return with_errno(libc::EINVAL);
+    }
+    access::access(new as usize, size_of::<libc::itimerspec>(), false, call);
+    // SAFETY: the program hands in a time.
+    let new = unsafe { *new };
+    let clock = state().queues[queue].clock;
+    let absolute = (flags & libc::TFD_TIMER_ABSTIME != 0).then_some(clock);
+    let due = time::due(&new.it_value, absolute);
+    let interval = time::due(&new.it_interval, None).saturating_sub(time::now());
+    if new.it_interval.tv_sec != 0 || new.it_interval.tv_nsec != 0 {
+        let text = "a timer descriptor with an interval was explored with one expiration for each read";
+        runtime::caveat_at(CaveatKind::Clock, text, call.place);
+    }
+    let armed = new.it_value.tv_sec != 0 || new.it_value.tv_nsec != 0;
+    change(queue, MemoryOrder::Release, call, |q| {
+        q.count = u64::from(armed);
+        q.due = due;
+        q.not_yet = 0;
+        q.interval = interval;
+        q.arrived += 1;
+    });
+    if !old.is_null() {
+        access::access(old as usize, size_of::<libc::itimerspec>(), true, call);
+        // SAFETY: the program hands in a place.
+        unsafe { old.write_bytes(0, 1) };
+    }
+    0
+}
+
+/// Takes one expiration of a timer.
+fn expire(queue: &mut Queue) {
+    time::at_least(queue.due);
+    if queue.interval == 0 {
+        queue.count = 0;
+    } else {
+        queue.due += queue.interval;
+    }
+}
+
+/// Whether a timer that is armed is found expired by a thread that does not wait for it.
+///
+/// It may be found not expired so often: a loop that looks would never end otherwise.
+pub(crate) fn is_expired(queue: usize, call: Call) -> bool {
+    const NOT_YET: u32 = 2;
+    if state().queues[queue].not_yet == NOT_YET {
+        let text = "a timer descriptor was found not expired at most twice after it was set";
+        runtime::caveat_at(CaveatKind::Clock, text, call.place);
+        return true;
+    }
+    let is_expired = runtime::choose(2, call.place) == 1;
+    state().queues[queue].not_yet += u32::from(!is_expired);
+    is_expired
+}
+
+fn scratch() -> &'static mut Vec<u8> {
+    let all = &mut state().scratch;
+    let i = runtime::current().index();
+    if all.len() <= i {
+        all.resize_with(i + 1, Vec::new);
+    }
+    &mut all[i]
+}
+
+const DONT_WAIT: c_int = libc::MSG_DONTWAIT;
+const IS_SOCKET: c_int = 1 << 30;
+
+/// Reads from a descriptor, if it is modelled.
+pub(crate) fn read_from(fd: c_int, buffer: usize, n: usize, flags: c_int, call: Call) -> Option<isize> {
+    let open = used(fd, call)?;
+    runtime::settle();
+    let Open { kind, input, nonblocking, .. } = state().opens[open];
+    let fail = |code| Some(with_errno(code) as isize);
+    let Some(queue) = input.filter(|_| kind != Kind::Epoll) else { return fail(libc::EBADF) };
+    if flags & IS_SOCKET != 0 && kind != Kind::Socket {
+        return fail(libc::ENOTSOCK);
+    }
+    if flags & !(DONT_WAIT | IS_SOCKET | libc::MSG_NOSIGNAL | libc::MSG_WAITALL | libc::MSG_CMSG_CLOEXEC) != 0
+    {
+        not_modelled("a receive with these flags", call);
+    }
+    let wait = !nonblocking && flags & DONT_WAIT == 0;
+    let is_number = matches!(kind, Kind::Event { .. } | Kind::Timer);
+    if is_number && n < 8 {
+        return fail(libc::EINVAL);
+    }
+    if n == 0 {
+        return Some(0);
+    }
+    if kind == Kind::Timer && !wait && (look(queue, call) == 0 || !is_expired(queue, call)) {
+        return fail(libc::EAGAIN);
+    }
+    let all = flags & libc::MSG_WAITALL != 0 && wait;
+    let mut got = 0;
+    loop {
+        let how = if wait { OpKind::Transfer } else { OpKind::TryTransfer };
+        let done = step(how, queue, 1, MemoryOrder::Acquire, call, |q| {
+            let out = scratch();
+            out.clear();
+            match q.kind {
+                Kind::Event { semaphore } => {
+                    let value = if semaphore { 1 } else { q.count };
+                    q.count -= value;
+                    out.extend_from_slice(&value.to_ne_bytes());
+                }
+                Kind::Timer => {
+                    expire(q);
+                    out.extend_from_slice(&1u64.to_ne_bytes());
+                }
+                _ => {
+                    // What of a message has no room is lost; bytes of a stream stay.
+                    match q.packets.as_mut().and_then(VecDeque::pop_front) {
+                        Some(size) => out.extend(q.bytes.drain(..size).take(n - got)),
+                        None => out.extend(q.bytes.drain(..q.bytes.len().min(n - got))),
+                    }
+                }
+            }
+            q.left += 1;
+        });
+        if !done.ok {
+            return if got > 0 { Some(got as isize) } else { fail(libc::EAGAIN) };
+        }
+        let bytes = scratch().len();
+        if bytes > 0 {
+            access::access(buffer + got, bytes, true, call);
+            // SAFETY: the program hands in room for `n` bytes, of which these are at most the rest.
+            unsafe { std::ptr::copy_nonoverlapping(scratch().as_ptr(), (buffer + got) as *mut u8, bytes) };
+        }
+        got += bytes;
+        if !all || got == n || bytes == 0 {
+            return Some(got as isize);
+        }
+    }
+}
+
+/// Writes to a descriptor, if it is modelled.
+pub(crate) fn write_to(fd: c_int, buffer: usize, n: usize, flags: c_int, call: Call) -> Option<isize> {
+    let open = used(fd, call)?;
+    runtime::settle();
+    let Open { kind, output, nonblocking, .. } = state().opens[open];
+    let fail = |code| Some(with_errno(code) as isize);
+    let Some(queue) = output else {
+        return fail(if kind == Kind::Pipe { libc::EBADF } else { libc::EINVAL });
+    };
+    if flags & IS_SOCKET != 0 && kind != Kind::Socket {
+        return fail(libc::ENOTSOCK);
+    }
+    if flags & !(DONT_WAIT | IS_SOCKET | libc::MSG_NOSIGNAL) != 0 {
+        not_modelled("a send with these flags", call);
+    }
+    let wait = !nonblocking && flags & DONT_WAIT == 0;
+    let how = if wait { OpKind::Transfer } else { OpKind::TryTransfer };
+    if n > 0 {
+        access::access(buffer, n, false, call);
+    }
+    if let Kind::Event { .. } = kind {
+        if n < 8 {
+            return fail(libc::EINVAL);
+        }
+        // SAFETY: the program hands in eight bytes.
+        let value = unsafe { (buffer as *const u64).read_unaligned() };
+        if value == u64::MAX {
+            return fail(libc::EINVAL);
+        }
+        if value > MOST {
+            not_modelled("a number of more than 31 bits that is written to an event descriptor", call);
+        }
+        let done = step(how, queue, value << 32, MemoryOrder::Release, call, |q| {
+            q.count += value;
+            q.arrived += 1;
+        });
+        return if done.ok { Some(8) } else { fail(libc::EAGAIN) };
+    }
+    let is_packet = state().queues[queue].packets.is_some();
+    if is_packet && n > SOCKET {
+        return fail(libc::EMSGSIZE);
+    }
+    if n == 0 && !is_packet {
+        return Some(0);
+    }
+    let mut sent = 0;
+    loop {
+        let least = if is_packet || n <= ATOMIC { n } else { 1 };
+        let (mut broken, mut now) = (false, 0);
+        let done = step(how, queue, (least as u64) << 32, MemoryOrder::Release, call, |q| {
+            broken = q.readers == 0;
+            if !broken {
+                now = (n - sent).min(q.room());
+                // SAFETY: the program hands in `n` bytes.
+                let bytes = unsafe { std::slice::from_raw_parts((buffer + sent) as *const u8, now) };
+                q.bytes.extend(bytes);
+                if let Some(packets) = &mut q.packets {
+                    packets.push_back(now);
+                }
+                q.arrived += 1;
+            }
+        });
+        if !done.ok {
+            return if sent > 0 { Some(sent as isize) } else { fail(libc::EAGAIN) };
+        }
+        if broken {
+            if flags & libc::MSG_NOSIGNAL == 0 {
+                crate::signals::broken_pipe(call);
+            }
+            return if sent > 0 { Some(sent as isize) } else { fail(libc::EPIPE) };
+        }
+        sent += now;
+        if sent == n {
+            return Some(n as isize);
+        }
+    }
+}
+
+/// One descriptor fewer of an open file.
+fn release(open: usize, call: Call) {
+    state().opens[open].descriptors -= 1;
+    if state().opens[open].descriptors > 0 {
+        return;
+    }
+    let Open { kind, input, output, .. } = state().opens[open];
+    if matches!(kind, Kind::Pipe | Kind::Socket) {
+        if let Some(q) = output {
+            change(q, MemoryOrder::Release, call, |q| {
+                q.writers = 0;
+                q.arrived += 1;
+            });
+        }
+        if let Some(q) = input {
+            change(q, MemoryOrder::Release, call, |q| {
+                q.readers = 0;
+                q.left += 1;
+            });
+        }
+    }
+}
+
+/// Takes a descriptor out of the table, if it is modelled.
+fn forget(fd: c_int, call: Call) -> bool {
+    if open_of(fd).is_none() {
+        return false;
+    }
+    runtime::settle();
+    let Some(slot) = state().slots[fd as usize] else { return false };
+    at_place(slot.place).ended("it is closed", FailureKind::LockMisuse, call);
+    release(slot.open, call);
+    state().slots[fd as usize] = None;
+    true
+}
+
+extern "C" fn close_here(fd: c_int) -> c_int {
+    if runtime::in_execution() && forget(fd, call()) {
+        // SAFETY: a placeholder of ours.
+        unsafe { libc::syscall(libc::SYS_close, fd) };
+        return 0;
+    }
+    real!(close(fd): fn(c_int) -> c_int)
+}
+
+extern "C" fn dup_here(fd: c_int) -> c_int {
+    match open_of(fd) {
+        Some(_) => copy(fd, 0, false),
+        None => {
+            files::note_opened();
+            real!(dup(fd): fn(c_int) -> c_int)
+        }
+    }
+}
+
+fn copy(fd: c_int, least: c_int, cloexec: bool) -> c_int {
+    let call = call();
+    match used(fd, call) {
+        Some(open) => new_descriptor(open, least, cloexec, call),
+        None => with_errno(libc::EBADF),
+    }
+}
+
+extern "C" fn dup2_here(old: c_int, new: c_int) -> c_int {
+    copy_to(old, new, 0, false)
+}
+
+extern "C" fn dup3_here(old: c_int, new: c_int, flags: c_int) -> c_int {
+    copy_to(old, new, flags, true)
+}
+
+fn copy_to(old: c_int, new: c_int, flags: c_int, is_dup3: bool) -> c_int {
+    let call = call();
+    let modelled = used(old, call);
+    if modelled.is_some() && old == new {
+        return if is_dup3 { with_errno(libc::EINVAL) } else { new };
+    }
+    if modelled.is_some() && (0..=2).contains(&new) {
+        not_modelled("a standard stream that is redirected to a pipe of the program", call);
+    }
+    if runtime::in_execution() {
+        forget(new, call);
+        files::note_opened();
+    }
+    // SAFETY: as the program called it; a placeholder is copied like any descriptor.
+    let fd = unsafe {
+        if is_dup3 {
+            libc::syscall(libc::SYS_dup3, old, new, flags)
+        } else {
+            libc::syscall(libc::SYS_dup2, old, new)
+        }
+    } as c_int;
+    if fd >= 0
+        && let Some(open) = modelled
+    {
+        files::opened();
+        enter(fd, open, call);
+    }
+    // The number of a system call's error is in `errno` already.
+    fd
+}
+
+extern "C" fn fcntl_here(fd: c_int, command: c_int, argument: usize) -> c_int {
+    if open_of(fd).is_none() {
+        return real!(fcntl(fd, command, argument): fn(c_int, c_int, usize) -> c_int);
+    }
+    let call = call();
+    let Some(open) = used(fd, call) else { return with_errno(libc::EBADF) };
+    let open = &mut state().opens[open];
+    match command {
+        libc::F_GETFL => {
+            let mode = match (open.input, open.output) {
+                (Some(_), Some(_)) => libc::O_RDWR,
+                (None, Some(_)) => libc::O_WRONLY,
+                _ => libc::O_RDONLY,
+            };
+            mode | if open.nonblocking { libc::O_NONBLOCK } else { 0 }
+        }
+        libc::F_SETFL => {
+            open.nonblocking = argument as c_int & libc::O_NONBLOCK != 0;
+            0
+        }
+        libc::F_DUPFD => copy(fd, argument as c_int, false),
+        libc::F_DUPFD_CLOEXEC => copy(fd, argument as c_int, true),
+        libc::F_GETFD | libc::F_SETFD => {
+            real!(fcntl(fd, command, argument): fn(c_int, c_int, usize) -> c_int)
+        }
+        libc::F_GETPIPE_SZ => match open.input.or(open.output) {
+            Some(q) => state().queues[q].capacity as c_int,
+            None => with_errno(libc::EBADF),
+        },
+        _ => not_modelled("this command of `fcntl` on a pipe", call),
+    }
+}
+
+extern "C" fn ioctl_here(fd: c_int, request: libc::c_ulong, argument: usize) -> c_int {
+    if open_of(fd).is_none() {
+        return real!(ioctl(fd, request, argument): fn(c_int, libc::c_ulong, usize) -> c_int);
+    }
+    let call = call();
+    let Some(open) = used(fd, call) else { return with_errno(libc::EBADF) };
+    match (request, state().opens[open].input) {
+        (libc::FIONBIO, _) => {
+            // SAFETY: the program hands in a number.
+            state().opens[open].nonblocking = unsafe { *(argument as *const c_int) } != 0;
+            0
+        }
+        (libc::FIONREAD, Some(queue)) => {
+            look(queue, call);
+            let n = state().queues[queue].bytes.len() as c_int;
+            access::access(argument, 4, true, call);
+            // SAFETY: the program hands in a place for the number.
+            unsafe { (argument as *mut c_int).write(n) };
+            0
+        }
+        _ => not_modelled("this request of `ioctl` on a pipe", call),
+    }
+}
+
+extern "C" fn shutdown_here(fd: c_int, how: c_int) -> c_int {
+    let call = call();
+    let Some(open) = used(fd, call) else {
+        return real!(shutdown(fd, how): fn(c_int, c_int) -> c_int);
+    };
+    let Open { kind, input, output, .. } = state().opens[open];
+    if kind != Kind::Socket {
+        return with_errno(libc::ENOTSOCK);
+    }
+    if how != libc::SHUT_WR
+        && let Some(q) = input
+    {
+        change(q, MemoryOrder::Release, call, |q| {
+            (q.readers, q.writers) = (0, 0);
+            q.arrived += 1;
+        });
+    }
+    if how != libc::SHUT_RD
+        && let Some(q) = output
+    {
+        change(q, MemoryOrder::Release, call, |q| {
+            q.writers = 0;
+            q.arrived += 1;
+        });
+    }
+    0
+}
+
+extern "C" fn write_here(fd: c_int, buffer: usize, n: usize) -> isize {
+    if open_of(fd).is_some()
+        && let Some(written) = write_to(fd, buffer, n, 0, call())
+    {
+        return written;
+    }
+    real!(write(fd, buffer, n): fn(c_int, usize, usize) -> isize)
+}
+
+extern "C" fn send_here(fd: c_int, buffer: usize, n: usize, flags: c_int) -> isize {
+    if open_of(fd).is_some()
+        && let Some(written) = write_to(fd, buffer, n, flags | IS_SOCKET, call())
+    {
+        return written;
+    }
+    real!(send(fd, buffer, n, flags): fn(c_int, usize, usize, c_int) -> isize)
+}
+
+extern "C" fn sendto_here(
+    fd: c_int,
+    buffer: usize,
+    n: usize,
+    flags: c_int,
+    to: usize,
+    length: usize,
+) -> isize {
+    if open_of(fd).is_some()
+        && let Some(written) = write_to(fd, buffer, n, flags | IS_SOCKET, call())
+    {
+        return written;
+    }
+    real!(sendto(fd, buffer, n, flags, to, length): fn(c_int, usize, usize, c_int, usize, usize) -> isize)
+}
+
+/// Receives from a socket, if it is modelled.
+pub(crate) fn receive(fd: c_int, buffer: usize, n: usize, flags: c_int, call: Call) -> Option<isize> {
+    read_from(fd, buffer, n, flags | IS_SOCKET, call)
+}
+
+fn vectors(fd: c_int, vectors: *const libc::iovec, count: c_int, is_write: bool) -> Option<isize> {
+    open_of(fd)?;
+    let call = call();
+    if state().opens[open_of(fd)?].kind != Kind::Pipe && count > 1 {
+        not_modelled("`readv` or `writev` with several buffers on a socket", call);
+    }
+    let mut all = 0;
+    for i in 0..count.max(0) as usize {
+        // SAFETY: the program hands in so many vectors.
+        let one = unsafe { *vectors.add(i) };
+        let how = if is_write { write_to } else { read_from };
+        // Only the first part waits for something to read.
+        if !is_write && all > 0 {
+            let queue = state().opens[open_of(fd)?].input?;
+            if state().queues[queue].bytes.is_empty() {
+                break;
+            }
+        }
+        let n = how(fd, one.iov_base as usize, one.iov_len, 0, call)?;
+        if n < 0 {
+            return Some(if all > 0 { all } else { n });
+        }
+        all += n;
+        if (n as usize) < one.iov_len {
+            break;
+        }
+    }
+    Some(all)
+}
+
+extern "C" fn readv_here(fd: c_int, list: *const libc::iovec, count: c_int) -> isize {
+    vectors(fd, list, count, false)
+        .unwrap_or_else(|| real!(readv(fd, list, count): fn(c_int, *const libc::iovec, c_int) -> isize))
+}
+
+extern "C" fn writev_here(fd: c_int, list: *const libc::iovec, count: c_int) -> isize {
+    vectors(fd, list, count, true)
+        .unwrap_or_else(|| real!(writev(fd, list, count): fn(c_int, *const libc::iovec, c_int) -> isize))
+}
+
+extern "C" fn eventfd_read_here(fd: c_int, out: usize) -> c_int {
+    match open_of(fd).and_then(|_| read_from(fd, out, 8, 0, call())) {
+        Some(n) => {
+            if n == 8 {
+                0
+            } else {
+                -1
+            }
+        }
+        None => real!(eventfd_read(fd, out): fn(c_int, usize) -> c_int),
+    }
+}
+
+extern "C" fn eventfd_write_here(fd: c_int, value: u64) -> c_int {
+    let here = &raw const value as usize;
+    match open_of(fd).and_then(|_| write_to(fd, here, 8, 0, call())) {
+        Some(n) => {
+            if n == 8 {
+                0
+            } else {
+                -1
+            }
+        }
+        None => real!(eventfd_write(fd, value): fn(c_int, u64) -> c_int),
+    }
+}
+
+extern "C" fn timerfd_gettime_here(fd: c_int, out: *mut libc::itimerspec) -> c_int {
+    if open_of(fd).is_some() {
+        not_modelled("`timerfd_gettime`", call());
+    }
+    real!(timerfd_gettime(fd, out): fn(c_int, *mut libc::itimerspec) -> c_int)
+}
+
+macro_rules! refuse_modelled {
+    ($($function:ident $name:ident $position:tt;)*) => {
+        $(extern "C" fn $function(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> usize {
+            let given = [a, b, c, d];
+            let fds: &[usize] = &$position;
+            if fds.iter().any(|i| open_of(given[*i] as c_int).is_some()) {
+                not_modelled(concat!("`", stringify!($name), "` on a pipe or another descriptor of the program"), call());
+            }
+            real!($name(a, b, c, d, e, f): fn(usize, usize, usize, usize, usize, usize) -> usize)
+        })*
+        export! { $($name => $function;)* }
+    };
+}
+
+refuse_modelled! {
+    no_fdopen fdopen [0];
+    no_splice splice [0, 2];
+    no_tee tee [0, 1];
+    no_vmsplice vmsplice [0];
+    no_sendfile sendfile [0, 1];
+    no_sendmsg sendmsg [0];
+    no_recvmsg recvmsg [0];
+    no_sendmmsg sendmmsg [0];
+    no_recvmmsg recvmmsg [0];
+}
+
+/// A list for `epoll`.
+pub(crate) fn new_list(flags: c_int, call: Call) -> c_int {
+    runtime::settle();
+    let queue = new_queue(Kind::Epoll, 0, call);
+    let open = new_open(Kind::Epoll, Some(queue), None, 0);
+    new_descriptor(open, 0, flags & libc::EPOLL_CLOEXEC != 0, call)
+}
+
+/// Whether a call comes from the program, in an execution.
+pub(crate) fn is_programs() -> bool {
+    of_program()
+}
+
+export! {
+    pipe => pipe_here;
+    pipe2 => pipe2_here;
+    socketpair => socketpair_here;
+    eventfd => eventfd_here;
+    eventfd_read => eventfd_read_here;
+    eventfd_write => eventfd_write_here;
+    timerfd_create => timerfd_create_here;
+    timerfd_settime => timerfd_settime_here;
+    timerfd_gettime => timerfd_gettime_here;
+    close => close_here;
+    dup => dup_here;
+    dup2 => dup2_here;
+    dup3 => dup3_here;
+    fcntl => fcntl_here;
+    fcntl64 => fcntl_here;
+    ioctl => ioctl_here;
+    shutdown => shutdown_here;
+    write => write_here;
+    send => send_here;
+    sendto => sendto_here;
+    readv => readv_here;
+    writev => writev_here;
+}
