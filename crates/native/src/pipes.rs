@@ -365,10 +365,6 @@ pub(crate) fn used(fd: c_int, call: Call) -> Option<usize> {
     Some(open)
 }
 
-fn made(result: c_int) -> c_int {
-    result.min(0)
-}
-
 extern "C" fn pipe_here(out: *mut c_int) -> c_int {
     if !of_program() {
         return real!(pipe(out): fn(*mut c_int) -> c_int);

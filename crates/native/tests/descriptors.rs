@@ -345,6 +345,7 @@ const REFUSED: &str = r#"
 #include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 int main(void) {
     int p[2];
@@ -353,7 +354,7 @@ int main(void) {
     FILE *f = fdopen(p[0], "r");
     return fgetc(f) == 'x';
 #elif HOW == 2
-    struct pollfd f = {0, POLLIN, 0};
+    struct pollfd f = {inotify_init(), POLLIN, 0};
     return poll(&f, 1, -1) == 7;
 #elif HOW == 3
     dup2(p[1], 1);
