@@ -11,6 +11,7 @@ use crate::scan;
 use crate::scratch::Scratch;
 use crate::toolchain::{Compiler, Language, words};
 use explore::{Caveat, CaveatKind};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -596,7 +597,15 @@ fn link(
     if !line.is_part || line.shared {
         command.args(["-Wl,-z,relro,-z,now", "-Xlinker", "-rpath", "-Xlinker"]).arg(&library);
         command.args(["-lpthread", "-lm"]);
-        command.args(WRAPPED.lines().map(|name| format!("-Wl,--wrap={name}")));
+        // A function of the program that has the name of one of the library's is just a function of the program.
+        let own: BTreeSet<&str> = seen.iter().flat_map(|s| &s.defines).map(String::as_str).collect();
+        let wrapped = WRAPPED.lines().filter(|name| !own.contains(name));
+        command.args(wrapped.map(|name| format!("-Wl,--wrap={name}")));
+        if !line.shared
+            && let Some(script) = hide(&own, scratch)?
+        {
+            command.arg(format!("-Wl,--version-script={}", script.display()));
+        }
     }
     command.arg("-o").arg(line.output.as_deref().unwrap_or("a.out"));
     let done = command.stdin(Stdio::null()).stderr(Stdio::piped()).stdout(Stdio::inherit()).output();
@@ -606,6 +615,41 @@ fn link(
     let help = (purpose == For::Check).then(|| explain(&said)).flatten();
     finished(done.status, help)?;
     Ok(())
+}
+
+/// Functions that a program may replace for the libraries too.
+const REPLACED: [&str; 12] = [
+    "malloc",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "free",
+    "cfree",
+    "memalign",
+    "aligned_alloc",
+    "posix_memalign",
+    "valloc",
+    "pvalloc",
+    "malloc_usable_size",
+];
+
+/// A script for the linker that keeps functions of the program to itself that have the name of a function of the C library.
+/// Otherwise the libraries would call them, and raddle's own code with them.
+fn hide(own: &BTreeSet<&str>, scratch: &Path) -> Result<Option<PathBuf>, Trouble> {
+    let of_library = |name: &&str| {
+        let name = std::ffi::CString::new(*name).unwrap_or_default();
+        // SAFETY: the name is a C string; nothing is loaded or called.
+        unsafe { !libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()).is_null() }
+    };
+    let hidden = own.iter().copied().filter(|n| *n != "main" && !REPLACED.contains(n) && !n.starts_with('_'));
+    let hidden: Vec<&str> = hidden.filter(of_library).collect();
+    if hidden.is_empty() {
+        return Ok(None);
+    }
+    let script = scratch.join("own.map");
+    let text = format!("{{ local: {}; }};\n", hidden.join("; "));
+    std::fs::write(&script, text).map_err(|e| format!("cannot write {}: {e}", script.display()))?;
+    Ok(Some(script))
 }
 
 /// What a linker means.

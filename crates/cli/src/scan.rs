@@ -153,6 +153,8 @@ pub(crate) struct Seen {
     /// Sentences about functions that lead out of what can be seen.
     pub(crate) leads_out: Vec<String>,
     pub(crate) defines_main: bool,
+    /// Functions that it defines and that other objects can call.
+    pub(crate) defines: BTreeSet<String>,
     /// Names of C++ are there.
     pub(crate) is_cpp: bool,
 }
@@ -211,7 +213,7 @@ fn one(name: &str, bytes: &[u8]) -> Result<Option<Seen>, String> {
     let is_shared = file.kind() == object::ObjectKind::Dynamic;
     let has_code = file.sections().any(|s| s.kind() == SectionKind::Text && s.size() > 0);
     let (mut instrumented, mut defines_main, mut is_cpp) = (false, false, false);
-    let mut called = BTreeSet::new();
+    let (mut called, mut defines) = (BTreeSet::new(), BTreeSet::new());
     let names: Vec<_> = if is_shared { file.dynamic_symbols().collect() } else { file.symbols().collect() };
     for symbol in names {
         let Ok(name) = symbol.name() else { continue };
@@ -224,6 +226,9 @@ fn one(name: &str, bytes: &[u8]) -> Result<Option<Seen>, String> {
             }
         } else {
             defines_main |= name == "main";
+            if symbol.is_global() && symbol.kind() == object::SymbolKind::Text {
+                defines.insert(name.to_owned());
+            }
         }
     }
     let mut leads_out = Vec::new();
@@ -232,7 +237,14 @@ fn one(name: &str, bytes: &[u8]) -> Result<Option<Seen>, String> {
             leads_out.push(format!("{name} calls `{function}`, which {why}"));
         }
     }
-    Ok(Some(Seen { name: name.to_owned(), bare: has_code && !instrumented, leads_out, defines_main, is_cpp }))
+    Ok(Some(Seen {
+        name: name.to_owned(),
+        bare: has_code && !instrumented,
+        leads_out,
+        defines_main,
+        defines,
+        is_cpp,
+    }))
 }
 
 /// How an executable is linked.

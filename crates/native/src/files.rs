@@ -5,6 +5,7 @@
 //! from its beginning in each execution, unless nothing comes from there at all. What else has nothing to read at the moment is refused. Descriptors that an execution leaves
 //! open are closed before the next one. What was written to files stays: `--isolate` does not change that either.
 
+use crate::libc::streams;
 use crate::modules::{self, Owner};
 use crate::pipes;
 use crate::real::real;
@@ -184,17 +185,29 @@ macro_rules! reads {
             if crate::pipes::open_of($fd).is_some() {
                 let written: Option<(usize, usize)> = $buffer;
                 let (start, bytes) = written.unwrap_or((0, 0));
-                if let Some(n) = here($fd, start, bytes, $flags, call()) {
+                let call = call();
+                if let Some(n) = here($fd, start, bytes, $flags, call) {
+                    if runtime::in_execution() {
+                        streams::filled(start, n, call);
+                    }
                     return n as $ret;
                 }
             }
             must_be_ready($fd, libc::POLLIN, stringify!($name));
             let written: Option<(usize, usize)> = $buffer;
+            let call = of_program().then(call);
             if let Some((start, bytes)) = written {
                 // The kernel cannot write to pages that are watched.
                 image::snapshot::prepare_write(start, bytes);
+                if let Some(call) = call {
+                    streams::to_be_filled($fd, start, bytes, !stringify!($name).starts_with("pread"), call);
+                }
             }
-            real!($name($fd, $($arg),*): fn(c_int, $($ty),*) -> $ret)
+            let result = real!($name($fd, $($arg),*): fn(c_int, $($ty),*) -> $ret);
+            if let (Some(call), Some((start, _))) = (call, written) {
+                streams::filled(start, result as isize, call);
+            }
+            result
         })*
         export! { $($name => $function;)* }
     };
@@ -229,10 +242,12 @@ pub(crate) fn note_opened() {
 }
 
 macro_rules! opens {
-    ($($function:ident $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty;)*) => {
+    ($($function:ident $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty $(, $then:path)?;)*) => {
         $(extern "C" fn $function($($arg: $ty),*) -> $ret {
             note_opened();
-            real!($name($($arg),*): fn($($ty),*) -> $ret)
+            let opened = real!($name($($arg),*): fn($($ty),*) -> $ret);
+            $($then(opened);)?
+            opened
         })*
         export! { $($name => $function;)* }
     };
@@ -244,8 +259,8 @@ opens! {
     open_at openat(at: c_int, path: *const c_char, flags: c_int, mode: c_int) -> c_int;
     open_at_64 openat64(at: c_int, path: *const c_char, flags: c_int, mode: c_int) -> c_int;
     create_file creat(path: *const c_char, mode: c_int) -> c_int;
-    open_stream fopen(path: *const c_char, mode: *const c_char) -> *mut libc::FILE;
-    open_stream_64 fopen64(path: *const c_char, mode: *const c_char) -> *mut libc::FILE;
-    open_directory opendir(path: *const c_char) -> *mut c_void;
+    open_stream fopen(path: *const c_char, mode: *const c_char) -> *mut libc::FILE, streams::opened_stream;
+    open_stream_64 fopen64(path: *const c_char, mode: *const c_char) -> *mut libc::FILE, streams::opened_stream;
+    open_directory opendir(path: *const c_char) -> *mut c_void, streams::opened_directory;
     make_file mkstemp(name: *mut c_char) -> c_int;
 }

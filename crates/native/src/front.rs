@@ -74,6 +74,9 @@ impl Front for Program {
         {
             return Some(name);
         }
+        if let Some(name) = crate::libc::objects::name_of(address) {
+            return Some(name);
+        }
         Some(names::describe(address))
     }
 
@@ -96,6 +99,7 @@ impl Front for Program {
         kept::begin();
         leaving::begin();
         random::begin();
+        crate::libc::restored::begin();
         rust_tests::begin();
         shim::begin();
     }
@@ -130,6 +134,7 @@ impl Front for Program {
 
     fn switch(&self, to: Option<ThreadId>) {
         shim::keep_call(to);
+        crate::libc::restored::switch(to);
         start::switch(to);
     }
 

@@ -122,7 +122,7 @@ extern "C" fn allocate_pages(size: usize) -> *mut c_void {
     allocate_aligned(4096, size)
 }
 
-extern "C" fn reallocate(p: *mut c_void, size: usize) -> *mut c_void {
+pub(crate) extern "C" fn reallocate(p: *mut c_void, size: usize) -> *mut c_void {
     if p.is_null() {
         return allocate(size);
     }

@@ -32,6 +32,9 @@ extern "C" fn map(at: usize, bytes: usize, protection: c_int, flags: c_int, fd: 
     let start = map_inside(at, bytes, protection, flags, fd, offset);
     if is_programs && start != usize::MAX {
         mapped().push((start, bytes));
+        if flags & libc::MAP_SHARED != 0 && flags & libc::MAP_ANONYMOUS == 0 {
+            crate::libc::aliases::mapped(start, bytes, fd, offset as u64);
+        }
     }
     start
 }
@@ -49,6 +52,9 @@ extern "C" fn map_inside(
 
 extern "C" fn unmap(start: usize, bytes: usize) -> c_int {
     if of_program() {
+        if crate::libc::aliases::must_stay(start, bytes) {
+            return 0;
+        }
         mapped().retain(|m| *m != (start, bytes));
     }
     unmap_inside(start, bytes)
@@ -99,6 +105,10 @@ extern "C" fn remap(start: usize, old: usize, new: usize, flags: c_int, to: *mut
     let moved =
         real!(mremap(start, old, new, flags, to): fn(usize, usize, usize, c_int, *mut c_void) -> usize);
     if is_programs && moved != usize::MAX {
+        if moved != start || old == 0 {
+            let text = "memory that `mremap` has moved is taken for new memory: accesses before and after the move are not compared";
+            runtime::caveat_at(explore::CaveatKind::Library, text, crate::shim::Call::unknown().place);
+        }
         mapped().retain(|m| m.0 != start);
         mapped().push((moved, new));
     }

@@ -44,6 +44,7 @@ mod heap;
 mod isolate;
 mod kept;
 mod leaving;
+mod libc;
 mod listing;
 mod locals;
 mod modules;

@@ -3,6 +3,7 @@
 //! Those with variable arguments come in through a few instructions that put the registers where a `va_list` has them, as a
 //! compiler does it for such a function. They are reached by `--wrap`, like those of [`crate::strings`].
 
+use crate::libc::streams;
 use crate::shim::{Call, export, undisturbed};
 use crate::strings::{extent, reads, writes};
 use std::ffi::{c_char, c_int};
@@ -11,7 +12,7 @@ use std::ffi::{c_char, c_int};
 /// registers are.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Arguments {
+pub(crate) struct Arguments {
     words: u32,
     floats: u32,
     stack: usize,
@@ -28,7 +29,7 @@ impl Arguments {
     /// # Safety
     ///
     /// There is one more argument, a number that is no floating-point number, or a pointer.
-    unsafe fn word(&mut self) -> usize {
+    pub(crate) unsafe fn word(&mut self) -> usize {
         // SAFETY: by the contract it is in a saved register or on the stack.
         unsafe {
             if self.words < 48 {
@@ -126,6 +127,18 @@ unsafe fn incoming(format: *const c_char, arguments: *const Arguments) -> Option
     // The stack below the call is not what the program left there, so nothing is said of local state.
     let call = runtime::in_execution().then(Call::unknown)?;
     // SAFETY: by the contract.
+    unsafe { read_arguments(format, arguments, call) };
+    Some(call)
+}
+
+/// Reads a format and the strings that it prints.
+///
+/// # Safety
+///
+/// The arguments are those that the format says.
+pub(crate) unsafe fn read_arguments(format: *const c_char, arguments: *const Arguments, call: Call) {
+    reads(Some(call), format, extent(format, usize::MAX));
+    // SAFETY: by the contract.
     unsafe {
         strings(format, *arguments, |s, most| {
             if !s.is_null() {
@@ -133,7 +146,6 @@ unsafe fn incoming(format: *const c_char, arguments: *const Arguments) -> Option
             }
         });
     }
-    Some(call)
 }
 
 extern "C" fn to_memory(
@@ -192,7 +204,7 @@ extern "C" fn to_any_memory(to: *mut c_char, format: *const c_char, arguments: *
 extern "C" fn out(format: *const c_char, arguments: *mut Arguments) -> c_int {
     // SAFETY: the program calls the function with these arguments.
     unsafe {
-        incoming(format, arguments);
+        streams::printed(incoming(format, arguments));
         vprintf(format, arguments)
     }
 }
@@ -200,22 +212,76 @@ extern "C" fn out(format: *const c_char, arguments: *mut Arguments) -> c_int {
 extern "C" fn to_file(file: *mut libc::FILE, format: *const c_char, arguments: *mut Arguments) -> c_int {
     // SAFETY: as above.
     unsafe {
-        incoming(format, arguments);
+        streams::printed_to(file, incoming(format, arguments));
         vfprintf(file, format, arguments)
     }
 }
 
 extern "C" fn line(s: *const c_char) -> c_int {
-    reads(runtime::in_execution().then(Call::unknown), s, extent(s, usize::MAX));
+    let call = runtime::in_execution().then(Call::unknown);
+    reads(call, s, extent(s, usize::MAX));
+    streams::printed(call);
     // SAFETY: as above.
     unsafe { libc::puts(s) }
 }
 
 extern "C" fn string_to_file(s: *const c_char, file: *mut libc::FILE) -> c_int {
-    reads(runtime::in_execution().then(Call::unknown), s, extent(s, usize::MAX));
+    let call = runtime::in_execution().then(Call::unknown);
+    reads(call, s, extent(s, usize::MAX));
+    streams::printed_to(file, call);
     // SAFETY: as above.
     unsafe { libc::fputs(s, file) }
 }
+
+/// The instructions that put the registers where a `va_list` has them: `$used` bytes of them are taken by the arguments that are
+/// not variable, and the `va_list` is handed over in `$register`.
+macro_rules! variable_entry {
+    ($function:path, $used:literal, $register:literal) => {
+        std::arch::naked_asm!(
+            ".cfi_startproc",
+            "mov r11, [rsp]",
+            "mov [rip + {incoming}], r11",
+            "mov [rip + {incoming} + 8], rbp",
+            "push rbp",
+            ".cfi_def_cfa_offset 16",
+            ".cfi_offset rbp, -16",
+            "mov rbp, rsp",
+            ".cfi_def_cfa_register rbp",
+            "sub rsp, 208",
+            "mov [rsp], rdi",
+            "mov [rsp + 8], rsi",
+            "mov [rsp + 16], rdx",
+            "mov [rsp + 24], rcx",
+            "mov [rsp + 32], r8",
+            "mov [rsp + 40], r9",
+            "test al, al",
+            "je 2f",
+            "movaps [rsp + 48], xmm0",
+            "movaps [rsp + 64], xmm1",
+            "movaps [rsp + 80], xmm2",
+            "movaps [rsp + 96], xmm3",
+            "movaps [rsp + 112], xmm4",
+            "movaps [rsp + 128], xmm5",
+            "movaps [rsp + 144], xmm6",
+            "movaps [rsp + 160], xmm7",
+            "2:",
+            concat!("mov dword ptr [rsp + 176], ", $used),
+            "mov dword ptr [rsp + 180], 48",
+            "lea rax, [rbp + 16]",
+            "mov [rsp + 184], rax",
+            "mov [rsp + 192], rsp",
+            concat!("lea ", $register, ", [rsp + 176]"),
+            "call {function}",
+            "leave",
+            ".cfi_def_cfa rsp, 8",
+            "ret",
+            ".cfi_endproc",
+            incoming = sym $crate::shim::INCOMING,
+            function = sym $function,
+        )
+    };
+}
+pub(crate) use variable_entry;
 
 /// Exports functions with variable arguments: `$used` bytes of registers are taken by those that are not, and the `va_list`
 /// is handed over in `$register`.
@@ -229,48 +295,7 @@ macro_rules! export_variable {
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {
-            std::arch::naked_asm!(
-                ".cfi_startproc",
-                "mov r11, [rsp]",
-                "mov [rip + {incoming}], r11",
-                "mov [rip + {incoming} + 8], rbp",
-                "push rbp",
-                ".cfi_def_cfa_offset 16",
-                ".cfi_offset rbp, -16",
-                "mov rbp, rsp",
-                ".cfi_def_cfa_register rbp",
-                "sub rsp, 208",
-                "mov [rsp], rdi",
-                "mov [rsp + 8], rsi",
-                "mov [rsp + 16], rdx",
-                "mov [rsp + 24], rcx",
-                "mov [rsp + 32], r8",
-                "mov [rsp + 40], r9",
-                "test al, al",
-                "je 2f",
-                "movaps [rsp + 48], xmm0",
-                "movaps [rsp + 64], xmm1",
-                "movaps [rsp + 80], xmm2",
-                "movaps [rsp + 96], xmm3",
-                "movaps [rsp + 112], xmm4",
-                "movaps [rsp + 128], xmm5",
-                "movaps [rsp + 144], xmm6",
-                "movaps [rsp + 160], xmm7",
-                "2:",
-                concat!("mov dword ptr [rsp + 176], ", $used),
-                "mov dword ptr [rsp + 180], 48",
-                "lea rax, [rbp + 16]",
-                "mov [rsp + 184], rax",
-                "mov [rsp + 192], rsp",
-                concat!("lea ", $register, ", [rsp + 176]"),
-                "call {function}",
-                "leave",
-                ".cfi_def_cfa rsp, 8",
-                "ret",
-                ".cfi_endproc",
-                incoming = sym crate::shim::INCOMING,
-                function = sym $function,
-            )
+            $crate::printing::variable_entry!($function, $used, $register)
         }
     )*};
 }

@@ -75,6 +75,9 @@ unsafe extern "C" fn drive(
         (words(argv, argc), handed)
     };
     let out = report_out::Out::prepare(&arguments);
+    crate::libc::install();
+    crate::libc::objects::prepare();
+    crate::libc::restored::prepare();
     crash::install();
     save(handed);
     crate::table::prepare();

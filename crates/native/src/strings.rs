@@ -93,6 +93,13 @@ fn reads_string(call: Option<Call>, s: *const c_char) {
     }
 }
 
+/// Writes where a number ends, for who asks.
+fn ends(call: Option<Call>, end: *mut *mut c_char) {
+    if !end.is_null() {
+        writes(call, end, size_of::<*mut c_char>());
+    }
+}
+
 /// How many bytes of two strings a comparison looks at.
 fn compared(a: *const c_char, b: *const c_char, most: usize, same: impl Fn(c_char, c_char) -> bool) -> usize {
     let mut i = 0;
@@ -194,15 +201,15 @@ wrap! {
     find_any as __wrap_strpbrk(s: *const c_char, t: *const c_char) -> *mut c_char,
         call { reads_string(call, s); reads_string(call, t); } => strpbrk;
     to_long as __wrap_strtol(s: *const c_char, end: *mut *mut c_char, base: c_int) -> c_long,
-        call { reads_string(call, s); } => libc::strtol;
+        call { reads_string(call, s); ends(call, end); } => libc::strtol;
     to_unsigned_long as __wrap_strtoul(s: *const c_char, end: *mut *mut c_char, base: c_int) -> c_ulong,
-        call { reads_string(call, s); } => libc::strtoul;
+        call { reads_string(call, s); ends(call, end); } => libc::strtoul;
     to_long_long as __wrap_strtoll(s: *const c_char, end: *mut *mut c_char, base: c_int) -> c_longlong,
-        call { reads_string(call, s); } => libc::strtoll;
+        call { reads_string(call, s); ends(call, end); } => libc::strtoll;
     to_unsigned_long_long as __wrap_strtoull(s: *const c_char, end: *mut *mut c_char, base: c_int) -> c_ulonglong,
-        call { reads_string(call, s); } => libc::strtoull;
+        call { reads_string(call, s); ends(call, end); } => libc::strtoull;
     to_double as __wrap_strtod(s: *const c_char, end: *mut *mut c_char) -> c_double,
-        call { reads_string(call, s); } => libc::strtod;
+        call { reads_string(call, s); ends(call, end); } => libc::strtod;
     to_int as __wrap_atoi(s: *const c_char) -> c_int,
         call { reads_string(call, s); } => libc::atoi;
     to_long_plain as __wrap_atol(s: *const c_char) -> c_long,

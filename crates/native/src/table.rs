@@ -98,6 +98,7 @@ unsafe fn learned() -> &'static mut Learned {
 /// The object that an access of some bytes within one granule is on.
 #[inline]
 pub(crate) fn memory(address: usize, bytes: usize) -> Found {
+    let address = crate::libc::aliases::canonical(address);
     debug_assert!(bytes >= 1 && (address & 7) + bytes <= 8);
     // SAFETY: one OS thread alone runs code of the program, and the borrow ends with the call; entries are never freed.
     unsafe { learned().memory.find(address, bytes as u32) }
@@ -105,6 +106,7 @@ pub(crate) fn memory(address: usize, bytes: usize) -> Found {
 
 /// The object that an access of more than one granule at once is on: all of it.
 pub(crate) fn block(address: usize, bytes: usize) -> Found {
+    let address = crate::libc::aliases::canonical(address);
     let (first, last) = (address >> 3, (address + bytes - 1) >> 3);
     // SAFETY: as above.
     unsafe {
@@ -146,6 +148,7 @@ pub(crate) fn block(address: usize, bytes: usize) -> Found {
 /// The object that the program synchronises with at an address.
 #[inline]
 pub(crate) fn sync(address: usize) -> &'static mut Entry {
+    let address = crate::libc::aliases::canonical(address);
     // SAFETY: as above.
     unsafe {
         let table = &mut learned().sync;
@@ -160,6 +163,7 @@ pub(crate) fn sync(address: usize) -> &'static mut Entry {
 
 /// A byte of an object that is made of several, for who must know which part was accessed.
 pub(crate) fn byte(address: usize) -> &'static mut Entry {
+    let address = crate::libc::aliases::canonical(address);
     // SAFETY: as above.
     unsafe {
         let table = &mut learned().bytes;

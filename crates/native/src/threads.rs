@@ -267,6 +267,7 @@ pub(crate) fn start(
         crate::start::new_thread(t);
         *known(t) = Known { execution: execution(), routine: Some(routine), argument, detached, ..UNKNOWN };
         time::spawned(t);
+        crate::libc::restored::spawned(t);
         fresh(t);
     }
     // SAFETY: the body is a static.

@@ -1,0 +1,288 @@
+//! Functions of the C and C++ libraries: what they touch is touched by the program, their hidden state is shared, and what they leave
+//! behind does not reach the next execution.
+#![cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const RADDLE: &str = env!("CARGO_BIN_EXE_raddle");
+
+/// A directory of a test, which is empty when the test starts.
+fn place(test: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("library-{test}"));
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+/// The command in a directory, without variables that would change what it does.
+fn command(directory: &Path, program: &Path) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os().filter(|(n, _)| n.to_string_lossy().starts_with("RADDLE_")) {
+        command.env_remove(name);
+    }
+    command.env("RADDLE_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+    command.current_dir(directory).env("RADDLE_MAX_SECONDS", "60");
+    command
+}
+
+fn compile(directory: &Path, sources: &[&str]) -> PathBuf {
+    let program = directory.join("program");
+    let out = command(directory, Path::new(RADDLE))
+        .args(["cc", "-w"])
+        .args(sources)
+        .args(["-lm", "-o"])
+        .arg(&program)
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    program
+}
+
+fn run(directory: &Path, program: &Path, args: &[&str]) -> Value {
+    let out = command(directory, program).args(args).env("RADDLE_JSON", "1").output().unwrap();
+    let text = String::from_utf8_lossy(&out.stdout);
+    serde_json::from_str(&text)
+        .unwrap_or_else(|e| panic!("{args:?}: {e}: {text}{}", String::from_utf8_lossy(&out.stderr)))
+}
+
+/// The verdict, with the kinds of failures and caveats.
+fn verdict(report: &Value) -> String {
+    let kinds = |name: &str| -> Vec<&str> {
+        report[name].as_array().into_iter().flatten().filter_map(|f| f["kind"].as_str()).collect()
+    };
+    let words = [vec![report["verdict"].as_str().unwrap_or("?")], kinds("failures"), kinds("caveats")];
+    words.concat().join(" ")
+}
+
+fn check(test: &str, name: &str, source: &str) -> (PathBuf, Value) {
+    let directory = place(test);
+    fs::write(directory.join(name), source).unwrap();
+    let program = compile(&directory, &[name]);
+    let report = run(&directory, &program, &[]);
+    (directory, report)
+}
+
+fn table(test: &str, source: &str) {
+    let directory = place(test);
+    let source = format!("{}/tests/library/{source}", env!("CARGO_MANIFEST_DIR"));
+    let program = compile(&directory, &[&source]);
+    let names = command(&directory, &program).env("RADDLE_OFF", "1").output().unwrap().stdout;
+    let names = String::from_utf8(names).unwrap();
+    assert!(names.lines().count() > 10);
+    let mut wrong = Vec::new();
+    for (i, name) in names.lines().enumerate() {
+        for (form, right) in [("racy", "failure data-race"), ("ordered", "verified")] {
+            let got = verdict(&run(&directory, &program, &[&i.to_string(), form]));
+            if got != right {
+                wrong.push(format!("{name} {form}: {got}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn calls_of_the_c_library_touch_what_they_are_handed() {
+    table("c", "calls.c");
+}
+
+#[test]
+fn calls_into_the_cxx_library_touch_their_objects() {
+    table("cxx", "calls.cpp");
+}
+
+const HEAD: &str = "#define _GNU_SOURCE\n#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n#include <stdio.h>\n\
+                    #include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n#include <fcntl.h>\n#include <sys/mman.h>\n\
+                    #include <sys/stat.h>\n#include <locale.h>\n#include <fenv.h>\n#include <errno.h>\n";
+
+/// Programs, and the verdict of each.
+fn programs(test: &str, rows: &[(&str, &str, &str)]) {
+    let mut wrong = Vec::new();
+    for (name, right, body) in rows {
+        let (_, report) = check(&format!("{test}-{name}"), "program.c", &format!("{HEAD}{body}"));
+        let got = verdict(&report);
+        if got != *right {
+            wrong.push(format!("{name}: {got}, not {right}: {}", report["failures"]));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn loops_that_call_impure_functions_are_not_pruned() {
+    let looping = |call: &str, test: &str| {
+        format!(
+            "static atomic_int flag; static FILE *f; static int fd;\n\
+             static void *t(void *a) {{ flag = 1; return 0; }}\n\
+             int main(void) {{ f = fopen(\"/etc/passwd\", \"r\"); fd = open(\"/etc/passwd\", O_RDONLY);\n\
+             pthread_t h; pthread_create(&h, 0, t, 0); int n = 0; char b[9] = \"a b c\", *p = b;\n\
+             while (!flag && n < 2) {{ {call}; }}\n\
+             pthread_join(h, 0); assert(!({test})); return 0; }}\n"
+        )
+    };
+    // The position is not in the thread's local state: without the call the loop would seem to repeat itself.
+    let first = looping("fgetc(f); if (ftell(f) == 3) break", "ftell(f) == 3");
+    let second = looping("if (lseek(fd, 1, SEEK_CUR) == 3) break", "lseek(fd, 0, SEEK_CUR) == 3");
+    let rows = [("fgetc", "failure assertion", first.as_str()), ("lseek", "failure assertion", second.as_str())];
+    programs("loops", &rows);
+}
+
+#[test]
+fn programs_may_define_functions_with_names_of_the_library() {
+    let rows = [
+        (
+            "write",
+            "verified",
+            "atomic_int x; ssize_t write(int a, const void *p, size_t n) { x++; return 0; }\n\
+             static void *t(void *a) { write(1, 0, 0); return 0; }\n\
+             int main(void) { pthread_t a, b; pthread_create(&a, 0, t, 0); pthread_create(&b, 0, t, 0); pthread_join(a, 0);\n\
+             pthread_join(b, 0); assert(x == 2); return 0; }\n",
+        ),
+        (
+            "strlen",
+            "verified",
+            "atomic_int x; size_t strlen(const char *s) { x++; return 7; } int open(const char *p, int f, ...) { x++; return 3; }\n\
+             static void *t(void *a) { assert(strlen(a) == 7); assert(open(\"x\", 0) == 3); return 0; }\n\
+             int main(void) { pthread_t a; pthread_create(&a, 0, t, \"x\"); pthread_join(a, 0); assert(x == 2); return 0; }\n",
+        ),
+    ];
+    programs("own", &rows);
+    let directory = place("own-two-files");
+    let text = "#include <pthread.h>\nint memcmp(int); static void *t(void *a) { return (void *)(long)memcmp(1); }\n\
+                int main(void) { pthread_t a; void *r; pthread_create(&a, 0, t, 0); pthread_join(a, &r); return r != (void *)5; }\n";
+    fs::write(directory.join("a.c"), text).unwrap();
+    fs::write(directory.join("b.c"), "int memcmp(int x) { return x + 4; }\n").unwrap();
+    let program = compile(&directory, &["-fno-builtin", "a.c", "b.c"]);
+    assert_eq!(verdict(&run(&directory, &program, &[])), "verified");
+}
+
+#[test]
+fn memory_that_is_mapped_twice_is_one_place() {
+    let two = |race: &str| {
+        format!(
+            "static int *a, *b; static atomic_int go;\n\
+             static void *t(void *x) {{ *a = 1; go = 1; return 0; }}\n\
+             int main(void) {{ int f = memfd_create(\"m\", 0); assert(ftruncate(f, 4096) == 0);\n\
+             a = mmap(0, 4096, 3, MAP_SHARED, f, 0); b = mmap(0, 4096, 3, MAP_SHARED, f, 0);\n\
+             pthread_t h; pthread_create(&h, 0, t, 0); {race} pthread_join(h, 0); assert(*b == 1); return 0; }}\n"
+        )
+    };
+    let atomics = "static atomic_int *a, *b;\n\
+                   static void *t(void *x) { atomic_fetch_add(a, 1); return 0; }\n\
+                   int main(void) { int f = memfd_create(\"m\", 0); assert(ftruncate(f, 4096) == 0);\n\
+                   a = mmap(0, 4096, 3, MAP_SHARED, f, 0); b = mmap(0, 4096, 3, MAP_SHARED, f, 0);\n\
+                   pthread_t h; pthread_create(&h, 0, t, 0); int v = atomic_load(b); atomic_store(b, v + 1); pthread_join(h, 0);\n\
+                   assert(*a == 2); return 0; }\n";
+    let (racy, ordered) = (two("*b = 2;"), two("while (!go) {} *b = 1;"));
+    let rows = [
+        ("racy", "failure data-race", racy.as_str()),
+        ("ordered", "verified", ordered.as_str()),
+        ("atomic", "failure assertion", atomics),
+    ];
+    programs("aliases", &rows);
+}
+
+#[test]
+fn shared_positions_are_explored() {
+    let file = "static FILE *f; static int got[2];\n\
+                static void *t(void *a) { got[0] = fgetc(f); return 0; }\n\
+                int main(void) { f = fopen(\"/etc/passwd\", \"r\"); int first = fgetc(f), second = fgetc(f); rewind(f);\n\
+                pthread_t h; pthread_create(&h, 0, t, 0); got[1] = fgetc(f); pthread_join(h, 0);\n\
+                assert(got[0] == FIRST); return 0; }\n";
+    let (one, two) = (file.replace("FIRST", "first"), file.replace("FIRST", "second"));
+    let rows = [
+        ("one", "failure assertion", one.as_str()),
+        ("other", "failure assertion", two.as_str()),
+        (
+            "offset",
+            "failure assertion",
+            "static int f; static char a, b; static void *t(void *x) { read(f, &a, 1); return 0; }\n\
+             int main(void) { f = open(\"/etc/passwd\", O_RDONLY); char all[2]; pread(f, all, 2, 0);\n\
+             pthread_t h; pthread_create(&h, 0, t, 0); read(f, &b, 1); pthread_join(h, 0); assert(b == all[0]); return 0; }\n",
+        ),
+        (
+            "printing",
+            "verified",
+            "static void *t(void *x) { printf(\"a\\n\"); puts(\"b\"); return 0; }\n\
+             int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); printf(\"c\\n\"); pthread_join(h, 0); return 0; }\n",
+        ),
+        (
+            "locked",
+            "verified",
+            "static void *t(void *x) { flockfile(stdout); putchar_unlocked('a'); flockfile(stdout); funlockfile(stdout);\n\
+             funlockfile(stdout); return 0; }\n\
+             int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); t(0); printf(\"x\"); pthread_join(h, 0); return 0; }\n",
+        ),
+        (
+            "stream-deadlock",
+            "failure deadlock",
+            "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+             static void *t(void *x) { flockfile(stdout); pthread_mutex_lock(&m); pthread_mutex_unlock(&m); funlockfile(stdout);\n\
+             return 0; }\n\
+             int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); pthread_mutex_lock(&m); printf(\"x\");\n\
+             pthread_mutex_unlock(&m); pthread_join(h, 0); return 0; }\n",
+        ),
+    ];
+    programs("positions", &rows);
+}
+
+#[test]
+fn executions_do_not_inherit_state() {
+    // Two increments give several executions; each must find what the first one found.
+    let threads = "static atomic_int n; static void *t(void *x) { n++; return 0; }\n\
+                   static void two(void) { pthread_t a, b; pthread_create(&a, 0, t, 0); pthread_create(&b, 0, t, 0);\n\
+                   pthread_join(a, 0); pthread_join(b, 0); }\n";
+    let body = |main: &str| format!("{threads}int main(void) {{ two(); {main} return 0; }}\n");
+    let rows = [
+        ("umask", body("assert(umask(0) != 0); ")),
+        ("cwd", body("char b[99]; getcwd(b, 99); assert(strcmp(b, \"/\")); chdir(\"/\"); ")),
+        ("rounding", body("assert(fegetround() == FE_TONEAREST); fesetround(FE_UPWARD); ")),
+        ("locale", body("assert(!strcmp(setlocale(LC_ALL, 0), \"C\")); setlocale(LC_ALL, \"C.UTF-8\"); ")),
+        ("environment", body("assert(!getenv(\"NEW\")); setenv(\"NEW\", \"1\", 1); ")),
+        ("strtok", body("char b[] = \"a b\"; assert(!strtok(0, \" \")); strtok(b, \" \"); ")),
+        ("buffer", body("static char b[64]; setvbuf(stdout, b, _IOFBF, 64); printf(\"x\"); assert(b[0] == 'x'); ")),
+        ("made", body("int f = open(\"made\", O_CREAT | O_EXCL | O_WRONLY, 0600); assert(f >= 0); ")),
+        ("appended", body("FILE *f = fopen(\"grows\", \"a\"); fputs(\"x\", f); assert(ftell(f) == 1); fclose(f); ")),
+        ("directory", body("assert(mkdir(\"sub\", 0700) == 0); ")),
+        ("options", body("char *v[] = { \"p\", \"-a\", \"-b\", 0 }; assert(getopt(3, v, \"ab\") == 'a'); ")),
+    ];
+    let rows: Vec<_> = rows.iter().map(|(name, text)| (*name, "verified", text.as_str())).collect();
+    programs("state", &rows);
+    let each = "static double r; static void *t(void *x) { fesetround(FE_UPWARD); return 0; }\n\
+                int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); pthread_join(h, 0); assert(fegetround() == FE_TONEAREST);\n\
+                return 0; }\n";
+    programs("state", &[("rounding-of-threads", "verified", each)]);
+    let lasting = body("nice(0); ");
+    programs("state", &[("lasting", "no-failure-with-caveats state", lasting.as_str())]);
+}
+
+#[test]
+fn unknown_functions_with_shared_pointers_are_named() {
+    let rows = [
+        (
+            "shared",
+            "no-failure-with-caveats library",
+            "#include <argz.h>\nstatic char b[9] = \"a\"; static void *t(void *x) { return (void *)argz_count(b, 2); }\n\
+             int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); pthread_join(h, 0); return 0; }\n",
+        ),
+        (
+            "private",
+            "verified",
+            "#include <argz.h>\nstatic void *t(void *x) { char b[9] = \"a\"; return (void *)argz_count(b, 2); }\n\
+             int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); pthread_join(h, 0); return 0; }\n",
+        ),
+        (
+            "plain",
+            "verified",
+            "#include <math.h>\n#include <ctype.h>\n#include <time.h>\nstatic double d; static char b[9];\n\
+             static void *t(void *x) { d = sqrt(abs(rand())) + pow(2, 3); b[0] = toupper('x'); qsort(b, 0, 1, 0); sleep(1);\n\
+             return malloc(3); }\n\
+             int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); void *p; pthread_join(h, &p); free(p);\n\
+             fprintf(stderr, \"%s %f\\n\", b, d); return 0; }\n",
+        ),
+    ];
+    programs("unknown", &rows);
+}

@@ -1,0 +1,162 @@
+//! Accesses that a library function makes on behalf of its caller.
+
+use super::objects::{self, Hidden, Use};
+use super::streams;
+use crate::access::range;
+use crate::options::{Races, options};
+use crate::shim::Call;
+use image::arena::State;
+use std::ffi::c_char;
+
+/// One access.
+#[derive(Clone, Copy)]
+pub(crate) enum Access {
+    Nothing,
+    Read(usize, usize),
+    Write(usize, usize),
+    /// The function will write at most so many bytes; how many is known afterwards.
+    Writable(usize, usize),
+    /// State inside the library that no lock protects.
+    Hidden(&'static Hidden, bool),
+    /// A stream, with its lock.
+    Stream(usize, Use),
+    /// A stream, without its lock.
+    Unlocked(usize),
+    /// An open file, by its descriptor: its offset or its contents.
+    Offset(i32, Use),
+    Contents(i32, Use),
+    /// What a path leads to.
+    Path(usize, Use),
+}
+
+/// Reads `n` bytes at `p`.
+pub(crate) fn r(p: usize, n: usize) -> Access {
+    Access::Read(p, n)
+}
+
+/// Writes `n` bytes at `p`.
+pub(crate) fn w(p: usize, n: usize) -> Access {
+    Access::Write(p, n)
+}
+
+/// Will write up to `n` bytes at `p`: a write after the call says how many. Where accesses are steps this is the step.
+pub(crate) fn k(p: usize, n: usize) -> Access {
+    Access::Writable(p, n)
+}
+
+/// Reads a string with its end.
+pub(crate) fn s(p: usize) -> Access {
+    Access::Read(p, length(p))
+}
+
+/// Reads a string of at most `n` bytes.
+pub(crate) fn sn(p: usize, n: usize) -> Access {
+    Access::Read(p, crate::strings::extent(p as *const c_char, n))
+}
+
+/// Reads a wide string with its end.
+pub(crate) fn ws(p: usize) -> Access {
+    Access::Read(p, wide_length(p, usize::MAX))
+}
+
+/// Reads a wide string of at most `n` characters.
+pub(crate) fn wsn(p: usize, n: usize) -> Access {
+    Access::Read(p, wide_length(p, n))
+}
+
+/// Reads hidden state.
+pub(crate) fn look(object: &'static Hidden) -> Access {
+    Access::Hidden(object, false)
+}
+
+/// Changes hidden state.
+pub(crate) fn change(object: &'static Hidden) -> Access {
+    Access::Hidden(object, true)
+}
+
+/// An access only if a condition holds.
+pub(crate) fn when(condition: bool, access: impl FnOnce() -> Access) -> Access {
+    if condition { access() } else { Access::Nothing }
+}
+
+/// The bytes of a string with its end; 0 for none.
+pub(crate) fn length(p: usize) -> usize {
+    if p == 0 { 0 } else { crate::strings::extent(p as *const c_char, usize::MAX) }
+}
+
+/// The bytes of a wide string of at most `most` characters, with its end.
+pub(crate) fn wide_length(p: usize, most: usize) -> usize {
+    if p == 0 {
+        return 0;
+    }
+    let mut n = 0;
+    // SAFETY: the program hands in a wide string, or an array of at least `most` characters.
+    unsafe {
+        while n < most {
+            n += 1;
+            if *(p as *const u32).add(n - 1) == 0 {
+                break;
+            }
+        }
+    }
+    n * 4
+}
+
+/// A word of the program's memory; 0 at no address.
+pub(crate) fn at(p: usize) -> usize {
+    // SAFETY: the program hands in the address of a word, or null.
+    if p == 0 { 0 } else { unsafe { (p as *const usize).read_unaligned() } }
+}
+
+/// Whether an `int` that a function returned is not negative.
+pub(crate) fn ok(result: usize) -> bool {
+    result as i32 >= 0
+}
+
+/// A count that a function returned; 0 for an error.
+pub(crate) fn count(result: usize) -> usize {
+    usize::try_from(result as isize).unwrap_or(0)
+}
+
+/// Makes an access before the call.
+pub(crate) fn before(access: Access, call: Call) {
+    match access {
+        Access::Read(p, n) if p != 0 && n > 0 => range(p, n, false, call),
+        Access::Write(p, n) if p != 0 && n > 0 => {
+            // The kernel cannot write to pages that are watched.
+            image::snapshot::prepare_write(p, n);
+            range(p, n, true, call);
+        }
+        Access::Writable(p, n) if p != 0 && n > 0 => {
+            let n = within(p, n);
+            image::snapshot::prepare_write(p, n);
+            if options().races == Races::Sync {
+                range(p, n, true, call);
+            }
+        }
+        Access::Hidden(object, write) => objects::unlocked(object, write, call),
+        Access::Stream(file, how) => streams::used(file, how, call),
+        Access::Unlocked(file) => streams::used_unlocked(file, call),
+        Access::Offset(fd, how) => streams::offset(fd, how, call),
+        Access::Contents(fd, how) => streams::contents(fd, how, call),
+        Access::Path(path, how) => streams::path(path, how, call),
+        _ => {}
+    }
+}
+
+/// Makes an access after the call.
+pub(crate) fn after(access: Access, call: Call) {
+    match access {
+        // It was a step before the call.
+        Access::Write(..) if options().races == Races::Sync => {}
+        access => before(access, call),
+    }
+}
+
+/// As much of `n` bytes as lies in the block of the heap at `p`, or a sensible number.
+fn within(p: usize, n: usize) -> usize {
+    match crate::heap::heap().state_of(p) {
+        State::Live(block) => n.min(block.end() - p),
+        _ => n.min(1 << 20),
+    }
+}

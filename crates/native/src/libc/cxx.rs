@@ -1,0 +1,480 @@
+//! Code inside the C++ library: nodes of lists and trees, strings, streams.
+//!
+//! Templates are compiled with the program and instrumented there. What the library has compiled itself is found by its mangled
+//! name, and its accesses are those of the object that it is called on.
+
+use super::accesses::{at, before, length, r, w};
+use super::objects::Use;
+use super::{Stub, Words, streams};
+use crate::shim::Call;
+use std::ffi::CStr;
+
+type Hook = fn(&Stub, &Words);
+
+const STRING: &str = "St7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE";
+const NODE: usize = 16;
+const TREE_NODE: usize = 32;
+
+/// The hook of a function of the C++ library, if its accesses are known.
+pub(super) fn hook(name: &str) -> Option<Hook> {
+    let exact: Option<Hook> = match name {
+        "_ZNSt8__detail15_List_node_base7_M_hookEPS0_" => Some(list_hook),
+        "_ZNSt8__detail15_List_node_base9_M_unhookEv" => Some(list_unhook),
+        "_ZNSt8__detail15_List_node_base11_M_transferEPS0_S1_" => Some(list_transfer),
+        "_ZNSt8__detail15_List_node_base10_M_reverseEv" => Some(list_reverse),
+        "_ZNSt8__detail15_List_node_base4swapERS0_S1_" => Some(list_swap),
+        "_ZSt29_Rb_tree_insert_and_rebalancebPSt18_Rb_tree_node_baseS0_RS_" => Some(tree_insert),
+        "_ZSt28_Rb_tree_rebalance_for_erasePSt18_Rb_tree_node_baseRS_" => Some(tree_erase),
+        "_ZSt18_Rb_tree_incrementPSt18_Rb_tree_node_base"
+        | "_ZSt18_Rb_tree_incrementPKSt18_Rb_tree_node_base" => Some(tree_increment),
+        "_ZSt18_Rb_tree_decrementPSt18_Rb_tree_node_base"
+        | "_ZSt18_Rb_tree_decrementPKSt18_Rb_tree_node_base" => Some(tree_decrement),
+        "_ZSt11_Hash_bytesPKvmm" => Some(|_, a| before(r(a[0], a[1]), here())),
+        "_ZNKSt8__detail20_Prime_rehash_policy14_M_need_rehashEmmm" => {
+            Some(|_, a| before(w(a[0] + 8, 8), here()))
+        }
+        "_ZNKSt8__detail20_Prime_rehash_policy11_M_next_bktEm" => Some(|_, a| before(w(a[0] + 8, 8), here())),
+        "_ZNSt8ios_base15sync_with_stdioEb" => Some(sync_with_stdio),
+        _ => None,
+    };
+    exact.or_else(|| string(name)).or_else(|| stream(name))
+}
+
+fn here() -> Call {
+    Call::unknown()
+}
+
+fn reads(p: usize, n: usize) {
+    before(r(p, n), here());
+}
+
+fn writes(p: usize, n: usize) {
+    before(w(p, n), here());
+}
+
+fn list_hook(_: &Stub, a: &Words) {
+    let [node, position, ..] = *a;
+    writes(node, NODE);
+    reads(position + 8, 8);
+    writes(at(position + 8), 8);
+    writes(position + 8, 8);
+}
+
+fn list_unhook(_: &Stub, a: &Words) {
+    reads(a[0], NODE);
+    writes(at(a[0]) + 8, 8);
+    writes(at(a[0] + 8), 8);
+}
+
+fn list_transfer(_: &Stub, a: &Words) {
+    let [position, first, last, ..] = *a;
+    if position == last {
+        return;
+    }
+    for node in [position, first, last] {
+        reads(node + 8, 8);
+        writes(at(node + 8), 8);
+        writes(node + 8, 8);
+    }
+}
+
+fn list_reverse(_: &Stub, a: &Words) {
+    let mut node = a[0];
+    while node != 0 {
+        writes(node, NODE);
+        node = at(node);
+        if node == a[0] {
+            break;
+        }
+    }
+}
+
+fn list_swap(_: &Stub, a: &Words) {
+    for list in [a[0], a[1]] {
+        writes(list, NODE);
+        writes(at(list) + 8, 8);
+        writes(at(list + 8), 8);
+    }
+}
+
+const PARENT: usize = 8;
+const LEFT: usize = 16;
+const RIGHT: usize = 24;
+
+/// Writes the nodes from one up to the root.
+fn writes_path(mut node: usize, header: usize) {
+    while node != 0 && node != header {
+        writes(node, TREE_NODE);
+        node = at(node + PARENT);
+    }
+    writes(header, TREE_NODE);
+}
+
+fn tree_insert(_: &Stub, a: &Words) {
+    let [_, node, parent, header, ..] = *a;
+    writes(node, TREE_NODE);
+    writes_path(parent, header);
+}
+
+fn tree_erase(_: &Stub, a: &Words) {
+    let [node, header, ..] = *a;
+    let mut next = at(node + RIGHT);
+    if at(node + LEFT) != 0 {
+        while next != 0 {
+            writes(next, TREE_NODE);
+            next = at(next + LEFT);
+        }
+    }
+    for child in [at(node + LEFT), at(node + RIGHT)] {
+        writes(child, if child == 0 { 0 } else { TREE_NODE });
+    }
+    writes_path(node, header);
+}
+
+/// Walks to the neighbour of a node: down on the side `towards`, or up from the other one.
+fn neighbour(mut node: usize, towards: usize, back: usize) {
+    reads(node, TREE_NODE);
+    if at(node + towards) != 0 {
+        node = at(node + towards);
+        while node != 0 {
+            reads(node, TREE_NODE);
+            node = at(node + back);
+        }
+        return;
+    }
+    let mut parent = at(node + PARENT);
+    while parent != 0 {
+        reads(parent, TREE_NODE);
+        if at(parent + towards) != node {
+            return;
+        }
+        (node, parent) = (parent, at(parent + PARENT));
+        // The header is the parent of the root, and the root its parent.
+        if at(parent + PARENT) == node {
+            return reads(parent, TREE_NODE);
+        }
+    }
+}
+
+fn tree_increment(_: &Stub, a: &Words) {
+    neighbour(a[0], RIGHT, LEFT);
+}
+
+fn tree_decrement(_: &Stub, a: &Words) {
+    neighbour(a[0], LEFT, RIGHT);
+}
+
+/// A string: the object and its characters.
+fn reads_string(object: usize) {
+    reads(object, 32);
+    reads(at(object), at(object + 8) + 1);
+}
+
+fn changes_string(object: usize) {
+    writes(object, 32);
+    writes(at(object), at(object + 8) + 1);
+}
+
+/// Functions of strings that look at the object alone.
+const LOOKS: &[&str] = &[
+    "4sizeE",
+    "6lengthE",
+    "5emptyE",
+    "8capacityE",
+    "8max_sizeE",
+    "5beginE",
+    "3endE",
+    "6rbeginE",
+    "4rendE",
+    "6cbeginE",
+    "4cendE",
+    "4dataE",
+    "5c_strE",
+    "5frontE",
+    "4backE",
+    "2atE",
+    "ixE",
+    "7_M_dataEv",
+    "13_M_local_dataE",
+    "11_M_is_localE",
+    "13get_allocatorE",
+    "8_M_checkE",
+    "15_M_check_lengthE",
+    "8_M_limitE",
+    "11_M_disjunctE",
+    "16_M_get_allocatorE",
+    "9_M_createE",
+];
+
+fn string(name: &str) -> Option<Hook> {
+    let (rest, constant) = match name.strip_prefix("_ZNK").and_then(|n| n.strip_prefix(STRING)) {
+        Some(rest) => (rest, true),
+        None => (name.strip_prefix("_ZN")?.strip_prefix(STRING)?, false),
+    };
+    let starts = |list: &[&str]| list.iter().any(|l| rest.starts_with(l));
+    if starts(LOOKS) {
+        return Some(|_, a| reads(a[0], 32));
+    }
+    if rest.starts_with("6substrE") {
+        return Some(|_, a| reads_string(a[1]));
+    }
+    if rest.starts_with("7_S_copyE") || rest.starts_with("7_S_moveE") {
+        return Some(|_, a| {
+            reads(a[1], a[2]);
+            writes(a[0], a[2]);
+        });
+    }
+    if rest.starts_with("13_S_copy_charsE") {
+        return Some(|_, a| {
+            reads(a[1], a[2].saturating_sub(a[1]));
+            writes(a[0], a[2].saturating_sub(a[1]));
+        });
+    }
+    if rest.starts_with("9_S_assignE") {
+        return Some(|_, a| writes(a[0], a[1]));
+    }
+    if starts(&["10_S_compareE", "12_Alloc_hiderC", "12_Alloc_hiderD"]) {
+        return Some(|_, _| ());
+    }
+    let made = starts(&["C1", "C2"]);
+    let parameters = rest.split_once('E').map_or("", |p| p.1);
+    Some(match (constant, made, argument(parameters)) {
+        (true, _, Argument::String) => |_, a| {
+            reads_string(a[0]);
+            reads_string(a[1]);
+        },
+        (true, _, Argument::Text) => |_, a| {
+            reads_string(a[0]);
+            reads(a[1], length(a[1]));
+        },
+        (true, ..) => |_, a| reads_string(a[0]),
+        (_, true, Argument::String) => |_, a| {
+            reads_string(a[1]);
+            writes(a[0], 32);
+        },
+        (_, true, Argument::Moved) => |_, a| {
+            changes_string(a[1]);
+            writes(a[0], 32);
+        },
+        (_, true, Argument::Text) => |_, a| {
+            reads(a[1], length(a[1]));
+            writes(a[0], 32);
+        },
+        (_, true, Argument::Bytes) => |_, a| {
+            reads(a[1], a[2]);
+            writes(a[0], 32);
+        },
+        (_, true, Argument::Other) => |_, a| writes(a[0], 32),
+        (_, false, Argument::String) => |_, a| {
+            reads_string(a[1]);
+            changes_string(a[0]);
+        },
+        (_, false, Argument::Moved) => |_, a| {
+            changes_string(a[1]);
+            changes_string(a[0]);
+        },
+        (_, false, Argument::Text) => |_, a| {
+            reads(a[1], length(a[1]));
+            changes_string(a[0]);
+        },
+        (_, false, Argument::Bytes) => |_, a| {
+            reads(a[1], a[2]);
+            changes_string(a[0]);
+        },
+        (_, false, Argument::Other) => |_, a| changes_string(a[0]),
+    })
+}
+
+/// What the first parameter of a string's function is.
+enum Argument {
+    String,
+    Moved,
+    Text,
+    Bytes,
+    Other,
+}
+
+fn argument(parameters: &str) -> Argument {
+    match parameters {
+        p if p.starts_with("RKS4_") => Argument::String,
+        p if p.starts_with("OS4_") || p.starts_with("RS4_") => Argument::Moved,
+        p if p.starts_with("PKcm") => Argument::Bytes,
+        p if p.starts_with("PKc") => Argument::Text,
+        _ => Argument::Other,
+    }
+}
+
+/// Whether the standard streams are synchronised with those of C.
+static mut SYNCHRONISED: bool = true;
+
+/// An execution begins.
+pub(super) fn begin() {
+    // SAFETY: no thread of the program runs.
+    unsafe { SYNCHRONISED = true };
+}
+
+fn sync_with_stdio(_: &Stub, a: &Words) {
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe { SYNCHRONISED = a[0] as u8 != 0 };
+}
+
+unsafe extern "C" {
+    static stdin: *mut libc::FILE;
+    static stdout: *mut libc::FILE;
+    static stderr: *mut libc::FILE;
+}
+
+/// The standard streams of C++ that the program has, by address; the first is the one for input.
+fn standard(stream: usize) -> Option<usize> {
+    static mut FOUND: Option<[usize; 8]> = None;
+    const NAMES: [&CStr; 8] = [
+        c"_ZSt3cin",
+        c"_ZSt4cout",
+        c"_ZSt4cerr",
+        c"_ZSt4clog",
+        c"_ZSt4wcin",
+        c"_ZSt5wcout",
+        c"_ZSt5wcerr",
+        c"_ZSt5wclog",
+    ];
+    // SAFETY: one OS thread alone runs code of the program; the names are C strings.
+    let found = unsafe {
+        *(*(&raw mut FOUND))
+            .get_or_insert_with(|| NAMES.map(|n| libc::dlsym(libc::RTLD_DEFAULT, n.as_ptr()) as usize))
+    };
+    found.iter().position(|f| *f == stream)
+}
+
+/// The part of a stream that all its bases share.
+fn base_of(stream: usize) -> usize {
+    let table = at(stream);
+    if table < 4096 {
+        return stream;
+    }
+    // SAFETY: a stream begins with the address of its table, which has the offset of its virtual base in front.
+    let offset = unsafe { ((table - 24) as *const isize).read() };
+    if (0..4096).contains(&offset) { stream.wrapping_add_signed(offset) } else { stream }
+}
+
+/// A stream is used: all of it.
+fn uses(stream: usize, write: bool) {
+    if stream == 0 {
+        return;
+    }
+    // SAFETY: one OS thread alone runs code of the program.
+    if let Some(which) = standard(stream)
+        && unsafe { SYNCHRONISED }
+    {
+        // SAFETY: the C library defines them.
+        let (file, how) = unsafe {
+            match which % 4 {
+                0 => (stdin, Use::Change),
+                1 => (stdout, Use::Append),
+                _ => (stderr, Use::Append),
+            }
+        };
+        return streams::used(file as usize, how, here());
+    }
+    let base = base_of(stream);
+    let access = |p: usize, n: usize| before(if write { w(p, n) } else { r(p, n) }, here());
+    // The state of the stream, and the head of its buffer.
+    access(base + 8, 208);
+    const BUFFER: usize = 232;
+    if at(base + BUFFER) != 0 {
+        access(at(base + BUFFER) + 8, 48);
+    }
+}
+
+fn uses_changed(_: &Stub, a: &Words) {
+    runtime::end_looking();
+    uses(a[0], true);
+}
+
+/// What follows the class in the mangled name of a member of a stream.
+fn member(name: &str) -> Option<(&str, bool)> {
+    const CLASSES: &[&str] = &[
+        "So",
+        "Si",
+        "Sd",
+        "St13basic_ostreamIwSt11char_traitsIwEE",
+        "St13basic_istreamIwSt11char_traitsIwEE",
+        "St14basic_ifstreamIcSt11char_traitsIcEE",
+        "St14basic_ofstreamIcSt11char_traitsIcEE",
+        "St13basic_fstreamIcSt11char_traitsIcEE",
+        "St7__cxx1118basic_stringstreamIcSt11char_traitsIcESaIcEE",
+        "St7__cxx1119basic_ostringstreamIcSt11char_traitsIcESaIcEE",
+        "St7__cxx1119basic_istringstreamIcSt11char_traitsIcESaIcEE",
+    ];
+    let (rest, constant) = match name.strip_prefix("_ZNK") {
+        Some(rest) => (rest, true),
+        None => (name.strip_prefix("_ZN")?, false),
+    };
+    CLASSES.iter().find_map(|c| rest.strip_prefix(c)).map(|rest| (rest, constant))
+}
+
+fn stream(name: &str) -> Option<Hook> {
+    if let Some((rest, constant)) = member(name) {
+        if rest.starts_with("C1") || rest.starts_with("C2") {
+            return Some(|_, a| writes(a[0], 8));
+        }
+        if rest.starts_with("6sentry") {
+            return Some(|_, a| uses(a[1], true));
+        }
+        return Some(match (constant, rest) {
+            // It gives a string, so the place for that comes first.
+            (true, "3strEv") => |_, a| uses(a[1], false),
+            (true, _) => |_, a| uses(a[0], false),
+            (false, "3strERKNS_12basic_stringIcS2_S3_EE") => |_, a| {
+                reads_string(a[1]);
+                uses(a[0], true);
+            },
+            (false, _) => uses_changed,
+        });
+    }
+    if let Some(rest) =
+        name.strip_prefix("_ZNKSt9basic_iosI").or_else(|| name.strip_prefix("_ZNSt9basic_iosI"))
+    {
+        if rest.contains("EEC1") || rest.contains("EEC2") || rest.contains("4init") {
+            return Some(|_, _| ());
+        }
+        let constant = name.starts_with("_ZNK");
+        return Some(if constant { |_, a| reads(a[0] + 8, 208) } else { |_, a| writes(a[0] + 8, 208) });
+    }
+    if let Some(rest) = name.strip_prefix("_ZNKSt7__cxx1115basic_stringbufI") {
+        return rest.ends_with("3strEv").then_some(|_, a| reads(a[1] + 8, 48));
+    }
+    // Functions beside the classes have the stream as their first argument.
+    let beside =
+        ["_ZStls", "_ZStrs", "_ZSt4endl", "_ZSt4ends", "_ZSt5flush", "_ZSt2ws", "_ZSt16__ostream_insert"];
+    if beside.iter().any(|p| name.starts_with(p))
+        && (name.contains("stream") || name.contains("Si") || name.contains("So"))
+    {
+        let string = name.contains("12basic_stringI");
+        return Some(match (name.starts_with("_ZStls"), string) {
+            (true, true) => |_, a| {
+                runtime::end_looking();
+                reads_string(a[1]);
+                uses(a[0], true);
+            },
+            (true, false) if name.ends_with("PKc") => |_, a| {
+                runtime::end_looking();
+                reads(a[1], length(a[1]));
+                uses(a[0], true);
+            },
+            (false, true) => |_, a| {
+                runtime::end_looking();
+                changes_string(a[1]);
+                uses(a[0], true);
+            },
+            _ => uses_changed,
+        });
+    }
+    if name.starts_with("_ZSt7getlineI") {
+        return Some(|_, a| {
+            runtime::end_looking();
+            changes_string(a[1]);
+            uses(a[0], true);
+        });
+    }
+    None
+}

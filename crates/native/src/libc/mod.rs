@@ -1,0 +1,430 @@
+//! Functions of the C and C++ libraries that the program calls: what they do to the program's memory, and their hidden state.
+//!
+//! `table` lists the functions by family: which arguments they read and write, which object inside the library they use, and
+//! whether they are pure. `streams` and `scanning` have the families whose accesses depend on a format or on a stream, `cxx`
+//! what lies inside the C++ library. `objects` turns hidden state into accesses and steps. `outside` names the functions that are
+//! in no list.
+//!
+//! # How a call gets here
+//!
+//! [`install`] changes the program's global offset tables before its `main`: an imported name that has a row leads to its hook.
+//! Only calls of the program's own objects are redirected. A name that the program defines itself is no import, so a program may
+//! have its own `write` or `index`. Two kinds of hooks exist:
+//!
+//! - a *call* hook ([`rows`]) makes accesses before and after the real function;
+//! - a *front* hook ([`fronts`]) makes accesses and jumps to the real function with all registers as they were. It also stands
+//!   in front of functions of this library.
+
+pub(crate) mod accesses;
+pub(crate) mod aliases;
+mod cxx;
+pub(crate) mod objects;
+mod outside;
+pub(crate) mod restored;
+mod scanning;
+pub(crate) mod streams;
+mod table;
+
+use crate::modules::{self, Owner};
+use crate::shim::Call;
+use std::collections::HashMap;
+use std::ffi::{CStr, c_void};
+
+/// A function and its hook.
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) entry: unsafe extern "C" fn(),
+}
+
+/// The integer registers of a call, in the order of arguments.
+pub(crate) type Words = [usize; 6];
+
+/// A function and the accesses that come before it.
+pub(crate) struct Front {
+    pub(crate) name: &'static str,
+    pub(crate) before: fn(&Words, Call),
+}
+
+/// A front hook as the assembly below finds it.
+#[repr(C)]
+pub(crate) struct Stub {
+    /// Where the function itself is.
+    real: usize,
+    before: fn(&Stub, &Words),
+    front: fn(&Words, Call),
+    name: String,
+}
+
+/// The call that has just come in, if it is one of a thread that is checked.
+#[inline]
+pub(crate) fn incoming(pure: bool) -> Option<Call> {
+    if !runtime::in_execution() {
+        return None;
+    }
+    let call = crate::shim::call();
+    if !pure {
+        runtime::end_looking();
+    }
+    Some(call)
+}
+
+/// Keeps `errno` while something is done on behalf of the program.
+pub(crate) fn keeping_errno<T>(f: impl FnOnce() -> T) -> T {
+    // SAFETY: `errno` can always be read and written.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let result = f();
+        *libc::__errno_location() = errno;
+        result
+    }
+}
+
+/// The naked function in front of a hook: it notes where the call comes from, as those of `shim::export` do.
+macro_rules! entry {
+    ($function:path) => {{
+        #[unsafe(naked)]
+        unsafe extern "C" fn entry() {
+            std::arch::naked_asm!(
+                "mov r11, [rsp]",
+                "mov [rip + {incoming}], r11",
+                "mov [rip + {incoming} + 8], rbp",
+                "mov r11, [rip + {incoming} + 24]",
+                "cmp byte ptr [r11], 0",
+                "jne 2f",
+                "jmp {function}",
+                "2:",
+                "lea r11, [rip + {function}]",
+                "jmp {slowly}",
+                incoming = sym $crate::shim::INCOMING,
+                function = sym $function,
+                slowly = sym $crate::shim::slowly,
+            )
+        }
+        entry
+    }};
+}
+pub(crate) use entry;
+
+macro_rules! word {
+    ($arg:ident) => {
+        usize
+    };
+}
+pub(crate) use word;
+
+macro_rules! is_pure {
+    (pure) => {
+        true
+    };
+    (impure) => {
+        false
+    };
+}
+pub(crate) use is_pure;
+
+/// Rows of call hooks: `name(arguments) purity [accesses before] -> result [accesses after];`. All arguments and the result are
+/// words. Writes whose extent only the result tells are among those after, with a [`accesses::k`] before.
+macro_rules! rows {
+    ($list:ident: $($name:ident($($arg:ident),*) $purity:ident [$($before:expr),* $(,)?] -> $result:ident
+        [$($after:expr),* $(,)?];)*) => {
+        pub(crate) static $list: &[$crate::libc::Row] = &[$($crate::libc::Row {
+            name: stringify!($name),
+            entry: {
+                extern "C" fn hook($($arg: usize),*) -> usize {
+                    let call = $crate::libc::incoming($crate::libc::is_pure!($purity));
+                    if let Some(_call) = call {
+                        $($crate::libc::keeping_errno(|| $crate::libc::accesses::before($before, _call));)*
+                    }
+                    let result = $crate::shim::undisturbed(|| {
+                        $crate::real::real!($name($($arg),*): fn($($crate::libc::word!($arg)),*) -> usize)
+                    });
+                    if let Some(_call) = call {
+                        let $result = result;
+                        let _ = $result;
+                        $($crate::libc::keeping_errno(|| $crate::libc::accesses::after($after, _call));)*
+                    }
+                    result
+                }
+                $crate::libc::entry!(hook)
+            },
+        }),*];
+    };
+}
+pub(crate) use rows;
+
+/// Rows of front hooks: `name(arguments) purity [accesses];`.
+macro_rules! fronts {
+    ($list:ident: $($name:ident($($arg:ident),*) $purity:ident [$($before:expr),* $(,)?];)*) => {
+        pub(crate) static $list: &[$crate::libc::Front] = &[$($crate::libc::Front {
+            name: stringify!($name),
+            before: {
+                #[allow(unused_variables)]
+                fn before(words: &$crate::libc::Words, call: $crate::shim::Call) {
+                    if !$crate::libc::is_pure!($purity) {
+                        runtime::end_looking();
+                    }
+                    let [$($arg,)* ..] = *words;
+                    $($crate::libc::accesses::before($before, call);)*
+                }
+                before
+            },
+        }),*];
+    };
+}
+pub(crate) use fronts;
+
+/// Saves the registers of a call, makes its accesses, and goes on to the function itself. `r11` is the [`Stub`].
+#[unsafe(naked)]
+unsafe extern "C" fn forward() {
+    std::arch::naked_asm!(
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "sub rsp, 208",
+        "mov [rsp], rdi",
+        "mov [rsp + 8], rsi",
+        "mov [rsp + 16], rdx",
+        "mov [rsp + 24], rcx",
+        "mov [rsp + 32], r8",
+        "mov [rsp + 40], r9",
+        "mov [rsp + 48], rax",
+        "mov [rsp + 56], r10",
+        "mov [rsp + 64], r11",
+        "movups [rsp + 80], xmm0",
+        "movups [rsp + 96], xmm1",
+        "movups [rsp + 112], xmm2",
+        "movups [rsp + 128], xmm3",
+        "movups [rsp + 144], xmm4",
+        "movups [rsp + 160], xmm5",
+        "movups [rsp + 176], xmm6",
+        "movups [rsp + 192], xmm7",
+        "mov rax, [rbp + 8]",
+        "mov [rip + {incoming}], rax",
+        "mov rax, [rbp]",
+        "mov [rip + {incoming} + 8], rax",
+        "mov rdi, r11",
+        "mov rsi, rsp",
+        "call {before}",
+        "mov rdi, [rsp]",
+        "mov rsi, [rsp + 8]",
+        "mov rdx, [rsp + 16]",
+        "mov rcx, [rsp + 24]",
+        "mov r8, [rsp + 32]",
+        "mov r9, [rsp + 40]",
+        "mov rax, [rsp + 48]",
+        "mov r10, [rsp + 56]",
+        "mov r11, [rsp + 64]",
+        "movups xmm0, [rsp + 80]",
+        "movups xmm1, [rsp + 96]",
+        "movups xmm2, [rsp + 112]",
+        "movups xmm3, [rsp + 128]",
+        "movups xmm4, [rsp + 144]",
+        "movups xmm5, [rsp + 160]",
+        "movups xmm6, [rsp + 176]",
+        "movups xmm7, [rsp + 192]",
+        "leave",
+        ".cfi_def_cfa rsp, 8",
+        "jmp [r11]",
+        ".cfi_endproc",
+        incoming = sym crate::shim::INCOMING,
+        before = sym before_forwarding,
+    )
+}
+
+extern "C" fn before_forwarding(stub: &Stub, words: &Words) {
+    if runtime::in_execution() {
+        crate::shim::undisturbed(|| keeping_errno(|| (stub.before)(stub, words)));
+    }
+}
+
+fn by_row(stub: &Stub, words: &Words) {
+    (stub.front)(words, Call::unknown());
+}
+
+fn no_row(_: &Words, _: Call) {}
+
+/// Pages of small pieces of code, one for each front hook.
+struct Trampolines {
+    next: usize,
+    end: usize,
+}
+
+impl Trampolines {
+    const PAGE: usize = 1 << 14;
+    const PIECE: usize = 32;
+
+    /// Code that hands a stub to [`forward`].
+    fn add(&mut self, stub: &'static Stub) -> Option<usize> {
+        // SAFETY: a new mapping is ours alone; pieces lie within it.
+        unsafe {
+            if self.next + Self::PIECE > self.end {
+                let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+                let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+                let page = libc::mmap(std::ptr::null_mut(), Self::PAGE, all, flags, -1, 0);
+                if page == libc::MAP_FAILED {
+                    return None;
+                }
+                (self.next, self.end) = (page as usize, page as usize + Self::PAGE);
+            }
+            let at = self.next;
+            self.next += Self::PIECE;
+            let code = at as *mut u8;
+            // mov r11, stub; movabs r10 is the static chain, so the jump goes through memory behind it.
+            code.cast::<[u8; 2]>().write([0x49, 0xBB]);
+            code.add(2).cast::<usize>().write_unaligned(std::ptr::from_ref(stub) as usize);
+            code.add(10).cast::<[u8; 6]>().write([0xFF, 0x25, 0, 0, 0, 0]);
+            code.add(16).cast::<usize>().write_unaligned(forward as *const () as usize);
+            Some(at)
+        }
+    }
+}
+
+/// One import of the program.
+struct Import<'a> {
+    name: &'a str,
+    /// Where the address of the function is kept.
+    slot: *mut usize,
+    is_function: bool,
+}
+
+/// Leads the program's calls of library functions here. Called once, before the memory of the program is saved.
+pub(crate) fn install() {
+    let rows: HashMap<&str, usize> = all_rows().map(|r| (r.name, r.entry as *const () as usize)).collect();
+    let fronts: HashMap<&str, fn(&Words, Call)> = all_fronts().map(|f| (f.name, f.before)).collect();
+    let mut trampolines = Trampolines { next: 0, end: 0 };
+    let mut made: HashMap<(String, usize), usize> = HashMap::new();
+    let mut stub = |name: &str, real: usize, before: fn(&Stub, &Words), front: fn(&Words, Call)| {
+        if let Some(at) = made.get(&(name.to_owned(), real)) {
+            return Some(*at);
+        }
+        let stub = Box::leak(Box::new(Stub { real, before, front, name: name.to_owned() }));
+        let at = trampolines.add(stub)?;
+        made.insert((name.to_owned(), real), at);
+        Some(at)
+    };
+    imports(|import| {
+        if matches!(import.name, "dup" | "dup2" | "dup3" | "fcntl" | "fcntl64") {
+            streams::copies_descriptors();
+        }
+        // SAFETY: a slot of a loaded module.
+        let real = unsafe { import.slot.read() };
+        let owner = modules::owner(real);
+        if real == 0 || owner == Some(Owner::Program) {
+            return None;
+        }
+        if let Some(front) = fronts.get(import.name) {
+            return stub(import.name, real, by_row, *front);
+        }
+        if owner == Some(Owner::Raddle) || !import.is_function {
+            return None;
+        }
+        if let Some(entry) = rows.get(import.name) {
+            return Some(*entry);
+        }
+        if let Some(before) = cxx::hook(import.name) {
+            return stub(import.name, real, before, no_row);
+        }
+        (!outside::is_harmless(import.name, real))
+            .then(|| stub(import.name, real, outside::before, no_row))
+            .flatten()
+    });
+}
+
+fn all_rows() -> impl Iterator<Item = &'static Row> {
+    table::all_rows().chain(streams::rows_of()).chain(scanning::ROWS)
+}
+
+fn all_fronts() -> impl Iterator<Item = &'static Front> {
+    table::all_fronts().chain(streams::FRONTS)
+}
+
+/// Visits the imports of all modules of the program, and puts the addresses that come back in their place.
+fn imports(mut visit: impl FnMut(Import<'_>) -> Option<usize>) {
+    type Visit<'a> = &'a mut dyn FnMut(Import<'_>) -> Option<usize>;
+    unsafe extern "C" fn module(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> libc::c_int {
+        // SAFETY: `dl_iterate_phdr` hands in a valid `info`, and our function.
+        unsafe {
+            let visit = &mut *data.cast::<Visit<'_>>();
+            let info = &*info;
+            let headers = std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize);
+            let base = info.dlpi_addr as usize;
+            let code = headers.iter().find(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_X != 0);
+            let is_programs =
+                code.is_some_and(|h| modules::owner(base + h.p_vaddr as usize) == Some(Owner::Program));
+            if is_programs {
+                relocations(base, headers, visit);
+            }
+        }
+        0
+    }
+    let mut visit: Visit<'_> = &mut visit;
+    // SAFETY: the callback keeps its contract.
+    unsafe { libc::dl_iterate_phdr(Some(module), (&raw mut visit).cast()) };
+}
+
+/// # Safety
+///
+/// These are the program headers of a module that is loaded at `base`.
+unsafe fn relocations(
+    base: usize,
+    headers: &[libc::Elf64_Phdr],
+    visit: &mut dyn FnMut(Import<'_>) -> Option<usize>,
+) {
+    const TABLE: usize = 7;
+    const TABLE_SIZE: usize = 8;
+    const JUMPS: usize = 23;
+    const JUMPS_SIZE: usize = 2;
+    const STRINGS: usize = 5;
+    const SYMBOLS: usize = 6;
+    const ADDRESS: u32 = 1;
+    const GLOBAL: u32 = 6;
+    const JUMP: u32 = 7;
+    const FUNCTION: u8 = 2;
+    let Some(dynamic) = headers.iter().find(|h| h.p_type == libc::PT_DYNAMIC) else { return };
+    let read_only = headers.iter().find(|h| h.p_type == libc::PT_GNU_RELRO);
+    let mut values = [0usize; 24];
+    // SAFETY: the dynamic section of a loaded module is a list of pairs that ends with a zero.
+    unsafe {
+        let mut at = (base + dynamic.p_vaddr as usize) as *const [usize; 2];
+        while (*at)[0] != 0 {
+            if let Some(value) = values.get_mut((*at)[0]) {
+                *value = (*at)[1];
+            }
+            at = at.add(1);
+        }
+        // The loader adds the base to addresses in there, where it may write.
+        let absolute = |v: usize| if v != 0 && v < base { v + base } else { v };
+        let (strings, symbols) = (absolute(values[STRINGS]), absolute(values[SYMBOLS]));
+        for (start, size) in [(values[TABLE], values[TABLE_SIZE]), (values[JUMPS], values[JUMPS_SIZE])] {
+            let start = absolute(start) as *const [usize; 3];
+            for i in 0..size / size_of::<[usize; 3]>() {
+                let [offset, about, _] = *start.add(i);
+                let kind = about as u32;
+                if !matches!(kind, ADDRESS | GLOBAL | JUMP) || about >> 32 == 0 {
+                    continue;
+                }
+                let symbol = (symbols + (about >> 32) * 24) as *const u8;
+                let name = CStr::from_ptr((strings + symbol.cast::<u32>().read() as usize) as *const _);
+                let Ok(name) = name.to_str() else { continue };
+                let is_function = kind == JUMP || symbol.add(4).read() & 15 == FUNCTION;
+                let slot = (base + offset) as *mut usize;
+                if let Some(to) = visit(Import { name, slot, is_function }) {
+                    let page = slot as usize & !(image::PAGE - 1);
+                    let all = libc::PROT_READ | libc::PROT_WRITE;
+                    libc::mprotect(page as *mut c_void, image::PAGE, all);
+                    slot.write(to);
+                    let kept = |h: &libc::Elf64_Phdr| {
+                        let start = base + h.p_vaddr as usize;
+                        (start & !(image::PAGE - 1)..start + h.p_memsz as usize).contains(&(slot as usize))
+                    };
+                    if read_only.is_some_and(kept) {
+                        libc::mprotect(page as *mut c_void, image::PAGE, libc::PROT_READ);
+                    }
+                }
+            }
+        }
+    }
+}

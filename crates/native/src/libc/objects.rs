@@ -1,0 +1,242 @@
+//! State inside the library that threads share.
+//!
+//! *Unlocked* state (the position of `strtok`, the buffer of `localtime`, the environment) is checked for races, as a variable of
+//! the program is. *Locked* state (a stream, the offset and the contents of an open file) has no races. What a thread finds there may
+//! depend on what others did, so a use is a step; but only where two threads use the same object in ways that do not commute.
+//! That is learned, and the search starts again.
+
+use crate::options::{Races, options};
+use crate::shim::Call;
+use crate::table;
+use explore::{FailureKind, MemoryOrder, OpKind, ThreadId};
+use runtime::{Class, Request, Touching};
+use std::collections::HashMap;
+
+/// Unlocked state.
+pub(crate) struct Hidden {
+    name: &'static str,
+    /// Its address is what the object is known by.
+    place: [u8; 16],
+}
+
+macro_rules! hidden {
+    ($($object:ident $name:literal;)*) => {
+        $(pub(crate) static $object: Hidden = Hidden { name: $name, place: [0; 16] };)*
+        static HIDDEN: &[&Hidden] = &[$(&$object),*];
+    };
+}
+
+hidden! {
+    STRTOK "the position of `strtok`";
+    ENV "the environment";
+    LOCALE "the locale";
+    NETDB "the result of a database function (`getpwnam`, `gethostbyname` and others)";
+    STRERROR "the buffer of `strerror`";
+    STRSIGNAL "the buffer of `strsignal`";
+    TTYNAME "the buffer of a terminal function";
+    TMPNAM "the buffer of `tmpnam`";
+    MULTIBYTE "the hidden state of a multibyte conversion";
+    HASH "the table of `hsearch`";
+    DIGITS "the buffer of `ecvt`, `fcvt` or `l64a`";
+    CRYPT "the buffer of `crypt`";
+    OPTIONS "the state of `getopt`";
+    RANDOM "the state of `random`";
+}
+
+/// An access of unlocked state.
+pub(crate) fn unlocked(object: &'static Hidden, write: bool, call: Call) {
+    let entry = table::sync(object.place.as_ptr() as usize);
+    match options().races {
+        Races::Ignore => {}
+        Races::Sync => step(&entry.handle, write, call),
+        Races::Report => race_if(&entry.handle, write, call),
+    }
+}
+
+/// Reports a race of a plain access on an object.
+fn race_if(handle: &'static runtime::Handle, write: bool, call: Call) {
+    runtime::settle();
+    let how = Touching { write, atomic: false, elsewhere: true };
+    if let Some(race) = runtime::touch(handle, how, call.place) {
+        runtime::fail(FailureKind::DataRace, race, call.place);
+    }
+}
+
+fn step(handle: &'static runtime::Handle, write: bool, call: Call) {
+    let kind = if write { OpKind::Rmw } else { OpKind::Load };
+    let a = if write { runtime::peek(handle).unwrap_or(0) + 1 } else { 0 };
+    let order = if write { MemoryOrder::AcqRel } else { MemoryOrder::Acquire };
+    let request =
+        Request { kind, object: handle, class: Class::Atomic, initial: 0, a, b: 0, order, place: call.place };
+    runtime::step_in(&request, call.state);
+}
+
+/// How a function uses locked state.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// Adds something that the caller learns nothing of: any order of these is the same.
+    Append,
+    /// Looks at it.
+    Look,
+    /// Changes it, and the result depends on what it was.
+    Change,
+}
+
+/// What is known of one locked object.
+struct Known {
+    name: String,
+    /// The execution that the uses below belong to.
+    execution: u64,
+    /// For each use, by which thread, and whether by others too.
+    uses: [Option<(ThreadId, bool)>; 3],
+    /// Uses are steps.
+    steps: bool,
+    /// Some function uses it without its lock, or holds the lock over several calls.
+    exposed: bool,
+    /// Who holds the lock of a stream, and how often.
+    held: Option<(ThreadId, u32)>,
+}
+
+/// The locked objects by their keys. Allocated, so that processes share it where executions have their own.
+#[derive(Default)]
+struct Locked {
+    known: HashMap<usize, Known>,
+    /// Places that stand for files, by device and number.
+    files: HashMap<(u64, u64), usize>,
+}
+
+static mut LOCKED: *mut Locked = std::ptr::null_mut();
+
+/// Called before the first execution.
+pub(crate) fn prepare() {
+    // SAFETY: nothing else runs yet.
+    unsafe { LOCKED = Box::leak(Box::default()) };
+}
+
+fn locked() -> &'static mut Locked {
+    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a step; `prepare` was called before.
+    unsafe { &mut *LOCKED }
+}
+
+fn known(key: usize, name: impl FnOnce() -> String) -> &'static mut Known {
+    let execution = crate::threads::execution();
+    let known = locked().known.entry(key).or_insert_with(|| Known {
+        name: name(),
+        execution,
+        uses: [None; 3],
+        steps: false,
+        exposed: false,
+        held: None,
+    });
+    if known.execution != execution {
+        known.execution = execution;
+        known.uses = [None; 3];
+        known.held = None;
+    }
+    known
+}
+
+/// A number that stands for a file, in place of an address.
+pub(crate) fn key_of_file(device: u64, number: u64) -> usize {
+    *locked()
+        .files
+        .entry((device, number))
+        .or_insert_with(|| Box::leak(Box::new([0u64; 2])).as_ptr() as usize)
+}
+
+/// The name of a hidden object, for reports.
+pub(crate) fn name_of(address: usize) -> Option<String> {
+    let hidden = HIDDEN.iter().find(|h| h.place.as_ptr() as usize == address);
+    if let Some(hidden) = hidden {
+        return Some(hidden.name.to_owned());
+    }
+    // SAFETY: as in `locked`.
+    unsafe { LOCKED.as_ref() }.and_then(|l| l.known.get(&address)).map(|k| k.name.clone())
+}
+
+/// A use of locked state.
+pub(crate) fn used(key: usize, how: Use, name: impl FnOnce() -> String, call: Call) {
+    let known = known(key, name);
+    let me = runtime::current();
+    let by_others = |of: Use| known.uses[of as usize].is_some_and(|(t, more)| more || t != me);
+    let conflict = match how {
+        Use::Append => by_others(Use::Look) || by_others(Use::Change),
+        Use::Look => by_others(Use::Append) || by_others(Use::Change),
+        Use::Change => by_others(Use::Append) || by_others(Use::Look) || by_others(Use::Change),
+    };
+    let mine = &mut known.uses[how as usize];
+    *mine = Some(mine.map_or((me, false), |(t, more)| (t, more || t != me)));
+    if conflict && !known.steps {
+        known.steps = true;
+        runtime::restart_soon();
+    }
+    let (steps, exposed, held) = (known.steps, known.exposed, known.held);
+    if exposed {
+        let mine = held.is_some_and(|h| h.0 == me);
+        if !mine {
+            lock_step(key, OpKind::Lock, call);
+        }
+        if options().races == Races::Report {
+            race_if(&table::sync(key).handle, how != Use::Look, call);
+        }
+        if !mine {
+            lock_step(key, OpKind::Unlock, call);
+        }
+    } else if steps {
+        step(&table::sync(key).handle, how != Use::Look, call);
+    }
+}
+
+fn lock_step(key: usize, kind: OpKind, call: Call) {
+    let on = crate::sync::On::new(key + 4, Class::Mutex);
+    on.step(kind, call);
+}
+
+fn expose(known: &mut Known) {
+    if !known.exposed {
+        known.exposed = true;
+        runtime::restart_soon();
+    }
+}
+
+/// A use of a stream without its lock.
+pub(crate) fn used_unlocked(key: usize, name: impl FnOnce() -> String, call: Call) {
+    expose(known(key, name));
+    match options().races {
+        Races::Report => race_if(&table::sync(key).handle, true, call),
+        Races::Sync => step(&table::sync(key).handle, true, call),
+        Races::Ignore => {}
+    }
+}
+
+/// `flockfile`, or `ftrylockfile`; says whether the calling thread has the lock now.
+pub(crate) fn lock(key: usize, wait: bool, name: impl FnOnce() -> String, call: Call) -> bool {
+    let me = runtime::current();
+    let object = known(key, name);
+    expose(object);
+    if let Some((owner, depth)) = &mut object.held
+        && *owner == me
+    {
+        *depth += 1;
+        return true;
+    }
+    let on = crate::sync::On::new(key + 4, Class::Mutex);
+    let done = on.step(if wait { OpKind::Lock } else { OpKind::TryLock }, call);
+    if done.ok {
+        known(key, String::new).held = Some((me, 1));
+    }
+    done.ok
+}
+
+/// `funlockfile`.
+pub(crate) fn unlock(key: usize, call: Call) {
+    let object = known(key, String::new);
+    match &mut object.held {
+        Some((_, depth)) if *depth > 1 => *depth -= 1,
+        Some(_) => {
+            object.held = None;
+            lock_step(key, OpKind::Unlock, call);
+        }
+        None => {}
+    }
+}

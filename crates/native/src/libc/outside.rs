@@ -1,0 +1,347 @@
+//! Functions of libraries that are in no list: what they do to the program's memory is not known.
+//!
+//! A call with a pointer to memory that other threads may use is named in the verdict.
+
+use super::{Stub, Words};
+use crate::shim::Call;
+use explore::CaveatKind;
+use image::arena::State;
+
+/// The words of a call that are looked at: what lies in the registers of later arguments is mostly left from before.
+const WORDS: usize = 4;
+
+/// Beginnings of names that need no hook: they belong to the compiler's runtime or to the C++ library's own machinery, or they
+/// work on objects that are synchronised with.
+const PREFIXES: &[&str] = &[
+    "__cxa_",
+    "__gxx_",
+    "_Unwind_",
+    "__tsan_",
+    "__sanitizer_",
+    "__ubsan_",
+    "__gcov",
+    "__gcc",
+    "_ITM_",
+    "__stack_chk",
+    "__libc_",
+    "__gmon",
+    "__ctype_",
+    "__errno",
+    "__assert",
+    "__fp",
+    "__is",
+    "__sig",
+    "__raddle",
+    "pthread_",
+    "sched_",
+    "sem_",
+    "mtx_",
+    "cnd_",
+    "thrd_",
+    "tss_",
+    "mq_",
+    "timer_",
+    "timerfd_",
+    "epoll_",
+    "eventfd",
+    "signalfd",
+    "inotify_",
+    "_Z",
+    "__atomic_",
+    "backtrace",
+    "dl",
+    "catch",
+    "set",
+    "end",
+    "isw",
+    "tow",
+    "is",
+    "to",
+    "arc4random",
+    "_set",
+    "_long",
+    "GOMP_",
+    "omp_",
+    "raddle_",
+    "__once",
+    "rust_",
+    "gnu_",
+    "_dl",
+    "__register",
+    "__res",
+    "__tls",
+    "gcov",
+    "malloc",
+    "mallinfo",
+];
+
+/// Names of the C++ library that are not covered by their beginnings: what they do is not known.
+const UNKNOWN: &[&str] = &["St10filesystem", "St3pmr"];
+
+/// Functions that touch no memory of the caller, or only what they are handed as their own.
+const NAMES: &[&str] = &[
+    "_exit",
+    "_Exit",
+    "abort",
+    "abs",
+    "accept",
+    "alarm",
+    "aligned_alloc",
+    "at_quick_exit",
+    "atexit",
+    "brk",
+    "bsearch",
+    "btowc",
+    "calloc",
+    "clock",
+    "close",
+    "closedir",
+    "cfree",
+    "daemon",
+    "difftime",
+    "dirfd",
+    "div",
+    "dup",
+    "dup2",
+    "dup3",
+    "duplocale",
+    "err",
+    "errx",
+    "exit",
+    "fchmod",
+    "fchown",
+    "fcntl",
+    "fcntl64",
+    "feclearexcept",
+    "fegetround",
+    "feraiseexcept",
+    "fegetexcept",
+    "fetestexcept",
+    "ffs",
+    "ffsl",
+    "ffsll",
+    "flock",
+    "fork",
+    "free",
+    "freeaddrinfo",
+    "freelocale",
+    "ftok",
+    "gai_strerror",
+    "getauxval",
+    "getdtablesize",
+    "getegid",
+    "geteuid",
+    "getgid",
+    "gethostid",
+    "getpagesize",
+    "getpgid",
+    "getpgrp",
+    "getpid",
+    "getppid",
+    "getpriority",
+    "getsid",
+    "gettid",
+    "getuid",
+    "get_nprocs",
+    "get_nprocs_conf",
+    "grantpt",
+    "hstrerror",
+    "htonl",
+    "htons",
+    "iconv_close",
+    "iconv_open",
+    "imaxabs",
+    "imaxdiv",
+    "kill",
+    "killpg",
+    "labs",
+    "ldiv",
+    "listen",
+    "llabs",
+    "lldiv",
+    "lockf",
+    "longjmp",
+    "madvise",
+    "memalign",
+    "memfd_create",
+    "mincore",
+    "mlock",
+    "mlockall",
+    "mprotect",
+    "msync",
+    "munlock",
+    "munlockall",
+    "newlocale",
+    "ntohl",
+    "ntohs",
+    "on_exit",
+    "openlog",
+    "pathconf",
+    "pause",
+    "pclose",
+    "posix_fadvise",
+    "posix_fallocate",
+    "posix_madvise",
+    "posix_openpt",
+    "putpwent",
+    "pvalloc",
+    "quick_exit",
+    "raise",
+    "realloc",
+    "reallocarray",
+    "rewinddir",
+    "sbrk",
+    "seekdir",
+    "shm_unlink",
+    "shmat",
+    "shmctl",
+    "shmdt",
+    "shmget",
+    "shutdown",
+    "siglongjmp",
+    "sigsetjmp",
+    "sleep",
+    "ualarm",
+    "unlockpt",
+    "sockatmark",
+    "srand",
+    "strerrordesc_np",
+    "strerrorname_np",
+    "sync",
+    "syncfs",
+    "syscall",
+    "sysconf",
+    "syslog",
+    "telldir",
+    "tcflush",
+    "uselocale",
+    "usleep",
+    "valloc",
+    "vfork",
+    "vsyslog",
+    "wait",
+    "waitpid",
+    "warn",
+    "warnx",
+    "wctob",
+    "wctrans",
+    "wctype",
+    "sigreturn",
+    "posix_trace",
+    "fpathconf",
+    "swapcontext",
+    "makecontext",
+    "getcontext",
+    "setcontext",
+    "fchdir",
+    "isatty",
+    "tcgetpgrp",
+    "tolower",
+    "toupper",
+    "error",
+    "verr",
+    "verrx",
+    "vwarn",
+    "vwarnx",
+    "closelog",
+    "sendfile",
+    "select",
+    "pselect",
+    "poll",
+    "ppoll",
+    "copy_file_range",
+    "splice",
+    "tee",
+    "__fpurge",
+    "__fpending",
+    "_setjmp",
+    "__sigsetjmp",
+    "setjmp",
+    "fputs",
+    "puts",
+    "printf",
+    "fprintf",
+    "ioctl",
+    "_obstack_newchunk",
+    "mtrace",
+    "muntrace",
+    "mcheck",
+    "mprobe",
+    "ptsname",
+    "getusershell",
+    "endusershell",
+    "open_by_handle_at",
+    "read",
+    "recv",
+    "recvfrom",
+    "recvmsg",
+    "sendmmsg",
+    "recvmmsg",
+    "strfmon",
+    "wprintf",
+    "fwprintf",
+    "vwprintf",
+    "vfwprintf",
+    "clone",
+    "clone3",
+    "unshare",
+    "wscanf",
+    "fwscanf",
+    "getcpu",
+    "membarrier",
+    "process_vm_readv",
+    "mount",
+    "umount",
+];
+
+/// Whether a function needs no hook.
+pub(super) fn is_harmless(name: &str, real: usize) -> bool {
+    if UNKNOWN.iter().any(|u| name.contains(u)) {
+        return false;
+    }
+    // Names of C++ that do not belong to the standard library come from a library of somebody else's.
+    if name.starts_with("_Z") {
+        return ["St", "So", "Si", "Sd", "10__cxxabiv1", "nw", "na", "dl", "da", "9__gnu_cxx"].iter().any(
+            |s| {
+                ["_Z", "_ZN", "_ZNK", "_ZT", "_ZTV", "_ZTI", "_ZTS"]
+                    .iter()
+                    .any(|p| name.starts_with(&format!("{p}{s}")))
+            },
+        );
+    }
+    // Programs that were not linked by the command call these directly.
+    let wrapped = include_str!("../../wrapped.txt").lines().any(|l| l == name);
+    wrapped || PREFIXES.iter().any(|p| name.starts_with(p)) || NAMES.contains(&name) || is_mathematics(real)
+}
+
+/// Whether a function is one of the mathematical library, or of the compiler's.
+fn is_mathematics(real: usize) -> bool {
+    // SAFETY: zero is a valid description, which `dladdr` fills; the file name is a string.
+    unsafe {
+        let mut about: libc::Dl_info = std::mem::zeroed();
+        if libc::dladdr(real as *const _, &mut about) == 0 || about.dli_fname.is_null() {
+            return false;
+        }
+        let file = std::ffi::CStr::from_ptr(about.dli_fname).to_string_lossy();
+        ["libm.so", "libmvec.so", "libgcc_s.so", "libatomic.so"].iter().any(|l| file.contains(l))
+    }
+}
+
+/// Before a call of a function that is not known.
+pub(super) fn before(stub: &Stub, words: &Words) {
+    runtime::end_looking();
+    if runtime::next_child().is_none_or(|t| t.index() > 1) && words[..WORDS].iter().any(|w| is_shared(*w)) {
+        let text = format!(
+            "the library function `{}` is called with a pointer to memory that threads may share, and what it reads and writes \
+             there is not known",
+            stub.name
+        );
+        runtime::caveat_at(CaveatKind::Library, text, Call::unknown().place);
+    }
+}
+
+/// Whether a word is the address of memory that threads may share: a variable with a fixed place, or a live block of the heap.
+fn is_shared(word: usize) -> bool {
+    word > 4096
+        && (crate::start::is_variable(word) || matches!(crate::heap::heap().state_of(word), State::Live(_)))
+}

@@ -1,0 +1,494 @@
+//! Streams and descriptors: what is read from files and written to them, and positions that threads share.
+//!
+//! A stream has a lock, so two threads that use it do not race; see `objects` for when a use is a step. Functions without the
+//! lock (`putc_unlocked`) race. `flockfile` holds the lock over several calls: from then on each use of that stream takes it.
+
+use super::accesses::{Access, before, count, k, length, r, s, w, when, wide_length, ws};
+use super::objects::{self, Use};
+use super::{Row, fronts, incoming, rows};
+use crate::shim::Call;
+use std::ffi::{CStr, c_char, c_int};
+
+unsafe extern "C" {
+    static stdin: *mut libc::FILE;
+    static stdout: *mut libc::FILE;
+    static stderr: *mut libc::FILE;
+}
+
+/// A stream in memory of the program.
+struct InMemory {
+    file: usize,
+    buffer: usize,
+    bytes: usize,
+    writes: bool,
+    /// Where `open_memstream` says what it has.
+    reports: [usize; 2],
+}
+
+/// Those of the running execution.
+static mut IN_MEMORY: Vec<InMemory> = Vec::new();
+/// Whether the program may have two descriptors of one open file.
+static mut HAS_COPIES: bool = false;
+
+fn in_memory() -> &'static mut Vec<InMemory> {
+    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a step.
+    unsafe { &mut *(&raw mut IN_MEMORY) }
+}
+
+/// The streams that the running execution has opened: address, the thread that has opened it, and its ordinal there. The C
+/// library's own memory is not the same in each execution, so an address is no name.
+static mut OPENED: Vec<(usize, usize, u64)> = Vec::new();
+
+fn opened_streams() -> &'static mut Vec<(usize, usize, u64)> {
+    // SAFETY: as in `in_memory`.
+    unsafe { &mut *(&raw mut OPENED) }
+}
+
+/// A stream was opened.
+pub(crate) fn opened_stream(file: *mut libc::FILE) {
+    directories().retain(|d| *d != file as usize);
+    if runtime::in_execution() && !file.is_null() {
+        let (all, me) = (opened_streams(), runtime::current().index());
+        all.iter_mut().filter(|o| o.0 == file as usize).for_each(|o| o.0 = 0);
+        let ordinal = all.iter().filter(|o| o.1 == me).count() as u64;
+        all.push((file as usize, me, ordinal));
+    }
+}
+
+/// A directory was opened.
+pub(crate) fn opened_directory(directory: *mut std::ffi::c_void) {
+    opened_stream(directory.cast());
+    directories().push(directory as usize);
+}
+
+fn directories() -> &'static mut Vec<usize> {
+    static mut DIRECTORIES: Vec<usize> = Vec::new();
+    // SAFETY: as in `in_memory`.
+    unsafe { &mut *(&raw mut DIRECTORIES) }
+}
+
+fn is_directory(stream: usize) -> bool {
+    directories().contains(&stream)
+}
+
+/// What a stream is known by.
+fn key(file: usize) -> usize {
+    match opened_streams().iter().find(|o| o.0 == file) {
+        Some((_, thread, ordinal)) => objects::key_of_file(u64::MAX - 2 - *thread as u64, *ordinal),
+        None => file,
+    }
+}
+
+/// An execution begins.
+pub(crate) fn begin() {
+    if !in_memory().is_empty() {
+        in_memory().clear();
+    }
+    if !opened_streams().is_empty() {
+        opened_streams().clear();
+        directories().clear();
+    }
+}
+
+/// The program can copy descriptors.
+pub(super) fn copies_descriptors() {
+    // SAFETY: nothing else runs yet.
+    unsafe { HAS_COPIES = true };
+}
+
+/// The value of one of the standard streams.
+fn standard(which: usize) -> usize {
+    // SAFETY: the C library defines them.
+    unsafe { [stdin, stdout, stderr][which] as usize }
+}
+
+fn name(file: usize) -> String {
+    match (0..3).find(|i| standard(*i) == file) {
+        Some(i) => format!("the stream {}", ["stdin", "stdout", "stderr"][i]),
+        None => "a stream".to_owned(),
+    }
+}
+
+/// The file behind a descriptor, if it is a regular one.
+fn regular(fd: c_int) -> Option<(u64, u64)> {
+    // SAFETY: zero is a valid `stat`, which the kernel fills.
+    unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        let done = libc::syscall(libc::SYS_fstat, fd, &raw mut stat);
+        (done == 0 && stat.st_mode & libc::S_IFMT == libc::S_IFREG).then_some((stat.st_dev, stat.st_ino))
+    }
+}
+
+/// A use of a stream.
+pub(crate) fn used(file: usize, how: Use, call: Call) {
+    if file == 0 {
+        return;
+    }
+    objects::used(key(file), how, || name(file), call);
+    if let Some(m) = in_memory().iter().find(|m| m.file == file) {
+        let (buffer, bytes, writes) = (m.buffer, m.bytes, m.writes);
+        before(if writes { w(buffer, bytes) } else { r(buffer, bytes) }, call);
+    } else if (0..3).all(|i| standard(i) != file) && !is_directory(file) {
+        // SAFETY: the program hands in a stream.
+        let fd = unsafe { libc::fileno(file as *mut libc::FILE) };
+        contents(fd, if how == Use::Append { Use::Append } else { Use::Look }, call);
+    }
+}
+
+/// A use of a stream without its lock.
+pub(crate) fn used_unlocked(file: usize, call: Call) {
+    if file != 0 {
+        objects::used_unlocked(key(file), || name(file), call);
+    }
+}
+
+/// A use of the offset of an open file.
+pub(crate) fn offset(fd: c_int, how: Use, call: Call) {
+    let Some((device, number)) = regular(fd) else { return };
+    if fd <= 2 {
+        return;
+    }
+    // SAFETY: set before the first execution.
+    let key = match unsafe { HAS_COPIES } {
+        true => objects::key_of_file(device ^ 1 << 63, number),
+        false => objects::key_of_file(u64::MAX, fd as u64),
+    };
+    objects::used(key, how, || format!("the offset of descriptor {fd}"), call);
+}
+
+/// A use of the contents of a file.
+pub(crate) fn contents(fd: c_int, how: Use, call: Call) {
+    let Some((device, number)) = regular(fd) else { return };
+    let key = objects::key_of_file(device, number);
+    objects::used(key, how, || format!("the file of descriptor {fd}"), call);
+}
+
+/// A use of what a path leads to.
+pub(crate) fn path(path: usize, how: Use, call: Call) {
+    if path == 0 {
+        return;
+    }
+    // SAFETY: the program hands in a string.
+    let text = unsafe { CStr::from_ptr(path as *const c_char) };
+    let hash = text
+        .to_bytes()
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3));
+    let key = objects::key_of_file(u64::MAX - 1, hash);
+    objects::used(key, how, || format!("the path {}", text.to_string_lossy()), call);
+}
+
+/// Standard output is written to.
+pub(crate) fn printed(call: Option<Call>) {
+    // SAFETY: the C library defines it.
+    printed_to(unsafe { stdout }, call);
+}
+
+/// A stream is written to by a function that prints.
+pub(crate) fn printed_to(file: *mut libc::FILE, call: Option<Call>) {
+    if let Some(call) = call {
+        runtime::end_looking();
+        used(file as usize, Use::Append, call);
+    }
+}
+
+fn f(file: usize, how: Use) -> Access {
+    Access::Stream(file, how)
+}
+
+fn bare(file: usize) -> Access {
+    Access::Unlocked(file)
+}
+
+use Use::{Append, Change, Look};
+
+fn fd_offset(fd: usize, how: Use) -> Access {
+    Access::Offset(fd as c_int, how)
+}
+
+fn fd_contents(fd: usize, how: Use) -> Access {
+    Access::Contents(fd as c_int, how)
+}
+
+/// The pieces of a list of buffers, as far as `n` bytes go.
+fn pieces(list: usize, pieces: usize, mut n: usize, mut see: impl FnMut(usize, usize)) {
+    for i in 0..pieces {
+        // SAFETY: the program hands in so many pieces.
+        let piece = unsafe { (list as *const libc::iovec).add(i).read() };
+        let bytes = piece.iov_len.min(n);
+        see(piece.iov_base as usize, bytes);
+        n -= bytes;
+    }
+}
+
+/// Reads what is to be written from a list of buffers.
+fn gathered(list: usize, n: usize, call: Call) {
+    let n = n as u32 as usize;
+    before(r(list, n * 16), call);
+    pieces(list, n, usize::MAX, |p, bytes| before(r(p, bytes), call));
+}
+
+/// The same for the header of a message.
+fn message_sent(header: usize, call: Call) {
+    before(r(header, size_of::<libc::msghdr>()), call);
+    // SAFETY: the program hands in a header.
+    let header = unsafe { (header as *const libc::msghdr).read() };
+    gathered(header.msg_iov as usize, header.msg_iovlen, call);
+    before(r(header.msg_control as usize, header.msg_controllen), call);
+}
+
+/// A buffer was filled by a call on a descriptor.
+pub(crate) fn filled(buffer: usize, got: isize, call: Call) {
+    super::keeping_errno(|| super::accesses::after(w(buffer, count(got as usize)), call));
+}
+
+/// A call on a descriptor is about to fill a buffer of `n` bytes.
+pub(crate) fn to_be_filled(fd: c_int, buffer: usize, n: usize, moves: bool, call: Call) {
+    runtime::end_looking();
+    super::keeping_errno(|| {
+        before(k(buffer, n), call);
+        if moves {
+            offset(fd, Change, call);
+        }
+        contents(fd, Look, call);
+    });
+}
+
+rows! { INPUT:
+    fread(p, size, n, file) impure [k(p, size * n), f(file, Change)] -> got [w(p, got * size)];
+    fread_unlocked(p, size, n, file) impure [k(p, size * n), bare(file)] -> got [w(p, got * size)];
+    fgets(p, n, file) impure [k(p, n), f(file, Change)] -> got [when(got != 0, || w(p, length(p)))];
+    fgets_unlocked(p, n, file) impure [k(p, n), bare(file)] -> got [when(got != 0, || w(p, length(p)))];
+    fgetws(p, n, file) impure [k(p, n * 4), f(file, Change)] -> got [when(got != 0, || w(p, wide_length(p, usize::MAX)))];
+    gets(p) impure [f(standard(0), Change)] -> got [when(got != 0, || w(p, length(p)))];
+    fdopen(fd, mode) impure [s(mode)] -> file [{ opened_stream(file as *mut _); Access::Nothing }];
+    tmpfile() impure [] -> file [{ opened_stream(file as *mut _); Access::Nothing }];
+    fgetpos(file, out) impure [f(file, Look), w(out, 16)] -> _x [];
+    readv(fd, list, n) impure [prepared(fd, list, n, true)] -> got [scattered(list, n, got)];
+    preadv(fd, list, n, o) impure [prepared(fd, list, n, false)] -> got [scattered(list, n, got)];
+    fmemopen(p, n, mode) impure [s(mode)] -> file [opened_on(file, p, n, mode)];
+    open_memstream(p, n) impure [w(p, 8), w(n, 8)] -> file [opened_for(file, p, n)];
+}
+
+/// The call in which a list of buffers is used.
+fn here() -> Call {
+    Call::unknown()
+}
+
+fn prepared(fd: usize, list: usize, n: usize, moves: bool) -> Access {
+    pieces(list, n as u32 as usize, usize::MAX, |p, bytes| before(k(p, bytes), here()));
+    if moves {
+        offset(fd as c_int, Change, here());
+    }
+    fd_contents(fd, Look)
+}
+
+fn scattered(list: usize, n: usize, got: usize) -> Access {
+    pieces(list, n as u32 as usize, count(got), |p, bytes| super::accesses::after(w(p, bytes), here()));
+    Access::Nothing
+}
+
+extern "C" fn read_part(line: usize, size: usize, end: c_int, file: usize) -> isize {
+    let call = incoming(false);
+    if let Some(call) = call {
+        super::keeping_errno(|| {
+            before(r(line, 8), call);
+            before(r(size, 8), call);
+            before(w(line, 8), call);
+            before(w(size, 8), call);
+            used(file, Change, call);
+        });
+    }
+    let (mut text, mut bytes) = (0usize, 0usize);
+    let got = crate::shim::undisturbed(|| {
+        crate::real::real!(getdelim(&raw mut text, &raw mut bytes, end, file):
+            fn(*mut usize, *mut usize, c_int, usize) -> isize)
+    });
+    // SAFETY: the program hands in places for a block of its heap and its size; the C library has made the other one.
+    unsafe {
+        if got >= 0 {
+            let needed = got as usize + 1;
+            let (place, room) = (line as *mut usize, size as *mut usize);
+            if *place == 0 || *room < needed {
+                // As the C library has it: at least 120 bytes, then twice as many.
+                let wanted = needed.max(120).max(if *place == 0 { 0 } else { *room * 2 });
+                let new = crate::heap::reallocate(*place as *mut _, wanted);
+                if new.is_null() {
+                    crate::own_heap::__libc_free(text as *mut u8);
+                    return -1;
+                }
+                *place = new as usize;
+                *room = wanted;
+            }
+            if let Some(call) = call {
+                super::keeping_errno(|| before(w(*place, needed), call));
+            }
+            std::ptr::copy_nonoverlapping(text as *const u8, *place as *mut u8, needed);
+        }
+        crate::own_heap::__libc_free(text as *mut u8);
+    }
+    got
+}
+
+extern "C" fn read_line(line: usize, size: usize, file: usize) -> isize {
+    read_part(line, size, c_int::from(b'\n'), file)
+}
+
+fn opened_on(file: usize, p: usize, n: usize, mode: usize) -> Access {
+    // SAFETY: the program hands in a string.
+    let mode = unsafe { CStr::from_ptr(mode as *const c_char) }.to_bytes();
+    let writes = mode != b"r" && mode != b"rb";
+    opened_stream(file as *mut _);
+    if file != 0 && p != 0 {
+        in_memory().push(InMemory { file, buffer: p, bytes: n, writes, reports: [0; 2] });
+    }
+    Access::Nothing
+}
+
+fn opened_for(file: usize, p: usize, n: usize) -> Access {
+    opened_stream(file as *mut _);
+    in_memory().push(InMemory { file, buffer: 0, bytes: 0, writes: false, reports: [p, n] });
+    Access::Nothing
+}
+
+/// What a stream in memory says of itself when it is flushed or closed.
+fn reported(file: usize) -> Access {
+    let found = in_memory().iter().find(|m| m.file == file && m.reports[0] != 0).map(|m| m.reports);
+    if let Some([p, n]) = found {
+        before(w(p, 8), here());
+        return w(n, 8);
+    }
+    Access::Nothing
+}
+
+fronts! { OUTPUT:
+    fwrite(p, size, n, file) impure [r(p, size * n), f(file, Append)];
+    fwrite_unlocked(p, size, n, file) impure [r(p, size * n), bare(file)];
+    fputs_unlocked(p, file) impure [s(p), bare(file)];
+    fputc(c, file) impure [f(file, Append)];
+    putc(c, file) impure [f(file, Append)];
+    _IO_putc(c, file) impure [f(file, Append)];
+    putchar(c) impure [f(standard(1), Append)];
+    putw(c, file) impure [f(file, Append)];
+    fputws(p, file) impure [ws(p), f(file, Append)];
+    fputwc(c, file) impure [f(file, Append)];
+    putwc(c, file) impure [f(file, Append)];
+    putwchar(c) impure [f(standard(1), Append)];
+    fputc_unlocked(c, file) impure [bare(file)];
+    putc_unlocked(c, file) impure [bare(file)];
+    putchar_unlocked(c) impure [bare(standard(1))];
+    perror(p) impure [s(p), f(standard(2), Append)];
+    psignal(n, p) impure [s(p), f(standard(2), Append)];
+    fflush(file) impure [f(file, Append), reported(file)];
+    fflush_unlocked(file) impure [bare(file)];
+    fgetc(file) impure [f(file, Change)];
+    getc(file) impure [f(file, Change)];
+    _IO_getc(file) impure [f(file, Change)];
+    getw(file) impure [f(file, Change)];
+    getchar() impure [f(standard(0), Change)];
+    fgetwc(file) impure [f(file, Change)];
+    getwc(file) impure [f(file, Change)];
+    getwchar() impure [f(standard(0), Change)];
+    fgetc_unlocked(file) impure [bare(file)];
+    getc_unlocked(file) impure [bare(file)];
+    getchar_unlocked() impure [bare(standard(0))];
+    __uflow(file) impure [bare(file)];
+    __overflow(file) impure [bare(file)];
+    ungetc(c, file) impure [f(file, Change)];
+    ungetwc(c, file) impure [f(file, Change)];
+    fseek(file) impure [f(file, Change)];
+    fseeko(file) impure [f(file, Change)];
+    fseeko64(file) impure [f(file, Change)];
+    fsetpos(file, p) impure [r(p, 16), f(file, Change)];
+    rewind(file) impure [f(file, Change)];
+    ftell(file) impure [f(file, Look)];
+    ftello(file) impure [f(file, Look)];
+    ftello64(file) impure [f(file, Look)];
+    feof(file) impure [f(file, Look)];
+    ferror(file) impure [f(file, Look)];
+    feof_unlocked(file) impure [bare(file)];
+    ferror_unlocked(file) impure [bare(file)];
+    clearerr(file) impure [f(file, Change)];
+    clearerr_unlocked(file) impure [bare(file)];
+    fileno(file) pure [];
+    fclose(file) impure [f(file, Change), reported(file)];
+    fcloseall() impure [];
+    freopen(path, mode, file) impure [s(path), s(mode), f(file, Change), super::restored::stream_opened(path, mode),
+        super::restored::stream(file)];
+    setvbuf(file) impure [f(file, Change), super::restored::stream(file)];
+    setbuf(file) impure [f(file, Change), super::restored::stream(file)];
+    setlinebuf(file) impure [f(file, Change), super::restored::stream(file)];
+    fwide(file) impure [f(file, Change), super::restored::stream(file)];
+    open(path, flags) impure [s(path), opened(path, flags)];
+    open64(path, flags) impure [s(path), opened(path, flags)];
+    creat(path) impure [s(path), opened(path, (libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY) as usize)];
+    openat(fd, path, flags) impure [s(path), opened(path, flags)];
+    openat64(fd, path, flags) impure [s(path), opened(path, flags)];
+    fopen(path, mode) impure [s(path), s(mode), super::restored::stream_opened(path, mode)];
+    fopen64(path, mode) impure [s(path), s(mode), super::restored::stream_opened(path, mode)];
+    write(fd, p, n) impure [r(p, n), fd_offset(fd, Append), fd_contents(fd, Append)];
+    pwrite(fd, p, n) impure [r(p, n), fd_contents(fd, Append)];
+    pwrite64(fd, p, n) impure [r(p, n), fd_contents(fd, Append)];
+    writev(fd, list, n) impure [{ gathered(list, n, here()); fd_offset(fd, Append) }, fd_contents(fd, Append)];
+    pwritev(fd, list, n) impure [{ gathered(list, n, here()); fd_contents(fd, Append) }];
+    send(fd, p, n) impure [r(p, n)];
+    sendto(fd, p, n, flags, a, an) impure [r(p, n), r(a, an as u32 as usize)];
+    sendmsg(fd, header) impure [{ message_sent(header, here()); Access::Nothing }];
+    lseek(fd) impure [fd_offset(fd, Change)];
+    lseek64(fd) impure [fd_offset(fd, Change)];
+    ftruncate(fd) impure [fd_contents(fd, Change)];
+    ftruncate64(fd) impure [fd_contents(fd, Change)];
+    fsync() impure [];
+    fdatasync() impure [];
+    bind(fd, a, n) impure [r(a, n as u32 as usize)];
+    connect(fd, a, n) impure [r(a, n as u32 as usize)];
+    setsockopt(fd, level, name, p, n) impure [r(p, n as u32 as usize)];
+}
+
+/// A file is opened.
+fn opened(path: usize, flags: usize) -> Access {
+    let flags = flags as c_int;
+    if flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0 {
+        super::restored::file(path);
+    }
+    let changes = flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
+    Access::Path(path, if changes { Change } else { Look })
+}
+
+extern "C" fn lock(file: usize) {
+    if let Some(call) = incoming(false) {
+        objects::lock(key(file), true, || name(file), call);
+    }
+}
+
+extern "C" fn try_lock(file: usize) -> c_int {
+    match incoming(false) {
+        Some(call) if !objects::lock(key(file), false, || name(file), call) => 1,
+        _ => 0,
+    }
+}
+
+extern "C" fn unlock(file: usize) {
+    if let Some(call) = incoming(false) {
+        objects::unlock(key(file), call);
+    }
+}
+
+static LOCKS: &[Row] = &[
+    Row { name: "getline", entry: super::entry!(read_line) },
+    Row { name: "getdelim", entry: super::entry!(read_part) },
+    Row { name: "__getdelim", entry: super::entry!(read_part) },
+    Row { name: "flockfile", entry: super::entry!(lock) },
+    Row { name: "_IO_flockfile", entry: super::entry!(lock) },
+    Row { name: "ftrylockfile", entry: super::entry!(try_lock) },
+    Row { name: "funlockfile", entry: super::entry!(unlock) },
+    Row { name: "_IO_funlockfile", entry: super::entry!(unlock) },
+];
+
+pub(super) static ROWS_OF: [&[Row]; 2] = [INPUT, LOCKS];
+
+pub(super) fn rows_of() -> impl Iterator<Item = &'static Row> {
+    ROWS_OF.into_iter().flatten()
+}
+
+pub(super) use OUTPUT as FRONTS;

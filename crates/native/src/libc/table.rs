@@ -1,0 +1,614 @@
+//! The functions of the C library by family: what they read and write, which hidden state they use, whether they are pure.
+
+use super::accesses::{
+    Access, at, change, count, k, length, look, ok, r, s, sn, w, when, wide_length, ws, wsn,
+};
+use super::objects::Use;
+use super::objects::{
+    CRYPT, DIGITS, ENV, HASH, LOCALE, MULTIBYTE, NETDB, OPTIONS, RANDOM, STRERROR, STRSIGNAL, STRTOK, TMPNAM,
+    TTYNAME,
+};
+use super::{Front, Row, fronts, incoming, rows};
+use crate::shim::Call;
+use std::ffi::{c_char, c_int};
+
+const TM: usize = 56;
+const TIME: usize = 16;
+const STAT: usize = 144;
+const SIGSET: usize = 128;
+
+unsafe extern "C" {
+    static mut optarg: *mut c_char;
+    static mut optind: c_int;
+    static mut optopt: c_int;
+    static mut signgam: c_int;
+    fn strerrordesc_np(code: c_int) -> *const c_char;
+    fn strspn(s: *const c_char, of: *const c_char) -> usize;
+    fn strcspn(s: *const c_char, of: *const c_char) -> usize;
+}
+
+pub(super) fn all_rows() -> impl Iterator<Item = &'static Row> {
+    [MEMORY, WIDE, NUMBERS, FILES, SORTING, TIME_ROWS, SYSTEM, OTHER, SPLITTING].into_iter().flatten()
+}
+
+pub(super) fn all_fronts() -> impl Iterator<Item = &'static Front> {
+    [STRING_FRONTS, NUMBER_FRONTS, TIME_FRONTS, SYSTEM_FRONTS, THREAD_FRONTS, STATE_FRONTS]
+        .into_iter()
+        .flatten()
+}
+
+/// The bytes up to one that is `c`, with it, and at most `n`.
+fn until(p: usize, c: usize, n: usize) -> usize {
+    // SAFETY: the program hands in at least so many bytes.
+    let found = unsafe { libc::memchr(p as *const _, c as c_int, n) } as usize;
+    if found == 0 { n } else { found - p + 1 }
+}
+
+/// Bytes between two addresses, with the last one; `n` for no address.
+fn up_to(start: usize, last: usize, n: usize) -> usize {
+    if last == 0 { n } else { last - start + 1 }
+}
+
+rows! { MEMORY:
+    memccpy(to, from, c, n) pure [r(from, until(from, c, n)), w(to, until(from, c, n))] -> _x [];
+    rawmemchr(p, c) pure [] -> found [r(p, up_to(p, found, 0))];
+    strchrnul(p, c) pure [s(p)] -> _x [];
+    stpncpy(to, from, n) pure [sn(from, n), w(to, n)] -> _x [];
+    strlcpy(to, from, n) pure [s(from), w(to, n.min(length(from)))] -> _x [];
+    strlcat(to, from, n) pure [s(from), sn(to, n), k(to, n)] -> size [w(to, n.min(size + 1))];
+    strxfrm(to, from, n) pure [s(from), k(to, n)] -> size [w(to, n.min(size + 1))];
+    strxfrm_l(to, from, n, l) pure [s(from), k(to, n)] -> size [w(to, n.min(size + 1))];
+    swab(from, to, n) pure [r(from, n & !1), w(to, n & !1)] -> _x [];
+    basename(p) pure [s(p)] -> _x [];
+    __xpg_basename(p) pure [s(p), k(p, length(p))] -> _x [w(p, length(p))];
+    dirname(p) pure [s(p), k(p, length(p))] -> _x [w(p, length(p))];
+}
+
+fronts! { STRING_FRONTS:
+    memmem(a, an, b, bn) pure [r(a, an), r(b, bn)];
+    explicit_bzero(p, n) pure [w(p, n)];
+    strcoll(a, b) pure [s(a), s(b)];
+    strcoll_l(a, b) pure [s(a), s(b)];
+    strverscmp(a, b) pure [s(a), s(b)];
+    strcasestr(a, b) pure [s(a), s(b)];
+    index(a, c) pure [s(a)];
+    rindex(a, c) pure [s(a)];
+    strcasecmp_l(a, b) pure [s(a), s(b)];
+    strncasecmp_l(a, b, n) pure [sn(a, n), sn(b, n)];
+    __memcpy_chk(to, from, n) pure [r(from, n), w(to, n)];
+    __memmove_chk(to, from, n) pure [r(from, n), w(to, n)];
+    __memset_chk(to, c, n) pure [w(to, n)];
+    __strcpy_chk(to, from) pure [s(from), w(to, length(from))];
+    __strncpy_chk(to, from, n) pure [sn(from, n), w(to, n)];
+    __strcat_chk(to, from) pure [s(to), s(from), w(to + length(to) - 1, length(from))];
+    insque(e, before) pure [w(e, 16), w(before, 8)];
+    remque(e) pure [r(e, 16), w(at(e), 16), w(at(e + 8), 16)];
+}
+
+rows! { WIDE:
+    wcscpy(to, from) pure [ws(from), w(to, wide_length(from, usize::MAX))] -> _x [];
+    wcpcpy(to, from) pure [ws(from), w(to, wide_length(from, usize::MAX))] -> _x [];
+    wcsncpy(to, from, n) pure [wsn(from, n), w(to, n * 4)] -> _x [];
+    wcpncpy(to, from, n) pure [wsn(from, n), w(to, n * 4)] -> _x [];
+    wcscat(to, from) pure [ws(to), ws(from),
+        w(to + wide_length(to, usize::MAX) - 4, wide_length(from, usize::MAX))] -> _x [];
+    wcsncat(to, from, n) pure [ws(to), wsn(from, n),
+        w(to + wide_length(to, usize::MAX) - 4, wide_length(from, n))] -> _x [];
+    wcslen(p) pure [ws(p)] -> _x [];
+    wcsnlen(p, n) pure [wsn(p, n)] -> _x [];
+    wcscmp(a, b) pure [ws(a), ws(b)] -> _x [];
+    wcsncmp(a, b, n) pure [wsn(a, n), wsn(b, n)] -> _x [];
+    wcscasecmp(a, b) pure [ws(a), ws(b)] -> _x [];
+    wcsncasecmp(a, b, n) pure [wsn(a, n), wsn(b, n)] -> _x [];
+    wcscoll(a, b) pure [ws(a), ws(b)] -> _x [];
+    wcschr(p, c) pure [ws(p)] -> _x [];
+    wcsrchr(p, c) pure [ws(p)] -> _x [];
+    wcschrnul(p, c) pure [ws(p)] -> _x [];
+    wcsstr(a, b) pure [ws(a), ws(b)] -> _x [];
+    wcsspn(a, b) pure [ws(a), ws(b)] -> _x [];
+    wcscspn(a, b) pure [ws(a), ws(b)] -> _x [];
+    wcspbrk(a, b) pure [ws(a), ws(b)] -> _x [];
+    wcsxfrm(to, from, n) pure [ws(from), k(to, n * 4)] -> size [w(to, n.min(size + 1) * 4)];
+    wcsdup(p) impure [ws(p)] -> new [w(new, wide_length(new, usize::MAX))];
+    wcstok(p, of, save) impure [ws(of), when(p != 0, || ws(p)), when(p == 0, || r(save, 8)),
+        when(p == 0, || ws(at(save))), k(save, 8),
+        k(if p == 0 { at(save) } else { p }, wide_length(if p == 0 { at(save) } else { p }, usize::MAX))]
+        -> found [w(save, 8), when(found != 0, || w(found, wide_length(found, usize::MAX)))];
+    wmemcpy(to, from, n) pure [r(from, n * 4), w(to, n * 4)] -> _x [];
+    wmemmove(to, from, n) pure [r(from, n * 4), w(to, n * 4)] -> _x [];
+    wmempcpy(to, from, n) pure [r(from, n * 4), w(to, n * 4)] -> _x [];
+    wmemset(to, c, n) pure [w(to, n * 4)] -> _x [];
+    wmemcmp(a, b, n) pure [r(a, n * 4), r(b, n * 4)] -> _x [];
+    wmemchr(p, c, n) pure [r(p, n * 4)] -> _x [];
+    wcstombs(to, from, n) pure [ws(from), k(to, n)] -> size [when(to != 0, || w(to, n.min(count(size) + 1)))];
+    mbstowcs(to, from, n) pure [s(from), k(to, n * 4)]
+        -> size [when(to != 0, || w(to, n.min(count(size) + 1) * 4))];
+    wcsrtombs(to, from, n, state) impure [r(from, 8), ws(at(from)), k(to, n), k(from, 8), r(state, 8), k(state, 8)]
+        -> size [when(to != 0, || w(to, n.min(count(size) + 1))), when(to != 0, || w(from, 8)), w(state, 8)];
+    mbsrtowcs(to, from, n, state) impure [r(from, 8), s(at(from)), k(to, n * 4), k(from, 8), r(state, 8), k(state, 8)]
+        -> size [when(to != 0, || w(to, n.min(count(size) + 1) * 4)), when(to != 0, || w(from, 8)), w(state, 8)];
+    wcsnrtombs(to, from, nw, n, state) impure [r(from, 8), wsn(at(from), nw), k(to, n), r(state, 8), k(state, 8)]
+        -> size [when(to != 0, || w(to, n.min(count(size) + 1))), when(to != 0, || w(from, 8)), w(state, 8)];
+    mbsnrtowcs(to, from, nb, n, state) impure [r(from, 8), sn(at(from), nb), k(to, n * 4), r(state, 8), k(state, 8)]
+        -> size [when(to != 0, || w(to, n.min(count(size) + 1) * 4)), when(to != 0, || w(from, 8)), w(state, 8)];
+    wcrtomb(to, c, state) impure [k(to, 16), r(state, 8), k(state, 8)] -> size [w(to, count(size)), w(state, 8),
+        when(state == 0, || change(&MULTIBYTE))];
+    mbrtowc(to, from, n, state) impure [k(to, 4), r(state, 8), k(state, 8)]
+        -> size [r(from, count(size).min(n).max(1)), w(to, 4), w(state, 8), when(state == 0, || change(&MULTIBYTE))];
+    mbrlen(from, n, state) impure [r(state, 8), k(state, 8)]
+        -> size [r(from, count(size).min(n).max(1)), w(state, 8), when(state == 0, || change(&MULTIBYTE))];
+    mbtowc(to, from, n) impure [k(to, 4)] -> size [when(from != 0, || r(from, count(size as i32 as usize).max(1))),
+        w(to, 4), change(&MULTIBYTE)];
+    wctomb(to, c) impure [k(to, 16)] -> size [w(to, count(size as i32 as usize)), change(&MULTIBYTE)];
+    mblen(from, n) impure [] -> size [when(from != 0, || r(from, count(size as i32 as usize).max(1))),
+        change(&MULTIBYTE)];
+}
+
+rows! { NUMBERS:
+    strtoimax(p, end, base) pure [s(p), w(end, 8)] -> _x [];
+    strtoumax(p, end, base) pure [s(p), w(end, 8)] -> _x [];
+    strtoq(p, end, base) pure [s(p), w(end, 8)] -> _x [];
+    strtouq(p, end, base) pure [s(p), w(end, 8)] -> _x [];
+    __isoc23_strtol(p, end, base) pure [s(p), w(end, 8)] -> _x [];
+    __isoc23_strtoul(p, end, base) pure [s(p), w(end, 8)] -> _x [];
+    __isoc23_strtoll(p, end, base) pure [s(p), w(end, 8)] -> _x [];
+    __isoc23_strtoull(p, end, base) pure [s(p), w(end, 8)] -> _x [];
+    wcstol(p, end, base) pure [ws(p), w(end, 8)] -> _x [];
+    wcstoul(p, end, base) pure [ws(p), w(end, 8)] -> _x [];
+    wcstoll(p, end, base) pure [ws(p), w(end, 8)] -> _x [];
+    wcstoull(p, end, base) pure [ws(p), w(end, 8)] -> _x [];
+    a64l(p) pure [s(p)] -> _x [];
+    l64a(n) impure [] -> _x [change(&DIGITS)];
+    crypt(key, salt) impure [s(key), s(salt)] -> _x [change(&CRYPT)];
+    inet_addr(p) pure [s(p)] -> _x [];
+    inet_aton(p, out) pure [s(p), k(out, 4)] -> done [when(done as i32 != 0, || w(out, 4))];
+    inet_pton(family, p, out) pure [s(p), k(out, 16)]
+        -> done [when(done as i32 == 1, || w(out, if family as i32 == libc::AF_INET { 4 } else { 16 }))];
+    inet_ntop(family, from, out, n) pure [r(from, if family as i32 == libc::AF_INET { 4 } else { 16 }), k(out, n as u32 as usize)]
+        -> done [when(done != 0, || w(out, length(out)))];
+    inet_ntoa(a) impure [] -> out [w(out, length(out))];
+}
+
+fronts! { NUMBER_FRONTS:
+    atof(p) pure [s(p)];
+    strtof(p, end) pure [s(p), w(end, 8)];
+    strtold(p, end) pure [s(p), w(end, 8)];
+    strtod_l(p, end) pure [s(p), w(end, 8)];
+    wcstod(p, end) pure [ws(p), w(end, 8)];
+    wcstof(p, end) pure [ws(p), w(end, 8)];
+    wcstold(p, end) pure [ws(p), w(end, 8)];
+    frexp(out) pure [w(out, 4)];
+    frexpf(out) pure [w(out, 4)];
+    frexpl(out) pure [w(out, 4)];
+    modf(out) pure [w(out, 8)];
+    modff(out) pure [w(out, 4)];
+    modfl(out) pure [w(out, 16)];
+    remquo(out) pure [w(out, 4)];
+    remquof(out) pure [w(out, 4)];
+    remquol(out) pure [w(out, 4)];
+    sincos(a, b) pure [w(a, 8), w(b, 8)];
+    sincosf(a, b) pure [w(a, 4), w(b, 4)];
+    sincosl(a, b) pure [w(a, 16), w(b, 16)];
+    lgamma_r(out) pure [w(out, 4)];
+    lgammaf_r(out) pure [w(out, 4)];
+    lgamma() impure [w(&raw const signgam as usize, 4)];
+    lgammaf() impure [w(&raw const signgam as usize, 4)];
+    gamma() impure [w(&raw const signgam as usize, 4)];
+    nan(p) pure [s(p)];
+    ecvt(x, d, e) impure [w(d, 4), w(e, 4), change(&DIGITS)];
+    fcvt(x, d, e) impure [w(d, 4), w(e, 4), change(&DIGITS)];
+    gcvt(digits, out) pure [w(out, 2)];
+}
+
+rows! { FILES:
+    stat(path, out) impure [s(path), Access::Path(path, Use::Look), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    stat64(path, out) impure [s(path), Access::Path(path, Use::Look), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    lstat(path, out) impure [s(path), Access::Path(path, Use::Look), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    lstat64(path, out) impure [s(path), Access::Path(path, Use::Look), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    fstat(fd, out) impure [Access::Contents(fd as c_int, Use::Look), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    fstat64(fd, out) impure [Access::Contents(fd as c_int, Use::Look), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    fstatat(fd, path, out, flags) impure [s(path), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    fstatat64(fd, path, out, flags) impure [s(path), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    __xstat(v, path, out) impure [s(path), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    __lxstat(v, path, out) impure [s(path), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    __fxstat(v, fd, out) impure [k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    statx(fd, path, flags, mask, out) impure [s(path), k(out, 256)] -> done [when(ok(done), || w(out, 256))];
+    statfs(path, out) impure [s(path), k(out, 120)] -> done [when(ok(done), || w(out, 120))];
+    fstatfs(fd, out) impure [k(out, 120)] -> done [when(ok(done), || w(out, 120))];
+    statvfs(path, out) impure [s(path), k(out, 112)] -> done [when(ok(done), || w(out, 112))];
+    fstatvfs(fd, out) impure [k(out, 112)] -> done [when(ok(done), || w(out, 112))];
+    readlink(path, out, n) impure [s(path), k(out, n)] -> got [w(out, count(got))];
+    readlinkat(fd, path, out, n) impure [s(path), k(out, n)] -> got [w(out, count(got))];
+    realpath(path, out) impure [s(path), k(out, 4096)] -> got [when(got != 0, || w(got, length(got)))];
+    canonicalize_file_name(path) impure [s(path)] -> got [w(got, length(got))];
+    getcwd(out, n) impure [k(out, n)] -> got [when(got != 0, || w(got, length(got)))];
+    getwd(out) impure [k(out, 4096)] -> got [when(got != 0, || w(got, length(got)))];
+    get_current_dir_name() impure [] -> got [w(got, length(got))];
+    getxattr(path, name, out, n) impure [s(path), s(name), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
+    lgetxattr(path, name, out, n) impure [s(path), s(name), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
+    fgetxattr(fd, name, out, n) impure [s(name), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
+    listxattr(path, out, n) impure [s(path), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
+    readdir(d) impure [Access::Stream(d, Use::Change)] -> got [when(got != 0, || w(got, 19 + length(got + 19)))];
+    readdir64(d) impure [Access::Stream(d, Use::Change)] -> got [when(got != 0, || w(got, 19 + length(got + 19)))];
+    readdir_r(d, e, out) impure [Access::Stream(d, Use::Change), k(e, 280), k(out, 8)] -> _x [w(out, 8), when(at(out) != 0, || w(e, 19 + length(e + 19)))];
+    ttyname(fd) impure [] -> _x [change(&TTYNAME)];
+    ttyname_r(fd, out, n) impure [k(out, n)] -> done [when(done as i32 == 0, || w(out, length(out)))];
+    ctermid(out) impure [k(out, 16)] -> got [when(out != 0, || w(out, length(got)))];
+    tmpnam(out) impure [when(out == 0, || change(&TMPNAM)), k(out, 20)] -> got [when(out != 0, || w(got, length(got)))];
+    glob(pattern, flags, f, out) impure [s(pattern), w(out, 72)] -> _x [w(out, 72)];
+    globfree(out) impure [w(out, 72)] -> _x [];
+    fnmatch(a, b, flags) pure [s(a), s(b)] -> _x [];
+    wordexp(words, out, flags) impure [s(words), w(out, 24)] -> _x [w(out, 24)];
+    wordfree(out) impure [w(out, 24)] -> _x [];
+    iconv(cd, input, n, output, m) impure [r(input, 8), r(n, 8), r(at(input), at(n)), k(input, 8), k(n, 8), r(output, 8),
+        r(m, 8), k(output, 8), k(m, 8), k(at(output), at(m))] -> _x [w(input, 8), w(n, 8), w(output, 8), w(m, 8)];
+    regcomp(regex, pattern, flags) impure [s(pattern), w(regex, 64)] -> _x [w(regex, 64)];
+    regexec(regex, p, n, out, flags) pure [r(regex, 64), s(p), k(out, n * 8)] -> done [when(done as i32 == 0, || w(out, n * 8))];
+    regfree(regex) impure [w(regex, 64)] -> _x [];
+    regerror(code, regex, out, n) pure [r(regex, 64), k(out, n)] -> size [w(out, n.min(size))];
+    getgroups(n, out) impure [k(out, n as u32 as usize * 4)] -> got [when(n as u32 > 0, || w(out, count(got as i32 as usize) * 4))];
+}
+
+rows! { SORTING:
+    qsort(a, n, size, f) impure [r(a, n * size), w(a, n * size)] -> _x [w(a, n * size)];
+    qsort_r(a, n, size, f, x) impure [r(a, n * size), w(a, n * size)] -> _x [w(a, n * size)];
+    lsearch(key, a, n, size, f) impure [r(n, 8), k(n, 8), r(key, size), k(a + at(n) * size, size)]
+        -> got [when(got == a + (at(n) - 1) * size, || w(got, size)), when(got == a + (at(n) - 1) * size, || w(n, 8))];
+    lfind(key, a, n, size, f) impure [r(n, 8)] -> _x [];
+    tsearch(key, root, f) impure [r(root, 8), k(root, 8)] -> _x [w(root, 8), w(at(root) & !1, 8)];
+    tfind(key, root, f) impure [r(root, 8), r(at(root) & !1, 8)] -> _x [];
+    tdelete(key, root, f) impure [r(root, 8), k(root, 8)] -> _x [w(root, 8), w(at(root) & !1, 8)];
+    twalk(root, f) impure [r(root, 8)] -> _x [];
+    twalk_r(root, f, x) impure [r(root, 8)] -> _x [];
+    hsearch(a, b, c) impure [change(&HASH)] -> _x [];
+    hcreate(n) impure [change(&HASH)] -> _x [];
+    hdestroy() impure [change(&HASH)] -> _x [];
+}
+
+rows! { TIME_ROWS:
+    gmtime(t) impure [r(t, 8)] -> tm [when(tm != 0, || w(tm, TM))];
+    localtime(t) impure [r(t, 8), look(&ENV)] -> tm [when(tm != 0, || w(tm, TM))];
+    asctime(tm) impure [r(tm, TM)] -> text [w(text, length(text))];
+    ctime(t) impure [r(t, 8), look(&ENV)] -> text [w(text, length(text))];
+    gmtime_r(t, tm) pure [r(t, 8), w(tm, TM)] -> _x [];
+    localtime_r(t, tm) pure [r(t, 8), w(tm, TM)] -> _x [];
+    asctime_r(tm, out) pure [r(tm, TM), k(out, 26)] -> text [w(text, length(text))];
+    ctime_r(t, out) pure [r(t, 8), k(out, 26)] -> text [w(text, length(text))];
+    mktime(tm) impure [r(tm, TM), w(tm, TM), look(&ENV)] -> _x [];
+    timelocal(tm) impure [r(tm, TM), w(tm, TM), look(&ENV)] -> _x [];
+    timegm(tm) pure [r(tm, TM), w(tm, TM)] -> _x [];
+    strftime(out, n, format, tm) impure [s(format), r(tm, TM), k(out, n), look(&ENV)] -> size [when(size > 0, || w(out, size + 1))];
+    wcsftime(out, n, format, tm) impure [ws(format), r(tm, TM), k(out, n * 4), look(&ENV)]
+        -> size [when(size > 0, || w(out, (size + 1) * 4))];
+    strptime(p, format, tm) pure [s(p), s(format), r(tm, TM), k(tm, TM)] -> _x [w(tm, TM)];
+    getdate(p) impure [s(p), look(&ENV)] -> tm [when(tm != 0, || w(tm, TM))];
+    tzset() impure [look(&ENV)] -> _x [];
+    clock_getres(clock, out) pure [w(out, TIME)] -> _x [];
+    times(out) impure [w(out, 32)] -> _x [];
+    getrusage(who, out) impure [w(out, 144)] -> _x [];
+}
+
+fronts! { TIME_FRONTS:
+    clock_gettime(clock, out) pure [w(out, TIME)];
+    gettimeofday(out, zone) pure [w(out, TIME)];
+    time(out) pure [w(out, 8)];
+    timespec_get(out) pure [w(out, TIME)];
+    nanosleep(t, left) pure [r(t, TIME)];
+    clock_nanosleep(clock, flags, t, left) pure [r(t, TIME)];
+}
+
+rows! { SYSTEM:
+    getpwnam_r(name, out, buffer, n, result) impure [s(name), k(out, 48), k(buffer, n), w(result, 8)]
+        -> _x [when(at(result) != 0, || w(out, 48)), when(at(result) != 0, || w(buffer, n))];
+    getpwuid_r(id, out, buffer, n, result) impure [k(out, 48), k(buffer, n), w(result, 8)]
+        -> _x [when(at(result) != 0, || w(out, 48)), when(at(result) != 0, || w(buffer, n))];
+    getgrnam_r(name, out, buffer, n, result) impure [s(name), k(out, 32), k(buffer, n), w(result, 8)]
+        -> _x [when(at(result) != 0, || w(out, 32)), when(at(result) != 0, || w(buffer, n))];
+    getgrgid_r(id, out, buffer, n, result) impure [k(out, 32), k(buffer, n), w(result, 8)]
+        -> _x [when(at(result) != 0, || w(out, 32)), when(at(result) != 0, || w(buffer, n))];
+    getpwnam(name) impure [s(name), change(&NETDB)] -> _x [];
+    getpwuid(id) impure [change(&NETDB)] -> _x [];
+    getpwent() impure [change(&NETDB)] -> _x [];
+    getgrnam(name) impure [s(name), change(&NETDB)] -> _x [];
+    getgrgid(id) impure [change(&NETDB)] -> _x [];
+    getgrent() impure [change(&NETDB)] -> _x [];
+    gethostbyname(name) impure [s(name), change(&NETDB)] -> _x [];
+    gethostbyaddr(a, n, t) impure [r(a, n as u32 as usize), change(&NETDB)] -> _x [];
+    getservbyname(a, b) impure [s(a), change(&NETDB)] -> _x [];
+    getservbyport(a, b) impure [change(&NETDB)] -> _x [];
+    getprotobyname(a) impure [s(a), change(&NETDB)] -> _x [];
+    getprotobynumber(a) impure [change(&NETDB)] -> _x [];
+    getaddrinfo(node, service, hints, out) impure [s(node), s(service), r(hints, 48), k(out, 8)]
+        -> done [when(done as i32 == 0, || w(out, 8))];
+    getlogin() impure [change(&NETDB)] -> _x [];
+    getlogin_r(out, n) impure [k(out, n)] -> done [when(done as i32 == 0, || w(out, length(out)))];
+    uname(out) pure [k(out, 390)] -> done [when(ok(done), || w(out, 390))];
+    sysinfo(out) impure [k(out, 112)] -> done [when(ok(done), || w(out, 112))];
+    getloadavg(out, n) impure [w(out, n as u32 as usize * 8)] -> _x [];
+    gethostname(out, n) pure [k(out, n)] -> done [when(ok(done), || w(out, length(out).min(n)))];
+    getdomainname(out, n) pure [k(out, n)] -> done [when(ok(done), || w(out, length(out).min(n)))];
+    getrlimit(what, out) pure [w(out, 16)] -> _x [];
+    getrlimit64(what, out) pure [w(out, 16)] -> _x [];
+    sched_getaffinity(pid, n, out) pure [k(out, n)] -> done [when(ok(done), || w(out, n))];
+    sched_getparam(pid, out) pure [w(out, 4)] -> _x [];
+    getitimer(which, out) impure [w(out, 32)] -> _x [];
+    confstr(name, out, n) pure [k(out, n)] -> size [w(out, n.min(size))];
+    getopt(argc, argv, options) impure [s(options), change(&OPTIONS), w(&raw const optind as usize, 4),
+        w(&raw const optarg as usize, 8), w(&raw const optopt as usize, 4)] -> _x [];
+    getopt_long(argc, argv, options, long, index) impure [s(options), change(&OPTIONS), w(&raw const optind as usize, 4),
+        w(&raw const optarg as usize, 8), w(&raw const optopt as usize, 4)] -> _x [];
+    strsignal(n) impure [] -> _x [change(&STRSIGNAL)];
+}
+
+fronts! { SYSTEM_FRONTS:
+    getenv(name) impure [s(name), look(&ENV)];
+    secure_getenv(name) impure [s(name), look(&ENV)];
+    setenv(name, value) impure [s(name), s(value), change(&ENV)];
+    unsetenv(name) impure [s(name), change(&ENV)];
+    putenv(p) impure [s(p), change(&ENV)];
+    clearenv() impure [change(&ENV)];
+    getrandom(out, n) impure [w(out, n)];
+    getentropy(out, n) impure [w(out, n)];
+    posix_memalign(out) impure [w(out, 8)];
+    rand() impure [];
+    srand() impure [];
+    random() impure [];
+    srandom() impure [];
+    lrand48() impure [];
+    mrand48() impure [];
+    drand48() impure [];
+    srand48() impure [];
+    mkstemp(name) impure [s(name), w(name, length(name))];
+    opendir(path) impure [s(path)];
+    access(path) impure [s(path), Access::Path(path, Use::Look)];
+    unlink(path) impure [s(path), super::restored::file(path), Access::Path(path, Use::Change)];
+    remove(path) impure [s(path), super::restored::file(path), Access::Path(path, Use::Change)];
+    rename(a, b) impure [s(a), s(b), super::restored::file(a), super::restored::file(b),
+        Access::Path(a, Use::Change), Access::Path(b, Use::Change)];
+    truncate(path) impure [s(path), super::restored::file(path)];
+    mkdir(path) impure [s(path), super::restored::directory(path)];
+    rmdir(path) impure [s(path), super::restored::lasting("rmdir")];
+    link(a, b) impure [s(a), s(b), super::restored::file(b)];
+    symlink(a, b) impure [s(a), s(b), super::restored::file(b)];
+    chmod(path) impure [s(path), super::restored::lasting("chmod")];
+    chown(path) impure [s(path), super::restored::lasting("chown")];
+    utime(path, times) impure [s(path), r(times, 16), super::restored::lasting("utime")];
+    utimensat(fd, path, times) impure [s(path), r(times, 32), super::restored::lasting("utimensat")];
+    mkfifo(path) impure [s(path), super::restored::file(path), Access::Path(path, Use::Change)];
+    mkdtemp(path) impure [s(path), w(path, length(path)), super::restored::lasting("mkdtemp")];
+}
+
+rows! { OTHER:
+    rand_r(seed) pure [r(seed, 4), w(seed, 4)] -> _x [];
+    random_r(state, out) pure [r(state, 48), w(state, 48), w(out, 4)] -> _x [];
+    srandom_r(seed, state) pure [w(state, 48)] -> _x [];
+    initstate(seed, p, n) impure [change(&RANDOM), w(p, n)] -> _x [];
+    setstate(p) impure [change(&RANDOM)] -> _x [];
+    lrand48_r(state, out) pure [r(state, 24), w(state, 24), w(out, 8)] -> _x [];
+    mrand48_r(state, out) pure [r(state, 24), w(state, 24), w(out, 8)] -> _x [];
+    drand48_r(state, out) pure [r(state, 24), w(state, 24), w(out, 8)] -> _x [];
+    srand48_r(seed, state) pure [w(state, 24)] -> _x [];
+    nrand48(x) pure [r(x, 6), w(x, 6)] -> _x [];
+    jrand48(x) pure [r(x, 6), w(x, 6)] -> _x [];
+    strerror_r(code, out, n) pure [w(out, n.min(described(code)))] -> _x [];
+    __xpg_strerror_r(code, out, n) pure [w(out, n.min(described(code)))] -> _x [];
+    strerror(code) pure [when(!is_error(code), || change(&STRERROR))] -> _x [];
+    localeconv() impure [look(&LOCALE)] -> got [w(got, 96)];
+    nl_langinfo(item) pure [look(&LOCALE)] -> _x [];
+    setlocale(category, name) impure [s(name), if name == 0 { look(&LOCALE) } else { change(&LOCALE) },
+        super::restored::locale(name)] -> _x [];
+}
+
+/// Whether a number is that of an error.
+fn is_error(code: usize) -> bool {
+    // SAFETY: any number may be asked for.
+    unsafe { !strerrordesc_np(code as c_int).is_null() }
+}
+
+/// The bytes of the description of an error.
+fn described(code: usize) -> usize {
+    // SAFETY: as above; the description is a string.
+    unsafe {
+        let text = strerrordesc_np(code as c_int);
+        if text.is_null() { "Unknown error -1234567890".len() } else { length(text as usize) }
+    }
+}
+
+// Most of these are this library's own: what they do to objects of threads is a step there.
+fronts! { THREAD_FRONTS:
+    sem_getvalue(sem, out) pure [w(out, 4)];
+    pthread_getname_np(t, out, n) pure [w(out, n.min(16))];
+    pthread_setname_np(t, name) pure [s(name)];
+    pthread_getaffinity_np(t, n, out) pure [w(out, n)];
+    pthread_getschedparam(t, policy, out) pure [w(policy, 4), w(out, 4)];
+    pthread_getcpuclockid(t, out) pure [w(out, 4)];
+    pthread_getattr_np(t, out) pure [w(out, 56)];
+    pthread_sigmask(how, set, old) impure [r(set, SIGSET), w(old, SIGSET)];
+    sigprocmask(how, set, old) impure [r(set, SIGSET), w(old, SIGSET)];
+    sigaction(n, new, old) impure [r(new, 152), w(old, 152)];
+    sigaltstack(new, old) impure [r(new, 24), w(old, 24)];
+    sigpending(out) impure [w(out, SIGSET)];
+    sigemptyset(out) pure [w(out, SIGSET)];
+    sigfillset(out) pure [w(out, SIGSET)];
+    sigaddset(set) pure [r(set, SIGSET), w(set, SIGSET)];
+    sigdelset(set) pure [r(set, SIGSET), w(set, SIGSET)];
+    sigismember(set) pure [r(set, SIGSET)];
+    pipe(out) impure [w(out, 8)];
+    pipe2(out) impure [w(out, 8)];
+    socketpair(a, b, c, out) impure [w(out, 8)];
+    pthread_setcancelstate(state, old) impure [w(old, 4)];
+    pthread_setcanceltype(state, old) impure [w(old, 4)];
+    pthread_key_create(out) impure [w(out, 4)];
+    pthread_attr_init(a) pure [w(a, 56)];
+    pthread_attr_destroy(a) pure [w(a, 56)];
+    pthread_attr_setdetachstate(a) pure [w(a, 56)];
+    pthread_attr_setstacksize(a) pure [w(a, 56)];
+    pthread_attr_setguardsize(a) pure [w(a, 56)];
+    pthread_attr_setschedpolicy(a) pure [w(a, 56)];
+    pthread_attr_setschedparam(a, p) pure [r(p, 4), w(a, 56)];
+    pthread_attr_setinheritsched(a) pure [w(a, 56)];
+    pthread_attr_setscope(a) pure [w(a, 56)];
+    pthread_attr_setstack(a) pure [w(a, 56)];
+    pthread_attr_setaffinity_np(a, n, set) pure [r(set, n), w(a, 56)];
+    pthread_attr_getdetachstate(a, out) pure [r(a, 56), w(out, 4)];
+    pthread_attr_getstacksize(a, out) pure [r(a, 56), w(out, 8)];
+    pthread_attr_getguardsize(a, out) pure [r(a, 56), w(out, 8)];
+    pthread_attr_getschedpolicy(a, out) pure [r(a, 56), w(out, 4)];
+    pthread_attr_getschedparam(a, out) pure [r(a, 56), w(out, 4)];
+    pthread_attr_getinheritsched(a, out) pure [r(a, 56), w(out, 4)];
+    pthread_attr_getscope(a, out) pure [r(a, 56), w(out, 4)];
+    pthread_attr_getstack(a, p, n) pure [r(a, 56), w(p, 8), w(n, 8)];
+    pthread_attr_getaffinity_np(a, n, out) pure [r(a, 56), w(out, n)];
+    pthread_mutexattr_init(a) pure [w(a, 4)];
+    pthread_mutexattr_destroy(a) pure [w(a, 4)];
+    pthread_mutexattr_settype(a) pure [r(a, 4), w(a, 4)];
+    pthread_mutexattr_setpshared(a) pure [r(a, 4), w(a, 4)];
+    pthread_mutexattr_setprotocol(a) pure [r(a, 4), w(a, 4)];
+    pthread_mutexattr_setrobust(a) pure [r(a, 4), w(a, 4)];
+    pthread_mutexattr_gettype(a, out) pure [r(a, 4), w(out, 4)];
+    pthread_mutexattr_getpshared(a, out) pure [r(a, 4), w(out, 4)];
+    pthread_mutexattr_getprotocol(a, out) pure [r(a, 4), w(out, 4)];
+    pthread_mutexattr_getrobust(a, out) pure [r(a, 4), w(out, 4)];
+    pthread_condattr_init(a) pure [w(a, 4)];
+    pthread_condattr_destroy(a) pure [w(a, 4)];
+    pthread_condattr_setclock(a) pure [r(a, 4), w(a, 4)];
+    pthread_condattr_setpshared(a) pure [r(a, 4), w(a, 4)];
+    pthread_condattr_getclock(a, out) pure [r(a, 4), w(out, 4)];
+    pthread_condattr_getpshared(a, out) pure [r(a, 4), w(out, 4)];
+    pthread_rwlockattr_init(a) pure [w(a, 8)];
+    pthread_rwlockattr_destroy(a) pure [w(a, 8)];
+    pthread_rwlockattr_setkind_np(a) pure [w(a, 8)];
+    pthread_rwlockattr_setpshared(a) pure [w(a, 8)];
+    pthread_rwlockattr_getkind_np(a, out) pure [r(a, 8), w(out, 4)];
+    pthread_barrierattr_init(a) pure [w(a, 4)];
+    pthread_barrierattr_destroy(a) pure [w(a, 4)];
+    pthread_barrierattr_setpshared(a) pure [w(a, 4)];
+}
+
+// State of the process that a function changes, and that the next execution must find as it was.
+fronts! { STATE_FRONTS:
+    umask() impure [super::restored::mask()];
+    chdir(path) impure [s(path), super::restored::place()];
+    fchdir() impure [super::restored::place()];
+    fesetround() impure [super::restored::rounding()];
+    feenableexcept() impure [super::restored::rounding()];
+    fedisableexcept() impure [super::restored::rounding()];
+    fesetenv(p) impure [when(p < usize::MAX - 16, || r(p, 32)), super::restored::rounding()];
+    feupdateenv() impure [super::restored::rounding()];
+    feholdexcept(p) impure [w(p, 32), super::restored::rounding()];
+    fegetenv(p) impure [w(p, 32)];
+    setrlimit(what, p) impure [r(p, 16), super::restored::lasting("setrlimit")];
+    setpriority() impure [super::restored::lasting("setpriority")];
+    nice() impure [super::restored::lasting("nice")];
+    setuid() impure [super::restored::lasting("setuid")];
+    setgid() impure [super::restored::lasting("setgid")];
+    prctl() impure [];
+    chroot(path) impure [s(path), super::restored::lasting("chroot")];
+    mallopt() impure [];
+}
+
+/// The rest of a string that `strtok` has not seen.
+static mut REST: usize = 0;
+
+/// An execution begins.
+pub(super) fn begin() {
+    // SAFETY: no thread of the program runs.
+    unsafe { REST = 0 };
+}
+
+/// The next token from `start` on, and where the rest begins; the byte that ends the token is written.
+fn token(start: usize, of: usize, call: Option<Call>) -> (usize, usize) {
+    // SAFETY: the program hands in strings.
+    unsafe {
+        let (start, of) = (start as *mut c_char, of as *const c_char);
+        let first = start.add(strspn(start, of));
+        let end = first.add(strcspn(first, of));
+        if let Some(call) = call {
+            super::accesses::before(s(of as usize), call);
+            super::accesses::before(r(start as usize, end as usize - start as usize + 1), call);
+        }
+        if *first == 0 {
+            return (0, first as usize);
+        }
+        if *end == 0 {
+            return (first as usize, end as usize);
+        }
+        if let Some(call) = call {
+            super::accesses::before(w(end as usize, 1), call);
+        }
+        *end = 0;
+        (first as usize, end as usize + 1)
+    }
+}
+
+extern "C" fn split(start: usize, of: usize) -> usize {
+    let call = incoming(false);
+    if let Some(call) = call {
+        super::accesses::before(change(&STRTOK), call);
+    }
+    // SAFETY: one OS thread alone runs code of the program.
+    let from = if start == 0 { unsafe { REST } } else { start };
+    if from == 0 {
+        return 0;
+    }
+    let (found, rest) = token(from, of, call);
+    // SAFETY: as above.
+    unsafe { REST = rest };
+    found
+}
+
+extern "C" fn split_with(start: usize, of: usize, save: usize) -> usize {
+    let call = incoming(false);
+    if let Some(call) = call {
+        if start == 0 {
+            super::accesses::before(r(save, 8), call);
+        }
+        super::accesses::before(w(save, 8), call);
+    }
+    let from = if start == 0 { at(save) } else { start };
+    if from == 0 {
+        return 0;
+    }
+    let (found, rest) = token(from, of, call);
+    // SAFETY: the program hands in a place for a pointer.
+    unsafe { (save as *mut usize).write(rest) };
+    found
+}
+
+extern "C" fn separate(place: usize, of: usize) -> usize {
+    let call = incoming(false);
+    if let Some(call) = call {
+        super::accesses::before(r(place, 8), call);
+    }
+    let start = at(place);
+    if start == 0 {
+        return 0;
+    }
+    // SAFETY: the program hands in a place with a string, and a string.
+    unsafe {
+        let end = (start as *mut c_char).add(strcspn(start as *const c_char, of as *const c_char));
+        if let Some(call) = call {
+            super::accesses::before(s(of), call);
+            super::accesses::before(r(start, end as usize - start + 1), call);
+            super::accesses::before(w(place, 8), call);
+        }
+        let rest = if *end == 0 {
+            0
+        } else {
+            if let Some(call) = call {
+                super::accesses::before(w(end as usize, 1), call);
+            }
+            *end = 0;
+            end as usize + 1
+        };
+        (place as *mut usize).write(rest);
+    }
+    start
+}
+
+static SPLITTING: &[Row] = &[
+    Row { name: "strtok", entry: super::entry!(split) },
+    Row { name: "strtok_r", entry: super::entry!(split_with) },
+    Row { name: "__strtok_r", entry: super::entry!(split_with) },
+    Row { name: "strsep", entry: super::entry!(separate) },
+];
