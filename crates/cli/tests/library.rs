@@ -33,7 +33,7 @@ fn compile(directory: &Path, sources: &[&str]) -> PathBuf {
     let out = command(directory, Path::new(RADDLE))
         .args(["cc", "-w"])
         .args(sources)
-        .args(["-lm", "-o"])
+        .args(["-lm", "-lstdc++", "-o"])
         .arg(&program)
         .output()
         .unwrap();
@@ -126,7 +126,8 @@ fn loops_that_call_impure_functions_are_not_pruned() {
     // The position is not in the thread's local state: without the call the loop would seem to repeat itself.
     let first = looping("fgetc(f); if (ftell(f) == 3) break", "ftell(f) == 3");
     let second = looping("if (lseek(fd, 1, SEEK_CUR) == 3) break", "lseek(fd, 0, SEEK_CUR) == 3");
-    let rows = [("fgetc", "failure assertion", first.as_str()), ("lseek", "failure assertion", second.as_str())];
+    let rows =
+        [("fgetc", "failure assertion", first.as_str()), ("lseek", "failure assertion", second.as_str())];
     programs("loops", &rows);
 }
 
@@ -243,9 +244,15 @@ fn executions_do_not_inherit_state() {
         ("locale", body("assert(!strcmp(setlocale(LC_ALL, 0), \"C\")); setlocale(LC_ALL, \"C.UTF-8\"); ")),
         ("environment", body("assert(!getenv(\"NEW\")); setenv(\"NEW\", \"1\", 1); ")),
         ("strtok", body("char b[] = \"a b\"; assert(!strtok(0, \" \")); strtok(b, \" \"); ")),
-        ("buffer", body("static char b[64]; setvbuf(stdout, b, _IOFBF, 64); printf(\"x\"); assert(b[0] == 'x'); ")),
+        (
+            "buffer",
+            body("static char b[256]; setvbuf(stdout, b, _IOFBF, 256); printf(\"x\"); assert(b[0] == 'x'); "),
+        ),
         ("made", body("int f = open(\"made\", O_CREAT | O_EXCL | O_WRONLY, 0600); assert(f >= 0); ")),
-        ("appended", body("FILE *f = fopen(\"grows\", \"a\"); fputs(\"x\", f); assert(ftell(f) == 1); fclose(f); ")),
+        (
+            "appended",
+            body("FILE *f = fopen(\"grows\", \"a\"); fputs(\"x\", f); assert(ftell(f) == 1); fclose(f); "),
+        ),
         ("directory", body("assert(mkdir(\"sub\", 0700) == 0); ")),
         ("options", body("char *v[] = { \"p\", \"-a\", \"-b\", 0 }; assert(getopt(3, v, \"ab\") == 'a'); ")),
     ];

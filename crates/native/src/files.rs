@@ -3,7 +3,7 @@
 //! What a program reads must be the same in every execution, and it must not wait for the outside: everything runs on one OS
 //! thread, so nobody could do anything meanwhile. Regular files are read as they are; standard input is made one, and read
 //! from its beginning in each execution, unless nothing comes from there at all. What else has nothing to read at the moment is refused. Descriptors that an execution leaves
-//! open are closed before the next one. What was written to files stays: `--isolate` does not change that either.
+//! open are closed before the next one. What was written to files is put back (`libc/restored.rs`).
 
 use crate::libc::streams;
 use crate::modules::{self, Owner};
@@ -185,11 +185,7 @@ macro_rules! reads {
             if crate::pipes::open_of($fd).is_some() {
                 let written: Option<(usize, usize)> = $buffer;
                 let (start, bytes) = written.unwrap_or((0, 0));
-                let call = call();
-                if let Some(n) = here($fd, start, bytes, $flags, call) {
-                    if runtime::in_execution() {
-                        streams::filled(start, n, call);
-                    }
+                if let Some(n) = here($fd, start, bytes, $flags, call()) {
                     return n as $ret;
                 }
             }

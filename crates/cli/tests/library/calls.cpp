@@ -28,7 +28,7 @@ struct Row {
     void (*call)(), (*beside)();
 };
 static const Row rows[] = {
-    {"push_back", [] { list.push_back(1); }, [] { sink = list.empty(); }},
+    {"push_back", [] { list.push_back(1); }, [] { sink = list.back(); }},
     {"push_back twice", [] { list.push_back(1); }, [] { list.push_front(2); }},
     {"pop", [] { list.pop_front(); }, [] { sink = list.front(); }},
     {"splice", [] { list.splice(list.begin(), second); }, [] { sink = second.empty(); }},

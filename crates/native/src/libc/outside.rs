@@ -301,13 +301,13 @@ pub(super) fn is_harmless(name: &str, real: usize) -> bool {
     }
     // Names of C++ that do not belong to the standard library come from a library of somebody else's.
     if name.starts_with("_Z") {
-        return ["St", "So", "Si", "Sd", "10__cxxabiv1", "nw", "na", "dl", "da", "9__gnu_cxx"].iter().any(
-            |s| {
+        return ["St", "Sa", "Ss", "So", "Si", "Sd", "10__cxxabiv1", "nw", "na", "dl", "da", "9__gnu_cxx"]
+            .iter()
+            .any(|s| {
                 ["_Z", "_ZN", "_ZNK", "_ZT", "_ZTV", "_ZTI", "_ZTS"]
                     .iter()
                     .any(|p| name.starts_with(&format!("{p}{s}")))
-            },
-        );
+            });
     }
     // Programs that were not linked by the command call these directly.
     let wrapped = include_str!("../../wrapped.txt").lines().any(|l| l == name);
