@@ -32,13 +32,14 @@ pub enum OpKind {
     TryLock,
     /// Release a mutex.
     Unlock,
-    /// Acquire a reader-writer lock for reading.
+    /// Acquire a reader-writer lock for reading. `a` is 0 for a lock that prefers readers. It is [`Op::ARRIVES`] or
+    /// [`Op::HAS_WAITED`] for a lock whose waiting writers hold up new readers.
     ReadLock,
-    /// Acquire for reading if no writer holds it.
+    /// Acquire for reading if no writer holds it. `a` is nonzero if waiting writers count as well.
     TryReadLock,
-    /// Release a read lock.
+    /// Release a read lock. `a` as for [`OpKind::TryReadLock`].
     ReadUnlock,
-    /// Acquire a reader-writer lock for writing.
+    /// Acquire a reader-writer lock for writing. `a` as for [`OpKind::ReadLock`].
     WriteLock,
     /// Acquire for writing if nobody holds it.
     TryWriteLock,
@@ -213,6 +214,11 @@ impl Op {
     pub const MAY_WAKE_SPURIOUSLY: u64 = 2;
     /// Bit of `a`: nothing else in the program can run, so time passes. Such a step happens after everything before.
     pub const TIME_PASSES: u64 = 4;
+    /// Value of `a`: an attempt to take a reader-writer lock that does not block. A failed attempt notes in the lock that its
+    /// thread waits.
+    pub const ARRIVES: u64 = 1;
+    /// Value of `a`: a further attempt, which blocks until the note of the last attempt is gone.
+    pub const HAS_WAITED: u64 = 2;
     /// The capacity of a channel without one.
     pub const UNBOUNDED: u64 = u64::MAX;
 
@@ -313,6 +319,9 @@ impl Op {
     /// pairs that certainly cannot say no; classic DPOR skips those (Flanagan and Godefroid 2005, section 3).
     pub fn may_be_coenabled(&self, earlier: &Op) -> bool {
         use OpKind::*;
+        if matches!(self.kind, ReadLock | WriteLock) && self.a != 0 {
+            return true;
+        }
         let never = matches!(
             (earlier.kind, self.kind),
             (Unlock | Wait, Lock | Unlock)

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | atomic | the value |
 //! | mutex | 0, or the owner's number plus one |
-//! | reader-writer lock | readers in the low half, the writer's number plus one in the high half |
+//! | reader-writer lock | readers in the low half, the writer's number plus one above, and who waits ([`RwWord`]) |
 //! | condition variable | how many waiters nobody has notified yet |
 //! | channel | [`Channel`] |
 //! | barrier | arrivals of this generation in the low half, the generation in the high half |
@@ -77,6 +77,86 @@ impl Channel {
     }
 }
 
+/// The word of a reader-writer lock. A lock that prefers readers has a number of readers or a writer, and nothing else. A lock
+/// whose waiting writers hold up new readers also notes who waits, as std's does on Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RwWord(pub u64);
+
+impl RwWord {
+    const READERS: u64 = 0xffff_ffff;
+    const WRITER: u64 = 0xffff << 32;
+    /// One more writer is between its first attempt and its success.
+    const ONE_WRITER: u64 = 1 << 48;
+    const WRITERS: u64 = 0x3fff << 48;
+    /// Readers wait: no reader is let in.
+    const READERS_WAIT: u64 = 1 << 62;
+    /// Writers wait: no reader is let in.
+    const WRITERS_WAIT: u64 = 1 << 63;
+
+    /// How many readers hold it.
+    pub fn readers(self) -> u64 {
+        self.0 & Self::READERS
+    }
+
+    /// The number plus one of the writer that holds it, or 0.
+    pub fn writer(self) -> u64 {
+        (self.0 & Self::WRITER) >> 32
+    }
+
+    fn is_free(self) -> bool {
+        self.0 & (Self::READERS | Self::WRITER) == 0
+    }
+
+    fn has(self, bits: u64) -> bool {
+        self.0 & bits != 0
+    }
+
+    /// Whether a reader that has not waited gets in.
+    fn lets_reader_in(self) -> bool {
+        !self.has(Self::WRITER | Self::READERS_WAIT | Self::WRITERS_WAIT)
+    }
+
+    /// Whether a reader gets in that has waited and was woken: a waiting writer does not hold it up if others read.
+    fn lets_woken_reader_in(self) -> bool {
+        self.readers() > 0 && !self.has(Self::WRITER | Self::READERS_WAIT)
+    }
+
+    /// The word of a lock whose last holder has gone: one writer is woken, or all readers.
+    fn released(self) -> u64 {
+        let bits = if self.has(Self::WRITERS_WAIT) { Self::WRITERS_WAIT } else { Self::READERS_WAIT };
+        self.0 & !bits
+    }
+
+    /// The word after `owner`, which holds the lock for writing, holds it for reading instead: readers that wait are woken.
+    pub fn downgraded(self) -> u64 {
+        (self.0 & !(Self::WRITER | Self::READERS_WAIT)) + 1
+    }
+}
+
+/// An attempt to take a reader-writer lock whose waiting writers hold up new readers. All such steps are ordered.
+fn apply_arrival(op: &Op, word: u64, owner: u64) -> Applied {
+    let w = RwWord(word);
+    let has_waited = op.a == Op::HAS_WAITED;
+    let (after, ok) = match op.kind {
+        OpKind::ReadLock if w.lets_reader_in() || has_waited && w.lets_woken_reader_in() => (word + 1, true),
+        OpKind::ReadLock => (word | RwWord::READERS_WAIT, false),
+        _ if w.is_free() => {
+            let counted = has_waited && word & RwWord::WRITERS != 0;
+            let rest = if counted { word - RwWord::ONE_WRITER } else { word };
+            // Only one of the writers was woken: the others still wait.
+            let others = has_waited && rest & RwWord::WRITERS != 0;
+            let note = if others { RwWord::WRITERS_WAIT } else { 0 };
+            (rest | owner << 32 | note, true)
+        }
+        _ => {
+            let counted = if has_waited { word } else { word + RwWord::ONE_WRITER };
+            (counted | RwWord::WRITERS_WAIT, false)
+        }
+    };
+    let mode = if after == word { Mode::Read } else { Mode::Write };
+    Applied { word: after, access: Access::new(mode), value: 0, ok }
+}
+
 /// Whether `op` of `thread` can run when its object's word is `word`. An [`OpKind::Await`] is decided by the front end,
 /// which knows the values that were read.
 #[inline]
@@ -84,6 +164,11 @@ pub fn enabled(op: &Op, word: u64, _thread: ThreadId) -> bool {
     use OpKind::*;
     match op.kind {
         Lock => word == 0,
+        ReadLock | WriteLock if op.a == Op::ARRIVES => true,
+        ReadLock if op.a == Op::HAS_WAITED => !RwWord(word).has(RwWord::READERS_WAIT),
+        WriteLock if op.a == Op::HAS_WAITED => {
+            RwWord(word).is_free() || !RwWord(word).has(RwWord::WRITERS_WAIT)
+        }
         ReadLock => word >> 32 == 0,
         WriteLock => word == 0,
         Wake => op.b != 0 || op.a != 0,
@@ -149,14 +234,21 @@ pub fn apply_here(op: &Op, word: u64, thread: ThreadId, option: u32) -> Applied 
         TryLock if word == 0 => done(owner, Mode::Write, 0),
         TryLock => failed(Mode::Read, word),
         Unlock => done(0, Mode::Write, 0),
+        ReadLock | WriteLock if op.a != 0 => apply_arrival(op, word, owner),
+        TryReadLock if op.a != 0 && RwWord(word).lets_reader_in() => done(word + 1, Mode::Write, 0),
+        TryReadLock if op.a != 0 => failed(Mode::Read, word),
+        ReadUnlock if op.a != 0 => {
+            let left = RwWord(if RwWord(word).readers() > 0 { word - 1 } else { word });
+            done(if left.is_free() { left.released() } else { left.0 }, Mode::Write, 0)
+        }
         ReadLock => done(word + 1, Mode::ReadTaken, 0),
         TryReadLock if word >> 32 == 0 => done(word + 1, Mode::ReadTaken, 0),
         TryReadLock => failed(Mode::ReadRefused, word),
         ReadUnlock => done(word.saturating_sub(1), Mode::ReadGiven, 0),
         WriteLock => done(owner << 32, Mode::Write, 0),
-        TryWriteLock if word == 0 => done(owner << 32, Mode::Write, 0),
+        TryWriteLock if RwWord(word).is_free() => done(word | owner << 32, Mode::Write, 0),
         TryWriteLock => failed(Mode::WriteRefused, word),
-        WriteUnlock => done(0, Mode::Write, 0),
+        WriteUnlock => done(RwWord(word & !RwWord::WRITER).released(), Mode::Write, 0),
         Wait => done(word + 1, Mode::Waiting, 0),
         Wake if op.b != 0 => {
             Applied { word, access: Access { mode: Mode::WokenBy, aux: op.b }, value: op.b, ok: true }

@@ -763,7 +763,7 @@ impl Trace {
             // The mutex that a wait gave back: it was held before.
             return false;
         }
-        if op.kind == OpKind::WriteLock {
+        if op.kind == OpKind::WriteLock && op.a == 0 {
             let mut v = Vec::new();
             return self.reversal(e, thread, past, op, end, &mut v).is_some();
         }
@@ -846,7 +846,7 @@ impl Trace {
         let (lanes, lane, slot) = (self.lanes, et / 8, et % 8);
         let rows = self.clocks[(e + 1) * lanes..end * lanes].chunks_exact(lanes);
         v.extend(rows.zip(e as u32 + 1..).filter(|(row, _)| row[lane][slot] < eseq).map(|(_, g)| g));
-        if op.kind == OpKind::WriteLock && !self.drop_staying_readers(op.object, past, v) {
+        if op.kind == OpKind::WriteLock && op.a == 0 && !self.drop_staying_readers(op.object, past, v) {
             return None;
         }
         let mut op = *op;
@@ -1029,8 +1029,8 @@ pub(crate) fn strongest(op: &Op) -> Access {
     Access::new(match op.kind {
         Load | Join | IsFinished | CountRead | Await | Assign => Mode::Read,
         Yield | Choose | Fence | Assume => Mode::Local,
-        ReadLock | TryReadLock => Mode::ReadTaken,
-        ReadUnlock => Mode::ReadGiven,
+        ReadLock | TryReadLock if op.a == 0 => Mode::ReadTaken,
+        ReadUnlock if op.a == 0 => Mode::ReadGiven,
         Wait => Mode::Waiting,
         Wake if op.b != 0 => return Access { mode: Mode::WokenBy, aux: op.b },
         Wake => Mode::WokenAlone,

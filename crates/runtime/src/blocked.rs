@@ -3,7 +3,7 @@
 use crate::Class;
 use crate::execution::{Execution, Noted};
 use crate::record::place_of;
-use explore::semantics::Channel;
+use explore::semantics::{Channel, RwWord};
 use explore::{FailureKind, Mode, ObjectId, Op, OpKind, ThreadId, ThreadInfo};
 
 impl Execution {
@@ -74,8 +74,8 @@ impl Execution {
                 let whom = if by == t { "itself".to_string() } else { self.thread_label(by) };
                 (format!("waits for {name}, held by {whom}"), vec![by])
             }
-            OpKind::ReadLock | OpKind::WriteLock if word >> 32 != 0 => {
-                let by = holder(word >> 32);
+            OpKind::ReadLock | OpKind::WriteLock if RwWord(word).writer() != 0 => {
+                let by = holder(RwWord(word).writer());
                 let whom = if by == t { "itself".to_string() } else { self.thread_label(by) };
                 (format!("waits for {name}, held for writing by {whom}"), vec![by])
             }
@@ -83,6 +83,22 @@ impl Execution {
                 let by = self.readers(op.object);
                 let names: Vec<String> = by.iter().map(|t| self.thread_label(*t)).collect();
                 (format!("waits for {name}, held for reading by {}", names.join(", ")), by)
+            }
+            OpKind::ReadLock => {
+                let by = self.readers(op.object);
+                let names: Vec<String> = by.iter().map(|t| self.thread_label(*t)).collect();
+                let waits = |u: &ThreadId| {
+                    let p = &self.pending[u.index()].op;
+                    p.kind == OpKind::WriteLock && p.object == op.object
+                };
+                let writers: Vec<ThreadId> = self.live.iter().filter(waits).collect();
+                let writer: Vec<String> = writers.iter().map(|t| self.thread_label(*t)).collect();
+                let text = format!(
+                    "waits for {name}, held for reading by {}, because {} waits to write and holds up new readers",
+                    names.join(", "),
+                    writer.join(", ")
+                );
+                (text, by.into_iter().chain(writers).collect())
             }
             OpKind::Wake => (format!("waits on {name} for a notification"), Vec::new()),
             OpKind::Park => ("is parked and nobody unparks it".to_string(), Vec::new()),
@@ -135,9 +151,9 @@ impl Execution {
     fn readers(&self, object: ObjectId) -> Vec<ThreadId> {
         let mut held: Vec<(ThreadId, i64)> = Vec::new();
         for l in self.log.iter().filter(|l| l.object == object) {
-            let by = match l.mode {
-                Mode::ReadTaken => 1,
-                Mode::ReadGiven => -1,
+            let by = match l.kind {
+                OpKind::ReadLock | OpKind::TryReadLock if l.ok => 1,
+                OpKind::ReadUnlock => -1,
                 _ => continue,
             };
             match held.iter_mut().find(|h| h.0 == l.thread) {

@@ -160,6 +160,8 @@ pub(crate) struct Execution {
     pub(crate) unsettled: Option<Unsettled>,
     /// Blocks that nobody may interrupt.
     pub(crate) blocks: Blocks,
+    /// How many read locks of our types are held.
+    pub(crate) read_locks: u32,
     /// Room for what an await has seen.
     pub(crate) seen: Vec<(ObjectId, u64)>,
     /// Addresses between which the stacks of threads lie that have ended; empty if none has.
@@ -279,6 +281,7 @@ impl Execution {
             restart_at_end: false,
             unsettled: None,
             blocks: Blocks::default(),
+            read_locks: 0,
             seen: Vec::new(),
             unjoined: 0,
             ended_stacks: (usize::MAX, 0),
@@ -336,6 +339,7 @@ impl Execution {
         self.versioned.clear();
         self.looking = false;
         self.repeat = None;
+        self.read_locks = 0;
         self.exited = false;
         self.unsettled = None;
         self.blocks.reset();
@@ -529,6 +533,7 @@ impl Execution {
     /// The running thread waits for another one to end. It must suspend itself unless this says that it may go on at once.
     pub(crate) fn announce_join(&mut self, target: ThreadId, site: Site) -> bool {
         let t = self.current;
+        self.may_wait_as_reader();
         let op = Op::local(OpKind::Join).with(target.0 as u64, 0);
         self.threads[target.index()].joiners += 1;
         self.pending[t.index()] = Pending { op, site, awaited: (0, 0) };
@@ -613,6 +618,7 @@ impl Execution {
     /// The same for an operation that may have to wait. It is taken from where it was just put: an operation whose address goes
     /// nowhere stays in registers.
     fn announce_blocking(&mut self, t: ThreadId) {
+        self.may_wait_as_reader();
         let op = &self.pending[t.index()].op;
         let word = self.word(op.object);
         if !semantics::enabled(op, word, t) {
@@ -629,6 +635,7 @@ impl Execution {
     /// The running thread waits until one of the words it has seen differs. `how` is 0 if it spins, 1 if that is
     /// a lock whose holder changed it last, 2 if it is another one.
     pub(crate) fn announce_await(&mut self, seen: &[(ObjectId, u64)], how: u64, site: Site) -> bool {
+        self.may_wait_as_reader();
         let t = self.current;
         let start = self.awaited.len() as u32;
         self.awaited.extend_from_slice(seen);
@@ -1072,6 +1079,7 @@ impl Execution {
         let ti = t.index();
         match op.kind {
             OpKind::Yield => {
+                self.may_wait_as_reader();
                 self.yielded.insert(t);
             }
             OpKind::Wait => {

@@ -40,6 +40,7 @@ mod panics;
 mod polling;
 mod races;
 mod record;
+mod rwlock;
 mod session;
 mod signals;
 mod spin;
@@ -74,6 +75,7 @@ pub use memory::{
 pub use objects::Handle;
 pub use polling::{Modes, changed, unchanged, unlock};
 pub use races::{cell_access, let_plain_accesses_order};
+pub use rwlock::{rw_attempt, rw_reads, rw_tries_to_read, rw_writes};
 pub use session::{Once, Session};
 pub use statics::data;
 pub use sync::{

@@ -38,6 +38,8 @@ pub(crate) enum Restart {
     LocksHaveVersions,
     /// The test also tries such a lock, so that must not be.
     NoVersions,
+    /// A thread could be held up by a writer that waits for a lock which others read, so writers that wait are seen.
+    WritersWait,
     /// The front end has learned something of the program, and keeps it itself.
     FrontLearned,
 }
@@ -52,6 +54,12 @@ pub struct Modes {
     pub(crate) versions: bool,
     /// They must not have.
     pub(crate) no_versions: bool,
+    /// Waiting writers of reader-writer locks hold up new readers; see [`crate::rwlock`].
+    pub(crate) writers_wait: bool,
+    /// A thread took a reader-writer lock for writing, in this execution or an earlier one.
+    pub(crate) has_writer: bool,
+    /// A thread did something that depends on whether waiting writers hold up new readers, in this execution or an earlier one.
+    pub(crate) tells_waiting_writers: bool,
 }
 
 impl Modes {
@@ -60,6 +68,7 @@ impl Modes {
             Restart::EndsAreSteps => self.ends_are_steps = true,
             Restart::LocksHaveVersions => self.versions = true,
             Restart::FrontLearned => {}
+            Restart::WritersWait => self.writers_wait = true,
             Restart::NoVersions => (self.versions, self.no_versions) = (false, true),
         }
     }

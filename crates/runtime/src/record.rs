@@ -448,6 +448,7 @@ impl Execution {
                 format!("{}, wanted {}: failed", number(before), number(r.op.a))
             }
             TryLock | TryReadLock | TryWriteLock => return outcome("held: failed"),
+            ReadLock | WriteLock => return outcome("held: waits"),
             SemTryWait => return outcome("0: failed"),
             Transfer | TryTransfer if ok => {
                 let amount = |word: u64| word & 0x7fff_ffff;

@@ -146,6 +146,8 @@ pub(crate) struct Seldom {
     pub(crate) panicked: Option<Panicked>,
     pub(crate) payload: Option<Box<dyn Any + Send>>,
     pub(crate) locals: Vec<Local>,
+    /// How many read locks of our types it holds.
+    pub(crate) read_locks: u32,
     /// How often it took the same lock and gave it back.
     pub(crate) rounds: Vec<Rounds>,
 }
@@ -217,6 +219,7 @@ impl Thread {
         s.unwinding_from = None;
         s.panicked = None;
         s.locals.clear();
+        s.read_locks = 0;
         s.rounds.clear();
         self.has_seldom = false;
     }

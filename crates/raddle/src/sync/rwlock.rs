@@ -3,7 +3,8 @@
 use super::poison::{Flag, Guarded};
 use super::{LockResult, PoisonError, TryLockError, TryLockResult};
 use crate::object::Step;
-use explore::{MemoryOrder, OpKind};
+use explore::semantics::RwWord;
+use explore::{MemoryOrder, Op, OpKind};
 use runtime::{Class, Done, Handle, Place};
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -13,7 +14,10 @@ use std::ops::{Deref, DerefMut};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr::NonNull;
 
-/// std's `RwLock`. Who gets in first when several wait is not fixed: each order is explored.
+/// std's `RwLock`. If several threads wait, each order in which they get the lock is explored.
+///
+/// A writer that waits holds up new readers, as with std's lock on Linux. A thread that already has a read lock and takes another
+/// one deadlocks if a writer comes between, and [`try_read`](RwLock::try_read) fails while a writer waits.
 ///
 /// ```
 /// use raddle::sync::RwLock;
@@ -43,8 +47,22 @@ impl<T: ?Sized> UnwindSafe for RwLock<T> {}
 impl<T: ?Sized> RefUnwindSafe for RwLock<T> {}
 
 #[inline(always)]
-fn step(handle: &Handle, kind: OpKind, place: Place) -> Done {
-    Step::new(kind, handle, Class::RwLock, place).run()
+fn step(handle: &Handle, kind: OpKind, attempt: u64, place: Place) -> Done {
+    Step::new(kind, handle, Class::RwLock, place).operands(attempt, 0).run()
+}
+
+/// Takes the lock, with further attempts where the first one does not block; see `runtime::rwlock`.
+#[inline(always)]
+fn take(handle: &Handle, kind: OpKind, place: Place) {
+    let attempt = runtime::rw_attempt();
+    if !step(handle, kind, attempt, place).ok {
+        wait(handle, kind, place);
+    }
+}
+
+#[cold]
+fn wait(handle: &Handle, kind: OpKind, place: Place) {
+    while !step(handle, kind, Op::HAS_WAITED, place).ok {}
 }
 
 impl<T> RwLock<T> {
@@ -70,6 +88,7 @@ impl<T: ?Sized> RwLock<T> {
 
     #[inline]
     fn reader(&self, place: Place) -> LockResult<RwLockReadGuard<'_, T>> {
+        runtime::rw_reads(true);
         let guard = RwLockReadGuard { data: self.data(), handle: &self.handle, place, value: PhantomData };
         if self.flag().get() { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
@@ -81,7 +100,7 @@ impl<T: ?Sized> RwLock<T> {
         if self.flag().get() { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
 
-    /// Takes the lock for reading; waits while a writer has it.
+    /// Takes the lock for reading; waits while a writer has it, or waits for it.
     ///
     /// # Errors
     ///
@@ -90,20 +109,21 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
         let place = Place::caller();
-        step(&self.handle, OpKind::ReadLock, place);
+        take(&self.handle, OpKind::ReadLock, place);
         self.reader(place)
     }
 
-    /// Takes the lock for reading if no writer has it.
+    /// Takes the lock for reading if no writer has it or waits for it.
     ///
     /// # Errors
     ///
-    /// Fails if a writer has it, or if it is poisoned.
+    /// Fails if a writer has it or waits for it, or if it is poisoned.
     #[inline(always)]
     #[track_caller]
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
         let place = Place::caller();
-        if step(&self.handle, OpKind::TryReadLock, place).ok {
+        runtime::rw_tries_to_read();
+        if step(&self.handle, OpKind::TryReadLock, runtime::rw_attempt(), place).ok {
             Ok(self.reader(place)?)
         } else {
             Err(TryLockError::WouldBlock)
@@ -119,7 +139,8 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
         let place = Place::caller();
-        step(&self.handle, OpKind::WriteLock, place);
+        runtime::rw_writes();
+        take(&self.handle, OpKind::WriteLock, place);
         self.writer(place)
     }
 
@@ -132,7 +153,7 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
         let place = Place::caller();
-        if step(&self.handle, OpKind::TryWriteLock, place).ok {
+        if step(&self.handle, OpKind::TryWriteLock, 0, place).ok {
             Ok(self.writer(place)?)
         } else {
             Err(TryLockError::WouldBlock)
@@ -142,7 +163,7 @@ impl<T: ?Sized> RwLock<T> {
     /// Whether a writer panicked. A step, since it looks at what writers do.
     #[track_caller]
     pub fn is_poisoned(&self) -> bool {
-        step(&self.handle, OpKind::Load, Place::caller());
+        step(&self.handle, OpKind::Load, 0, Place::caller());
         self.flag().get()
     }
 
@@ -237,7 +258,9 @@ impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
 impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        runtime::unlock(self.handle, Class::RwLock, OpKind::ReadUnlock, false, self.place);
+        runtime::rw_reads(false);
+        step(self.handle, OpKind::ReadUnlock, runtime::rw_attempt(), self.place);
+        runtime::unchanged(self.handle, Class::RwLock, self.place);
     }
 }
 
@@ -280,8 +303,8 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         if writer.changed {
             runtime::changed(handle, Class::RwLock, place);
         }
-        // The word of a lock with one reader.
-        runtime::rmw(handle, 0, MemoryOrder::AcqRel, place, |_| 1);
+        runtime::rmw(handle, 0, MemoryOrder::AcqRel, place, |word| RwWord(word).downgraded());
+        runtime::rw_reads(true);
         RwLockReadGuard { data: writer.data, handle, place, value: PhantomData }
     }
 }
