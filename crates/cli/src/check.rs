@@ -84,6 +84,10 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(16 * 1024..))]
     stack_size: Option<u64>,
 
+    /// How often a thread may read a late time in an execution
+    #[arg(long, value_name = "N")]
+    late: Option<u32>,
+
     /// Go on after a failure and report all that differ
     #[arg(long)]
     keep_going: bool,
@@ -145,7 +149,7 @@ fn order(text: &str) -> Result<Order, BadPlan> {
     text.parse()
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(s) if s > 0.0 && Duration::try_from_secs_f64(s).is_ok() => Ok(s),
         _ => Err("say a number of seconds above 0".to_owned()),
@@ -402,6 +406,7 @@ impl CheckArgs {
         set("RADDLE_MAX_SECONDS", self.max_seconds.map(|n| n.to_string()));
         set("RADDLE_MAX_STEPS", self.max_steps.map(|n| n.to_string()));
         set("RADDLE_STACK_SIZE", self.stack_size.map(|n| n.to_string()));
+        set("RADDLE_LATE", self.late.map(|n| n.to_string()));
         set("RADDLE_KEEP_GOING", yes(self.keep_going));
         set("RADDLE_REPLAY", self.replay.clone());
         set("RADDLE_WATCHDOG", no(self.gdb).or(self.watchdog.map(|n| n.to_string())));
@@ -426,6 +431,7 @@ impl CheckArgs {
         option("inputs", self.inputs.clone());
         option("max-steps", self.max_steps.map(|n| n.to_string()));
         option("stack-size", self.stack_size.map(|n| n.to_string()));
+        option("late", self.late.map(|n| n.to_string()));
         for (on, flag) in [
             (self.isolate, "--isolate"),
             (self.leaks, "--leaks"),

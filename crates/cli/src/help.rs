@@ -64,11 +64,13 @@ raddle::Config):
   RADDLE_MAX_STEPS=N          an execution of more steps than this is a failure
   RADDLE_MAX_THREADS=N        an execution of more threads than this is a failure
   RADDLE_STACK_SIZE=BYTES     the stack of each thread
+  RADDLE_LATE=N               how often a thread may read a late time in an execution
   RADDLE_KEEP_GOING=1         go on after a failure and report all that differ
   RADDLE_SPURIOUS_WAKEUPS=0   waits and parks never end for no reason
   RADDLE_SPURIOUS_FAILURES=0  compare_exchange_weak never fails for no reason
   RADDLE_LEAKS=0              do not report what is never given back
   RADDLE_SPIN_LOOPS=0         do not let a spinning thread wait for a change
+  RADDLE_SCAN=0               do not look for types of std in the code of a test
   RADDLE_SHRINK=0             do not look for a schedule with fewer preemptions
   RADDLE_WATCHDOG=S           CPU time that a thread may compute without a step; 0 is for ever
   RADDLE_QUIET=1              print nothing

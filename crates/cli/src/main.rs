@@ -142,6 +142,9 @@ fn main() -> ExitCode {
         (_, Some("c++" | "cxx")) if args.len() > 2 => return compiler(true, args[2..].to_vec()),
         _ => {}
     }
+    if let Some(code) = rust_test::wrap_compiler(&args) {
+        return code;
+    }
     // A wrong command line ends here with exit code 2 and says what would be right.
     match Cli::parse_from(check::name_compiler_flags(args)).command {
         Command::Check(args) => check::run(&args),

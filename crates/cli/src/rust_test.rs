@@ -20,7 +20,10 @@ can matter, and the first failure of each is shown with the schedule that leads 
 
 As it stands, what is seen are atomic operations, locks and threads: enough for safe code. With
 --accesses all other accesses to memory are checked for data races as well; that needs an unstable
-flag of the compiler, which is asked for with RUSTC_BOOTSTRAP=1.";
+flag of the compiler, which is asked for with RUSTC_BOOTSTRAP=1.
+
+The crates of the workspace are compiled with --cfg miri, for which many crates shrink tests that
+repeat something thousands of times; dependencies and std are not. --no-cfg-miri leaves it out.";
 
 #[derive(Args)]
 pub(crate) struct TestArgs {
@@ -68,6 +71,10 @@ pub(crate) struct TestArgs {
     #[arg(long)]
     offline: bool,
 
+    /// Compile the tested workspace without --cfg miri, which shrinks the stress tests of many crates
+    #[arg(long)]
+    no_cfg_miri: bool,
+
     /// How to search (`raddle algorithms` says what each one does)
     #[arg(long, value_name = "NAME")]
     algorithm: Option<String>,
@@ -84,6 +91,14 @@ pub(crate) struct TestArgs {
     #[arg(long, value_name = "S")]
     max_seconds: Option<f64>,
 
+    /// Stop all tests after so many seconds: those that are left are not run
+    #[arg(long, value_name = "S", value_parser = crate::check::seconds)]
+    max_total_seconds: Option<f64>,
+
+    /// How often a thread may read a late time in an execution
+    #[arg(long, value_name = "N")]
+    late: Option<u32>,
+
     /// Run one schedule of one test again: the token of a report
     #[arg(long, value_name = "TOKEN", value_parser = crate::token, requires = "exact")]
     replay: Option<String>,
@@ -91,6 +106,32 @@ pub(crate) struct TestArgs {
     /// Print one JSON object for each test, each on a line
     #[arg(long)]
     json: bool,
+}
+
+/// With this variable `raddle` is a wrapper of the compiler, which adds a cfg.
+const CFG: &str = "RADDLE_ADD_CFG";
+
+/// If cargo calls us in place of the compiler for a crate of the workspace: the compiler, with the cfg that is asked for.
+///
+/// Build scripts and procedural macros run as they are, and are not told.
+pub(crate) fn wrap_compiler(args: &[String]) -> Option<ExitCode> {
+    let cfg = std::env::var(CFG).ok()?;
+    let (compiler, rest) = args.get(1..)?.split_first()?;
+    let value = |option: &str| rest.iter().position(|a| a == option).and_then(|i| rest.get(i + 1));
+    let is_script = value("--crate-name").is_none_or(|n| n.starts_with("build_script_"));
+    let is_macro = value("--crate-type").is_some_and(|t| t == "proc-macro");
+    let mut command = std::process::Command::new(compiler);
+    command.args(rest);
+    if !is_script && !is_macro {
+        command.args(["--cfg", &cfg]);
+    }
+    Some(match command.status() {
+        Ok(status) => ExitCode::from(status.code().and_then(|c| u8::try_from(c).ok()).unwrap_or(1)),
+        Err(e) => {
+            eprintln!("error: cannot run {compiler}: {e}");
+            ExitCode::from(1)
+        }
+    })
 }
 
 pub(crate) fn run(args: &TestArgs) -> ExitCode {
@@ -125,6 +166,7 @@ mod on_linux {
     use std::collections::{BTreeSet, HashMap, HashSet};
     use std::path::{Path, PathBuf};
     use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
 
     /// What cargo has made.
     #[derive(Default)]
@@ -176,13 +218,30 @@ mod on_linux {
                 None => "there are no tests".to_owned(),
             });
         }
+        if !args.json {
+            let cfg = if args.no_cfg_miri {
+                "without --cfg miri"
+            } else {
+                "with --cfg miri (--no-cfg-miri leaves it out)"
+            };
+            println!("raddle: {} compiled {cfg}", tests_of(all.len()));
+        }
         let scratch = Scratch::new()?;
-        let mut codes = Vec::new();
-        for (program, test) in all {
+        let deadline = args.max_total_seconds.map(|s| Instant::now() + Duration::from_secs_f64(s));
+        let (mut rows, count) = (Vec::new(), all.len());
+        let mut stopped = None;
+        for (i, (program, test)) in all.iter().enumerate() {
+            let left = deadline.map(|d| d.saturating_duration_since(Instant::now()));
             if crate::run::was_interrupted() {
-                break;
+                stopped = stopped.or(Some("interrupted"));
+            } else if left.is_some_and(|l| l.is_zero()) {
+                stopped = stopped.or(Some("--max-total-seconds"));
             }
-            let mut variables = args.variables(&test, toolchain.knows_locks());
+            if stopped.is_some() {
+                rows.push(Row { name: test.name.clone(), verdict: "not run".to_owned(), ..Row::default() });
+                continue;
+            }
+            let mut variables = args.variables(test, toolchain.knows_locks(), left);
             variables.push(("RADDLE_CAVEATS", caveats.join("\n")));
             let words = ["--exact", "--nocapture", "--test-threads=1"].map(str::to_owned);
             let words: Vec<String> = std::iter::once(test.name.clone()).chain(words).collect();
@@ -191,34 +250,116 @@ mod on_linux {
                 args: &words,
                 variables: &variables,
                 gdb: false,
-                seconds: args.max_seconds,
+                seconds: args.seconds(left),
             };
-            codes.push(if args.json {
-                as_json(&start, &test)?
+            if args.json {
+                eprintln!("raddle: test {} of {count}: {}", i + 1, test.name);
+                rows.push(as_json(args, &start, test, scratch.path())?);
             } else {
-                shown(&start, &test, scratch.path())?
-            });
+                println!("test {} ({} of {count})", test.name, i + 1);
+                rows.push(shown(&start, test, scratch.path())?);
+            }
         }
-        if !args.json {
-            let count = |code: u8| codes.iter().filter(|c| **c == code).count();
-            println!(
-                "raddle: {} tests: {} without a failure, {} failed, {} stopped early",
-                codes.len(),
-                count(0),
-                count(1),
-                codes.len() - count(0) - count(1)
-            );
+        if args.json {
+            for row in rows.iter().filter(|r| r.verdict == "not run") {
+                println!(
+                    "{}",
+                    serde_json::json!({ "test": row.name, "report": Value::Null, "verdict": "not run" })
+                );
+            }
+        } else {
+            print!("{}", table(&rows));
+            if let Some(why) = stopped {
+                println!(
+                    "raddle: stopped early ({why}): {} not run",
+                    tests_of(rows.iter().filter(|r| r.verdict == "not run").count())
+                );
+            }
         }
+        let codes: Vec<u8> = rows.iter().map(|r| r.code).collect();
         Ok(match () {
             () if codes.contains(&1) => 1,
             () => codes.into_iter().max().unwrap_or(0),
         })
     }
 
-    fn shown(start: &Start<'_>, test: &Test, scratch: &Path) -> Result<u8, String> {
-        println!("test {}", test.name);
-        let done = scratch.join(format!("done-{}", test.name.replace([':', '/'], "-")));
-        let code = match crate::run::run(start, &done)? {
+    fn tests_of(n: usize) -> String {
+        format!("{n} test{}", if n == 1 { "" } else { "s" })
+    }
+
+    /// What became of one test.
+    struct Row {
+        name: String,
+        verdict: String,
+        executions: Option<u64>,
+        seconds: Option<f64>,
+        /// The exit code that a check of it alone would have.
+        code: u8,
+    }
+
+    impl Default for Row {
+        fn default() -> Row {
+            Row { name: String::new(), verdict: String::new(), executions: None, seconds: None, code: 3 }
+        }
+    }
+
+    impl Row {
+        /// From the report of the test, if there is one.
+        fn of(test: &Test, report: &Value, code: u8, took: Duration) -> Row {
+            let verdict = report["verdict"].as_str().map_or("no report", |v| match v {
+                "failure" => "FAILED",
+                "no-failure-with-caveats" => "no failure, with caveats",
+                "no-failure-within-bound" => "no failure within the bound",
+                "incomplete" => "stopped early",
+                other => other,
+            });
+            Row {
+                name: test.name.clone(),
+                verdict: verdict.to_owned(),
+                executions: report["executions"].as_u64(),
+                seconds: Some(took.as_secs_f64()),
+                code,
+            }
+        }
+    }
+
+    /// One line a test, and the sum.
+    fn table(rows: &[Row]) -> String {
+        let width =
+            |f: &dyn Fn(&Row) -> usize, least: usize| rows.iter().map(f).max().unwrap_or(0).max(least);
+        let name = width(&|r| r.name.chars().count(), 4);
+        let verdict = width(&|r| r.verdict.len(), 7);
+        let mut out =
+            format!("{:name$}  {:verdict$}  {:>10}  {:>8}\n", "test", "verdict", "executions", "time");
+        for r in rows {
+            let executions = r.executions.map_or("-".to_owned(), |n| n.to_string());
+            let time = r.seconds.map_or("-".to_owned(), |s| format!("{s:.1} s"));
+            out += &format!("{:name$}  {:verdict$}  {executions:>10}  {time:>8}\n", r.name, r.verdict);
+        }
+        let count = |code: u8| rows.iter().filter(|r| r.code == code).count();
+        out += &format!(
+            "raddle: {}: {} without a failure, {} failed, {} stopped early\n",
+            tests_of(rows.len()),
+            count(0),
+            count(1),
+            rows.len() - count(0) - count(1)
+        );
+        out
+    }
+
+    /// The report of a test that wrote it to a file.
+    fn summary(path: &Path) -> Value {
+        let report = std::fs::read(path).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        report.unwrap_or(Value::Null)
+    }
+
+    fn shown(start: &Start<'_>, test: &Test, scratch: &Path) -> Result<Row, String> {
+        let name = test.name.replace([':', '/'], "-");
+        let (done, report) = (scratch.join(format!("done-{name}")), scratch.join(format!("report-{name}")));
+        let mut variables = start.variables.to_vec();
+        variables.push(("RADDLE_SUMMARY", report.display().to_string()));
+        let began = Instant::now();
+        let code = match crate::run::run(&Start { variables: &variables, ..*start }, &done)? {
             Ended::Reported(code) | Ended::Debugged(code) => code,
             Ended::Otherwise(what, _) => {
                 println!("raddle: {what}: nothing is verified");
@@ -226,23 +367,31 @@ mod on_linux {
             }
         };
         println!();
-        Ok(code)
+        Ok(Row::of(test, &summary(&report), code, began.elapsed()))
     }
 
-    fn as_json(start: &Start<'_>, test: &Test) -> Result<u8, String> {
-        let mut command = Command::new(start.program);
-        command.args(start.args).envs(start.variables.iter().map(|(n, v)| (n, v))).env("RADDLE_JSON", "1");
-        let out = command.output().map_err(|e| format!("cannot start {}: {e}", start.program.display()))?;
-        let report = serde_json::from_slice::<Value>(&out.stdout).unwrap_or(Value::Null);
+    fn as_json(args: &TestArgs, start: &Start<'_>, test: &Test, scratch: &Path) -> Result<Row, String> {
+        let began = Instant::now();
+        let name = test.name.replace([':', '/'], "-");
+        let (done, path) = (scratch.join(format!("done-{name}")), scratch.join(format!("report-{name}")));
+        let mut variables = start.variables.to_vec();
+        variables.push(("RADDLE_SUMMARY", path.display().to_string()));
+        variables.push(("RADDLE_QUIET", "1".to_owned()));
+        let ended = crate::run::run(&Start { variables: &variables, ..*start }, &done)?;
+        let report = summary(&path);
+        let cfg = if args.no_cfg_miri { vec![] } else { vec!["miri"] };
         println!(
             "{}",
-            serde_json::json!({ "test": test.name, "direct": test.entry.is_some(), "report": report })
+            serde_json::json!({ "test": test.name, "direct": test.entry.is_some(), "cfg": cfg, "report": report })
         );
-        if report.is_null() {
-            eprint!("{}", String::from_utf8_lossy(&out.stderr));
-            return Ok(3);
-        }
-        Ok(out.status.code().and_then(|c| u8::try_from(c).ok()).unwrap_or(3))
+        let code = match ended {
+            Ended::Reported(code) | Ended::Debugged(code) => code,
+            Ended::Otherwise(what, _) => {
+                eprintln!("raddle: {what}: nothing is verified");
+                3
+            }
+        };
+        Ok(Row::of(test, &report, if report.is_null() { 3 } else { code }, began.elapsed()))
     }
 
     /// What the compiler is told, besides what cargo tells it.
@@ -305,9 +454,18 @@ mod on_linux {
         if args.accesses {
             command.env("RUSTC_BOOTSTRAP", "1");
         }
+        if !args.no_cfg_miri {
+            let this = std::env::current_exe().map_err(|e| format!("cannot find raddle itself: {e}"))?;
+            command.env("RUSTC_WORKSPACE_WRAPPER", this).env(super::CFG, "miri");
+        }
         let out = command.stderr(Stdio::inherit()).output().map_err(|e| format!("cannot run cargo: {e}"))?;
         if !out.status.success() {
-            return Err("the tests were not built: cargo says why above".to_owned());
+            let miri = if args.no_cfg_miri {
+                ""
+            } else {
+                " (the crate is compiled with --cfg miri; --no-cfg-miri leaves it out)"
+            };
+            return Err(format!("the tests were not built: cargo says why above{miri}"));
         }
         let mut built = Built::default();
         let mut packages = BTreeSet::new();
@@ -471,11 +629,19 @@ mod on_linux {
             words
         }
 
+        /// How long one test may take, where so much is left for all.
+        fn seconds(&self, left: Option<Duration>) -> Option<f64> {
+            let left = left.map(|l| l.as_secs_f64());
+            self.max_seconds.into_iter().chain(left).reduce(f64::min)
+        }
+
         /// The settings of a search.
-        fn variables(&self, test: &Test, locks: bool) -> Vec<(&'static str, String)> {
+        fn variables(&self, test: &Test, locks: bool, left: Option<Duration>) -> Vec<(&'static str, String)> {
             let mut again =
                 vec!["cargo".to_owned(), "raddle".to_owned(), "test".to_owned(), "--std".to_owned()];
             again.extend(self.accesses.then(|| "--accesses".to_owned()));
+            again.extend(self.no_cfg_miri.then(|| "--no-cfg-miri".to_owned()));
+            again.extend(self.late.iter().flat_map(|n| ["--late".to_owned(), n.to_string()]));
             let default = ["--lib", "--bins", "--tests"];
             let given = self.of_cargo();
             again.extend(
@@ -503,7 +669,8 @@ mod on_linux {
             set("RADDLE_ALGORITHM", self.algorithm.clone());
             set("RADDLE_BOUND", (!self.bounds.is_empty()).then(|| self.bounds.join(",")));
             set("RADDLE_MAX_EXECUTIONS", self.max_executions.map(|n| n.to_string()));
-            set("RADDLE_MAX_SECONDS", self.max_seconds.map(|n| n.to_string()));
+            set("RADDLE_MAX_SECONDS", self.seconds(left).map(|n| n.to_string()));
+            set("RADDLE_LATE", self.late.map(|n| n.to_string()));
             set("RADDLE_REPLAY", self.replay.clone());
             out
         }

@@ -229,3 +229,61 @@ mod wrong {
         if seen == 0 { Ok(()) } else { Err("it was faster".to_owned()) }
     }
 }
+
+#[cfg(test)]
+mod environment {
+    use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+    use std::sync::{Arc, Condvar, Mutex};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    /// As crates shrink tests for an interpreter.
+    #[test]
+    fn is_small() {
+        assert!(cfg!(miri));
+    }
+
+    #[test]
+    fn deadline() {
+        let pair = Arc::new((Mutex::new(false), Condvar::new()));
+        let other = pair.clone();
+        let setter = thread::spawn(move || {
+            *other.0.lock().unwrap() = true;
+            other.1.notify_one();
+        });
+        let deadline = Instant::now() + Duration::from_secs(1);
+        let mut set = pair.0.lock().unwrap();
+        while !*set {
+            let now = Instant::now();
+            assert!(now < deadline, "deadline passed");
+            set = pair.1.wait_timeout(set, deadline - now).unwrap().0;
+        }
+        drop(set);
+        setter.join().unwrap();
+    }
+
+    #[test]
+    fn polls_the_clock() {
+        let flag = AtomicBool::new(false);
+        thread::scope(|s| {
+            s.spawn(|| flag.store(true, SeqCst));
+            let start = Instant::now();
+            while !flag.load(SeqCst) && start.elapsed() < Duration::from_secs(1) {
+                thread::yield_now();
+            }
+        });
+    }
+
+    #[test]
+    fn time_does_not_run_backwards() {
+        let start = Instant::now();
+        let later = thread::spawn(move || {
+            thread::sleep(Duration::from_secs(7_200));
+            assert!(start.elapsed() >= Duration::from_secs(7_200));
+            Instant::now()
+        });
+        let later = later.join().unwrap();
+        assert!(Instant::now() >= later);
+        assert!(later - start >= Duration::from_secs(7_200));
+    }
+}
