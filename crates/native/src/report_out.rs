@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The variables that mean something here. Another one that starts with `RADDLE_` is a slip of the pen, and who made it should know.
-const VARIABLES: [&str; 42] = [
+const VARIABLES: [&str; 45] = [
     "RADDLE_ALGORITHM",
     "RADDLE_BOUND",
     "RADDLE_CACHE",
@@ -33,6 +33,7 @@ const VARIABLES: [&str; 42] = [
     "RADDLE_JSON",
     "RADDLE_KEEP_GOING",
     "RADDLE_KEEP_O",
+    "RADDLE_LATE",
     "RADDLE_LEAKS",
     "RADDLE_MAX_EXECUTIONS",
     "RADDLE_MAX_SECONDS",
@@ -43,6 +44,7 @@ const VARIABLES: [&str; 42] = [
     "RADDLE_QUIET",
     "RADDLE_RACES",
     "RADDLE_REPLAY",
+    "RADDLE_SCAN",
     "RADDLE_SEED",
     "RADDLE_SHRINK",
     "RADDLE_SPIN_LOOPS",
@@ -63,6 +65,7 @@ const VARIABLES: [&str; 42] = [
     "RADDLE_NONDET",
     "RADDLE_STD_LOCKS",
     "RADDLE_CAVEATS",
+    "RADDLE_SUMMARY",
 ];
 
 /// Says, to the same program started again, that addresses cannot be fixed any better.
@@ -115,7 +118,7 @@ pub(crate) fn explore(mut out: Out, program: fn()) -> ! {
         runtime::let_plain_accesses_order();
     }
     let terminal = out.errors.clone().filter(|_| variable("RADDLE_QUIET").is_none());
-    let config = Config::new().stack_size(8 << 20).leaks(false).quiet(true).progress_on(terminal);
+    let config = Config::new().scan(false).stack_size(8 << 20).leaks(false).quiet(true).progress_on(terminal);
     let config = config.try_environment().unwrap_or_else(|why| start::usage(&why));
     if let Some(path) = variable("RADDLE_EXECUTIONS") {
         out.leave(crate::listing::write(&config, program, &path));
@@ -146,6 +149,10 @@ pub(crate) fn explore(mut out: Out, program: fn()) -> ! {
         failure.output = output_of(&config, &failure.replay, program);
     }
     out.say(&report);
+    if let Some(path) = variable("RADDLE_SUMMARY") {
+        // Whoever asked for it does without.
+        let _ = std::fs::write(path, report::json::render(&report));
+    }
     out.leave(report.exit_code())
 }
 

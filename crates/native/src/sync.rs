@@ -33,7 +33,6 @@ pub(crate) fn begin() {
     crate::signals::begin();
     crate::rwlock::begin();
     crate::semaphore::begin();
-    crate::time::begin();
     crate::verifier::begin();
 }
 

@@ -266,7 +266,6 @@ pub(crate) fn start(
     if let Some(t) = next {
         crate::start::new_thread(t);
         *known(t) = Known { execution: execution(), routine: Some(routine), argument, detached, ..UNKNOWN };
-        time::spawned(t);
         crate::libc::restored::spawned(t);
         fresh(t);
     }
@@ -293,7 +292,6 @@ pub(crate) extern "C" fn join(thread: libc::pthread_t, result: *mut *mut c_void)
 fn join_at(t: ThreadId, result: *mut *mut c_void, call: Call) -> libc::c_int {
     known(t).joined = true;
     let _ = runtime::join(t, call.place);
-    time::joined(t);
     if !result.is_null() {
         crate::access::access(result as usize, size_of::<*mut c_void>(), true, call);
         // SAFETY: the program hands in a place for the result.

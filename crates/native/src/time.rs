@@ -1,50 +1,17 @@
-//! Time: virtual, and each thread has its own.
+//! Time, as programs read it: the clock of the search (`runtime::time`).
 //!
-//! What a thread reads from a clock must be a function of what it did itself and of what happens before it: if the clock of one
-//! thread moved with the steps of another, their order would matter in a way that the search knows nothing of. So each
-//! thread has a clock. It starts with that of the thread that made it, moves on by a millisecond whenever it is read and by the
-//! time that is slept, and is set to the later of the two when a thread is joined, and to the limit when a wait times out.
-//! Clocks of threads that are not ordered cannot be compared, and a program that does so may see time run backwards.
-//!
-//! A sleep is a yield: how long it takes says nothing about what others do meanwhile.
+//! A sleep is a yield that moves the clock of its thread on: how long it takes says nothing about what others do meanwhile. A wait that
+//! times out moves it to its limit. A reading gives the same time as before, or a late one. Clocks of CPU time stand still.
 
 use crate::real::real;
 use crate::shim::{call, export, export_past};
 use crate::sync::with_errno;
-use explore::ThreadId;
 
-/// What each reading moves a clock on by, in nanoseconds.
-const TICK: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 /// When executions begin, on the clock of the world.
 const EPOCH: u64 = 1_700_000_000 * SECOND;
 /// And on clocks that count from the start of the machine.
-const BOOT: u64 = 1_000 * SECOND;
-
-static mut CLOCKS: [u64; explore::MAX_THREADS] = [0; explore::MAX_THREADS];
-
-fn clock_of(t: ThreadId) -> &'static mut u64 {
-    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a step.
-    unsafe { &mut (*(&raw mut CLOCKS))[t.index()] }
-}
-
-/// An execution begins.
-#[inline]
-pub(crate) fn begin() {
-    *clock_of(ThreadId::MAIN) = 0;
-}
-
-/// The running thread makes another one.
-pub(crate) fn spawned(child: ThreadId) {
-    *clock_of(child) = *clock_of(runtime::current());
-}
-
-/// It has joined another one.
-pub(crate) fn joined(other: ThreadId) {
-    let theirs = *clock_of(other);
-    let mine = clock_of(runtime::current());
-    *mine = theirs.max(*mine);
-}
+const BOOT: u64 = 1_000_000 * SECOND;
 
 fn base(clock: libc::clockid_t) -> u64 {
     match clock {
@@ -54,13 +21,18 @@ fn base(clock: libc::clockid_t) -> u64 {
     }
 }
 
+fn is_of_cpu(clock: libc::clockid_t) -> bool {
+    matches!(clock, libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// Reads a clock.
 fn read(clock: libc::clockid_t) -> u64 {
-    // A loop that looks at the clock ends by it.
-    runtime::end_looking();
-    let now = clock_of(runtime::current());
-    *now += TICK;
-    base(clock) + *now
+    if is_of_cpu(clock) {
+        return base(clock);
+    }
+    let call = call();
+    runtime::settle();
+    base(clock).saturating_add(runtime::clock_read_in(call.place, call.state))
 }
 
 fn nanoseconds(t: &libc::timespec) -> Option<u64> {
@@ -76,8 +48,7 @@ fn timespec(n: u64) -> libc::timespec {
 pub(crate) fn reach(clock: libc::clockid_t, until: *const libc::timespec) {
     // SAFETY: the program hands in a time or nothing.
     let Some(until) = (unsafe { until.as_ref() }).and_then(nanoseconds) else { return };
-    let now = clock_of(runtime::current());
-    *now = (*now).max(until.saturating_sub(base(clock)));
+    runtime::clock_reach(until.saturating_sub(base(clock)));
 }
 
 /// The time of the running thread, in nanoseconds since the execution began.
@@ -107,8 +78,7 @@ pub(crate) fn let_others_run(call: crate::shim::Call) {
 
 /// The running thread lets time pass.
 pub(crate) fn pass(nanoseconds: u64) {
-    let now = clock_of(runtime::current());
-    *now = now.saturating_add(nanoseconds);
+    runtime::clock_pass(nanoseconds);
 }
 
 fn sleep_for(nanoseconds: u64) {

@@ -12,8 +12,8 @@ pub use std::cell::{BorrowError, BorrowMutError, LazyCell, OnceCell, Ref, RefCel
 
 /// std's `UnsafeCell`, with accesses checked for data races.
 ///
-/// [`with`](UnsafeCell::with) and [`with_mut`](UnsafeCell::with_mut) say what they do; [`get`](UnsafeCell::get) hands out a
-/// `*mut T` and counts as a write when it is called.
+/// [`with`](UnsafeCell::with) and [`with_mut`](UnsafeCell::with_mut) say what they do. [`get`](UnsafeCell::get) hands out a
+/// `*mut T`: it counts as a read, and as a write if the value has changed when the thread comes to its next operation.
 ///
 /// ```
 /// use raddle::cell::UnsafeCell;
@@ -26,15 +26,27 @@ pub use std::cell::{BorrowError, BorrowMutError, LazyCell, OnceCell, Ref, RefCel
 /// });
 /// ```
 pub struct UnsafeCell<T: ?Sized> {
-    handle: Handle,
+    handle: CellHandle,
     value: std::cell::UnsafeCell<T>,
+}
+
+/// The identity of a cell, which tells the runtime when the memory of the cell is given up.
+struct CellHandle(Handle);
+
+impl Drop for CellHandle {
+    #[inline]
+    fn drop(&mut self) {
+        if runtime::active() {
+            runtime::cell_ends(&mut self.0);
+        }
+    }
 }
 
 impl<T> UnsafeCell<T> {
     /// Makes one with this value.
     #[inline]
     pub const fn new(value: T) -> UnsafeCell<T> {
-        UnsafeCell { handle: Handle::new(), value: std::cell::UnsafeCell::new(value) }
+        UnsafeCell { handle: CellHandle(Handle::new()), value: std::cell::UnsafeCell::new(value) }
     }
 
     /// The value, at the end of its life.
@@ -48,16 +60,20 @@ impl<T: ?Sized> UnsafeCell<T> {
     /// Notes an access and gives the place where this execution keeps the value.
     #[inline]
     fn access(&self, write: bool, place: Place) -> *mut T {
-        runtime::cell_access(&self.handle, write, place);
-        runtime::data(&self.handle, Class::Cell, self.value.get())
+        runtime::cell_access(&self.handle.0, write, place);
+        runtime::data(&self.handle.0, Class::Cell, self.value.get())
     }
 
-    /// A pointer to the value. Counts as a **write** now, since the pointer may be used for one; readers that run side by
-    /// side should use [`with`](UnsafeCell::with). What is done with the pointer later is not seen.
+    /// A pointer to the value. Counts as a read now, and as a write if the value differs when the thread comes to its next
+    /// operation. If the thread keeps the pointer, later writes through it are found in the same way. Later reads are not seen: the
+    /// report has a caveat if another thread writes the cell meanwhile. [`with`](UnsafeCell::with) and
+    /// [`with_mut`](UnsafeCell::with_mut) leave nothing to guess.
     #[inline]
     #[track_caller]
     pub fn get(&self) -> *mut T {
-        self.access(true, Place::caller())
+        let value = runtime::data(&self.handle.0, Class::Cell, self.value.get());
+        runtime::cell_lend(&self.handle.0, value.cast(), size_of_val(&self.value), Place::caller());
+        value
     }
 
     /// The value, for one who owns it alone.
@@ -136,7 +152,8 @@ impl<T> Cell<T> {
         if std::ptr::eq(self, other) {
             return;
         }
-        let (a, b) = (self.cell.get(), other.cell.get());
+        let place = Place::caller();
+        let (a, b) = (self.cell.access(true, place), other.cell.access(true, place));
         // SAFETY: both point to live values that nobody else refers to: a cell never gives out references to its content, and
         // no other controlled thread runs between here and the end of the call. The cells are different objects, so
         // their values do not overlap.
@@ -186,7 +203,7 @@ impl<T: Default> Cell<T> {
 }
 
 impl<T: ?Sized> Cell<T> {
-    /// A pointer to the value; counts as a write, as [`UnsafeCell::get`] does.
+    /// A pointer to the value, which counts as [`UnsafeCell::get`] does.
     #[inline]
     #[track_caller]
     pub fn as_ptr(&self) -> *mut T {

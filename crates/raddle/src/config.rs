@@ -73,6 +73,8 @@ pub struct Config {
     /// What the caller knows that the search leaves out.
     caveats: Vec<Caveat>,
     last_words: Option<fn(Report)>,
+    /// Look in the executable for types that are not ours.
+    scan: bool,
 }
 
 /// Time limits above this are none.
@@ -97,6 +99,7 @@ impl Config {
             progress: None,
             caveats: Vec::new(),
             last_words: None,
+            scan: true,
         }
     }
 
@@ -266,6 +269,13 @@ impl Config {
         self
     }
 
+    /// How often each thread may read a late time in an execution: a reading of [`time`](crate::time) gives the same time as before,
+    /// or a late one. 1 unless set. `RADDLE_LATE`.
+    pub fn late(mut self, times: u32) -> Config {
+        self.settings.late = times;
+        self
+    }
+
     /// Reports an `Arc` that is never given back. On unless turned off. `RADDLE_LEAKS`.
     pub fn leaks(mut self, yes: bool) -> Config {
         self.settings.leaks = yes;
@@ -333,6 +343,13 @@ impl Config {
         self
     }
 
+    /// Looks in the machine code that the test can reach for types of std, which the search does not see, and names them in the report.
+    /// On unless turned off; nothing is looked for where raddle is not the one that runs the program's code. `RADDLE_SCAN`.
+    pub fn scan(mut self, yes: bool) -> Config {
+        self.scan = yes;
+        self
+    }
+
     /// What the variables `RADDLE_*` say, over what this configuration says. [`Config::run`] and [`Config::check`] do this by
     /// themselves and panic where it cannot be done; here a wrong value, or a plan whose parts do not go together, is an error
     /// that says which. [`Config::compare`] does not do it.
@@ -346,13 +363,16 @@ impl Config {
 
     /// Checks `test`, prints the report, and panics if something is wrong.
     ///
+    /// A result that says less than `verified` is also written where the output of a passing test is not captured, as one line.
+    ///
     /// # Panics
     ///
-    /// If an execution fails.
+    /// If an execution fails, or if the search stopped early and was not given a budget ([`Config::max_executions`],
+    /// [`Config::max_seconds`]).
     #[track_caller]
     pub fn check(self, test: impl Fn()) {
         let config = self.with_environment();
-        let report = config.search(&test);
+        let report = config.search(&test, entry(&test));
         let stopped = report.stopped.as_ref().map(|s| s.reason);
         if report.verdict == Verdict::Failure || stopped == Some(StopReason::Limit) {
             panic!("{}", render(&report));
@@ -361,23 +381,43 @@ impl Config {
             // Ctrl-C is for the whole process, whatever else it is to test.
             runtime::end_process(&render(&report));
         }
+        if report.verdict == Verdict::Incomplete && !config.may_stop_early() {
+            panic!(
+                "{}the check stopped early without a budget (Config::max_seconds, Config::max_executions), so the test fails",
+                render(&report)
+            );
+        }
         if !config.quiet {
             eprint!("{}", render(&report));
+            if matches!(report.verdict, Verdict::Incomplete | Verdict::NoFailureWithCaveats) {
+                say_uncaptured(&report.guarantee);
+            }
         }
+    }
+
+    /// Whether the search was told when to stop, or runs a part of the executions on purpose.
+    fn may_stop_early(&self) -> bool {
+        let Budget { executions, seconds } = self.budget;
+        executions.is_some()
+            || seconds.is_some()
+            || self.replay.is_some()
+            || self.follow.is_some()
+            || self.plan.order.is_sampling()
     }
 
     /// Checks `test` and gives the report. Prints it too, unless [`Config::quiet`].
     #[track_caller]
     pub fn run(self, test: impl Fn()) -> Report {
         let config = self.with_environment();
-        let report = config.search(&test);
+        let report = config.search(&test, entry(&test));
         if !config.quiet {
             eprint!("{}", render(&report));
         }
         report
     }
 
-    fn search(&self, test: &dyn Fn()) -> Report {
+    /// `entry` is the address of a function that calls the test.
+    fn search(&self, test: &dyn Fn(), entry: usize) -> Report {
         let start = Instant::now();
         let meter = || Meter::new(self.budget, Box::new(move || start.elapsed().as_secs_f64()));
         let stop_at =
@@ -412,10 +452,13 @@ impl Config {
                 ));
             }
         };
-        let found = runtime::set_last_words(&words, || {
+        let mut found = runtime::set_last_words(&words, || {
             runtime::check(&settings, &mut *search, test, &mut |s| ticker.tick(s))
         });
         ticker.clear();
+        if found.failures.is_empty() && self.scan {
+            runtime::alien_uses(entry).into_iter().for_each(|c| c.add_to(&mut found.caveats));
+        }
         self.conclude(start, &plan, &*search, found)
     }
 
@@ -559,18 +602,28 @@ impl Config {
         set(&mut s.max_steps, "RADDLE_MAX_STEPS")?;
         set(&mut s.max_threads, "RADDLE_MAX_THREADS")?;
         set(&mut s.stack_size, "RADDLE_STACK_SIZE")?;
+        set(&mut s.late, "RADDLE_LATE")?;
         set_flag(&mut s.keep_going, "RADDLE_KEEP_GOING")?;
         set_flag(&mut s.spurious_wakeups, "RADDLE_SPURIOUS_WAKEUPS")?;
         set_flag(&mut s.spurious_cas, "RADDLE_SPURIOUS_FAILURES")?;
         set_flag(&mut s.leaks, "RADDLE_LEAKS")?;
         set_flag(&mut s.spin_loops, "RADDLE_SPIN_LOOPS")?;
         set_flag(&mut s.shrink, "RADDLE_SHRINK")?;
+        set_flag(&mut self.scan, "RADDLE_SCAN")?;
         set_flag(&mut self.quiet, "RADDLE_QUIET")?;
         if let Some(seconds) = variable::<u64>("RADDLE_WATCHDOG")? {
             s.watchdog = (seconds > 0).then(|| Duration::from_secs(seconds));
         }
         Ok(self)
     }
+}
+
+/// The address of a function that calls the test.
+fn entry<F: Fn()>(_test: &F) -> usize {
+    fn call<F: Fn()>(test: &F) {
+        test();
+    }
+    call::<F> as fn(&F) as usize
 }
 
 /// The algorithm, and the order where it is not the usual one. Orders that draw executions leave none out, so they
@@ -617,6 +670,19 @@ fn render(report: &Report) -> String {
         style.width = width;
     }
     report::text::render(report, &style)
+}
+
+/// Writes a line about the test of this thread to standard error where the test harness does not capture it, if it captures the
+/// rest.
+fn say_uncaptured(line: &str) {
+    let shown = |a: std::ffi::OsString| a == "--nocapture" || a == "--no-capture" || a == "--show-output";
+    let thread = std::thread::current();
+    let Some(test) = thread.name().filter(|n| *n != "main") else { return };
+    if std::env::var_os("RUST_TEST_NOCAPTURE").is_some_and(|v| v != "0") || std::env::args_os().any(shown) {
+        return;
+    }
+    // Only `eprint!` is captured. Nobody can be told that nothing can be told.
+    let _ = writeln!(std::io::stderr(), "raddle: {test}: {line}");
 }
 
 /// The value of a variable.

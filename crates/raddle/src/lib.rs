@@ -1,6 +1,6 @@
 //! Checks concurrent Rust code under every schedule that can matter.
 //!
-//! A test replaces `std::sync`, `std::thread`, `std::cell` and `std::hint` by the modules of the same names here, and
+//! A test replaces `std::sync`, `std::thread`, `std::cell`, `std::hint` and `std::time` by the modules of the same names here, and
 //! runs its body under [`check`]. The items have std's own names and signatures; constructors are `const`, so statics
 //! work, and every execution finds them as new.
 //!
@@ -31,6 +31,7 @@ mod object;
 mod spill;
 pub mod sync;
 pub mod thread;
+pub mod time;
 
 pub use compare::render_comparison;
 pub use config::{Config, check, to_json};

@@ -141,6 +141,12 @@ impl Execution {
                 (format!("waits to read from {name}, which is empty"), Vec::new())
             }
             OpKind::Transfer => (format!("waits to write to {name}, which is full"), Vec::new()),
+            OpKind::SemWait if self.objects[op.object.index()].class == Class::Thread => {
+                let is_it = |u: &ThreadId| self.threads[u.index()].seldom().closure == Some(op.object);
+                let whom: Vec<ThreadId> = self.order.iter().copied().filter(is_it).collect();
+                let names: Vec<String> = whom.iter().map(|u| self.thread_label(*u)).collect();
+                (format!("waits for the end of {}", names.join(", ")), whom)
+            }
             OpKind::SemWait => (format!("waits for {name}, which is 0"), Vec::new()),
             OpKind::Assume => ("stands at an assumption that does not hold".to_string(), Vec::new()),
             _ => ("could go on".to_string(), Vec::new()),

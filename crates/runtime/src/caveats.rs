@@ -26,6 +26,11 @@ impl Noted {
         }
     }
 
+    /// As [`caveat_at`], for one who has the execution.
+    pub(crate) fn note_at(&mut self, kind: CaveatKind, text: impl Into<Cow<'static, str>>, place: Place) {
+        self.add(kind, text.into(), place);
+    }
+
     pub(crate) fn forget(&mut self, kind: CaveatKind) {
         self.list.retain(|(k, ..)| *k != kind);
         self.named.retain(|c| c.kind != kind);

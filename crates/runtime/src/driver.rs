@@ -26,6 +26,8 @@ pub struct Settings {
     pub spurious_cas: bool,
     /// Waiting on a condition variable and parking may end for no reason, once in a row.
     pub spurious_wakeups: bool,
+    /// How often a thread may read a late time in an execution; see the crate's module `time`.
+    pub late: u32,
     /// A thread that can only look again at what it has seen waits for a change; see the crate's module `spin`.
     pub spin_loops: bool,
     /// A thread that computes for so long (CPU time) without a step is stopped, and so is one that waits for so long in the kernel: it is
@@ -51,6 +53,7 @@ impl Default for Settings {
             stack_size: 2 << 20,
             spurious_cas: true,
             spurious_wakeups: true,
+            late: 1,
             spin_loops: true,
             watchdog: Some(Duration::from_secs(10)),
             stop_at: None,
@@ -144,15 +147,19 @@ pub fn replay(settings: &Settings, schedule: &Schedule, search: &mut dyn Progres
         return Found { stopped, ..found(failure) };
     }
     let Some(divergence) = divergence else { return found(failure) };
-    // The token may be from a search that gave locks versions, which took steps.
-    let mut modes = Modes::default();
-    modes.change(Restart::LocksHaveVersions);
-    let again = recorded(settings, modes, test, schedule);
-    if again.stopped.is_some() {
-        return Found { stopped: again.stopped, ..found(again.failure) };
-    }
-    if again.divergence.is_none() {
-        return found(again.failure);
+    // The token may be from a search that has learned what a schedule alone does not tell, and took other steps.
+    let learned = [Restart::LocksHaveVersions, Restart::WritersWait, Restart::ClosuresEnd];
+    for which in 1..1u32 << learned.len() {
+        let mut modes = Modes::default();
+        let chosen = learned.iter().enumerate().filter(|(i, _)| which >> i & 1 == 1);
+        chosen.for_each(|(_, why)| modes.change(*why));
+        let again = recorded(settings, modes, test, schedule);
+        if again.stopped.is_some() {
+            return Found { stopped: again.stopped, ..found(again.failure) };
+        }
+        if again.divergence.is_none() {
+            return found(again.failure);
+        }
     }
     if let Some(front) = front::front() {
         front.forget();

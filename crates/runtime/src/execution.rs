@@ -162,6 +162,10 @@ pub(crate) struct Execution {
     pub(crate) blocks: Blocks,
     /// How many read locks of our types are held.
     pub(crate) read_locks: u32,
+    /// What happened to clocks.
+    pub(crate) times: crate::time::Times,
+    /// Pointers to cells that may still be used.
+    pub(crate) lent: crate::lent::Lending,
     /// Room for what an await has seen.
     pub(crate) seen: Vec<(ObjectId, u64)>,
     /// Addresses between which the stacks of threads lie that have ended; empty if none has.
@@ -282,6 +286,8 @@ impl Execution {
             unsettled: None,
             blocks: Blocks::default(),
             read_locks: 0,
+            times: Default::default(),
+            lent: Default::default(),
             seen: Vec::new(),
             unjoined: 0,
             ended_stacks: (usize::MAX, 0),
@@ -340,6 +346,8 @@ impl Execution {
         self.looking = false;
         self.repeat = None;
         self.read_locks = 0;
+        self.times.clear();
+        self.lent.clear();
         self.exited = false;
         self.unsettled = None;
         self.blocks.reset();
@@ -430,6 +438,17 @@ impl Execution {
         self.names[life.index()] = 1 << 62 | (t.0 as u64) << 1;
         self.threads[t.index()].seldom_mut().life = Some(life);
         life
+    }
+
+    /// The object that the end of the body of a scoped thread changes.
+    pub(crate) fn closure_of(&mut self, t: ThreadId) -> ObjectId {
+        if let Some(closure) = self.threads[t.index()].seldom().closure {
+            return closure;
+        }
+        let closure = self.enter(Class::Thread, 0, None);
+        self.names[closure.index()] = 1 << 62 | 1 << 60 | (t.0 as u64) << 1;
+        self.threads[t.index()].seldom_mut().closure = Some(closure);
+        closure
     }
 
     /// The object that parking and unparking a thread changes.
@@ -789,8 +808,13 @@ impl Execution {
     }
 
     fn natural_end(&self) -> End {
-        let assumed = self.live.iter().any(|t| self.pending[t.index()].op.kind == OpKind::Assume);
-        if assumed { End::Assumed } else { End::Complete }
+        let assumed = |t: ThreadId| match self.pending[t.index()].op.kind {
+            OpKind::Assume => true,
+            // The loop that waits there ends when its thread is late, which is explored where it reads the clock.
+            OpKind::Await => self.threads[t.index()].seldom().polls_clock,
+            _ => false,
+        };
+        if self.live.iter().any(assumed) { End::Assumed } else { End::Complete }
     }
 
     /// Nobody can run: waits with a time limit end now. Says whether there are any.

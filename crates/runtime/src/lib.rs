@@ -20,6 +20,7 @@
 //! suspended in the middle of an operation while others run, so no reference into the execution is held where a
 //! suspension can happen: functions that can suspend take the raw pointer, all others take `&mut self`.
 
+mod alien;
 mod blocked;
 mod callers;
 mod caveats;
@@ -32,6 +33,7 @@ mod fiber;
 mod foreign;
 mod front;
 mod labels;
+mod lent;
 mod limits;
 mod locals;
 mod memory;
@@ -49,8 +51,10 @@ mod statics;
 mod switch;
 mod sync;
 mod threads;
+mod time;
 mod watchdog;
 
+pub use alien::alien_uses;
 pub use caveats::{caveat, caveat_at};
 pub use clock::cpu_seconds;
 pub use driver::{Found, Settings, check, follow, replay};
@@ -61,6 +65,7 @@ pub use foreign::{
 };
 pub use front::{Crashed, Front, Part, Place, set_front};
 pub use labels::Labels;
+pub use lent::{cell_ends, cell_lend};
 pub use limits::{
     END_AFTER, INTERRUPT_AFTER, SIGNALS as STOP_SIGNALS, end_process, is_stopping, set_last_words,
     stop_for_signal, stop_for_time, stopped_by_signal, write_last_words,
@@ -82,7 +87,11 @@ pub use sync::{
     active, assume, choose, enter_count, fail, local_step, notify, rmw, step, stop_here, take_word,
     tearing_down, wait,
 };
-pub use threads::{Body, Task, current, is_finished, join, panicking, park, spawn, thread_name, unpark};
+pub use threads::{
+    Body, Task, closure_ended, current, is_finished, join, panicking, park, spawn, thread_name, unpark,
+};
+
+pub use time::{clock_limit, clock_now, clock_pass, clock_reach, clock_read, clock_read_in};
 
 use explore::{MemoryOrder, OpKind};
 

@@ -10,6 +10,8 @@ pub(crate) struct Local {
     /// The value, or null once it is being dropped.
     value: *mut u8,
     drop: unsafe fn(*mut u8),
+    /// The destructor does something.
+    pub(crate) needs_drop: bool,
 }
 
 /// The value of a thread-local of the running thread, made by `init` on first use in each thread of each execution, dropped
@@ -41,6 +43,7 @@ pub fn thread_local<T: 'static>(key: *const (), init: fn() -> T) -> Option<*cons
             key,
             value: value.cast(),
             drop: drop_it::<T>,
+            needs_drop: std::mem::needs_drop::<T>(),
         });
         Some(value)
     }

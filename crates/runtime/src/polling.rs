@@ -40,6 +40,8 @@ pub(crate) enum Restart {
     NoVersions,
     /// A thread could be held up by a writer that waits for a lock which others read, so writers that wait are seen.
     WritersWait,
+    /// A thread of a scope has thread-locals to drop when its closure has ended, so the end of the closure is a step.
+    ClosuresEnd,
     /// The front end has learned something of the program, and keeps it itself.
     FrontLearned,
 }
@@ -54,6 +56,8 @@ pub struct Modes {
     pub(crate) versions: bool,
     /// They must not have.
     pub(crate) no_versions: bool,
+    /// The end of the closure of a scoped thread is a step, before its thread-locals are dropped: a scope waits for the closures.
+    pub(crate) closures_end: bool,
     /// Waiting writers of reader-writer locks hold up new readers; see [`crate::rwlock`].
     pub(crate) writers_wait: bool,
     /// A thread took a reader-writer lock for writing, in this execution or an earlier one.
@@ -68,6 +72,7 @@ impl Modes {
             Restart::EndsAreSteps => self.ends_are_steps = true,
             Restart::LocksHaveVersions => self.versions = true,
             Restart::FrontLearned => {}
+            Restart::ClosuresEnd => self.closures_end = true,
             Restart::WritersWait => self.writers_wait = true,
             Restart::NoVersions => (self.versions, self.no_versions) = (false, true),
         }

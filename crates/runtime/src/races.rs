@@ -112,7 +112,7 @@ impl Races {
     pub(crate) fn reset(&mut self) {
         self.blocks = None;
         self.silent.clear();
-        if self.used_cells == 0 {
+        if self.used_cells == 0 && self.done == 0 {
             return;
         }
         self.done = 0;
@@ -312,6 +312,20 @@ fn channel(l: &Logged, now: &mut Clock, object: &mut OfObject) {
     }
 }
 
+impl Execution {
+    /// Brings the order up to date with the steps that have run.
+    pub(crate) fn order_steps(&mut self) {
+        self.races.advance(&self.log, self.threads.len(), self.objects.len());
+    }
+}
+
+impl Races {
+    /// How many steps of each thread happen before the next one of this thread, as of the last [`Execution::order_steps`].
+    pub(crate) fn steps_known_to(&self, t: ThreadId) -> &[u32] {
+        self.threads.get(t.index()).map_or(&[], |t| &t.now)
+    }
+}
+
 /// Notes an access to a cell and reports a data race if another access is not ordered with it. Not a step.
 pub fn cell_access(object: &Handle, write: bool, place: Place) {
     let ex = context::required("a cell", place);
@@ -324,6 +338,9 @@ pub fn cell_access(object: &Handle, write: bool, place: Place) {
         let id = ex.resolve(object, Class::Cell, 0, place);
         if write && ex.looking {
             spin::changed(ex);
+        }
+        if write && !ex.lent.is_empty() {
+            crate::lent::written(ex, id);
         }
         check(ex, id, Touching { write, atomic: false, elsewhere: true }, place)
     };

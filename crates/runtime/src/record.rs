@@ -2,6 +2,7 @@
 
 use crate::execution::{Execution, Moment, Noted};
 use crate::sync::CHANCE;
+use crate::time::CLOCK;
 use crate::{Class, Part, Place};
 use explore::Mode;
 use explore::semantics::{Applied, Channel};
@@ -486,6 +487,8 @@ impl Execution {
                     if value == 1 { "yes" } else { "no" }
                 )
             }
+            Choose if r.op.b == CLOCK && value == 0 => "no time has passed".to_string(),
+            Choose if r.op.b == CLOCK => "late".to_string(),
             Choose if r.op.b == CHANCE && value == 0 => "will take a notification to end".to_string(),
             Choose if r.op.b == CHANCE => "will end for no reason".to_string(),
             Choose => format!("{value} of {}", r.op.a),

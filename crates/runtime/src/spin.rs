@@ -36,6 +36,7 @@ use crate::context;
 use crate::execution::{Execution, Phase};
 use crate::memory::LocalState;
 use crate::objects::Handle;
+use crate::time::CLOCK;
 use crate::{Place, sync};
 use explore::semantics::Applied;
 use explore::{ObjectId, Op, OpKind, Site, ThreadId};
@@ -194,6 +195,9 @@ fn looking() -> bool {
 unsafe extern "sysv64" fn seen_before(probe: *const ()) -> usize {
     // SAFETY: by the contract; `looking` said that there is an execution, which is valid. The borrow ends here.
     let (probe, ex) = unsafe { (&*probe.cast::<Probe<'_>>(), &mut *context::current()) };
+    if !ex.lent.is_empty() && ex.phase == Phase::Running {
+        crate::lent::look(ex);
+    }
     let object = match probe.on {
         On::Object(handle) => ex.find(handle),
         On::LifeOf(thread) => ex.threads.get(thread.index()).and_then(|t| t.seldom().life),
@@ -224,6 +228,14 @@ fn find(ex: &mut Execution, key: Key) -> bool {
 extern "sysv64" fn compare(state: u64) {
     // SAFETY: called after `seen_before` found an execution, which is valid; the borrow ends here.
     compare_in(unsafe { &mut *context::current() }, state);
+}
+
+/// The same for a reading of the clock that says where its local state is.
+pub(crate) fn compare_clock(ex: &mut Execution, site: Site, state: LocalState) {
+    if ex.looking {
+        let key = Key { site, object: ObjectId::NONE, kind: OpKind::Choose, a: 0, b: CLOCK };
+        compare_at(ex, key, state);
+    }
 }
 
 /// The same for an operation that says where its local state is.
@@ -283,6 +295,10 @@ pub(crate) fn announce(ex: &mut Execution, site: Site) -> bool {
         ex.threads[t].window.next = Some((repeat.state, repeat.repeats));
         return false;
     };
+    let polls_clock = ex.threads[t].window.looks[from..].iter().any(|l| l.key.kind == OpKind::Choose);
+    if polls_clock || ex.threads[t].seldom().polls_clock {
+        ex.threads[t].seldom_mut().polls_clock = polls_clock;
+    }
     let mut seen = std::mem::take(&mut ex.seen);
     seen.clear();
     for look in &ex.threads[t].window.looks[from..] {
@@ -316,8 +332,15 @@ pub(crate) fn after_step(
         return;
     }
     let spurious = op.kind == OpKind::CompareExchangeWeak && option == 1;
-    if LOOKS >> op.kind as u8 & 1 == 1 && applied.word == before && !spurious && ex.settings.spin_loops {
-        let (a, b) = if op.kind == OpKind::Rmw { (0, 0) } else { (op.a, op.b) };
+    // A reading of the clock that finds that no time has passed.
+    let clock = op.kind == OpKind::Choose && op.b == CLOCK && option == 0;
+    let looks = LOOKS >> op.kind as u8 & 1 == 1 || clock;
+    if looks && applied.word == before && !spurious && ex.settings.spin_loops {
+        let (a, b) = match op.kind {
+            OpKind::Rmw => (0, 0),
+            OpKind::Choose => (0, CLOCK),
+            _ => (op.a, op.b),
+        };
         let key = Key { site, object: op.object, kind: op.kind, a, b };
         ex.threads[t].window.push(key, op.object, before);
         ex.looking = true;

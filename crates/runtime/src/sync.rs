@@ -64,6 +64,9 @@ pub(crate) unsafe fn turn_here(ex: *mut Execution, op: Op, site: Site) -> bool {
         if (&(*ex).threads)[t].panicking {
             panics::still_panicking(&mut *ex);
         }
+        if !(*ex).lent.is_empty() {
+            crate::lent::settle(ex);
+        }
         (*ex).announce(op, site) || suspend(ex)
     }
 }

@@ -39,6 +39,7 @@ pub trait Body {
 pub struct Task {
     body: NonNull<dyn Body>,
     leave: unsafe fn(NonNull<dyn Body>),
+    scoped: bool,
 }
 
 impl Task {
@@ -48,7 +49,14 @@ impl Task {
     ///
     /// The body is valid until `leave`, which may be called with it once.
     pub unsafe fn new(body: NonNull<dyn Body>, leave: unsafe fn(NonNull<dyn Body>)) -> Task {
-        Task { body, leave }
+        Task { body, leave, scoped: false }
+    }
+
+    /// The body of a thread of a scope, which waits for the end of the body and not for that of the thread; see [`closure_ended`].
+    #[must_use]
+    pub fn of_scope(mut self) -> Task {
+        self.scoped = true;
+        self
     }
 
     pub(crate) fn run(&self) {
@@ -123,6 +131,8 @@ pub(crate) struct Seldom {
     pub(crate) name: Option<String>,
     /// The object that its end changes, once somebody asked whether it has ended.
     pub(crate) life: Option<ObjectId>,
+    /// The object that the end of its body changes, in a scope whose threads drop thread-locals after that.
+    pub(crate) closure: Option<ObjectId>,
     /// The object that `park` and `unpark` change, once it was used.
     pub(crate) token: Option<ObjectId>,
     /// The condition variables from which it last came back with nobody having notified it.
@@ -146,6 +156,9 @@ pub(crate) struct Seldom {
     pub(crate) panicked: Option<Panicked>,
     pub(crate) payload: Option<Box<dyn Any + Send>>,
     pub(crate) locals: Vec<Local>,
+    pub(crate) clock: crate::time::OfThread,
+    /// The loop in which it waits for a change looks at the clock.
+    pub(crate) polls_clock: bool,
     /// How many read locks of our types it holds.
     pub(crate) read_locks: u32,
     /// How often it took the same lock and gave it back.
@@ -208,7 +221,7 @@ impl Thread {
     fn forget_seldom(&mut self) {
         let s = &mut self.seldom;
         s.name = None;
-        (s.life, s.token) = (None, None);
+        (s.life, s.closure, s.token) = (None, None, None);
         s.exhausted.clear();
         s.park_exhausted = false;
         s.queues.clear();
@@ -219,6 +232,8 @@ impl Thread {
         s.unwinding_from = None;
         s.panicked = None;
         s.locals.clear();
+        s.clock = Default::default();
+        s.polls_clock = false;
         s.read_locks = 0;
         s.rounds.clear();
         self.has_seldom = false;
@@ -254,6 +269,9 @@ pub fn spawn(name: Option<String>, stack_size: Option<usize>, place: Place, body
         if (*ex).phase != Phase::Running {
             body.discard();
             return (*ex).current;
+        }
+        if !(*ex).lent.is_empty() {
+            crate::lent::settle(ex);
         }
         let parent = (*ex).current;
         let Some(child) = (*ex).intern(Some(parent)) else {
@@ -293,6 +311,9 @@ pub fn join(thread: ThreadId, place: Place) -> Result<(), Box<dyn Any + Send>> {
     // SAFETY: as in `spawn`.
     unsafe {
         if (*ex).phase == Phase::Running {
+            if !(*ex).lent.is_empty() {
+                crate::lent::settle(ex);
+            }
             let site = sync::site(place);
             let target = &(&(*ex).threads)[thread.index()];
             let ended = target.ended && !target.left_process;
@@ -306,18 +327,43 @@ pub fn join(thread: ThreadId, place: Place) -> Result<(), Box<dyn Any + Send>> {
             }
             return Err(Box::new("the execution was given up"));
         }
-        let joined = &mut (&mut (*ex).threads)[thread.index()];
-        if joined.seldom().panicked.is_none() {
-            return Ok(());
+        result_of(&mut (&mut (*ex).threads)[thread.index()])
+    }
+}
+
+/// Whether a thread whose body has ended panicked; the panic then counts as seen.
+fn result_of(joined: &mut Thread) -> Result<(), Box<dyn Any + Send>> {
+    if joined.seldom().panicked.is_none() {
+        return Ok(());
+    }
+    let joined = joined.seldom_mut();
+    match &mut joined.panicked {
+        Some(p) => {
+            p.seen = true;
+            Err(joined.payload.take().unwrap_or_else(|| Box::new("the panic was taken by another join")))
         }
-        let joined = joined.seldom_mut();
-        match &mut joined.panicked {
-            Some(p) => {
-                p.seen = true;
-                Err(joined.payload.take().unwrap_or_else(|| Box::new("the panic was taken by another join")))
-            }
-            None => Ok(()),
+        None => Ok(()),
+    }
+}
+
+/// Waits for the end of the body of a thread of a scope. Its thread-locals may still be there then, and their destructors run beside
+/// whatever comes after the scope, as with std. Says whether it panicked; the panic then counts as seen.
+///
+/// Where no thread of a scope has thread-locals whose destructors do something, nobody can tell the end of the body from that of the
+/// thread, and this is [`join`].
+pub fn closure_ended(thread: ThreadId, place: Place) -> Result<(), Box<dyn Any + Send>> {
+    let ex = context::required("a thread", place);
+    // SAFETY: as in `spawn`.
+    unsafe {
+        if (*ex).phase != Phase::Running || !(*ex).modes.closures_end {
+            return join(thread, place);
         }
+        let closure = (*ex).closure_of(thread);
+        sync::step_on(ex, Op::new(OpKind::SemWait, closure), place);
+        if (*ex).phase != Phase::Running {
+            return Err(Box::new("the execution was given up"));
+        }
+        result_of(&mut (&mut (*ex).threads)[thread.index()])
     }
 }
 
@@ -435,15 +481,29 @@ pub(crate) unsafe fn live(ex: *mut Execution, t: ThreadId) {
     // thread-locals, or `turn`.
     unsafe {
         let body = (&mut (*ex).threads)[t.index()].body.take();
+        let scoped = body.as_ref().is_some_and(|b| b.scoped);
         (*ex).enter_user_code();
         let test = (*ex).test;
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || match body {
-            Some(body) => body.run(),
-            None => (*test)(),
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+            match body {
+                Some(body) => body.run(),
+                None => (*test)(),
+            }
+            if !(*ex).lent.is_empty() && (*ex).phase == Phase::Running {
+                crate::lent::settle(ex);
+            }
         }));
         (&mut (*ex).threads)[t.index()].panicking = false;
         if let Err(payload) = result {
             panics::note_end(ex, t, payload);
+        }
+        if scoped && (*ex).phase == Phase::Running && !(*ex).search_panicked {
+            if (*ex).modes.closures_end {
+                let post = Op::new(OpKind::SemPost, (*ex).closure_of(t));
+                last_step(ex, t, post);
+            } else if (&(*ex).threads)[t.index()].seldom().locals.iter().any(|l| l.needs_drop) {
+                (*ex).restart = Some(Restart::ClosuresEnd);
+            }
         }
         if !(&(*ex).threads)[t.index()].seldom().locals.is_empty() {
             let dropping =
@@ -459,15 +519,27 @@ pub(crate) unsafe fn live(ex: *mut Execution, t: ThreadId) {
                 return;
             }
             let end = Op::new(OpKind::End, (*ex).life_of(t));
-            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                if turn(ex, end, Site(0)) {
-                    (*ex).finish(end, 0);
-                }
-            }));
-            // Only the payload that unwinds an abandoned fiber, or a panic of the search, can come out here.
-            if let Err(payload) = ended {
-                panics::note_end(ex, t, payload);
+            last_step(ex, t, end);
+        }
+    }
+}
+
+/// A step of a thread whose body has ended.
+///
+/// # Safety
+///
+/// As for [`live`], in the phase `Running`.
+unsafe fn last_step(ex: *mut Execution, t: ThreadId, op: Op) {
+    // SAFETY: by the contract; no reference into the execution is held over `turn`.
+    unsafe {
+        let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            if turn(ex, op, Site(0)) {
+                (*ex).finish(op, 0);
             }
+        }));
+        // Only the payload that unwinds an abandoned fiber, or a panic of the search, can come out here.
+        if let Err(payload) = ran {
+            panics::note_end(ex, t, payload);
         }
     }
 }

@@ -169,8 +169,11 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         dur: Duration,
     ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
-        let _ = dur;
+        let limit = crate::time::limit(dur);
         let woken = self.wait_on(&guard, true, Place::caller());
+        if !woken {
+            runtime::clock_reach(limit);
+        }
         let poisoned = guard.flag().get();
         let result = (guard, WaitTimeoutResult(!woken));
         if poisoned { Err(PoisonError::new(result)) } else { Ok(result) }

@@ -129,6 +129,7 @@ impl<T> JoinInner<T> {
     pub(super) unsafe fn spawn<F>(
         name: Option<String>,
         stack_size: Option<usize>,
+        scoped: bool,
         f: F,
         place: Place,
     ) -> JoinInner<T>
@@ -158,6 +159,7 @@ impl<T> JoinInner<T> {
             (runtime::Task::new(body, leave::<dyn runtime::Body>), value)
         };
         let thread_name = name.as_deref().map(Real::from);
+        let task = if scoped { task.of_scope() } else { task };
         let id = runtime::spawn(name, stack_size, place, task);
         JoinInner { thread: Thread { id, name: thread_name }, value, outcome: None }
     }

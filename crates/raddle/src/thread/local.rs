@@ -210,8 +210,8 @@ macro_rules! thread_local {
         $vis const $name: $crate::thread::LocalKey<$t> = {
             fn key() -> *const () {
                 // Something whose address is this local's own.
-                static KEY: ::std::sync::atomic::AtomicU8 = ::std::sync::atomic::AtomicU8::new(0);
-                ::std::ptr::from_ref(&KEY).cast()
+                static RADDLE_KEY: ::std::sync::atomic::AtomicU8 = ::std::sync::atomic::AtomicU8::new(0);
+                ::std::ptr::from_ref(&RADDLE_KEY).cast()
             }
             fn init() -> $t {
                 $init

@@ -119,7 +119,7 @@ impl Builder {
         T: Send,
     {
         // SAFETY: as the caller says.
-        Ok(JoinHandle(unsafe { self.start_unchecked(f, Place::caller()) }))
+        Ok(JoinHandle(unsafe { self.start_unchecked(false, f, Place::caller()) }))
     }
 
     /// Makes a thread of a scope.
@@ -146,19 +146,19 @@ impl Builder {
         T: Send + 'static,
     {
         // SAFETY: what is `'static` outlives every thread.
-        unsafe { self.start_unchecked(f, place) }
+        unsafe { self.start_unchecked(false, f, place) }
     }
 
     /// # Safety
     ///
     /// What `f` and `T` borrow must outlive the thread.
-    unsafe fn start_unchecked<F, T>(self, f: F, place: Place) -> JoinInner<T>
+    unsafe fn start_unchecked<F, T>(self, scoped: bool, f: F, place: Place) -> JoinInner<T>
     where
         F: FnOnce() -> T + Send,
         T: Send,
     {
         // SAFETY: as the caller says.
-        unsafe { JoinInner::spawn(self.name, self.stack_size, f, place) }
+        unsafe { JoinInner::spawn(self.name, self.stack_size, scoped, f, place) }
     }
 }
 
@@ -220,11 +220,12 @@ pub fn yield_now() {
     runtime::local_step(OpKind::Yield, MemoryOrder::None, Place::caller());
 }
 
-/// Lets other threads run. Time does not pass: any of the other threads' steps may happen meanwhile, or none.
+/// Lets other threads run: any of their steps may happen meanwhile, or none, however long the time is. The clock of this thread
+/// ([`time`](crate::time)) moves on by the time.
 #[inline(always)]
 #[track_caller]
 pub fn sleep(dur: Duration) {
-    let _ = dur;
+    runtime::clock_pass(crate::time::nanoseconds(dur));
     yield_now();
 }
 
@@ -232,8 +233,7 @@ pub fn sleep(dur: Duration) {
 #[deprecated(since = "0.1.0", note = "replaced by `raddle::thread::sleep`, as in std")]
 #[track_caller]
 pub fn sleep_ms(ms: u32) {
-    let _ = ms;
-    yield_now();
+    sleep(Duration::from_millis(u64::from(ms)));
 }
 
 /// Waits for this thread's token, and takes it. It may also return for no reason, which is explored.

@@ -22,7 +22,9 @@ struct Started {
     outcome: Real<Outcome>,
 }
 
-/// Makes a scope, and waits at its end for all threads made in it.
+/// Makes a scope, and waits at its end for the closures of all threads made in it.
+///
+/// As with std, destructors of thread-locals may still run when the scope has ended; [`ScopedJoinHandle::join`] waits for them.
 ///
 /// # Panics
 ///
@@ -86,7 +88,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     {
         // SAFETY: what is borrowed outlives 'scope, and the scope does not end before the thread: `scope` waits for it also when its
         // closure panics, and no thread is made after that, since all who hold the scope have ended.
-        let mut inner = unsafe { builder.start_unchecked(f, place) };
+        let mut inner = unsafe { builder.start_unchecked(true, f, place) };
         self.threads().push(Started { id: inner.thread.id, outcome: inner.outcome() });
         ScopedJoinHandle { inner, scope: PhantomData }
     }
@@ -106,7 +108,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             // Those that another thread joined are waited for as well: whether that has happened yet depends on the schedule, and
             // the steps of a thread must not depend on what it did not see in a step.
             if thread.outcome.joined_by() != Some(me)
-                && let Err(panic) = runtime::join(thread.id, place)
+                && let Err(panic) = runtime::closure_ended(thread.id, place)
             {
                 thread.outcome.keep(panic);
             }

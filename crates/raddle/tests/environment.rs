@@ -1,0 +1,488 @@
+//! What surrounds a test: locks that prefer writers, the clock, pointers into cells, destructors of thread-locals, types of std.
+
+use raddle::cell::UnsafeCell;
+use raddle::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use raddle::sync::{Arc, Condvar, Mutex, RwLock, mpsc};
+use raddle::thread;
+use raddle::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use raddle::{CaveatKind, Config, FailureKind, Report, Verdict};
+
+fn run(test: impl Fn()) -> Report {
+    Config::new().quiet(true).run(test)
+}
+
+fn kinds(report: &Report) -> Vec<CaveatKind> {
+    report.caveats.iter().map(|c| c.kind).filter(|k| *k != CaveatKind::MemoryOrder).collect()
+}
+
+/// The check holds, and nothing was left out.
+#[track_caller]
+fn verified(test: impl Fn()) -> Report {
+    let report = run(test);
+    assert_eq!(report.verdict, Verdict::Verified, "{}", raddle::to_json(&report));
+    report
+}
+
+/// The check fails with a message that has this in it, and its token leads there again.
+#[track_caller]
+fn fails(kind: FailureKind, text: &str, test: impl Fn()) {
+    let report = run(&test);
+    let json = raddle::to_json(&report);
+    assert_eq!(report.failures.first().map(|f| f.kind), Some(kind), "{json}");
+    assert!(report.failures[0].message.contains(text), "{json}");
+    let again = Config::new().quiet(true).replay(&report.failures[0].replay).run(test);
+    assert_eq!(again.failures.first().map(|f| f.kind), Some(kind), "{}", raddle::to_json(&again));
+}
+
+#[test]
+fn a_second_read_lock_deadlocks_behind_a_waiting_writer() {
+    let recursive = || {
+        let lock = Arc::new(RwLock::new(0));
+        let writer = thread::spawn({
+            let lock = lock.clone();
+            move || *lock.write().unwrap() += 1
+        });
+        let (a, b) = (lock.read().unwrap(), lock.read().unwrap());
+        drop((a, b));
+        writer.join().unwrap();
+    };
+    fails(FailureKind::Deadlock, "waits to write", recursive);
+    // Another thread takes the second one.
+    fails(FailureKind::Deadlock, "waits to write", || {
+        let lock = RwLock::new(0);
+        thread::scope(|s| {
+            s.spawn(|| *lock.write().unwrap() += 1);
+            let held = lock.read().unwrap();
+            let other = s.spawn(|| *lock.read().unwrap());
+            other.join().unwrap();
+            drop(held);
+        });
+    });
+    // A reader waits for a message of another one.
+    fails(FailureKind::Deadlock, "waits to write", || {
+        let lock = RwLock::new(0);
+        let (send, receive) = mpsc::channel();
+        thread::scope(|s| {
+            s.spawn(|| *lock.write().unwrap() += 1);
+            s.spawn(|| send.send(*lock.read().unwrap()).unwrap());
+            let held = lock.read().unwrap();
+            let _ = receive.recv().unwrap();
+            drop(held);
+        });
+    });
+}
+
+#[test]
+fn readers_that_do_not_wait_for_each_other_are_not_held_up_for_ever() {
+    // Two readers and a writer: the writer comes before, between and after both. Between, two orders of the readers.
+    let report = verified(|| {
+        let lock = RwLock::new(0);
+        thread::scope(|s| {
+            s.spawn(|| *lock.write().unwrap() += 1);
+            s.spawn(|| *lock.read().unwrap());
+            assert!(*lock.read().unwrap() <= 1);
+        });
+    });
+    assert_eq!(report.stats.executions, 4);
+    // Two writers wait for readers, and for each other.
+    verified(|| {
+        let (lock, other) = (RwLock::new(0), Mutex::new(0));
+        thread::scope(|s| {
+            s.spawn(|| *lock.write().unwrap() += 1);
+            s.spawn(|| *lock.write().unwrap() += 1);
+            let seen = lock.read().unwrap();
+            *other.lock().unwrap() += *seen;
+        });
+        assert_eq!(*lock.read().unwrap(), 2);
+    });
+    // A writer takes the lock twice, and readers come between.
+    verified(|| {
+        let (lock, other) = (RwLock::new(0), Mutex::new(0));
+        thread::scope(|s| {
+            s.spawn(|| {
+                *lock.write().unwrap() += 1;
+                *lock.write().unwrap() += 1;
+            });
+            s.spawn(|| {
+                let seen = lock.read().unwrap();
+                *other.lock().unwrap() += *seen;
+            });
+        });
+    });
+}
+
+#[test]
+fn try_read_fails_while_a_writer_waits() {
+    fails(FailureKind::Panic, "nobody writes", || {
+        let lock = RwLock::new(0);
+        thread::scope(|s| {
+            let held = lock.read().unwrap();
+            s.spawn(|| drop(lock.write()));
+            assert!(lock.try_read().is_ok(), "nobody writes");
+            drop(held);
+        });
+    });
+    verified(|| {
+        let lock = RwLock::new(0);
+        thread::scope(|s| {
+            let held = lock.read().unwrap();
+            s.spawn(|| drop(lock.try_write()));
+            assert!(lock.try_read().is_ok(), "nobody waits");
+            drop(held);
+        });
+    });
+    verified(|| {
+        let lock = RwLock::new(0);
+        thread::scope(|s| {
+            s.spawn(|| *lock.write().unwrap() += 1);
+            let mut held = raddle::sync::RwLockWriteGuard::downgrade(lock.write().unwrap());
+            for _ in 0..2 {
+                drop(held);
+                held = lock.read().unwrap();
+            }
+            drop(lock.try_read());
+        });
+        assert!(lock.try_read().is_ok());
+    });
+}
+
+#[test]
+fn a_deadline_is_reached_by_waiting_and_by_being_late() {
+    fails(FailureKind::Panic, "deadline passed", || {
+        let pair = Arc::new((Mutex::new(false), Condvar::new()));
+        let setter = thread::spawn({
+            let pair = pair.clone();
+            move || {
+                *pair.0.lock().unwrap() = true;
+                pair.1.notify_one();
+            }
+        });
+        let deadline = Instant::now() + Duration::from_secs(1);
+        let mut set = pair.0.lock().unwrap();
+        while !*set {
+            let now = Instant::now();
+            assert!(now < deadline, "deadline passed");
+            set = pair.1.wait_timeout(set, deadline - now).unwrap().0;
+        }
+        drop(set);
+        setter.join().unwrap();
+    });
+    // Without a wait: between two readings.
+    fails(FailureKind::Panic, "slow", || {
+        let start = Instant::now();
+        assert!(start.elapsed() < Duration::from_secs(3_000), "slow");
+    });
+    // Longer than an hour, if it was named.
+    fails(FailureKind::Panic, "slow", || {
+        let end = Instant::now() + Duration::from_secs(1_000_000);
+        assert!(Instant::now() < end, "slow");
+    });
+    fails(FailureKind::Panic, "the date", || {
+        let start = SystemTime::now();
+        assert!(start > UNIX_EPOCH);
+        assert!(SystemTime::now().duration_since(start).unwrap().is_zero(), "the date");
+    });
+}
+
+#[test]
+fn a_loop_that_polls_the_clock_ends() {
+    fails(FailureKind::Panic, "timeout", || {
+        let flag = Arc::new(AtomicBool::new(false));
+        let setter = thread::spawn({
+            let flag = flag.clone();
+            move || {
+                thread::sleep(Duration::from_millis(10));
+                flag.store(true, SeqCst);
+            }
+        });
+        let start = Instant::now();
+        while !flag.load(SeqCst) {
+            assert!(start.elapsed() < Duration::from_secs(1), "timeout");
+            thread::yield_now();
+        }
+        setter.join().unwrap();
+    });
+    // Nobody sets the flag: the loop ends when the thread is late.
+    let report = run(|| {
+        let flag = AtomicBool::new(false);
+        let start = Instant::now();
+        while !flag.load(SeqCst) && start.elapsed() < Duration::from_secs(1) {
+            thread::yield_now();
+        }
+    });
+    assert_eq!((report.verdict, kinds(&report)), (Verdict::NoFailureWithCaveats, vec![CaveatKind::Clock]));
+}
+
+#[test]
+fn time_never_runs_backwards_along_happens_before() {
+    for late in [1, 2] {
+        let report = Config::new().quiet(true).late(late).run(|| {
+            let cell = Mutex::new(None);
+            let first = thread::scope(|s| {
+                s.spawn(|| *cell.lock().unwrap() = Some(Instant::now()));
+                let mine = Instant::now();
+                if let Some(theirs) = *cell.lock().unwrap() {
+                    assert!(Instant::now() >= theirs);
+                }
+                mine
+            });
+            assert!(Instant::now() >= first);
+            assert!(Instant::now() >= cell.lock().unwrap().unwrap());
+        });
+        assert!(report.failures.is_empty(), "{}", raddle::to_json(&report));
+    }
+    // A sleep takes as long as it says, or longer.
+    let report = run(|| {
+        let start = Instant::now();
+        thread::spawn(|| thread::sleep(Duration::from_secs(7_200))).join().unwrap();
+        assert!(start.elapsed() >= Duration::from_secs(7_200));
+    });
+    assert!(report.failures.is_empty(), "{}", raddle::to_json(&report));
+    // One reading can be late, and there is no second one: nothing is left out.
+    verified(|| {
+        let now = Instant::now();
+        thread::spawn(move || assert_eq!(now, now)).join().unwrap();
+    });
+}
+
+struct Shared(UnsafeCell<u32>);
+// SAFETY: not at all; the tests below are about what comes of it.
+unsafe impl Sync for Shared {}
+impl Shared {
+    fn get(&self) -> *mut u32 {
+        self.0.get()
+    }
+}
+
+#[test]
+fn pointers_of_unsafe_cells_read_and_write() {
+    // SAFETY, for all of these: only one controlled thread runs at a time.
+    verified(|| {
+        let cell = Shared(UnsafeCell::new(7));
+        thread::scope(|s| {
+            s.spawn(|| assert_eq!(unsafe { *cell.get() }, 7));
+            assert_eq!(unsafe { *cell.get() }, 7);
+        });
+    });
+    fails(FailureKind::DataRace, "write", || {
+        let cell = Shared(UnsafeCell::new(7));
+        thread::scope(|s| {
+            s.spawn(|| unsafe { *cell.get() += 1 });
+            let _ = unsafe { *cell.get() };
+        });
+    });
+    fails(FailureKind::DataRace, "write", || {
+        let cell = Shared(UnsafeCell::new(7));
+        thread::scope(|s| {
+            s.spawn(|| unsafe { *cell.get() = 8 });
+            unsafe { *cell.get() = 8 };
+        });
+    });
+    verified(|| {
+        let (cell, turn) = (Shared(UnsafeCell::new(0)), AtomicBool::new(false));
+        thread::scope(|s| {
+            s.spawn(|| {
+                unsafe { *cell.get() = 1 };
+                turn.store(true, SeqCst);
+            });
+            if turn.load(SeqCst) {
+                unsafe { *cell.get() += 1 };
+            }
+        });
+        assert!(cell.0.into_inner() >= 1);
+    });
+    // A pointer that is kept and written through after the other thread has had its turn.
+    fails(FailureKind::DataRace, "write", || {
+        let (cell, turn) = (Arc::new(Shared(UnsafeCell::new(0))), Arc::new(AtomicBool::new(false)));
+        let other = thread::spawn({
+            let (cell, turn) = (cell.clone(), turn.clone());
+            move || {
+                let kept = cell.get();
+                turn.store(true, SeqCst);
+                unsafe { *kept = 1 };
+            }
+        });
+        if turn.load(SeqCst) {
+            let _ = cell.0.with(|p| unsafe { *p });
+        }
+        other.join().unwrap();
+    });
+}
+
+static DROPS: AtomicU32 = AtomicU32::new(0);
+struct Counts;
+impl Drop for Counts {
+    fn drop(&mut self) {
+        DROPS.fetch_add(1, SeqCst);
+    }
+}
+raddle::thread_local! {
+    static COUNTS: Counts = const { Counts };
+    static PLAIN: u32 = const { 5 };
+}
+
+#[test]
+fn a_scope_does_not_wait_for_destructors_of_thread_locals() {
+    fails(FailureKind::Assertion, "assertion", || {
+        thread::scope(|s| {
+            s.spawn(|| COUNTS.with(|_| ()));
+        });
+        assert_eq!(DROPS.load(SeqCst), 1);
+    });
+    // The order of two drops, and whether each is before or after the load: 0, 1 or 2 of them, by either thread.
+    let report = verified(|| {
+        thread::scope(|s| {
+            s.spawn(|| COUNTS.with(|_| ()));
+            s.spawn(|| COUNTS.with(|_| ()));
+        });
+        assert!(DROPS.load(SeqCst) <= 2);
+    });
+    assert!(report.stats.executions >= 6);
+    // A join of the handle does, and so does a join of a thread without a scope.
+    verified(|| {
+        thread::scope(|s| s.spawn(|| COUNTS.with(|_| ())).join().unwrap());
+        assert_eq!(DROPS.load(SeqCst), 1);
+    });
+    verified(|| {
+        thread::spawn(|| COUNTS.with(|_| ())).join().unwrap();
+        assert_eq!(DROPS.load(SeqCst), 1);
+    });
+    // What has no destructor costs nothing, and panics are told as before.
+    let report = verified(|| {
+        thread::scope(|s| {
+            s.spawn(|| PLAIN.with(|n| assert_eq!(*n, 5)));
+        });
+    });
+    assert_eq!(report.stats.executions, 1);
+    fails(FailureKind::Panic, "in the scope", || {
+        thread::scope(|s| {
+            s.spawn(|| COUNTS.with(|_| panic!("in the scope")));
+        });
+    });
+}
+
+static mut RAW: u32 = 0;
+static PLAIN_ATOMIC: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+static OURS: AtomicU32 = AtomicU32::new(5);
+
+fn call_by_pointer() {
+    type Add = fn(&std::sync::atomic::AtomicU64, u64, std::sync::atomic::Ordering) -> u64;
+    let add: Add = std::hint::black_box(std::sync::atomic::AtomicU64::fetch_add);
+    add(&PLAIN_ATOMIC, 1, SeqCst);
+}
+
+/// Tests of this workspace are optimised, so functions of std are called here through pointers that the compiler does not see through.
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn types_of_std_inside_a_check_are_named() {
+    use std::hint::black_box;
+    use std::sync::atomic::Ordering;
+    let named = |what: &str, report: Report| {
+        let found = report.caveats.iter().any(|c| {
+            matches!(c.kind, CaveatKind::ForeignTypes | CaveatKind::Races)
+                && c.text.contains(what)
+                && c.places.iter().any(|p| p.starts_with("environment::") || p == "a closure")
+        });
+        assert!(
+            found && report.verdict == Verdict::NoFailureWithCaveats,
+            "{what}: {}",
+            raddle::to_json(&report)
+        );
+    };
+    type Store = fn(&std::sync::atomic::AtomicU32, u32, Ordering);
+    named(
+        "atomics",
+        run(|| {
+            let n = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+            let m = n.clone();
+            let store: Store = black_box(std::sync::atomic::AtomicU32::store);
+            thread::spawn(move || store(&m, 1, SeqCst)).join().unwrap();
+        }),
+    );
+    // In a closure of a thread, in a function behind a pointer, and behind a trait object.
+    named(
+        "atomics",
+        run(|| {
+            let other = thread::spawn(|| {
+                let store: Store = black_box(std::sync::atomic::AtomicU32::store);
+                store(&std::sync::atomic::AtomicU32::new(0), 1, SeqCst);
+            });
+            other.join().unwrap();
+        }),
+    );
+    named(
+        "atomics",
+        run(|| {
+            let f: fn() = black_box(call_by_pointer);
+            thread::spawn(move || f()).join().unwrap();
+        }),
+    );
+    named(
+        "atomics",
+        run(|| {
+            let f: Box<dyn Fn() + Send> = black_box(Box::new(|| {
+                let store: Store = black_box(std::sync::atomic::AtomicU32::store);
+                store(&std::sync::atomic::AtomicU32::new(0), 1, SeqCst);
+            }));
+            thread::spawn(move || f()).join().unwrap();
+        }),
+    );
+    named(
+        "locks",
+        run(|| {
+            type Lock<'a> =
+                fn(&'a std::sync::Mutex<u32>) -> std::sync::LockResult<std::sync::MutexGuard<'a, u32>>;
+            let n = std::sync::Mutex::new(1);
+            let lock: Lock<'_> = black_box(std::sync::Mutex::lock);
+            *lock(&n).unwrap() += 1;
+        }),
+    );
+    named(
+        "clock",
+        run(|| {
+            let now: fn() -> std::time::Instant = black_box(std::time::Instant::now);
+            let start = now();
+            thread::spawn(move || assert!(now() >= start)).join().unwrap();
+        }),
+    );
+    named(
+        "static mut",
+        run(|| {
+            // SAFETY: only one controlled thread runs at a time.
+            let add = || unsafe { *(&raw mut RAW) += 1 };
+            let other = thread::spawn(add);
+            add();
+            other.join().unwrap();
+        }),
+    );
+    named(
+        "static mut",
+        run(|| {
+            thread::spawn(|| PLAIN_ATOMIC.fetch_add(1, SeqCst)).join().unwrap();
+        }),
+    );
+}
+
+#[test]
+fn an_ordinary_test_has_no_caveats() {
+    verified(|| {
+        let (n, m) = (Arc::new(Mutex::new(vec![1])), Arc::new(AtomicU32::new(0)));
+        let done = Arc::new((Mutex::new(false), Condvar::new()));
+        let other = thread::Builder::new().name("other".to_owned()).spawn({
+            let (n, m, done) = (n.clone(), m.clone(), done.clone());
+            move || {
+                n.lock().unwrap().push(format!("{}", m.fetch_add(1, SeqCst)).len());
+                *done.0.lock().unwrap() = true;
+                done.1.notify_all();
+            }
+        });
+        println!("{:?}", n.lock().unwrap());
+        let guard = done.1.wait_while(done.0.lock().unwrap(), |d| !*d).unwrap();
+        assert!(*guard);
+        drop(guard);
+        other.unwrap().join().unwrap();
+        assert_eq!(OURS.fetch_add(1, SeqCst), 5);
+        PLAIN.with(|n| assert_eq!(*n, 5));
+        assert_eq!((n.lock().unwrap().len(), m.load(SeqCst)), (2, 1));
+    });
+}

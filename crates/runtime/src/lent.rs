@@ -1,0 +1,205 @@
+//! Pointers into cells, as `UnsafeCell::get` hands them out: what is done through them is found out afterwards.
+//!
+//! Nobody announces an access through a pointer. So a call that hands one out is a read of the cell, and the bytes of the cell are
+//! kept. When the thread comes to its next operation, they are compared: if they differ, the thread has written, and that write is
+//! checked for data races as if it had been announced at the call. No other thread runs in between, and the thread's clock is the
+//! same at both ends.
+//!
+//! A pointer that is still on the stack of its thread then may be used later, so the bytes are kept on and compared at the next
+//! operation again. Reads through such a pointer stay unseen. If another thread writes the cell meanwhile, that is a caveat.
+//!
+//! A write that leaves every byte as it was counts as a read.
+
+use crate::context;
+use crate::execution::{Execution, Phase};
+use crate::memory::Touching;
+use crate::objects::Handle;
+use crate::{Class, Place, caveats, races, spin, sync};
+use explore::{CaveatKind, FailureKind, ObjectId, ThreadId};
+
+/// A pointer that was handed out.
+struct Lent {
+    cell: ObjectId,
+    thread: ThreadId,
+    /// Where it was handed out last.
+    place: Place,
+    start: usize,
+    bytes: Vec<u8>,
+    /// It was found on the stack at a later operation.
+    kept: bool,
+}
+
+/// The pointers that may still be used.
+#[derive(Default)]
+pub(crate) struct Lending {
+    all: Vec<Lent>,
+    /// A data race that was found, to be reported by the next operation.
+    race: Option<(String, Place)>,
+}
+
+impl Lending {
+    pub(crate) fn clear(&mut self) {
+        self.all.clear();
+        self.race = None;
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+}
+
+impl Lent {
+    /// # Safety
+    ///
+    /// The memory of the cell can be read.
+    unsafe fn look(&self) -> impl Iterator<Item = u8> {
+        let start = self.start as *const u8;
+        // SAFETY: by the contract. The bytes may be padding, whose value does not matter but stays the same while nobody writes there;
+        // a volatile read gives whatever is in memory.
+        (0..self.bytes.len()).map(move |i| unsafe { start.add(i).read_volatile() })
+    }
+}
+
+/// Notes that a pointer to the `size` bytes at `start`, the value of a cell, is handed out.
+pub fn cell_lend(object: &Handle, start: *const u8, size: usize, place: Place) {
+    races::cell_access(object, false, place);
+    let ex = context::current();
+    // SAFETY: `cell_access` has found an execution; no reference into it is held over a suspension, and the cell is alive.
+    unsafe {
+        if ex.is_null() || (*ex).phase != Phase::Running || size == 0 {
+            return;
+        }
+        let ex = &mut *ex;
+        let (thread, cell) = (ex.current, ex.resolve(object, Class::Cell, 0, place));
+        let start = start as usize;
+        // What was written through an earlier pointer is known by then: nothing else was run.
+        let known = ex.lent.all.iter_mut().find(|l| l.cell == cell && l.thread == thread && l.start == start);
+        if let Some(known) = known {
+            known.place = place;
+            return;
+        }
+        ex.lent.all.retain(|l| l.cell != cell || l.start == start);
+        let mut lent = Lent { cell, thread, place, start, bytes: vec![0; size], kept: false };
+        lent.bytes = lent.look().collect();
+        ex.lent.all.push(lent);
+    }
+}
+
+/// The memory of the cell is about to be used for something else.
+pub fn cell_ends(object: &mut Handle) {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        if !ex.is_null() && !(*ex).lent.is_empty() && (*ex).phase == Phase::Running {
+            if let Some(cell) = (*ex).find(object) {
+                compare(&mut *ex, Some(cell));
+                (*ex).lent.all.retain(|l| l.cell != cell);
+            }
+            if !std::thread::panicking()
+                && let Some((message, place)) = (*ex).lent.race.take()
+            {
+                sync::fail(FailureKind::DataRace, message, place);
+            }
+        }
+    }
+}
+
+/// A thread writes a cell: others that keep a pointer to it may read it unseen.
+pub(crate) fn written(ex: &mut Execution, cell: ObjectId) {
+    let t = ex.current;
+    let kept: Vec<Place> =
+        ex.lent.all.iter().filter(|l| l.cell == cell && l.thread != t && l.kept).map(|l| l.place).collect();
+    for place in kept {
+        caveats::caveat_at(
+            CaveatKind::Races,
+            "a pointer from `UnsafeCell::get` may be kept while another thread writes the cell: reads through a kept pointer are not \
+             checked for data races (use `with` and `with_mut`)",
+            place,
+        );
+    }
+}
+
+/// The running thread is about to be compared with an earlier state of it: what it has written counts.
+#[cold]
+pub(crate) fn look(ex: &mut Execution) {
+    // SAFETY: as for `settle`, which follows.
+    unsafe { compare(ex, None) }
+}
+
+/// Compares the cells to which the running thread has pointers, or one of them.
+///
+/// # Safety
+///
+/// The cells are alive, or their memory can be read all the same.
+unsafe fn compare(ex: &mut Execution, only: Option<ObjectId>) {
+    let t = ex.current;
+    let mut all = std::mem::take(&mut ex.lent.all);
+    for i in 0..all.len() {
+        let lent = &mut all[i];
+        // SAFETY: by the contract.
+        if only.is_some_and(|c| c != lent.cell) || unsafe { lent.look() }.eq(lent.bytes.iter().copied()) {
+            continue;
+        }
+        // SAFETY: by the contract.
+        lent.bytes = unsafe { lent.look() }.collect();
+        let (cell, place) = (lent.cell, lent.place);
+        if lent.thread != t {
+            // Whoever else has written has a pointer too, or has announced it.
+            continue;
+        }
+        if ex.looking {
+            spin::changed(ex);
+        }
+        let found = races::check(ex, cell, Touching { write: true, atomic: false, elsewhere: true }, place);
+        ex.lent.all = all;
+        written(ex, cell);
+        all = std::mem::take(&mut ex.lent.all);
+        if ex.lent.race.is_none() {
+            ex.lent.race = found.map(|message| (message, place));
+        }
+    }
+    ex.lent.all = all;
+}
+
+/// The running thread comes to an operation: sees what it has written through pointers to cells, and which of them it keeps.
+///
+/// # Safety
+///
+/// `ex` is the current execution, in the phase `Running`; the caller is one of its fibers and holds no reference into it.
+#[cold]
+pub(crate) unsafe fn settle(ex: *mut Execution) {
+    // SAFETY: by the contract. A cell that has gone has taken its entries with it (`cell_ends`), and one that was moved has left memory
+    // of this thread's stack, or a block of the heap, that can still be read.
+    let race = unsafe {
+        compare(&mut *ex, None);
+        keep(&mut *ex);
+        (*ex).lent.race.take()
+    };
+    if let Some((message, place)) = race {
+        sync::fail(FailureKind::DataRace, message, place);
+    }
+}
+
+/// Forgets the pointers of the running thread that are not on its stack any more.
+fn keep(ex: &mut Execution) {
+    let t = ex.current;
+    let marker = 0usize;
+    let here = std::ptr::from_ref(&marker) as usize & !7;
+    let end = ex.threads[t.index()].frames_end;
+    ex.lent.all.retain_mut(|l| {
+        if l.thread != t {
+            return true;
+        }
+        // A cell on the stack may have been moved since, and what lies there now is another thing.
+        if (here..end).contains(&l.start) {
+            return false;
+        }
+        let cell = l.start..l.start + l.bytes.len();
+        // SAFETY: from here up to the end of its frames the stack of the running thread can be read.
+        let found =
+            (here..end).step_by(8).any(|at| cell.contains(&unsafe { (at as *const usize).read_volatile() }));
+        l.kept = found;
+        found
+    });
+}
