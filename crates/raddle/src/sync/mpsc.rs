@@ -302,12 +302,15 @@ impl<T> Receiver<T> {
     /// Fails if there was no message; says whether one may still come.
     #[track_caller]
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
-        let _ = timeout;
+        let limit = crate::time::limit(timeout);
         let place = Place::caller();
         self.announce(place);
         // A message that comes while it waits is one that came before a single look.
         self.try_take(place).map_err(|error| match error {
-            TryRecvError::Empty => RecvTimeoutError::Timeout,
+            TryRecvError::Empty => {
+                runtime::clock_reach(limit);
+                RecvTimeoutError::Timeout
+            }
             TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
         })
     }
