@@ -53,7 +53,7 @@ pub(crate) fn reach(clock: libc::clockid_t, until: *const libc::timespec) {
 
 /// The time of the running thread, in nanoseconds since the execution began.
 pub(crate) fn now() -> u64 {
-    *clock_of(runtime::current())
+    runtime::clock_now()
 }
 
 /// When a time limit is over: after a duration, or at a time of a clock.
@@ -67,8 +67,7 @@ pub(crate) fn due(time: &libc::timespec, clock: Option<libc::clockid_t>) -> u64 
 
 /// It is this late at least, for the running thread.
 pub(crate) fn at_least(time: u64) {
-    let mine = clock_of(runtime::current());
-    *mine = time.max(*mine);
+    runtime::clock_reach(time);
 }
 
 /// Others may run while the running thread waits for the time alone.
