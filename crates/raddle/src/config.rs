@@ -390,7 +390,7 @@ impl Config {
         if !config.quiet {
             eprint!("{}", render(&report));
             if matches!(report.verdict, Verdict::Incomplete | Verdict::NoFailureWithCaveats) {
-                say_uncaptured(&report.guarantee);
+                say_uncaptured(&report);
             }
         }
     }
@@ -672,17 +672,21 @@ fn render(report: &Report) -> String {
     report::text::render(report, &style)
 }
 
-/// Writes a line about the test of this thread to standard error where the test harness does not capture it, if it captures the
+/// Writes what a report says less than `verified` about the test of this thread to standard error where the test harness does not capture it, if it captures the
 /// rest.
-fn say_uncaptured(line: &str) {
+fn say_uncaptured(report: &Report) {
     let shown = |a: std::ffi::OsString| a == "--nocapture" || a == "--no-capture" || a == "--show-output";
     let thread = std::thread::current();
     let Some(test) = thread.name().filter(|n| *n != "main") else { return };
     if std::env::var_os("RUST_TEST_NOCAPTURE").is_some_and(|v| v != "0") || std::env::args_os().any(shown) {
         return;
     }
+    let mut text = format!("raddle: {test}: {}\n", report.guarantee);
+    for caveat in report.caveats.iter().filter(|c| c.kind.weakens()) {
+        text += &format!("  caveat: {}: {}\n", caveat.kind.name(), caveat.text);
+    }
     // Only `eprint!` is captured. Nobody can be told that nothing can be told.
-    let _ = writeln!(std::io::stderr(), "raddle: {test}: {line}");
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// The value of a variable.
