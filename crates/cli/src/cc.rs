@@ -461,6 +461,14 @@ fn compile(
     let assembly = scratch.join(format!("{}.s", number()));
     to_assembly(compiler, line, source, language, &assembly.to_string_lossy(), &object.to_string_lossy())?;
     let text = std::fs::read(&assembly).map_err(|e| format!("cannot read what the compiler wrote: {e}"))?;
+    let text = match crate::reached::without_definitions(&String::from_utf8_lossy(&text)) {
+        Some(changed) => {
+            std::fs::write(&assembly, &changed)
+                .map_err(|e| format!("cannot write {}: {e}", assembly.display()))?;
+            changed.into_bytes()
+        }
+        None => text,
+    };
     let notes = scan::inline_assembly(&String::from_utf8_lossy(&text));
     if !notes.is_empty() {
         warn(purpose, &notes);

@@ -16,6 +16,8 @@ mod library;
 mod model;
 #[cfg(c_programs)]
 mod project;
+#[cfg(c_programs)]
+mod reached;
 mod reading;
 #[cfg(c_programs)]
 mod run;

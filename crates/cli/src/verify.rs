@@ -38,10 +38,11 @@ Exit codes:
   3  unknown, with the reason (UNKNOWN)";
 
 /// Options that mean nothing where no verdict is asked for.
-const OF_VERDICTS: [&str; 14] = [
+const OF_VERDICTS: [&str; 15] = [
     "engine",
     "max_contexts_per_thread",
     "deadlocks",
+    "no_deadlocks",
     "solver",
     "no_replay",
     "no_merge",
@@ -69,9 +70,13 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_contexts_per_thread: Option<u32>,
 
-    /// A deadlock is wrong too
-    #[arg(long)]
+    /// Look for deadlocks: the default, but with --svcomp, which asks for one property
+    #[arg(long, overrides_with = "no_deadlocks")]
     deadlocks: bool,
+
+    /// Do not look for deadlocks
+    #[arg(long, overrides_with = "deadlocks")]
+    no_deadlocks: bool,
 
     /// Give up after so many seconds
     #[arg(long, value_name = "N", default_value_t = 60.0)]
@@ -152,6 +157,11 @@ fn keeps_loops(args: &VerifyArgs) -> bool {
     args.svcomp.witness.is_some() && args.certificate.certificate.is_none()
 }
 
+/// Whether a deadlock is a failure.
+fn looks_for_deadlocks(args: &VerifyArgs) -> bool {
+    args.deadlocks || !args.no_deadlocks && !args.svcomp.svcomp
+}
+
 /// How the file is read.
 fn how_to_read(args: &VerifyArgs) -> ::model::Options {
     ::model::Options {
@@ -160,6 +170,7 @@ fn how_to_read(args: &VerifyArgs) -> ::model::Options {
         spurious: !args.no_spurious_wakeups,
         overflow: args.svcomp.int == Integers::Math,
         keep_loops: keeps_loops(args),
+        error_labels: args.svcomp.svcomp,
         ..::model::Options::default()
     }
 }
@@ -222,7 +233,7 @@ fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
     let left = || (args.seconds - start.elapsed().as_secs_f64()).max(0.0);
     let races = args.svcomp.svcomp && args.svcomp.property == Property::NoDataRace;
     let budget = Budget { seconds: Some(if races { left() / 2.0 } else { left() }), work: None };
-    let options = Options { deadlocks: args.deadlocks, budget };
+    let options = Options { deadlocks: looks_for_deadlocks(args), budget };
     let program = match read {
         Ok(program) => program,
         Err(why) => {

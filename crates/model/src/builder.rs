@@ -255,6 +255,7 @@ impl Builder {
             label: None,
             span,
             may_block: false,
+            assumes: false,
             loop_head: false,
             marks: Vec::new(),
         });
@@ -536,6 +537,11 @@ impl Builder {
     /// Says that a location is at the place in the source at hand.
     pub(crate) fn place_here(&mut self, t: ThreadId, at: LocationId) {
         self.program.threads[t.index()].locations[at.index()].span = self.span;
+    }
+
+    /// A step from a location is an atomic block that may have to wait for an assumption.
+    pub(crate) fn set_assumes(&mut self, t: ThreadId, at: LocationId) {
+        self.program.threads[t.index()].locations[at.index()].assumes = true;
     }
 
     /// Says that a thread may wait at a location.

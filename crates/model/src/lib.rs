@@ -37,6 +37,7 @@ mod stepper;
 mod term;
 mod text;
 mod values;
+mod waits;
 
 pub use builder::Builder;
 pub use c::{Annotated, Defined, Options, Refusal, lines_made_of, read_file, read_text};
@@ -52,6 +53,7 @@ pub use reach::{Reach, Reached, Reduction};
 pub use run::{CannotRun, Execution, Executions, Explored, Runner};
 pub use state::{Interpreter, NoRun, State, Step, TooWide, Wrong};
 pub use stepper::Stepper;
+pub use waits::{Logic, Waits};
 pub use term::{
     Assign, Binary, Node, Place, Term, Terms, Type, Unary, VarId, apply_binary, apply_unary, convert,
 };

@@ -402,6 +402,12 @@ fn eliminate(p: &mut Program, t: ThreadId, l: LocationId, atomic: bool) -> bool 
                 ok = false;
                 continue;
             };
+            // Where the program ends inside an atomic block nobody sees what the block did.
+            let kind = &p.thread(t).location(b.to).kind;
+            if atomic && matches!(kind, LocationKind::Exit | LocationKind::Halt) {
+                e.assigns.retain(|a| !p.var(a.place.var).is_shared());
+                e.havoc.retain(|h| !p.var(h.var).is_shared());
+            }
             // A read stays a step that others may race with, although its value is overwritten.
             let lost = forgotten(p, a, b, &e);
             if !atomic && !lost.is_empty() {
@@ -421,12 +427,14 @@ fn eliminate(p: &mut Program, t: ThreadId, l: LocationId, atomic: bool) -> bool 
     let thread = &mut p.threads[t.index()];
     let blocks = thread.locations[l.index()].may_block
         || thread.transitions.iter().any(|e| e.from == l && e.action.may_block());
+    let assumes = thread.locations[l.index()].assumes;
     thread.transitions.retain(|e| e.from != l && e.to != l);
     for e in &made {
         // Where a wait becomes part of a step, the step may wait.
         if blocks {
             thread.locations[e.from.index()].may_block = true;
         }
+        thread.locations[e.from.index()].assumes |= assumes;
     }
     thread.transitions.extend(made);
     true

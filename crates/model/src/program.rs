@@ -249,6 +249,9 @@ pub struct Location {
     pub span: Span,
     /// Whether there are states in which the thread waits here for another one.
     pub may_block: bool,
+    /// Whether a step from here is an atomic block that may have to wait for an assumption. An execution in which it does not hold does not
+    /// count, so a thread that waits here is not in a deadlock.
+    pub assumes: bool,
     /// Whether it is the head of a loop: every cycle of the automaton goes through such a location.
     pub loop_head: bool,
     /// What stands, begins or ends here, in a program that was read with its annotations.

@@ -306,7 +306,7 @@ impl<'p> Searcher<'_, 'p> {
     /// Notes what is wrong in a state; whether to go on.
     fn look(&mut self, s: &State, end: bool, run: impl FnOnce(&Self) -> Vec<Step>) -> bool {
         let error = self.run.error(s);
-        let deadlock = self.run.is_deadlock(s);
+        let deadlock = self.run.all_wait(s);
         self.seen.ends += end as u64;
         if end && self.how.keep_finals {
             self.seen.finals.insert(s.clone());

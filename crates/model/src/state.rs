@@ -7,6 +7,8 @@ use crate::program::{
     Action, ErrorKind, LocationId, LocationKind, Program, Span, Thread, ThreadId, Transition, TransitionId,
 };
 use crate::term::{Place, Term, VarId};
+use crate::waits::{Concrete, Waits};
+use std::sync::{Arc, OnceLock};
 use thiserror::Error;
 
 /// A state: where each thread is, and the value of each variable.
@@ -41,7 +43,7 @@ pub enum Wrong {
         /// What it is.
         kind: ErrorKind,
     },
-    /// No thread can go on, and some have not ended.
+    /// Some threads wait for ever: see [`Interpreter::is_deadlock`].
     Deadlock,
 }
 
@@ -77,6 +79,8 @@ pub struct Interpreter<'p> {
     cells: usize,
     /// How many values of a nondeterministic input are tried one by one.
     pub input_limit: u64,
+    /// Where threads may wait, and what can end it, from when it is first asked for.
+    waits: Arc<OnceLock<Waits>>,
 }
 
 impl<'p> Interpreter<'p> {
@@ -91,7 +95,7 @@ impl<'p> Interpreter<'p> {
                 cells - v.cells()
             })
             .collect();
-        Interpreter { program, base, cells, input_limit: 256 }
+        Interpreter { program, base, cells, input_limit: 256, waits: Arc::default() }
     }
 
     /// The program.
@@ -271,15 +275,60 @@ impl<'p> Interpreter<'p> {
         })
     }
 
-    /// Whether some thread is left waiting and none can go on (a thread that could only wake up for no reason cannot).
+    /// Whether some thread is left waiting for ever: none can go on, or those that can neither end the wait nor the program. A thread
+    /// that could only wake up spuriously cannot go on. [`Waits`] has the definition.
     pub fn is_deadlock(&self, s: &State) -> bool {
+        self.all_wait(s) || self.some_are_stuck(s)
+    }
+
+    /// Where threads may wait, and what can end it.
+    pub fn waits(&self) -> &Waits {
+        self.waits.get_or_init(|| Waits::of(self.program))
+    }
+
+    /// Whether some threads are left waiting for ever, although others may go on.
+    pub fn some_are_stuck(&self, s: &State) -> bool {
+        if !self.program.thread_ids().any(|t| self.waits_now(s, t)) {
+            return false;
+        }
+        let Ok(stuck) = self.waits().deadlock(self.program, &mut Concrete { run: self, state: s });
+        stuck
+    }
+
+    /// The same, where some of those that go on may do so for ever. Elsewhere a state follows in which none can go on.
+    pub fn some_are_stuck_for_ever(&self, s: &State) -> bool {
+        let endless = |t: ThreadId| {
+            self.is_live(s, t)
+                && self.waits().is_endless(t, s.locations[t.index()])
+                && !self.waits_now(s, t)
+        };
+        self.program.thread_ids().any(endless) && self.some_are_stuck(s)
+    }
+
+    /// Whether a thread is left and cannot go on; a spurious wake-up does not count.
+    fn waits_now(&self, s: &State, t: ThreadId) -> bool {
+        let at = s.locations[t.index()];
+        let real = |e: TransitionId| !self.program.thread(t).transition(e).action.is_spurious();
+        self.program.thread(t).location(at).may_block
+            && self.is_live(s, t)
+            && !self.enabled(s, t).any(real)
+    }
+
+    /// Whether some thread is left waiting and none can go on. A thread that waits for an assumption makes the run one that does not
+    /// count.
+    pub fn all_wait(&self, s: &State) -> bool {
         let mut left = false;
         for t in self.program.thread_ids() {
             let real = |e: TransitionId| !self.program.thread(t).transition(e).action.is_spurious();
             if self.enabled(s, t).any(real) {
                 return false;
             }
-            left |= self.is_live(s, t);
+            if self.is_live(s, t) {
+                if self.program.thread(t).location(s.locations[t.index()]).assumes {
+                    return false;
+                }
+                left = true;
+            }
         }
         left && !self.is_over(s)
     }

@@ -379,8 +379,15 @@ fn extern_in_a_block_names_the_variable_of_the_program() {
 
 #[test]
 fn a_label_error_is_one_like_any_other_where_there_is_a_function_for_it() {
-    wrong("int x; int main(void) { if (!x) goto ERROR; return 0; ERROR: return 1; }");
-    right("int x; int main(void) { if (!x) goto ERROR; reach_error(); return 0; ERROR: return 1; }");
+    let label = "int x; int main(void) { if (!x) goto ERROR; return 0; ERROR: return 1; }";
+    right(label);
+    let options = Options { error_labels: true, ..Options::default() };
+    let p = read_with(label, &options);
+    assert_eq!(kind(&states(&p)), Some(ErrorKind::Assertion), "{p}");
+    let both = "int x; int main(void) { if (!x) goto ERROR; reach_error(); return 0; ERROR: return 1; }";
+    right(both);
+    let p = read_with(both, &options);
+    assert_eq!(states(&p).errors, 0, "{p}");
 }
 
 #[test]

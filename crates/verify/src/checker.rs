@@ -11,10 +11,11 @@ use crate::merging::Merged;
 use crate::outcome::Options;
 use crate::packed::StateSet;
 use crate::solver::{Answer, Solver};
+use crate::symbolic::Formulaic;
 use crate::symmetry::{Joined, Symmetry};
 use model::{
     Interpreter, LocationId, LocationKind, Node, Program, State, Stepper, Term, Terms, Thread, ThreadId,
-    TooWide, Transition, Type, VarId,
+    TooWide, Transition, Type, VarId, Waits,
 };
 use std::collections::{HashMap, HashSet};
 use thiserror::Error;
@@ -117,7 +118,8 @@ fn states(
                 return missing(t);
             }
         }
-        if options.deadlocks && !goes_on && run.is_deadlock(&s) {
+        let stuck = || if goes_on { run.some_are_stuck_for_ever(&s) } else { run.all_wait(&s) };
+        if options.deadlocks && stuck() {
             return refuted("a state is a deadlock");
         }
     }
@@ -351,6 +353,8 @@ pub(crate) struct Formulas<'p> {
     /// What is asked when the solver gives up: not made yet, made, or of no use.
     diagrams: Second,
     meter: Meter,
+    /// Where threads may wait, from when it is first asked for.
+    waits: Option<Waits>,
 }
 
 /// Seconds that the solver has for a question before diagrams are asked.
@@ -366,7 +370,7 @@ enum Second {
 impl<'p> Formulas<'p> {
     pub(crate) fn new(program: &'p Program, terms: &Terms, meter: Meter) -> Formulas<'p> {
         let solver = BitSolver::for_program(program);
-        Formulas { program, terms: terms.clone(), solver, diagrams: Second::NotYet, meter }
+        Formulas { program, terms: terms.clone(), solver, diagrams: Second::NotYet, meter, waits: None }
     }
 
     /// Whether the certificate's terms continue those of the program.
@@ -495,24 +499,9 @@ impl<'p> Formulas<'p> {
         if !options.deadlocks || p.thread_ids().any(|t| over(kind(t))) {
             return Ok(());
         }
-        // A deadlock: some thread is left, and no step can be taken but those that happen for no reason.
-        let mut all = vec![label];
-        let mut left = self.terms.boolean(false);
-        for t in p.thread_ids().filter(|t| matches!(kind(*t), LocationKind::Normal)) {
-            let live = match p.thread(t).life {
-                None => self.terms.boolean(true),
-                Some(life) => {
-                    let ty = p.var(life).ty;
-                    let (now, unborn) = (self.terms.var(life, ty), self.terms.constant(Thread::UNBORN, ty));
-                    self.terms.ne(now, unborn)
-                }
-            };
-            left = self.terms.or(left, live);
-            for (_, e) in p.thread(t).from(at[t.index()]).filter(|(_, e)| !e.action.is_spurious()) {
-                all.push(self.terms.not(e.guard));
-            }
-        }
-        all.push(left);
+        let waits = self.waits.get_or_insert_with(|| Waits::of(p));
+        let Ok(stuck) = waits.deadlock(p, &mut Formulaic { program: p, terms: &mut self.terms, at });
+        let all = [label, stuck];
         if self.can_hold(&all)? {
             return refuted(format!("a deadlock at {at:?} is not ruled out"));
         }

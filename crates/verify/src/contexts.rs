@@ -212,7 +212,9 @@ impl<'p> Search<'p> {
                     continue;
                 }
                 Some(_) => return Ok(Some(self.verdict(&items, at))),
-                None if self.options.deadlocks && self.run.is_deadlock(&state) => {
+                None if self.options.deadlocks
+                    && (self.run.all_wait(&state) || self.run.some_are_stuck_for_ever(&state)) =>
+                {
                     return Ok(Some(self.verdict(&items, at)));
                 }
                 None => {}

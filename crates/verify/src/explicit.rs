@@ -217,7 +217,11 @@ impl Search<'_> {
                     }
                 }
             }
-            if options.deadlocks && !goes_on && self.run.is_deadlock(&s) {
+            let stuck = || match goes_on {
+                true => self.run.some_are_stuck_for_ever(&s),
+                false => self.run.all_wait(&s),
+            };
+            if options.deadlocks && stuck() {
                 return Ok(Some(n));
             }
             cost += (self.transitions - before) / AS_A_STATE;

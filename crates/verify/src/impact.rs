@@ -437,7 +437,7 @@ impl<'p> Run<'p> {
         if !self.options.deadlocks {
             return self.symbols.terms.boolean(false);
         }
-        let stuck = symbolic::deadlock(&mut self.symbols, &locations);
+        let stuck = symbolic::deadlock(&mut self.symbols, self.interpreter.waits(), &locations);
         let mut env = self.env_at(v);
         env.eval(&mut self.symbols, stuck)
     }

@@ -18,7 +18,7 @@ use crate::solver::{Answer, Solver};
 use crate::symbolic::{Env, Start, Symbols, deadlock};
 use model::{
     Binary, ErrorKind, LocationId, LocationKind, Node, Program, Step, Term, ThreadId, Transition,
-    TransitionId, Type, Unary, VarId,
+    TransitionId, Type, Unary, VarId, Waits,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
@@ -43,6 +43,7 @@ impl Engine for Predabs {
             solver: BitSolver::for_program(program),
             program,
             deadlocks: options.deadlocks,
+            waits: Waits::of(program),
             predicates: Vec::new(),
             effects: HashMap::new(),
             known: HashMap::new(),
@@ -104,6 +105,8 @@ struct Work<'p> {
     solver: BitSolver,
     program: &'p Program,
     deadlocks: bool,
+    /// Where threads may wait, and what can end it.
+    waits: Waits,
     predicates: Vec<Term>,
     effects: HashMap<(ThreadId, TransitionId), Rc<Effect>>,
     /// For a transition and the relevant predicates before it: the changed ones after it.
@@ -162,7 +165,7 @@ impl Work<'_> {
                 None => {}
             }
             if self.deadlocks {
-                let stuck = deadlock(&mut self.s, &state.0);
+                let stuck = deadlock(&mut self.s, &self.waits, &state.0);
                 if self.s.terms.as_const(stuck) != Some(0) {
                     let mut query = self.literals(state.1, u128::MAX);
                     query.push(stuck);

@@ -3,8 +3,11 @@
 //! An [`Env`] says what each variable is *now* in terms of what variables were at a start: the program's first state, or any state.
 //! With it a path becomes a list of conditions over its start, and a formula its own weakest precondition.
 
-use model::{Binary, Node, Place, Program, Term, Terms, Transition, Type, Unary, VarId, WordHash};
+use model::{
+    Binary, Logic, Node, Place, Program, Term, Terms, ThreadId, Transition, Type, Unary, VarId, Waits, WordHash,
+};
 use std::collections::HashMap;
+use std::convert::Infallible;
 
 /// The terms of a program and of formulas about it.
 pub(crate) struct Symbols<'p> {
@@ -256,35 +259,56 @@ impl Env {
     }
 }
 
-/// Whether all threads that are left wait for good, as a formula: no guard holds of a step that is no spurious wake-up, somebody has
-/// not ended, and the program is not over.
-pub(crate) fn deadlock(s: &mut Symbols<'_>, locations: &[model::LocationId]) -> Term {
-    use model::{LocationKind, Thread};
-    let p = s.program;
-    let mut stuck = Vec::new();
-    let mut left = Vec::new();
-    for (t, l) in p.thread_ids().zip(locations) {
-        let thread = p.thread(t);
-        match thread.location(*l).kind {
-            LocationKind::Exit | LocationKind::Halt | LocationKind::Error { .. } => {
-                return s.terms.boolean(false);
-            }
-            LocationKind::End => continue,
-            LocationKind::Normal => {}
-        }
-        for (_, e) in thread.from(*l).filter(|(_, e)| !e.action.is_spurious()) {
-            stuck.push(s.terms.not(e.guard));
-        }
-        left.push(match thread.life {
-            None => s.terms.boolean(true),
-            Some(life) => {
-                let ty = p.var(life).ty;
-                let (now, unborn) = (s.terms.var(life, ty), s.terms.constant(Thread::UNBORN, ty));
-                s.terms.ne(now, unborn)
-            }
-        });
+/// Whether some threads wait for ever, as a formula.
+pub(crate) fn deadlock(s: &mut Symbols<'_>, waits: &Waits, locations: &[model::LocationId]) -> Term {
+    let program = s.program;
+    let Ok(stuck) = waits.deadlock(program, &mut Formulaic { program, terms: &mut s.terms, at: locations });
+    stuck
+}
+
+/// Formulas about the states of one combination of locations.
+pub(crate) struct Formulaic<'f> {
+    pub(crate) program: &'f Program,
+    pub(crate) terms: &'f mut Terms,
+    pub(crate) at: &'f [model::LocationId],
+}
+
+impl Logic for Formulaic<'_> {
+    type Formula = Term;
+    type Error = Infallible;
+
+    fn constant(&mut self, value: bool) -> Term {
+        self.terms.boolean(value)
     }
-    let left = s.terms.any(left);
-    let stuck = s.terms.all(stuck);
-    s.terms.and(left, stuck)
+
+    fn term(&mut self, t: Term) -> Result<Term, Infallible> {
+        Ok(t)
+    }
+
+    fn at(&mut self, t: ThreadId, l: model::LocationId) -> Result<Term, Infallible> {
+        Ok(self.terms.boolean(self.at[t.index()] == l))
+    }
+
+    fn places(&self, t: ThreadId) -> Vec<model::LocationId> {
+        vec![self.at[t.index()]]
+    }
+
+    fn and(&mut self, a: &Term, b: &Term) -> Result<Term, Infallible> {
+        Ok(self.terms.and(*a, *b))
+    }
+
+    fn or(&mut self, a: &Term, b: &Term) -> Result<Term, Infallible> {
+        Ok(self.terms.or(*a, *b))
+    }
+
+    fn not(&mut self, a: &Term) -> Result<Term, Infallible> {
+        Ok(self.terms.not(*a))
+    }
+
+    fn born(&mut self, t: ThreadId) -> Result<Term, Infallible> {
+        let Some(life) = self.program.thread(t).life else { return Ok(self.terms.boolean(true)) };
+        let ty = self.program.var(life).ty;
+        let (now, unborn) = (self.terms.var(life, ty), self.terms.constant(model::Thread::UNBORN, ty));
+        Ok(self.terms.ne(now, unborn))
+    }
 }

@@ -1,10 +1,11 @@
 //! All runs of k steps of a program, as terms.
 
 use model::{
-    ErrorKind, LocationId, LocationKind, Node, Program, Step, Term, Terms, Thread, ThreadId, TransitionId,
-    Type, VarId,
+    ErrorKind, LocationId, LocationKind, Logic, Node, Program, Step, Term, Terms, Thread, ThreadId,
+    TransitionId, Type, VarId, Waits,
 };
 use std::collections::{BTreeSet, HashMap};
+use std::convert::Infallible;
 
 /// The type of locations and of choices.
 const NUMBER: Type = Type::unsigned(16);
@@ -34,6 +35,8 @@ pub(crate) struct Unrolling<'p> {
     /// What must hold for the steps to be a run.
     path: Vec<Term>,
     fresh: u32,
+    /// Where threads may wait, from when it is first asked for.
+    waits: Option<Waits>,
 }
 
 impl<'p> Unrolling<'p> {
@@ -48,7 +51,7 @@ impl<'p> Unrolling<'p> {
         }
         let now = Layer { locations, possible, cells, known: HashMap::new() };
         let fresh = program.vars.len() as u32;
-        Unrolling { program, terms, now, choices: Vec::new(), path: Vec::new(), fresh }
+        Unrolling { program, terms, now, choices: Vec::new(), path: Vec::new(), fresh, waits: None }
     }
 
     /// Why the program cannot be unrolled, if it cannot.
@@ -160,36 +163,9 @@ impl<'p> Unrolling<'p> {
         if !deadlocks {
             return error;
         }
-        let (mut left, mut stuck) = (Vec::new(), Vec::new());
-        for t in self.program.thread_ids() {
-            let thread = self.program.thread(t);
-            for l in thread.location_ids() {
-                let here = self.is_at(t, l);
-                if !matches!(thread.location(l).kind, LocationKind::Normal) {
-                    continue;
-                }
-                let live = match thread.life {
-                    None => self.terms.boolean(true),
-                    Some(life) => {
-                        let now = self.now.cells[life.index()][0];
-                        let unborn = self.terms.constant(Thread::UNBORN, self.program.var(life).ty);
-                        self.terms.ne(now, unborn)
-                    }
-                };
-                left.push(self.terms.and(here, live));
-                for (_, e) in thread.from(l).filter(|(_, e)| !e.action.is_spurious()) {
-                    let guard = self.eval(e.guard);
-                    let can = self.terms.and(here, guard);
-                    stuck.push(self.terms.not(can));
-                }
-            }
-        }
-        let over = self.is_at_some(|k| {
-            matches!(k, LocationKind::Exit | LocationKind::Halt | LocationKind::Error { .. })
-        });
-        stuck.push(self.terms.not(over));
-        stuck.push(self.terms.any(left));
-        let deadlock = self.terms.all(stuck);
+        let waits = self.waits.take().unwrap_or_else(|| Waits::of(self.program));
+        let Ok(deadlock) = waits.deadlock(self.program, self);
+        self.waits = Some(waits);
         self.terms.or(error, deadlock)
     }
 
@@ -259,5 +235,46 @@ impl<'p> Unrolling<'p> {
             Some(Step { thread: *thread, transition: *transition, inputs })
         };
         self.choices.iter().filter_map(step).collect()
+    }
+}
+
+/// Formulas about the state after all steps.
+impl Logic for Unrolling<'_> {
+    type Formula = Term;
+    type Error = Infallible;
+
+    fn constant(&mut self, value: bool) -> Term {
+        self.terms.boolean(value)
+    }
+
+    fn term(&mut self, t: Term) -> Result<Term, Infallible> {
+        Ok(self.eval(t))
+    }
+
+    fn at(&mut self, t: ThreadId, l: LocationId) -> Result<Term, Infallible> {
+        Ok(self.is_at(t, l))
+    }
+
+    fn places(&self, t: ThreadId) -> Vec<LocationId> {
+        self.now.possible[t.index()].iter().copied().collect()
+    }
+
+    fn and(&mut self, a: &Term, b: &Term) -> Result<Term, Infallible> {
+        Ok(self.terms.and(*a, *b))
+    }
+
+    fn or(&mut self, a: &Term, b: &Term) -> Result<Term, Infallible> {
+        Ok(self.terms.or(*a, *b))
+    }
+
+    fn not(&mut self, a: &Term) -> Result<Term, Infallible> {
+        Ok(self.terms.not(*a))
+    }
+
+    fn born(&mut self, t: ThreadId) -> Result<Term, Infallible> {
+        let Some(life) = self.program.thread(t).life else { return Ok(self.terms.boolean(true)) };
+        let unborn = self.terms.constant(Thread::UNBORN, self.program.var(life).ty);
+        let now = self.now.cells[life.index()][0];
+        Ok(self.terms.ne(now, unborn))
     }
 }

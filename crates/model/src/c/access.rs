@@ -236,10 +236,19 @@ impl<'a> Lowering<'a> {
                             count: *len,
                         });
                     }
-                } else {
-                    (0..*len)
-                        .for_each(|i| self.cells_in(element, base + i * stride, first * len + i, ty, out));
+                    return;
                 }
+                // The rows of a matrix lie one behind the other: a pointer goes from one to the next.
+                let mut row = Vec::new();
+                self.cells_in(element, base, first * len, ty, &mut row);
+                if let [c] = row[..]
+                    && matches!(element.kind, ShapeKind::Array { .. })
+                    && c.stride * c.count == *stride
+                {
+                    out.push(Cells { count: c.count * len, ..c });
+                    return;
+                }
+                (0..*len).for_each(|i| self.cells_in(element, base + i * stride, first * len + i, ty, out));
             }
             ShapeKind::Union { var, .. } => {
                 if self.b.program().var(*var).ty.bits == ty.bits {

@@ -56,7 +56,13 @@ impl<'a> Lowering<'a> {
             return Ok(Some(self.void()));
         }
         let Some((what, shape)) = atomic_name(name) else { return Ok(None) };
-        let order = self.orders(name, matches!(what, Atomic::CompareExchange { .. }), args)?;
+        let two = matches!(what, Atomic::CompareExchange { .. });
+        let order = self.orders(name, two, args)?;
+        // The operands that name memory orders are evaluated, as all operands are.
+        let told = name.ends_with("_explicit") || name.starts_with("__atomic_");
+        let orders = if told { 1 + usize::from(two) } else { 0 };
+        let operands = args.len().saturating_sub(orders);
+        self.effects(&args[operands..])?;
         let place = self.arg(args, 0, span)?;
         let lv = self.pointed(place)?;
         let ctype = self.type_at(&lv);

@@ -330,6 +330,15 @@ impl<'a> Lowering<'a> {
         Ok(self.b.terms().as_const(v.term) == Some(0))
     }
 
+    /// Whether an operand is a null pointer. One that is has its effects here; any other is evaluated by who uses it.
+    pub(super) fn is_null_now(&mut self, e: &'a Node<Expression>) -> Res<bool> {
+        let null = self.is_null(e)?;
+        if null {
+            self.effects(std::slice::from_ref(e))?;
+        }
+        Ok(null)
+    }
+
     pub(super) fn effects(&mut self, args: &'a [Node<Expression>]) -> Res<()> {
         for a in args {
             if !matches!(a.node, Expression::StringLiteral(_)) && !self.is_opaque(a) {
@@ -468,7 +477,11 @@ impl<'a> Lowering<'a> {
             "__builtin_expect" => {
                 let v = self.rvalue(self.arg_at(args, 0, span)?)?;
                 let ctype = CType::Int(Type::signed(64));
-                let term = self.convert(v, &ctype, span)?;
+                let mut term = self.convert(v, &ctype, span)?;
+                for other in &args[1..] {
+                    term = self.kept_for(term, other);
+                    self.effect(other)?;
+                }
                 Value { term, ctype }
             }
             "__builtin_unreachable" => {

@@ -87,7 +87,7 @@ impl<'a> Lowering<'a> {
             }
             "time" => {
                 let to = self.arg(args, 0, span)?;
-                let nowhere = self.is_null(to)?;
+                let nowhere = self.is_null_now(to)?;
                 let seconds = self.any_value(SECONDS).term;
                 let ctype = CType::Int(Type::signed(64));
                 let term = self.b.terms().cast(Type::signed(64), seconds);

@@ -96,6 +96,8 @@ pub struct Options {
     pub spurious: bool,
     /// Whether a lock that is given back by who does not hold it is an error.
     pub lock_misuse: bool,
+    /// Whether reaching a label `ERROR` is an error in a program that never calls `reach_error`, as verification tasks have it.
+    pub error_labels: bool,
     /// Whether signed arithmetic whose result does not fit its type, and a conversion to a signed type that changes the number, are
     /// errors of kind `Overflow`. Where none can be reached, integers of the program are mathematical ones: signed values are
     /// never cut (unsigned ones wrap around, as C says). Arithmetic on signed atomic variables is refused then: it wraps by
@@ -123,6 +125,7 @@ impl Default for Options {
             allocations: 4,
             spurious: false,
             lock_misuse: true,
+            error_labels: false,
             overflow: false,
             compress: true,
             keep_labels: false,

@@ -67,11 +67,21 @@ impl<'a> Lowering<'a> {
         f: &mut dyn FnMut(&mut Self, SyncId),
     ) -> Res<()> {
         let lv = self.pointed_sync(e, kind)?;
-        let list = self.syncs(&lv, e.span)?;
+        self.on_object(&lv, span, f)
+    }
+
+    /// Does something on a synchronisation object whose lvalue is known.
+    fn on_object(&mut self, lv: &Lvalue, span: Span, f: &mut dyn FnMut(&mut Self, SyncId)) -> Res<()> {
+        let list = self.syncs(lv, span)?;
         self.on_one_of(list, span, &mut |me, s| {
             me.syncs_still_there(&[s]);
             f(me, s)
         })
+    }
+
+    /// Evaluates an operand of which only its effects matter.
+    fn effects_of(&mut self, args: &'a [Node<Expression>], n: usize) -> Res<()> {
+        self.effects(args.get(n..=n).unwrap_or_default())
     }
 
     /// Does something on one of these: the one whose condition holds.
@@ -209,7 +219,7 @@ impl<'a> Lowering<'a> {
             "pthread_mutex_init" => {
                 let mut kind = 0;
                 if let Some(attributes) = args.get(1)
-                    && !self.is_null(attributes)?
+                    && !self.is_null_now(attributes)?
                 {
                     let from = self.pointed(attributes)?;
                     let said = self.load(&from, span)?;
@@ -228,14 +238,17 @@ impl<'a> Lowering<'a> {
             "cnd_init" => self.set_up(first, Condition, span)?,
             "pthread_cond_init" | "pthread_rwlock_init" => {
                 if let Some(attributes) = args.get(1)
-                    && !self.is_null(attributes)?
+                    && !self.is_null_now(attributes)?
                 {
                     return Err(self.refuse(span, "attributes of a lock"));
                 }
                 let kind = if name == "pthread_cond_init" { Condition } else { RwLock };
                 self.set_up(first, kind, span)?;
             }
-            "pthread_spin_init" => self.set_up(first, Mutex, span)?,
+            "pthread_spin_init" => {
+                self.effects_of(args, 1)?;
+                self.set_up(first, Mutex, span)?
+            }
             "pthread_mutex_destroy" | "pthread_spin_destroy" | "mtx_destroy" => {
                 on(self, Mutex, &mut |me, s| me.b.destroy(me.t, s))?
             }
@@ -390,6 +403,7 @@ impl<'a> Lowering<'a> {
             }
             "pthread_barrier_init" => {
                 let n = self.arg(args, 2, span)?;
+                self.effects_of(args, 1)?;
                 return self.init(first, Barrier, n, span).map(Some);
             }
             "pthread_barrier_wait" => {
@@ -399,6 +413,7 @@ impl<'a> Lowering<'a> {
             }
             "sem_init" => {
                 let n = self.arg(args, 2, span)?;
+                self.effects_of(args, 1)?;
                 return self.init(first, Semaphore, n, span).map(Some);
             }
             "sem_wait" => on(self, Semaphore, &mut |me, s| me.b.sem_wait(me.t, s))?,
@@ -429,6 +444,8 @@ impl<'a> Lowering<'a> {
         let Some(e) = object else { return Err(self.refuse(span, "an argument is missing")) };
         let value = self.rvalue(n)?;
         let value = self.convert(value, &CType::Int(Type::UINT), span)?;
+        let value = self.kept_for(value, e);
+        let object = self.pointed_sync(e, kind)?;
         let (ok, refused) = match kind {
             SyncType::Barrier => {
                 let zero = self.b.terms().constant(0, Type::UINT);
@@ -446,7 +463,7 @@ impl<'a> Lowering<'a> {
             }
         };
         if self.b.terms().as_const(ok) == Some(1) || self.dead {
-            self.on(e, kind, span, &mut |me, s| me.b.sync_init(me.t, s, value))?;
+            self.on_object(&object, span, &mut |me, s| me.b.sync_init(me.t, s, value))?;
             return Ok(self.number(0));
         }
         let r = self.temporary(Type::INT);
@@ -457,7 +474,7 @@ impl<'a> Lowering<'a> {
         self.set_var(r, code);
         self.jump(&mut after, span)?;
         self.land(yes);
-        self.on(e, kind, span, &mut |me, s| me.b.sync_init(me.t, s, value))?;
+        self.on_object(&object, span, &mut |me, s| me.b.sync_init(me.t, s, value))?;
         let zero = self.b.terms().int(0);
         self.set_var(r, zero);
         self.jump(&mut after, span)?;
@@ -481,29 +498,24 @@ impl<'a> Lowering<'a> {
             known |= before.is_some();
             self.make_mutex(s, kind);
         }
-        self.set_up_or_anew(object, SyncType::Mutex, known, span)
+        self.set_up_or_anew(&lv, known, span)
     }
 
     /// A lock or a condition variable is set up: it may have been destroyed before.
     fn set_up(&mut self, object: Option<&'a Node<Expression>>, kind: SyncType, span: Span) -> Res<()> {
-        self.set_up_or_anew(object, kind, false, span)
+        let Some(e) = object else { return Err(self.refuse(span, "an argument is missing")) };
+        let lv = self.pointed_sync(e, kind)?;
+        self.set_up_or_anew(&lv, false, span)
     }
 
     /// The same. A lock that may have been used before is a new one then.
-    fn set_up_or_anew(
-        &mut self,
-        object: Option<&'a Node<Expression>>,
-        kind: SyncType,
-        known: bool,
-        span: Span,
-    ) -> Res<()> {
-        let again = known || self.may_come_again();
-        match object {
-            Some(e) if again => {
-                self.on(e, kind, span, &mut |me, s| me.b.renew(me.t, s, me.recursive.get(&s).copied()))
-            }
-            Some(e) if self.destroys => self.on(e, kind, span, &mut |me, s| me.b.set_up(me.t, s)),
-            _ => Ok(()),
+    fn set_up_or_anew(&mut self, lv: &Lvalue, known: bool, span: Span) -> Res<()> {
+        if known || self.may_come_again() {
+            self.on_object(lv, span, &mut |me, s| me.b.renew(me.t, s, me.recursive.get(&s).copied()))
+        } else if self.destroys {
+            self.on_object(lv, span, &mut |me, s| me.b.set_up(me.t, s))
+        } else {
+            Ok(())
         }
     }
 
@@ -641,11 +653,13 @@ impl<'a> Lowering<'a> {
             return Err(self.refuse(span, "a thread that is made in an atomic block"));
         }
         let mut detached = None;
-        if let Some(e) = attributes.filter(|_| self.detaches)
-            && !self.is_null(e)?
-        {
-            let from = self.pointed(e)?;
-            detached = Some(self.load(&from, span)?.term);
+        match attributes {
+            Some(e) if self.detaches && !self.is_null(e)? => {
+                let from = self.pointed(e)?;
+                detached = Some(self.load(&from, span)?.term);
+            }
+            Some(e) => self.effects(std::slice::from_ref(e))?,
+            None => {}
         }
         let start = self.rvalue(start)?;
         let name = self.b.terms().as_const(start.term).and_then(|a| self.function_at(a)).map(str::to_owned);
@@ -654,7 +668,8 @@ impl<'a> Lowering<'a> {
         };
         let value = self.rvalue(argument)?;
         let value = self.convert(value, &CType::Pointer(Rc::new(CType::Void)), span)?;
-        let lv = if self.is_null(handle)? { None } else { Some(self.pointed(handle)?) };
+        let value = self.kept_for(value, handle);
+        let lv = if self.is_null_now(handle)? { None } else { Some(self.pointed(handle)?) };
         if self.b.program().threads.len() >= explore::MAX_THREADS {
             return Err(self.refuse(span, format!("more than {} threads", explore::MAX_THREADS)));
         }
@@ -712,10 +727,16 @@ impl<'a> Lowering<'a> {
         if self.atomic > 0 {
             return Err(self.refuse(span, "a join in an atomic block"));
         }
-        let wants = match args.get(1) {
-            Some(e) => !self.is_null(e)?,
-            None => false,
+        let handle = match args.get(1) {
+            Some(e) => Value { term: self.kept_for(handle.term, e), ..handle },
+            None => handle,
         };
+        // Where the result goes is known before the wait.
+        let goes_to = match args.get(1) {
+            Some(e) if !self.is_null_now(e)? => Some(self.pointed(e)?),
+            _ => None,
+        };
+        let wants = goes_to.is_some();
         match self.b.terms().as_const(handle.term) {
             Some(n) => {
                 let t = explore::ThreadId((n as u16).wrapping_sub(1));
@@ -729,8 +750,7 @@ impl<'a> Lowering<'a> {
                     return Ok(self.number(EDEADLK as i128));
                 }
                 self.b.join(self.t, t);
-                if wants {
-                    let lv = self.pointed(&args[1])?;
+                if let Some(lv) = goes_to {
                     let value = match self.results[t.index()] {
                         None => self.b.terms().constant(0, ADDRESS),
                         Some(v) => {
@@ -770,10 +790,9 @@ impl<'a> Lowering<'a> {
                 });
                 self.b.go_on_at(self.t, to);
                 let outcome = self.outcome(result);
-                if let Some(r) = returned {
+                if let (Some(r), Some(lv)) = (returned, goes_to) {
                     self.env.remove(&(r, 0));
                     let term = self.local_value(r);
-                    let lv = self.pointed(&args[1])?;
                     let ctype = self.type_at(&lv);
                     let from = Value { term, ctype: CType::Int(ADDRESS) };
                     let term = self.convert(from, &ctype, span)?;

@@ -230,6 +230,7 @@ impl<'a> Lowering<'a> {
         if self.atomic > 0 && self.b.terms().as_const(condition).is_none() {
             let at = self.b.here(self.t);
             self.b.set_may_block(self.t, at);
+            self.b.set_assumes(self.t, at);
         } else {
             let halt = self.b.location(self.t);
             self.b.set_kind(self.t, halt, LocationKind::Halt);

@@ -21,11 +21,11 @@ use crate::packed::StateSet;
 pub(crate) use circuit::{Bits, Circuit};
 pub(crate) use layout::Layout;
 use model::{
-    ErrorKind, Interpreter, LocationId, LocationKind, Program, State, Step, Term, Terms, Thread, ThreadId,
-    Transition, TransitionId, Type, VarId,
+    ErrorKind, Interpreter, LocationId, LocationKind, Logic, Program, State, Step, Term, Terms, Thread,
+    ThreadId, Transition, TransitionId, Type, VarId, Waits,
 };
 use oxidd::bdd::{BDDFunction, BDDManagerRef};
-use oxidd::util::{AllocResult, OptBool};
+use oxidd::util::{AllocResult, OptBool, OutOfMemory};
 use oxidd::{
     BooleanFunction, BooleanFunctionQuant, BooleanOperator, Function, FunctionSubst, HasLevel, Manager,
     ManagerRef, Subst, VarNo,
@@ -347,31 +347,9 @@ impl<'p> System<'p> {
         })
     }
 
-    /// Where no thread can go on (but for no reason), one is left, and the program is not over.
+    /// Where some threads wait for ever.
     fn deadlocks(&self, circuit: &mut Circuit<'_>) -> AllocResult<BDDFunction> {
-        let (mut able, mut left) = (self.no.clone(), self.no.clone());
-        for t in self.program.thread_ids() {
-            let thread = self.program.thread(t);
-            for e in thread.transitions.iter().filter(|e| !e.action.is_spurious()) {
-                let can = circuit.truth(e.guard)?.and(&self.at(t, e.from)?)?;
-                able = able.or(&can)?;
-            }
-            let mut here = self.no.clone();
-            for l in thread.location_ids().filter(|l| thread.location(*l).kind == LocationKind::Normal) {
-                here = here.or(&self.at(t, l)?)?;
-            }
-            if let Some(life) = thread.life {
-                let life_bits = circuit.cell(life, 0);
-                let unborn = circuit.constant(Thread::UNBORN, life_bits.len());
-                here = here.and(&circuit.equal(&life_bits, &unborn)?.not()?)?;
-            }
-            left = left.or(&here)?;
-        }
-        let over = self.where_thread(|t, l| {
-            let kind = &self.program.thread(t).location(l).kind;
-            matches!(kind, LocationKind::Exit | LocationKind::Halt | LocationKind::Error { .. })
-        })?;
-        left.and(&able.not()?)?.and(&over.not()?)
+        Waits::of(self.program).deadlock(self.program, &mut Sets { system: self, circuit })
     }
 
     /// The states after one step from a set.
@@ -694,4 +672,50 @@ impl Formulas<'_, '_> {
 
 fn mistake(why: &str) -> Stop {
     Stop::Unknown(Unknown::Mistake(why.to_owned()))
+}
+
+/// Formulas as sets of states.
+struct Sets<'s, 'p, 'c, 't> {
+    system: &'s System<'p>,
+    circuit: &'c mut Circuit<'t>,
+}
+
+impl Logic for Sets<'_, '_, '_, '_> {
+    type Formula = BDDFunction;
+    type Error = OutOfMemory;
+
+    fn constant(&mut self, value: bool) -> BDDFunction {
+        if value { self.system.yes.clone() } else { self.system.no.clone() }
+    }
+
+    fn term(&mut self, t: Term) -> AllocResult<BDDFunction> {
+        self.circuit.truth(t)
+    }
+
+    fn at(&mut self, t: ThreadId, l: LocationId) -> AllocResult<BDDFunction> {
+        self.system.at(t, l)
+    }
+
+    fn places(&self, t: ThreadId) -> Vec<LocationId> {
+        self.system.program.thread(t).location_ids().collect()
+    }
+
+    fn and(&mut self, a: &BDDFunction, b: &BDDFunction) -> AllocResult<BDDFunction> {
+        a.and(b)
+    }
+
+    fn or(&mut self, a: &BDDFunction, b: &BDDFunction) -> AllocResult<BDDFunction> {
+        a.or(b)
+    }
+
+    fn not(&mut self, a: &BDDFunction) -> AllocResult<BDDFunction> {
+        a.not()
+    }
+
+    fn born(&mut self, t: ThreadId) -> AllocResult<BDDFunction> {
+        let Some(life) = self.system.program.thread(t).life else { return Ok(self.constant(true)) };
+        let bits = self.circuit.cell(life, 0);
+        let unborn = self.circuit.constant(Thread::UNBORN, bits.len());
+        self.circuit.equal(&bits, &unborn)?.not()
+    }
 }

@@ -1,0 +1,500 @@
+//! Deadlocks: threads that can never run again.
+//!
+//! A thread is *stuck* in a state if each of its steps has a condition that does not hold and that no thread which is not stuck can
+//! make hold. The set of stuck threads is the greatest one with this property, so threads that wait for each other are stuck. A stuck
+//! thread stays so, whatever the others do; they may run for ever. A spurious wake-up is not a step that counts.
+//!
+//! Who can make a condition hold is decided from the automata: a thread can if an edge that writes a variable of the condition can be
+//! reached from where the thread is, or from the entry of a thread that it can still make. The first edge that changes these variables is
+//! taken while they have the values that they have now. So an edge whose guard, as far as it is about these variables alone, does not hold
+//! now cannot be that edge: only the owner of a mutex unlocks it.
+//!
+//! A state is a deadlock if a thread is stuck, no thread that is not stuck can end the program from where it is, and the program is
+//! not over. A thread that waits for the end of one that runs for ever is stuck and is not counted: that is what servers do. Where no
+//! thread can take a step this is the usual definition.
+
+use crate::program::{LocationId, LocationKind, Program, Thread, ThreadId, Transition};
+use crate::term::{Binary, Node, Place, Term, Terms, VarId};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::convert::Infallible;
+
+/// A condition that a thread may wait for.
+#[derive(Clone, Debug)]
+struct Condition {
+    term: Term,
+    helpers: Vec<Helper>,
+    /// The thread whose end it asks for.
+    end_of: Option<ThreadId>,
+}
+
+/// Edges that may make a condition hold.
+#[derive(Clone, Debug)]
+struct Helper {
+    /// What must hold now for one of them to be the first.
+    now: Vec<Term>,
+    /// By thread and location: whether one of them can be reached from there.
+    from: Vec<Vec<bool>>,
+}
+
+/// A place where a thread may wait: the conditions of each step, by number.
+#[derive(Clone, Debug)]
+struct Wait {
+    at: LocationId,
+    steps: Vec<Vec<usize>>,
+}
+
+/// Where threads of a program may wait, and what can end it.
+#[derive(Clone, Debug)]
+pub struct Waits {
+    conditions: Vec<Condition>,
+    /// By thread.
+    waits: Vec<Vec<Wait>>,
+    /// By thread and location: whether a loop can be reached from there.
+    endless: Vec<Vec<bool>>,
+    /// By thread and location: whether the end of the program can be reached from there.
+    exits: Vec<Vec<bool>>,
+}
+
+/// What formulas about one state are made of.
+pub trait Logic {
+    /// A formula.
+    type Formula: Clone + PartialEq;
+    /// What may go wrong while one is made.
+    type Error;
+    /// A constant.
+    fn constant(&mut self, value: bool) -> Self::Formula;
+    /// A truth value of the program, in the state.
+    fn term(&mut self, t: Term) -> Result<Self::Formula, Self::Error>;
+    /// That a thread is at a location.
+    fn at(&mut self, t: ThreadId, l: LocationId) -> Result<Self::Formula, Self::Error>;
+    /// The locations that a thread may be at.
+    fn places(&self, t: ThreadId) -> Vec<LocationId>;
+    /// Both.
+    fn and(&mut self, a: &Self::Formula, b: &Self::Formula) -> Result<Self::Formula, Self::Error>;
+    /// One or both.
+    fn or(&mut self, a: &Self::Formula, b: &Self::Formula) -> Result<Self::Formula, Self::Error>;
+    /// The contrary.
+    fn not(&mut self, a: &Self::Formula) -> Result<Self::Formula, Self::Error>;
+    /// Whether a thread was made; one that is there from the start was.
+    fn born(&mut self, t: ThreadId) -> Result<Self::Formula, Self::Error>;
+}
+
+/// The conjuncts of a truth value.
+fn conjuncts(terms: &Terms, t: Term, out: &mut Vec<Term>) {
+    match terms.node(t) {
+        Node::Binary(Binary::And, a, b) if terms.ty(t) == crate::Type::BOOL => {
+            conjuncts(terms, a, out);
+            conjuncts(terms, b, out);
+        }
+        _ => out.push(t),
+    }
+}
+
+fn vars(terms: &Terms, t: Term) -> BTreeSet<VarId> {
+    let mut all = BTreeSet::new();
+    terms.places(t, &mut |p: Place| {
+        all.insert(p.var);
+    });
+    all
+}
+
+/// The locations from which one of some locations can be reached.
+fn reaching(thread: &Thread, targets: impl IntoIterator<Item = LocationId>) -> Vec<bool> {
+    let mut into: Vec<Vec<usize>> = vec![Vec::new(); thread.locations.len()];
+    thread.transitions.iter().for_each(|e| into[e.to.index()].push(e.from.index()));
+    let mut found = vec![false; thread.locations.len()];
+    let mut open: Vec<usize> = targets.into_iter().map(LocationId::index).collect();
+    while let Some(l) = open.pop() {
+        if !std::mem::replace(&mut found[l], true) {
+            open.extend(&into[l]);
+        }
+    }
+    found
+}
+
+/// For sets of locations of threads: the same with those from which a thread can be made that reaches them from its entry.
+fn by_creation(p: &Program, mut from: Vec<Vec<bool>>) -> Vec<Vec<bool>> {
+    loop {
+        let mut changed = false;
+        for t in p.thread_ids() {
+            let thread = p.thread(t);
+            let makes = |e: &&Transition| match e.action {
+                crate::Action::Create(child) => from[child.index()][p.thread(child).entry.index()],
+                _ => false,
+            };
+            let sources: Vec<LocationId> = thread.transitions.iter().filter(makes).map(|e| e.from).collect();
+            for (l, reaches) in reaching(thread, sources).into_iter().enumerate() {
+                changed |= reaches && !std::mem::replace(&mut from[t.index()][l], true);
+            }
+        }
+        if !changed {
+            return from;
+        }
+    }
+}
+
+impl Waits {
+    /// Where the threads of a program may wait.
+    pub fn of(p: &Program) -> Waits {
+        let mut numbers: HashMap<Term, usize> = HashMap::new();
+        let mut conditions = Vec::new();
+        let writers = writers(p);
+        let mut waits = Vec::new();
+        for thread in &p.threads {
+            let mut here = Vec::new();
+            for l in thread.location_ids() {
+                let location = thread.location(l);
+                if !location.may_block || location.assumes || location.kind != LocationKind::Normal {
+                    continue;
+                }
+                let mut steps = Vec::new();
+                for (_, e) in thread.from(l).filter(|(_, e)| !e.action.is_spurious()) {
+                    let mut all = Vec::new();
+                    conjuncts(&p.terms, e.guard, &mut all);
+                    let number = |c: Term| {
+                        *numbers.entry(c).or_insert_with(|| {
+                            conditions.push(condition(p, &writers, c));
+                            conditions.len() - 1
+                        })
+                    };
+                    steps.push(all.into_iter().map(number).collect());
+                }
+                here.push(Wait { at: l, steps });
+            }
+            waits.push(here);
+        }
+        let endless = p.threads.iter().map(|t| {
+            let heads = t.location_ids().filter(|l| t.location(*l).loop_head);
+            reaching(t, heads)
+        });
+        let exits = p.threads.iter().map(|t| {
+            let ends = t.location_ids().filter(|l| t.location(*l).kind == LocationKind::Exit);
+            reaching(t, ends)
+        });
+        let (endless, exits) = (endless.collect(), exits.collect());
+        Waits { conditions, waits, endless: by_creation(p, endless), exits: by_creation(p, exits) }
+    }
+
+    /// Whether a thread can run for ever from a location, or make one that can.
+    pub fn is_endless(&self, t: ThreadId, l: LocationId) -> bool {
+        self.endless[t.index()][l.index()]
+    }
+
+    /// That a state is a deadlock.
+    pub fn deadlock<L: Logic>(&self, p: &Program, logic: &mut L) -> Result<L::Formula, L::Error> {
+        let (yes, no) = (logic.constant(true), logic.constant(false));
+        let places: Vec<Vec<LocationId>> = p.thread_ids().map(|t| logic.places(t)).collect();
+        let mut over = no.clone();
+        for t in p.thread_ids() {
+            for l in &places[t.index()] {
+                let kind = &p.thread(t).location(*l).kind;
+                if matches!(kind, LocationKind::Exit | LocationKind::Halt | LocationKind::Error { .. }) {
+                    let at = logic.at(t, *l)?;
+                    over = logic.or(&over, &at)?;
+                }
+            }
+        }
+        if over == yes {
+            return Ok(no);
+        }
+        let mut born = Vec::new();
+        for t in p.thread_ids() {
+            born.push(logic.born(t)?);
+        }
+        let mut stuck = self.stuck(p, logic, &places, &born)?;
+        let mut bad = no.clone();
+        let benign = self.benign(p, logic, &places, &born, &stuck)?;
+        for t in p.thread_ids() {
+            let not = logic.not(&benign[t.index()])?;
+            let this = logic.and(&stuck[t.index()], &not)?;
+            bad = logic.or(&bad, &this)?;
+        }
+        for t in p.thread_ids() {
+            // A thread that is not stuck and may end the program: the others need not run again.
+            let ends = self.at_some(logic, t, &places[t.index()], &self.exits[t.index()])?;
+            let ends = logic.and(&ends, &born[t.index()])?;
+            let runs = logic.not(&stuck[t.index()])?;
+            let may = logic.and(&ends, &runs)?;
+            stuck[t.index()] = logic.not(&may)?;
+            bad = logic.and(&bad, &stuck[t.index()])?;
+        }
+        let goes_on = logic.not(&over)?;
+        logic.and(&bad, &goes_on)
+    }
+
+    /// That a thread is at one of some locations.
+    fn at_some<L: Logic>(
+        &self,
+        logic: &mut L,
+        t: ThreadId,
+        places: &[LocationId],
+        which: &[bool],
+    ) -> Result<L::Formula, L::Error> {
+        let mut all = logic.constant(false);
+        for l in places.iter().filter(|l| which[l.index()]) {
+            let at = logic.at(t, *l)?;
+            all = logic.or(&all, &at)?;
+        }
+        Ok(all)
+    }
+
+    /// By thread: that it is stuck.
+    fn stuck<L: Logic>(
+        &self,
+        p: &Program,
+        logic: &mut L,
+        places: &[Vec<LocationId>],
+        born: &[L::Formula],
+    ) -> Result<Vec<L::Formula>, L::Error> {
+        let no = logic.constant(false);
+        let mut stuck = Vec::new();
+        for t in p.thread_ids() {
+            let mut waits = no.clone();
+            for w in self.waits_at(t, &places[t.index()]) {
+                let at = logic.at(t, w.at)?;
+                waits = logic.or(&waits, &at)?;
+            }
+            stuck.push(logic.and(&waits, &born[t.index()])?);
+        }
+        // That each helper's threads are all stuck, where they matter at all.
+        let used: BTreeSet<usize> = p
+            .thread_ids()
+            .flat_map(|t| self.waits_at(t, &places[t.index()]).flat_map(|w| w.steps.iter().flatten().copied()))
+            .collect();
+        let mut fails: BTreeMap<usize, L::Formula> = BTreeMap::new();
+        let mut helps: BTreeMap<usize, Vec<(L::Formula, Vec<(ThreadId, L::Formula)>)>> = BTreeMap::new();
+        for c in used {
+            let holds = logic.term(self.conditions[c].term)?;
+            fails.insert(c, logic.not(&holds)?);
+            let mut list = Vec::new();
+            for h in &self.conditions[c].helpers {
+                let mut now = logic.constant(true);
+                for d in &h.now {
+                    let d = logic.term(*d)?;
+                    now = logic.and(&now, &d)?;
+                }
+                let mut who = Vec::new();
+                for t in p.thread_ids() {
+                    let there = self.at_some(logic, t, &places[t.index()], &h.from[t.index()])?;
+                    let there = logic.and(&there, &born[t.index()])?;
+                    if there != no {
+                        who.push((t, there));
+                    }
+                }
+                if now != no && !who.is_empty() {
+                    list.push((now, who));
+                }
+            }
+            helps.insert(c, list);
+        }
+        for _ in 0..=p.threads.len() {
+            let mut never: BTreeMap<usize, L::Formula> = BTreeMap::new();
+            for (c, list) in &helps {
+                let mut formula = fails[c].clone();
+                for (now, who) in list {
+                    let mut someone = no.clone();
+                    for (t, there) in who {
+                        let runs = logic.not(&stuck[t.index()])?;
+                        let this = logic.and(there, &runs)?;
+                        someone = logic.or(&someone, &this)?;
+                    }
+                    let helped = logic.and(now, &someone)?;
+                    let not = logic.not(&helped)?;
+                    formula = logic.and(&formula, &not)?;
+                }
+                never.insert(*c, formula);
+            }
+            let mut next = Vec::new();
+            for t in p.thread_ids() {
+                let mut all = no.clone();
+                for w in self.waits_at(t, &places[t.index()]) {
+                    let mut here = logic.at(t, w.at)?;
+                    for step in &w.steps {
+                        let mut closed = no.clone();
+                        for c in step {
+                            closed = logic.or(&closed, &never[c])?;
+                        }
+                        here = logic.and(&here, &closed)?;
+                    }
+                    all = logic.or(&all, &here)?;
+                }
+                next.push(logic.and(&all, &stuck[t.index()])?);
+            }
+            if next == stuck {
+                break;
+            }
+            stuck = next;
+        }
+        Ok(stuck)
+    }
+
+    fn waits_at<'a>(&'a self, t: ThreadId, places: &'a [LocationId]) -> impl Iterator<Item = &'a Wait> {
+        self.waits[t.index()].iter().filter(|w| places.binary_search(&w.at).is_ok())
+    }
+
+    /// By thread: that it is stuck because it waits for the end of a thread that runs, or that waits so itself.
+    fn benign<L: Logic>(
+        &self,
+        p: &Program,
+        logic: &mut L,
+        places: &[Vec<LocationId>],
+        born: &[L::Formula],
+        stuck: &[L::Formula],
+    ) -> Result<Vec<L::Formula>, L::Error> {
+        let no = logic.constant(false);
+        let mut benign = vec![no.clone(); p.threads.len()];
+        for _ in 0..=p.threads.len() {
+            let mut next = Vec::new();
+            for t in p.thread_ids() {
+                let mut all = no.clone();
+                for w in self.waits_at(t, &places[t.index()]) {
+                    let at = logic.at(t, w.at)?;
+                    for step in &w.steps {
+                        for c in step {
+                            let Some(child) = self.conditions[*c].end_of else { continue };
+                            let mut here = at.clone();
+                            for d in step.iter().filter(|d| *d != c) {
+                                let d = logic.term(self.conditions[*d].term)?;
+                                here = logic.and(&here, &d)?;
+                            }
+                            let runs = logic.not(&stuck[child.index()])?;
+                            let fine = logic.or(&runs, &benign[child.index()])?;
+                            let fine = logic.and(&fine, &born[child.index()])?;
+                            here = logic.and(&here, &fine)?;
+                            all = logic.or(&all, &here)?;
+                        }
+                    }
+                }
+                next.push(logic.and(&all, &stuck[t.index()])?);
+            }
+            if next == benign {
+                break;
+            }
+            benign = next;
+        }
+        Ok(benign)
+    }
+}
+
+/// By variable: the edges that write it, each with its thread.
+fn writers(p: &Program) -> HashMap<VarId, Vec<(ThreadId, usize)>> {
+    let mut all: HashMap<VarId, Vec<(ThreadId, usize)>> = HashMap::new();
+    for t in p.thread_ids() {
+        for (n, e) in p.thread(t).transitions.iter().enumerate() {
+            let written = e.assigns.iter().map(|a| a.place.var).chain(e.havoc.iter().map(|h| h.var));
+            for v in written.collect::<BTreeSet<VarId>>() {
+                all.entry(v).or_default().push((t, n));
+            }
+        }
+    }
+    all
+}
+
+/// A condition, with all that may make it hold.
+fn condition(p: &Program, writers: &HashMap<VarId, Vec<(ThreadId, usize)>>, term: Term) -> Condition {
+    let about: BTreeSet<VarId> =
+        vars(&p.terms, term).into_iter().filter(|v| p.var(*v).is_shared()).collect();
+    let edges: BTreeSet<(ThreadId, usize)> =
+        about.iter().flat_map(|v| writers.get(v).into_iter().flatten().copied()).collect();
+    // Edges that can be first under the same conditions, by thread.
+    let mut groups: BTreeMap<Vec<Term>, BTreeMap<ThreadId, Vec<LocationId>>> = BTreeMap::new();
+    for (t, n) in edges {
+        let e = &p.thread(t).transitions[n];
+        let mut all = Vec::new();
+        conjuncts(&p.terms, e.guard, &mut all);
+        if let Some(only) = only_if(p, e, &about) {
+            all.push(only);
+        }
+        let mut now: Vec<Term> = all.into_iter().filter(|d| vars(&p.terms, *d).is_subset(&about)).collect();
+        now.retain(|d| p.terms.as_const(*d) != Some(1));
+        now.sort_unstable();
+        now.dedup();
+        groups.entry(now).or_default().entry(t).or_default().push(e.from);
+    }
+    let helper = |(now, sources): (Vec<Term>, BTreeMap<ThreadId, Vec<LocationId>>)| {
+        let from = p.thread_ids().map(|t| {
+            reaching(p.thread(t), sources.get(&t).into_iter().flatten().copied())
+        });
+        let from = from.collect();
+        Helper { now, from: by_creation(p, from) }
+    };
+    let helpers = groups.into_iter().map(helper).collect();
+    let end_of = p.thread_ids().find(|t| {
+        let life = p.thread(*t).life;
+        life.is_some_and(|life| about.contains(&life) && asks_for(p, term, life, Thread::ENDED))
+    });
+    Condition { term, helpers, end_of }
+}
+
+/// Whether a condition says that a variable has a value.
+fn asks_for(p: &Program, term: Term, var: VarId, value: u64) -> bool {
+    match p.terms.node(term) {
+        Node::Binary(Binary::Eq, a, b) => [(a, b), (b, a)].into_iter().any(|(a, b)| {
+            matches!(p.terms.node(a), Node::Var(v, _) if v == var) && p.terms.as_const(b) == Some(value)
+        }),
+        _ => false,
+    }
+}
+
+/// Where an edge changes one of the variables only if something holds, as a broadcast does: that. Nothing if it changes several.
+fn only_if(p: &Program, e: &Transition, about: &BTreeSet<VarId>) -> Option<Term> {
+    if e.havoc.iter().any(|h| about.contains(&h.var)) {
+        return None;
+    }
+    let mut written = e.assigns.iter().filter(|a| about.contains(&a.place.var));
+    let (first, more) = (written.next()?, written.next());
+    match p.terms.node(first.value) {
+        Node::Ite(c, _, old)
+            if more.is_none()
+                && first.place.index.is_none()
+                && matches!(p.terms.node(old), Node::Var(v, _) if v == first.place.var) =>
+        {
+            Some(c)
+        }
+        _ => None,
+    }
+}
+
+/// One state: formulas are truth values.
+pub(crate) struct Concrete<'s> {
+    pub(crate) run: &'s crate::Interpreter<'s>,
+    pub(crate) state: &'s crate::State,
+}
+
+impl Logic for Concrete<'_> {
+    type Formula = bool;
+    type Error = Infallible;
+
+    fn constant(&mut self, value: bool) -> bool {
+        value
+    }
+
+    fn term(&mut self, t: Term) -> Result<bool, Infallible> {
+        Ok(self.run.eval(self.state, t) != 0)
+    }
+
+    fn at(&mut self, t: ThreadId, l: LocationId) -> Result<bool, Infallible> {
+        Ok(self.state.locations[t.index()] == l)
+    }
+
+    fn places(&self, t: ThreadId) -> Vec<LocationId> {
+        vec![self.state.locations[t.index()]]
+    }
+
+    fn and(&mut self, a: &bool, b: &bool) -> Result<bool, Infallible> {
+        Ok(*a && *b)
+    }
+
+    fn or(&mut self, a: &bool, b: &bool) -> Result<bool, Infallible> {
+        Ok(*a || *b)
+    }
+
+    fn not(&mut self, a: &bool) -> Result<bool, Infallible> {
+        Ok(!a)
+    }
+
+    fn born(&mut self, t: ThreadId) -> Result<bool, Infallible> {
+        let life = self.run.program().thread(t).life;
+        Ok(life.is_none_or(|life| self.run.value(self.state, life, 0) != Thread::UNBORN))
+    }
+}
