@@ -65,6 +65,8 @@ pub struct Builder {
     spurious: bool,
     /// What the accesses of an atomic operation order: one that writes, and one that does not.
     order: Option<(Order, Order)>,
+    /// The operand that the next steps belong to.
+    operand: u32,
 }
 
 impl Builder {
@@ -102,6 +104,30 @@ impl Builder {
             self.program.files.len() - 1
         });
         crate::FileId(at as u16)
+    }
+
+    /// The operand that the next steps belong to: its number plus one, or 0.
+    pub(crate) fn operand(&self) -> u32 {
+        self.operand
+    }
+
+    pub(crate) fn set_operand(&mut self, operand: u32) {
+        self.operand = operand;
+    }
+
+    pub(crate) fn new_operator(&mut self, operator: Operator) -> u32 {
+        self.program.operators.push(operator);
+        self.program.operators.len() as u32 - 1
+    }
+
+    /// Adds an operand; its number plus one.
+    pub(crate) fn new_operand(&mut self, operand: Operand) -> u32 {
+        self.program.operands.push(operand);
+        self.program.operands.len() as u32
+    }
+
+    pub(crate) fn set_dependent(&mut self, operator: u32) {
+        self.program.operators[operator as usize].dependent = true;
     }
 
     /// Where in the source the next things come from.
@@ -357,6 +383,7 @@ impl Builder {
             action: Action::Local,
             span,
             order: Order::Unsaid,
+            operand: self.operand,
         };
         edge.action = self.action_of(&edge);
         self.edge(t, edge);
@@ -409,6 +436,7 @@ impl Builder {
             action: Action::Local,
             span,
             order: Order::Unsaid,
+            operand: self.operand,
         };
         edge.action = self.action_of(&edge);
         self.edge(t, edge);
@@ -428,6 +456,7 @@ impl Builder {
             action: Action::Local,
             span,
             order: Order::Unsaid,
+            operand: self.operand,
         };
         edge.action = self.action_of(&edge);
         self.edge(t, edge);
@@ -569,7 +598,7 @@ impl Builder {
         let span = self.span;
         self.edge(
             t,
-            Transition { from, to, guard, assigns, havoc: Vec::new(), action, span, order: Order::Unsaid },
+            Transition { from, to, guard, assigns, havoc: Vec::new(), action, span, order: Order::Unsaid, operand: self.operand },
         );
     }
 

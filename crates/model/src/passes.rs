@@ -302,7 +302,8 @@ fn compose(p: &mut Program, a: &Transition, b: &Transition, atomic: bool) -> Opt
         (_, Action::Local) => a.order,
         _ => Order::Unsaid,
     };
-    Some(Transition { from: a.from, to: b.to, guard, assigns: first, havoc, action, span, order })
+    let operand = if a.action == Action::Local { b.operand } else { a.operand };
+    Some(Transition { from: a.from, to: b.to, guard, assigns: first, havoc, action, span, order, operand })
 }
 
 /// What a composed edge on data is: it may access less than its parts.

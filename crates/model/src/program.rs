@@ -439,6 +439,32 @@ pub struct Transition {
     pub span: Span,
     /// For an access by an atomic operation: what it orders.
     pub order: Order,
+    /// The operand of an expression that it belongs to: the number plus one in [`Program::operands`], or 0.
+    pub operand: u32,
+}
+
+/// An operator of the source, a call or a list of initializers: C does not say in which order its operands are evaluated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operator {
+    /// Where it is.
+    pub span: Span,
+    /// What it has: operands, arguments, initializers.
+    pub what: &'static str,
+    /// Which one of the source it is.
+    pub source: u32,
+    /// The operand around it: the number plus one in [`Program::operands`], or 0.
+    pub around: u32,
+    /// Whether one operand calls a function that changes what another operand depends on.
+    pub dependent: bool,
+}
+
+/// An operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// Its operator: an index into [`Program::operators`].
+    pub operator: u32,
+    /// Which of the operands it is.
+    pub side: u32,
 }
 
 /// What an access orders, as C's memory orders say. Steps are sequentially consistent all the same; it matters for data races.
@@ -562,6 +588,10 @@ pub struct Program {
     pub files: Vec<String>,
     /// Whether it has fences. They are no steps, so [`Order`] does not say all that is ordered.
     pub fences: bool,
+    /// The operators whose operands are evaluated in the order of the source, although C leaves the order open.
+    pub operators: Vec<Operator>,
+    /// Their operands that have steps.
+    pub operands: Vec<Operand>,
 }
 
 impl Program {

@@ -86,6 +86,7 @@ impl Program {
                 action: Action::Local,
                 span,
                 order: Order::Unsaid,
+                operand: 0,
             };
             self.threads[i].transitions.push(edge);
         }

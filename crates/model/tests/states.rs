@@ -100,6 +100,7 @@ fn unlock_to(b: &mut Builder, t: ThreadId, m: SyncId, to: LocationId) {
             action: Action::Unlock(m),
             span,
             order: Order::Unsaid,
+            operand: 0,
         },
     );
 }

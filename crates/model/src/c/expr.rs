@@ -72,10 +72,12 @@ pub(crate) fn common(a: Type, b: Type) -> Type {
 impl<'a> Lowering<'a> {
     /// An expression whose value nobody wants.
     pub(crate) fn effect(&mut self, e: &'a Node<Expression>) -> Res<()> {
-        if self.printed(e)? {
-            return Ok(());
-        }
-        self.rvalue(e).map(|_| ())
+        self.as_operand(e, |me| {
+            if me.printed(e)? {
+                return Ok(());
+            }
+            me.rvalue(e).map(|_| ())
+        })
     }
 
     pub(crate) fn value(&mut self, v: i128, ty: Type) -> Value {
@@ -388,6 +390,10 @@ impl<'a> Lowering<'a> {
     // ---- values
 
     pub(crate) fn rvalue(&mut self, e: &'a Node<Expression>) -> Res<Value> {
+        self.as_operand(e, |me| me.rvalue_here(e))
+    }
+
+    fn rvalue_here(&mut self, e: &'a Node<Expression>) -> Res<Value> {
         match &e.node {
             Expression::Constant(c) => {
                 let (v, ctype) = self.literal(c)?;

@@ -211,6 +211,7 @@ pub(crate) struct Lowering<'a> {
     /// By thread: where its result is kept, if it has one.
     pub(crate) results: Vec<Option<VarId>>,
     pub(crate) noting: Noting,
+    pub(super) evaluation: super::evaluation::Operands<'a>,
 }
 
 impl<'a> Lowering<'a> {
@@ -290,6 +291,7 @@ impl<'a> Lowering<'a> {
             deferred_detaches: Vec::new(),
             results: Vec::new(),
             noting: Noting::default(),
+            evaluation: super::evaluation::Operands::of(&source.unit),
         }
     }
 

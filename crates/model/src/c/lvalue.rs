@@ -71,6 +71,10 @@ impl<'a> Lowering<'a> {
 
     /// What a pointer expression points to.
     pub(crate) fn pointed(&mut self, e: &'a Node<Expression>) -> Res<Lvalue> {
+        self.as_operand(e, |me| me.pointed_here(e))
+    }
+
+    fn pointed_here(&mut self, e: &'a Node<Expression>) -> Res<Lvalue> {
         match &e.node {
             Expression::UnaryOperator(u) if u.node.operator.node == UnaryOperator::Address => {
                 return self.lvalue(&u.node.operand);
@@ -95,6 +99,10 @@ impl<'a> Lowering<'a> {
     }
 
     pub(crate) fn lvalue(&mut self, e: &'a Node<Expression>) -> Res<Lvalue> {
+        self.as_operand(e, |me| me.lvalue_here(e))
+    }
+
+    fn lvalue_here(&mut self, e: &'a Node<Expression>) -> Res<Lvalue> {
         match &e.node {
             Expression::Identifier(i) => match self.lookup(&i.node.name) {
                 Some(Entity::Object(o)) => Ok(self.whole(o)),

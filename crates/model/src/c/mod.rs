@@ -35,6 +35,7 @@ mod constant;
 mod constraints;
 mod ctype;
 mod decl;
+mod evaluation;
 mod expr;
 mod fresh;
 mod globals;

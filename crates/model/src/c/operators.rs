@@ -241,7 +241,7 @@ impl<'a> Lowering<'a> {
             };
             return self.update(&lv, true, span, &mut change);
         }
-        let old = self.load(&lv, span)?;
+        let old = self.as_operand(l, |me| me.load(&lv, span))?;
         let new = self.operate(&op, old, right, span)?;
         let term = self.convert(new, &plain, span)?;
         self.store(&lv, term, span)?;

@@ -23,6 +23,9 @@ pub(crate) struct Found {
     /// Whether something is called that is no name.
     pub(crate) indirect: bool,
     pub(crate) gotos: bool,
+    /// Whether something is assigned through a pointer, and whether one is followed.
+    pub(crate) through: bool,
+    pub(crate) follows: bool,
     /// Where it jumps to, and from where.
     pub(crate) targets: Vec<(String, Span)>,
 }
@@ -60,7 +63,9 @@ impl<'a> Visit<'a> for Found {
     fn visit_binary_operator_expression(&mut self, e: &'a BinaryOperatorExpression, s: &'a Span) {
         if is_assignment(&e.operator.node) {
             self.assigned.extend(root(&e.lhs.node).map(str::to_owned));
+            self.through |= follows(&e.lhs.node);
         }
+        self.follows |= e.operator.node == BinaryOperator::Index;
         visit::visit_binary_operator_expression(self, e, s);
     }
 
@@ -68,8 +73,15 @@ impl<'a> Visit<'a> for Found {
         use UnaryOperator::*;
         if matches!(e.operator.node, PostIncrement | PostDecrement | PreIncrement | PreDecrement | Address) {
             self.assigned.extend(root(&e.operand.node).map(str::to_owned));
+            self.through |= e.operator.node != Address && follows(&e.operand.node);
         }
+        self.follows |= e.operator.node == Indirection;
         visit::visit_unary_operator_expression(self, e, s);
+    }
+
+    fn visit_member_expression(&mut self, m: &'a MemberExpression, s: &'a Span) {
+        self.follows |= m.operator.node == MemberOperator::Indirect;
+        visit::visit_member_expression(self, m, s);
     }
 
     fn visit_labeled_statement(&mut self, l: &'a LabeledStatement, s: &'a Span) {
@@ -106,6 +118,18 @@ pub(crate) fn is_assignment(op: &BinaryOperator) -> bool {
             | AssignBitwiseXor
             | AssignBitwiseOr
     )
+}
+
+/// Whether the way to an lvalue may lead through a pointer.
+fn follows(e: &Expression) -> bool {
+    match e {
+        Expression::Member(m) => {
+            m.node.operator.node == MemberOperator::Indirect || follows(&m.node.expression.node)
+        }
+        Expression::BinaryOperator(b) => b.node.operator.node == BinaryOperator::Index,
+        Expression::UnaryOperator(u) => u.node.operator.node == UnaryOperator::Indirection,
+        _ => false,
+    }
 }
 
 /// The variable that an lvalue is a part of.
@@ -167,6 +191,8 @@ impl Found {
         self.labels |= other.labels;
         self.label_names.extend(other.label_names);
         self.indirect |= other.indirect;
+        self.through |= other.through;
+        self.follows |= other.follows;
         self.gotos |= other.gotos;
     }
 
@@ -189,6 +215,8 @@ impl Found {
                 continue;
             };
             indirect |= found.indirect;
+            self.through |= found.through;
+            self.follows |= found.follows;
             self.assigned.extend(found.assigned.iter().cloned());
             self.names.extend(found.names.iter().cloned());
             self.values.extend(found.values.iter().cloned());
