@@ -3,7 +3,7 @@
 use crate::verify_certificate::{self, CertificateArgs};
 use crate::verify_replay::{self, Replayed};
 use crate::verify_svcomp::{self, Answer, Integers, Property, SvcompArgs};
-use crate::{reading, terminal, verify_trace, witness};
+use crate::{reading, terminal, verify_caveats, verify_sources, verify_trace, witness};
 use ::model::{Interpreter, Program, Span, Transition, Wrong};
 use ::verify::{Budget, Count, Options, Outcome, SatSolver, SmtCommand, Spent, Trace, Unknown, Verdict};
 use clap::Args;
@@ -20,7 +20,8 @@ pub(crate) const ABOUT: &str =
 
 The program is not run: it is read as automata (`raddle model` shows them). Threads may loop for ever. `safe` comes with a proof
 that was checked by code of its own, `unsafe` with a run that was replayed, and followed by the compiled program too where that is
-possible: then there is a token for `raddle check --replay`. Integers are bit-vectors, as in C; signed arithmetic wraps around, unless
+possible: then there is a token for `raddle check --replay`. Deadlocks are looked for, also of some threads while others run for
+ever. What a result leaves out is said as a caveat: `safe with caveats` is not a plain `safe`. Integers are bit-vectors, as in C; signed arithmetic wraps around, unless
 `--int math` asks for mathematical ones. Threads may wake up from condition variables for no reason, as POSIX allows.
 
 `--engine imc` finds schedules that keep the program safe, fair and free of deadlocks for every input, also of programs that are
@@ -58,9 +59,9 @@ const OF_VERDICTS: [&str; 15] = [
 
 #[derive(Args)]
 pub(crate) struct VerifyArgs {
-    /// The C file; one that ends in .i is taken to be preprocessed
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// The C files; one that ends in .i is taken to be preprocessed, and is read alone
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
 
     /// Which engine decides
     #[arg(long, value_name = "NAME", default_value = "portfolio", value_parser = names())]
@@ -110,6 +111,10 @@ pub(crate) struct VerifyArgs {
     #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     define: Vec<String>,
 
+    /// Look for headers in this folder
+    #[arg(short = 'I', value_name = "DIR")]
+    include: Vec<String>,
+
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
@@ -143,13 +148,44 @@ fn sat_solvers() -> impl TypedValueParser<Value = SatSolver> {
 }
 
 pub(crate) fn run(args: &VerifyArgs) -> ExitCode {
-    match ::verify::with_sat(args.sat, || verify(args)) {
+    let sources = verify_sources::Sources::of(&args.files, &flags(args));
+    let done = sources.and_then(|sources| {
+        let input = Input { args, file: &sources.file, words: &sources.words };
+        ::verify::with_sat(args.sat, || verify(&input))
+    });
+    match done {
         Ok(code) => code,
         Err(why) => {
+            if args.json {
+                let all = serde_json::json!({ "verdict": "error", "reason": why, "caveats": [] });
+                let _ = writeln!(std::io::stdout(), "{all}");
+            }
             eprintln!("error: {why}");
             ExitCode::from(2)
         }
     }
+}
+
+/// The command line, and the file that is read.
+struct Input<'a> {
+    args: &'a VerifyArgs,
+    file: &'a Path,
+    /// More words for the preprocessor.
+    words: &'a [String],
+}
+
+impl std::ops::Deref for Input<'_> {
+    type Target = VerifyArgs;
+
+    fn deref(&self) -> &VerifyArgs {
+        self.args
+    }
+}
+
+/// What the compiler is told: macros, and where headers are.
+fn flags(args: &VerifyArgs) -> Vec<String> {
+    let include = args.include.iter().map(|d| format!("-I{d}"));
+    args.define.iter().map(|d| format!("-D{d}")).chain(include).collect()
 }
 
 /// Whether heads of loops are locations: a witness speaks of them. A certificate that is written too is about the program without.
@@ -163,9 +199,9 @@ fn looks_for_deadlocks(args: &VerifyArgs) -> bool {
 }
 
 /// How the file is read.
-fn how_to_read(args: &VerifyArgs) -> ::model::Options {
+fn how_to_read(args: &Input<'_>) -> ::model::Options {
     ::model::Options {
-        preprocessor: args.define.iter().map(|d| format!("-D{d}")).collect(),
+        preprocessor: [flags(args), args.words.to_vec()].concat(),
         // A proof must hold for all that the standards allow.
         spurious: !args.no_spurious_wakeups,
         overflow: args.svcomp.int == Integers::Math,
@@ -177,7 +213,7 @@ fn how_to_read(args: &VerifyArgs) -> ::model::Options {
 
 /// The automata with places that a witness can name: those of the file that was given, whatever its line markers say. Nothing if they
 /// would be other automata.
-fn placed<'p>(args: &VerifyArgs, program: &'p Program) -> Option<Cow<'p, Program>> {
+fn placed<'p>(args: &Input<'_>, program: &'p Program) -> Option<Cow<'p, Program>> {
     let given = args.file.display().to_string();
     let preprocessed = args.file.extension().is_some_and(|e| e == "i");
     if !preprocessed || program.files.iter().all(|f| *f == given) {
@@ -193,8 +229,8 @@ fn placed<'p>(args: &VerifyArgs, program: &'p Program) -> Option<Cow<'p, Program
 }
 
 /// The automata, if they can be had in time; why not, where the program itself can be read.
-fn read(args: &VerifyArgs, options: ::model::Options) -> Result<Result<Program, Unknown>, String> {
-    let (math, file) = (args.svcomp.int == Integers::Math, args.file.clone());
+fn read(args: &Input<'_>, options: ::model::Options) -> Result<Result<Program, Unknown>, String> {
+    let (math, file) = (args.svcomp.int == Integers::Math, args.file.to_path_buf());
     let read = reading::in_time(args.seconds, move || automata(&file, math, options))?;
     read.unwrap_or_else(|| Ok(Err(Unknown::Cannot(reading::LATE.to_owned()))))
 }
@@ -211,7 +247,7 @@ fn automata(file: &Path, math: bool, read: ::model::Options) -> Result<Result<Pr
     }
 }
 
-fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
+fn verify(args: &Input<'_>) -> Result<ExitCode, String> {
     if args.outline || args.atomic || args.races {
         return question(args);
     }
@@ -242,7 +278,7 @@ fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
             if args.svcomp.svcomp {
                 return svcomp(args, &Program::default(), &out, budget);
             }
-            return Ok(finish(args, &Program::default(), out, None));
+            return Ok(finish(args, &Program::default(), out, None, 0.0));
         }
     };
     if let Some(from) = &args.certificate.check_certificate {
@@ -278,12 +314,13 @@ fn verify(args: &VerifyArgs) -> Result<ExitCode, String> {
         };
         write_witness(args, &program, Property::UnreachCall, to, text)?;
     }
-    Ok(finish(args, &program, out, overflow))
+    let rest = left();
+    Ok(finish(args, &program, out, overflow, rest))
 }
 
 /// Another question than whether something can go wrong.
-fn question(args: &VerifyArgs) -> Result<ExitCode, String> {
-    let (path, options) = (args.file.as_path(), how_to_read(args));
+fn question(args: &Input<'_>) -> Result<ExitCode, String> {
+    let (path, options) = (args.file, how_to_read(args));
     if args.races {
         return Ok(match read(args, options)? {
             Ok(program) => crate::verify_races::run(path, &program, args.seconds, args.json),
@@ -291,7 +328,7 @@ fn question(args: &VerifyArgs) -> Result<ExitCode, String> {
         });
     }
     // The checks read the program in parts and as they need them, so whether that comes to an end is seen first.
-    let (file, lean, to_read) = (args.file.clone(), args.atomic, options.clone());
+    let (file, lean, to_read) = (args.file.to_path_buf(), args.atomic, options.clone());
     if reading::in_time(args.seconds, move || read_annotated(&file, &to_read, lean))?.is_none() {
         return Ok(unread(args, reading::LATE));
     }
@@ -352,7 +389,7 @@ fn decide(
 
 /// Writes what `text` makes of a task, if there is anything to witness.
 fn write_witness(
-    args: &VerifyArgs,
+    args: &Input<'_>,
     program: &Program,
     property: Property,
     to: &Path,
@@ -362,7 +399,7 @@ fn write_witness(
         eprintln!("no witness was written: the lines of {} cannot be told", args.file.display());
         return Ok(());
     };
-    let task = witness::Task { program: &placed, file: &args.file, property, loops: keeps_loops(args) };
+    let task = witness::Task { program: &placed, file: args.file, property, loops: keeps_loops(args) };
     match text(&task)? {
         Some(text) => std::fs::write(to, text)
             .map_err(|e| format!("the witness cannot be written to {}: {e}", to.display())),
@@ -374,7 +411,7 @@ fn write_witness(
 }
 
 /// One property, in the words of the competition.
-fn svcomp(args: &VerifyArgs, program: &Program, out: &Outcome, budget: Budget) -> Result<ExitCode, String> {
+fn svcomp(args: &Input<'_>, program: &Program, out: &Outcome, budget: Budget) -> Result<ExitCode, String> {
     let property = args.svcomp.property;
     let answer = match property {
         Property::UnreachCall => verify_svcomp::unreach_call(program, &out.verdict),
@@ -397,32 +434,41 @@ fn svcomp(args: &VerifyArgs, program: &Program, out: &Outcome, budget: Budget) -
         write_witness(args, program, property, to, text)?;
     }
     let integers = args.svcomp.int.says();
+    let caveats = verify_caveats::caveats(program, &out.verdict, asked(args, false, 0.0));
     let text = if args.json {
         let all = serde_json::json!({
             "verdict": word, "property": property.name(), "integers": integers, "engine": out.engine,
             "solver": solver(args), "spurious_wakeups": !args.no_spurious_wakeups, "reason": reason,
-            "seconds": out.seconds,
+            "seconds": out.seconds, "caveats": caveats,
         });
         format!("{all}\n")
     } else {
         let reason = reason.as_ref().map_or_else(String::new, |r| format!("{r}\n"));
-        let spurious = if args.no_spurious_wakeups { "spurious wake-ups: left out\n" } else { "" };
-        format!("{word} ({})\n{reason}{}\nintegers: {integers}\n{spurious}", property.name(), counts(out))
+        let caveats = verify_caveats::in_words(&caveats);
+        format!("{word} ({})\n{reason}{}\nintegers: {integers}\n{caveats}", property.name(), counts(out))
     };
     let _ = std::io::stdout().write_all(text.as_bytes());
     Ok(ExitCode::from(answer.exit_code()))
 }
 
 /// Says what was found.
-fn finish(args: &VerifyArgs, program: &Program, out: Outcome, overflow: Option<Trace>) -> ExitCode {
-    let flags: Vec<String> = args.define.iter().map(|d| format!("-D{d}")).collect();
+fn finish(args: &Input<'_>, program: &Program, out: Outcome, overflow: Option<Trace>, left: f64) -> ExitCode {
+    let flags = flags(args);
     let setting =
-        verify_replay::Setting { file: &args.file, flags: &flags, spurious: !args.no_spurious_wakeups };
+        verify_replay::Setting { files: &args.files, flags: &flags, spurious: !args.no_spurious_wakeups };
     let replayed = match out.verdict.trace() {
         Some(trace) if !args.no_replay => Some(verify_replay::replay(program, trace, &setting)),
         _ => None,
     };
-    let said = Said { args, program, out: &out, overflow: overflow.as_ref(), replayed: replayed.as_ref() };
+    let caveats = verify_caveats::caveats(program, &out.verdict, asked(args, true, left));
+    let said = Said {
+        args,
+        program,
+        out: &out,
+        overflow: overflow.as_ref(),
+        replayed: replayed.as_ref(),
+        caveats: &caveats,
+    };
     let text = if args.json { said.json() } else { said.text() };
     // Whoever reads it may have seen enough.
     let _ = std::io::stdout().write_all(text.as_bytes());
@@ -441,6 +487,13 @@ struct Said<'a> {
     /// In mathematical integers: a run that overflows.
     overflow: Option<&'a Trace>,
     replayed: Option<&'a Replayed>,
+    caveats: &'a [explore::Caveat],
+}
+
+/// What caveats depend on.
+fn asked(args: &VerifyArgs, races: bool, seconds: f64) -> verify_caveats::Asked {
+    let deadlocks = looks_for_deadlocks(args) || args.svcomp.svcomp;
+    verify_caveats::Asked { spurious: !args.no_spurious_wakeups, deadlocks, races, seconds }
 }
 
 pub(crate) fn what(program: &Program, wrong: &Wrong) -> String {
@@ -487,7 +540,8 @@ impl Said<'_> {
 
     fn text(&self) -> String {
         let Said { out, .. } = self;
-        let mut text = format!("{}: {}\n", out.verdict.name(), counts(out));
+        let words = verify_caveats::verdict_in_words(&out.verdict, self.caveats);
+        let mut text = format!("{words}: {}\n", counts(out));
         match &out.verdict {
             Verdict::Safe(certificate) => {
                 text += "the proof was checked\n";
@@ -524,10 +578,7 @@ impl Said<'_> {
             None => {}
         }
         text += &format!("integers: {}\n", self.args.svcomp.int.says());
-        if self.args.no_spurious_wakeups {
-            text += "spurious wake-ups: left out\n";
-        }
-        text
+        text + &verify_caveats::in_words(self.caveats)
     }
 
     fn json(&self) -> String {
@@ -538,6 +589,7 @@ impl Said<'_> {
             "verdict": out.verdict.name(), "engine": out.engine, "solver": solver(self.args),
             "integers": self.args.svcomp.int.says(),
             "spurious_wakeups": !self.args.no_spurious_wakeups, "counts": counts, "seconds": out.seconds,
+            "caveats": self.caveats,
         });
         if let Verdict::Unknown(why) = &out.verdict {
             all["reason"] = why.to_string().into();

@@ -7,7 +7,7 @@
 
 use ::model::{Action, ErrorKind, Program, Type, Wrong};
 use ::verify::Trace;
-use std::path::Path;
+use std::path::PathBuf;
 
 /// What came of it.
 pub(crate) enum Replayed {
@@ -28,7 +28,7 @@ pub(crate) enum Replayed {
 
 /// How the compiled program is made and run.
 pub(crate) struct Setting<'a> {
-    pub(crate) file: &'a Path,
+    pub(crate) files: &'a [PathBuf],
     /// `-D` and the like.
     pub(crate) flags: &'a [String],
     pub(crate) spurious: bool,
@@ -169,7 +169,7 @@ mod native {
     use ::model::{ErrorKind, Program, Wrong};
     use ::verify::Trace;
     use std::os::unix::process::CommandExt;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
     use std::process::{Command, Stdio};
 
     /// How long a search may take where the run could not be followed.
@@ -182,9 +182,9 @@ mod native {
         kinds: &[&str],
     ) -> Result<Replayed, String> {
         let told = told(program, trace);
-        let file = setting.file.display().to_string();
+        let files: Vec<String> = setting.files.iter().map(|f| f.display().to_string()).collect();
         let args = ProgramArgs::with_flags(setting.flags.to_vec());
-        let Some(built) = build::build(std::slice::from_ref(&file), &args, None)? else {
+        let Some(built) = build::build(&files, &args, None)? else {
             return Err("it does not compile".to_owned());
         };
         let numbers = told.numbers();
@@ -207,15 +207,15 @@ mod native {
                 variables.push(("RADDLE_FOLLOW", guide.display().to_string()));
             }
             let report = report(&built, &variables)?;
-            match judge(program, trace, (kinds, setting.file), &report) {
+            match judge(program, trace, (kinds, setting.files), &report) {
                 Ok((token, failure)) => {
                     // The token is what the user gets: it must do by itself what the guide did.
                     variables.retain(|v| v.0 != "RADDLE_FOLLOW" && v.0 != "RADDLE_MAX_SECONDS");
                     variables.push(("RADDLE_REPLAY", token.clone()));
                     let again = self::report(&built, &variables)?;
-                    judge(program, trace, (kinds, setting.file), &again)
+                    judge(program, trace, (kinds, setting.files), &again)
                         .map_err(|why| format!("its token does not replay: {why}"))?;
-                    let command = command(setting, &file, numbers.as_deref(), &token);
+                    let command = command(setting, &files, numbers.as_deref(), &token);
                     return Ok(Replayed::Confirmed { token, command, failure, followed: way != "search" });
                 }
                 Err(why) => last = why,
@@ -251,7 +251,7 @@ mod native {
     fn judge(
         program: &Program,
         trace: &Trace,
-        (kinds, file): (&[&str], &Path),
+        (kinds, files): (&[&str], &[PathBuf]),
         report: &serde_json::Value,
     ) -> Result<(String, String), String> {
         let Some(failure) = report["failures"].as_array().and_then(|f| f.first()) else {
@@ -266,7 +266,8 @@ mod native {
         let there = at.rsplit(':').filter_map(|w| w.parse::<u32>().ok()).next_back();
         if kind == "abort" {
             let named = at.split(':').next().unwrap_or_default();
-            if !there.is_some_and(|line| ends_as_wrong(file, named, line)) {
+            let as_wrong = |line| files.iter().any(|f| is_named(files, f, named) && ends_as_wrong(f, named, line));
+            if !there.is_some_and(as_wrong) {
                 return Err(format!("the compiled program ends before: {says}"));
             }
         }
@@ -277,6 +278,11 @@ mod native {
         }
         let token = text("replay");
         if token.is_empty() { Err(format!("there is no token for: {says}")) } else { Ok((token, says)) }
+    }
+
+    /// Whether one of several files may be the one with a name; of a single file that is not asked.
+    fn is_named(files: &[PathBuf], file: &Path, name: &str) -> bool {
+        files.len() == 1 || file.file_name() == Path::new(name).file_name()
     }
 
     /// Whether `abort` on a line of a file is what the program makes of an error. A preprocessed program may speak of the lines of
@@ -341,8 +347,9 @@ mod native {
             .filter(|l| *l > 0)
     }
 
-    fn command(setting: &Setting<'_>, file: &str, numbers: Option<&str>, token: &str) -> String {
-        let mut words = vec!["raddle".to_owned(), "check".to_owned(), file.to_owned()];
+    fn command(setting: &Setting<'_>, files: &[String], numbers: Option<&str>, token: &str) -> String {
+        let mut words = vec!["raddle".to_owned(), "check".to_owned()];
+        words.extend(files.iter().cloned());
         words.extend(setting.flags.iter().cloned());
         words.extend(["--races", "sync"].map(str::to_owned));
         words.extend(numbers.map(|n| format!("--inputs={n}")));

@@ -36,6 +36,8 @@ pub enum CaveatKind {
     Inputs,
     /// Data races that were not looked for.
     Races,
+    /// Deadlocks that were not looked for.
+    Deadlocks,
     /// Types, such as those of std, whose operations are not announced.
     ForeignTypes,
     /// Atomic operations weaker than sequentially consistent, which were explored as if they were sequentially consistent.
@@ -63,6 +65,7 @@ impl CaveatKind {
             CaveatKind::Channel => "channel",
             CaveatKind::Inputs => "inputs",
             CaveatKind::Races => "races",
+            CaveatKind::Deadlocks => "deadlocks",
             CaveatKind::ForeignTypes => "foreign-types",
             CaveatKind::MemoryOrder => "memory-order",
             CaveatKind::EvaluationOrder => "evaluation-order",

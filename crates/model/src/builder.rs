@@ -25,6 +25,7 @@ mod lives;
 mod sync;
 
 use crate::program::{
+    Operand, Operator,
     Action, ErrorKind, Location, LocationId, LocationKind, Mark, Order, Program, Scope, Span, Sync, SyncId,
     SyncKind, Thread, ThreadId, Transition, TransitionId, Var,
 };

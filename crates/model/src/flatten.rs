@@ -47,7 +47,9 @@ impl Program {
                 Condition => {}
             }
         }
-        Some(Program { terms: f.terms, vars, syncs, threads, files: self.files.clone(), fences: self.fences })
+        let (operators, operands) = (self.operators.clone(), self.operands.clone());
+        let (files, fences) = (self.files.clone(), self.fences);
+        Some(Program { terms: f.terms, vars, syncs, threads, files, fences, operators, operands })
     }
 }
 

@@ -309,7 +309,8 @@ impl<'p> Interpreter<'p> {
     fn waits_now(&self, s: &State, t: ThreadId) -> bool {
         let at = s.locations[t.index()];
         let real = |e: TransitionId| !self.program.thread(t).transition(e).action.is_spurious();
-        self.program.thread(t).location(at).may_block
+        let thread = self.program.thread(t);
+        (thread.location(at).may_block || thread.from(at).next().is_none())
             && self.is_live(s, t)
             && !self.enabled(s, t).any(real)
     }

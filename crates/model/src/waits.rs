@@ -144,7 +144,8 @@ impl Waits {
             let mut here = Vec::new();
             for l in thread.location_ids() {
                 let location = thread.location(l);
-                if !location.may_block || location.assumes || location.kind != LocationKind::Normal {
+                let waits = location.may_block || thread.from(l).next().is_none();
+                if !waits || location.assumes || location.kind != LocationKind::Normal {
                     continue;
                 }
                 let mut steps = Vec::new();
@@ -197,13 +198,17 @@ impl Waits {
         if over == yes {
             return Ok(no);
         }
-        let mut born = Vec::new();
+        let mut live = Vec::new();
         for t in p.thread_ids() {
-            born.push(logic.born(t)?);
+            let normal: Vec<bool> =
+                p.thread(t).locations.iter().map(|l| l.kind == LocationKind::Normal).collect();
+            let normal = self.at_some(logic, t, &places[t.index()], &normal)?;
+            let made = logic.born(t)?;
+            live.push(logic.and(&normal, &made)?);
         }
-        let mut stuck = self.stuck(p, logic, &places, &born)?;
+        let mut stuck = self.stuck(p, logic, &places, &live)?;
         let mut bad = no.clone();
-        let benign = self.benign(p, logic, &places, &born, &stuck)?;
+        let benign = self.benign(p, logic, &places, &live, &stuck)?;
         for t in p.thread_ids() {
             let not = logic.not(&benign[t.index()])?;
             let this = logic.and(&stuck[t.index()], &not)?;
@@ -212,7 +217,7 @@ impl Waits {
         for t in p.thread_ids() {
             // A thread that is not stuck and may end the program: the others need not run again.
             let ends = self.at_some(logic, t, &places[t.index()], &self.exits[t.index()])?;
-            let ends = logic.and(&ends, &born[t.index()])?;
+            let ends = logic.and(&ends, &live[t.index()])?;
             let runs = logic.not(&stuck[t.index()])?;
             let may = logic.and(&ends, &runs)?;
             stuck[t.index()] = logic.not(&may)?;
@@ -244,7 +249,7 @@ impl Waits {
         p: &Program,
         logic: &mut L,
         places: &[Vec<LocationId>],
-        born: &[L::Formula],
+        live: &[L::Formula],
     ) -> Result<Vec<L::Formula>, L::Error> {
         let no = logic.constant(false);
         let mut stuck = Vec::new();
@@ -254,7 +259,7 @@ impl Waits {
                 let at = logic.at(t, w.at)?;
                 waits = logic.or(&waits, &at)?;
             }
-            stuck.push(logic.and(&waits, &born[t.index()])?);
+            stuck.push(logic.and(&waits, &live[t.index()])?);
         }
         // That each helper's threads are all stuck, where they matter at all.
         let used: BTreeSet<usize> = p
@@ -276,7 +281,7 @@ impl Waits {
                 let mut who = Vec::new();
                 for t in p.thread_ids() {
                     let there = self.at_some(logic, t, &places[t.index()], &h.from[t.index()])?;
-                    let there = logic.and(&there, &born[t.index()])?;
+                    let there = logic.and(&there, &live[t.index()])?;
                     if there != no {
                         who.push((t, there));
                     }
@@ -338,7 +343,7 @@ impl Waits {
         p: &Program,
         logic: &mut L,
         places: &[Vec<LocationId>],
-        born: &[L::Formula],
+        live: &[L::Formula],
         stuck: &[L::Formula],
     ) -> Result<Vec<L::Formula>, L::Error> {
         let no = logic.constant(false);
@@ -359,7 +364,7 @@ impl Waits {
                             }
                             let runs = logic.not(&stuck[child.index()])?;
                             let fine = logic.or(&runs, &benign[child.index()])?;
-                            let fine = logic.and(&fine, &born[child.index()])?;
+                            let fine = logic.and(&fine, &live[child.index()])?;
                             here = logic.and(&here, &fine)?;
                             all = logic.or(&all, &here)?;
                         }

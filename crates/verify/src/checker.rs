@@ -486,6 +486,14 @@ impl<'p> Formulas<'p> {
         Ok(!self.can_hold(&[a, not])?)
     }
 
+    /// Whether some threads may wait for ever in a state with these locations in which the label holds.
+    pub(crate) fn may_be_stuck(&mut self, at: &[LocationId], label: Term) -> Result<bool, Refuted> {
+        let p = self.program;
+        let waits = self.waits.get_or_insert_with(|| Waits::of(p));
+        let Ok(stuck) = waits.deadlock(p, &mut Formulaic { program: p, terms: &mut self.terms, at });
+        self.can_hold(&[label, stuck])
+    }
+
     /// Whether nothing is wrong in any state with these locations in which the label holds.
     fn nothing_wrong(&mut self, options: &Options, at: &[LocationId], label: Term) -> Result<(), Refuted> {
         let p = self.program;
@@ -499,10 +507,7 @@ impl<'p> Formulas<'p> {
         if !options.deadlocks || p.thread_ids().any(|t| over(kind(t))) {
             return Ok(());
         }
-        let waits = self.waits.get_or_insert_with(|| Waits::of(p));
-        let Ok(stuck) = waits.deadlock(p, &mut Formulaic { program: p, terms: &mut self.terms, at });
-        let all = [label, stuck];
-        if self.can_hold(&all)? {
+        if self.may_be_stuck(at, label)? {
             return refuted(format!("a deadlock at {at:?} is not ruled out"));
         }
         Ok(())

@@ -442,6 +442,10 @@ impl<'p> Run<'p> {
         env.eval(&mut self.symbols, stuck)
     }
 
+    pub(crate) fn looks_for_deadlocks(&self) -> bool {
+        self.options.deadlocks
+    }
+
     pub(crate) fn is_beyond_bound(&self, v: NodeId) -> bool {
         let locations = &self.nodes[v].at.locations;
         self.program.thread_ids().zip(locations).any(|(t, l)| {

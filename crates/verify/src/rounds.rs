@@ -218,6 +218,7 @@ impl Work<'_> {
                 action: Action::Local,
                 span: e.span,
                 order: e.order,
+                operand: e.operand,
             };
             let id = self.b.edge(self.one, edge);
             self.origin.resize(id.index() + 1, None);

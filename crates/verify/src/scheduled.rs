@@ -13,11 +13,16 @@ use std::collections::HashSet;
 
 /// Whether every run of a program under a schedule is safe, without deadlock, and fair.
 pub fn check_schedule(program: &Program, schedule: &Schedule) -> Result<(), Refuted> {
-    schedule_within(program, schedule, Meter::new(Budget::default()))
+    schedule_within(program, schedule, false, Meter::new(Budget::default()))
 }
 
-/// The same within a time.
-pub(crate) fn schedule_within(program: &Program, schedule: &Schedule, meter: Meter) -> Result<(), Refuted> {
+/// The same within a time. Where `stuck` is asked for, no thread is left waiting for ever while others run on either.
+pub(crate) fn schedule_within(
+    program: &Program,
+    schedule: &Schedule,
+    stuck: bool,
+    meter: Meter,
+) -> Result<(), Refuted> {
     let mut f = Formulas::new(program, &schedule.terms, meter);
     f.continues()?;
     for n in &schedule.nodes {
@@ -34,6 +39,9 @@ pub(crate) fn schedule_within(program: &Program, schedule: &Schedule, meter: Met
         let error = program.thread_ids().any(|t| matches!(kind(t), LocationKind::Error { .. }));
         if error && f.can_hold(&[n.label])? {
             return refuted(format!("an error is reached at node {number}"));
+        }
+        if stuck && f.may_be_stuck(&n.locations, n.label)? {
+            return refuted(format!("some threads may wait for ever at node {number}"));
         }
         let mut seen = HashSet::new();
         for (thread, transition, to) in &n.next {

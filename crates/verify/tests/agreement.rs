@@ -4,7 +4,8 @@
 mod support;
 
 use explore::{Meter, Plan};
-use model::{Interpreter, Program, Reach, Runner, Wrong};
+use model::{Interpreter, Program, Reach, Runner, State, ThreadId, Wrong};
+use std::collections::HashSet;
 use support::small::Rng;
 use support::{read, run};
 use verify::{Budget, Options, engines};
@@ -84,7 +85,33 @@ fn goes_wrong(p: &Program, deadlocks: bool, ends: bool, what: &str) -> bool {
         let error = seen.failures.iter().any(|f| matches!(f.0, Wrong::Error { .. }));
         assert_eq!(error, reach.errors > 0, "{what}");
     }
-    reach.errors > 0 || deadlocks && reach.deadlocks > 0
+    reach.errors > 0 || deadlocks && (reach.deadlocks > 0 || !ends && is_stuck(p, what))
+}
+
+/// Whether some threads are stuck while others run on, in some state. Each such thread takes no step in any state from there on.
+fn is_stuck(p: &Program, what: &str) -> bool {
+    let run = Interpreter::new(p);
+    let all = |from: State| {
+        let (mut seen, mut open) = (HashSet::from([from.clone()]), vec![from]);
+        while let Some(s) = open.pop() {
+            for t in p.thread_ids() {
+                for (_, next) in run.successors(&s, t).unwrap() {
+                    if seen.insert(next.clone()) {
+                        open.push(next);
+                    }
+                }
+            }
+        }
+        seen
+    };
+    let Some(stuck) = all(run.initial()).into_iter().find(|s| run.some_are_stuck(s) && !run.all_wait(s)) else {
+        return false;
+    };
+    let after = all(stuck);
+    let never = |t: ThreadId| after.iter().all(|s| run.is_live(s, t) && !run.is_enabled(s, t));
+    assert!(p.thread_ids().any(never), "a thread that is stuck runs again: {what}");
+    assert!(after.iter().all(|s| run.is_deadlock(s)), "a deadlock ends: {what}");
+    true
 }
 
 /// How many programs of how many each engine is asked about. The cheap ones are asked about all; rounds answer nothing for safe

@@ -69,7 +69,11 @@ impl<'a> Visit<'a> for Operands<'a> {
     }
 
     fn visit_call_expression(&mut self, c: &'a CallExpression, s: &'a Span) {
-        self.group(*s, "arguments", c.arguments.iter().collect());
+        // What is printed decides nothing.
+        let prints = matches!(&c.callee.node, Expression::Identifier(i) if super::calls::PRINTING.contains(&i.node.name.as_str()));
+        if !prints {
+            self.group(*s, "arguments", c.arguments.iter().collect());
+        }
         visit::visit_call_expression(self, c, s);
     }
 

@@ -27,6 +27,7 @@
 //! **Invariant:** every schedule that leaves this module has passed [`crate::check_schedule`], every trace was replayed.
 
 mod art;
+mod concrete;
 mod fair;
 mod memory;
 mod walk;
@@ -161,6 +162,7 @@ pub fn schedules(
         laps: 0,
         guessed: false,
         refused: 0,
+        played: false,
         can: HashMap::new(),
         most,
         see,
@@ -253,6 +255,8 @@ struct Search<'p, 's> {
     guessed: bool,
     /// How many covers were refused because of what they leave out.
     refused: usize,
+    /// Whether a schedule was looked for by all states.
+    played: bool,
     most: usize,
     see: &'s mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
     /// Whoever listens has heard enough.
@@ -292,7 +296,9 @@ impl<'p> Search<'p, '_> {
         let first = self.find_first()?;
         if let Some(s) = first {
             self.hand_out(s)?;
-            match self.more_schedules() {
+            // More permissive ones come from the unwinding that the first one came from.
+            let more = if self.graph.is_some() { self.more_schedules() } else { Ok(()) };
+            match more {
                 Err(Stop::Unknown(Unknown::Within(why))) if why == NO_PATIENCE => {}
                 other => other?,
             }
@@ -399,8 +405,15 @@ impl<'p> Search<'p, '_> {
     /// goes round with everybody, and labels have to say how far all of them get. Neither is better for all programs, so both get
     /// more and more.
     fn find_first(&mut self) -> Result<Option<Schedule>, Stop> {
-        let mut most = FIRST_ROUNDS;
+        let (mut most, mut first) = (FIRST_ROUNDS, true);
         loop {
+            // What labels do not find in a first try all states may, where they are few.
+            if !std::mem::take(&mut first)
+                && !std::mem::replace(&mut self.played, true)
+                && let Some(found) = self.by_all_states()
+            {
+                return Ok(Some(found));
+            }
             for circle in [false, true] {
                 self.circle = circle;
                 // To find a way round with everybody takes more.
@@ -410,10 +423,20 @@ impl<'p> Search<'p, '_> {
                 self.run.most_queries = u64::MAX;
                 match found {
                     Err(Stop::Again) => self.begin_anew(),
+                    Ok(None) if !std::mem::replace(&mut self.played, true) => return Ok(self.by_all_states()),
                     found => return found,
                 }
             }
         }
+    }
+
+    /// A schedule by all states, if these are few and it passes its check.
+    fn by_all_states(&mut self) -> Option<Schedule> {
+        let found = concrete::schedule(self.run.program)?;
+        let left = Budget { seconds: self.run.meter.left(), work: None };
+        schedule_within(self.run.program, &found, self.run.looks_for_deadlocks(), Meter::new(left)).ok()?;
+        self.begin_anew();
+        Some(found)
     }
 
     fn find_in_order(&mut self) -> Result<Option<Schedule>, Stop> {
@@ -443,7 +466,8 @@ impl<'p> Search<'p, '_> {
 
     fn hand_out(&mut self, schedule: Schedule) -> Result<(), Stop> {
         let left = Budget { seconds: self.run.meter.left(), work: None };
-        schedule_within(self.run.program, &schedule, Meter::new(left)).map_err(|why| {
+        let deadlocks = self.run.looks_for_deadlocks();
+        schedule_within(self.run.program, &schedule, deadlocks, Meter::new(left)).map_err(|why| {
             Stop::Unknown(match why {
                 Refuted::Spent(s) => Unknown::Spent(s),
                 why => Unknown::Mistake(why.to_string()),

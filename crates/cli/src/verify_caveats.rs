@@ -1,0 +1,114 @@
+//! What a verdict of `raddle verify` leaves out, as data and in a sentence.
+
+use crate::verify_svcomp;
+use ::model::{Action, Order, Program, Transition};
+use ::verify::{Budget, Unknown, Verdict};
+use explore::{Caveat, CaveatKind};
+
+/// Seconds that the search for data races may take besides the verdict.
+const SECONDS_FOR_RACES: f64 = 2.0;
+
+/// What was asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked {
+    pub(crate) spurious: bool,
+    pub(crate) deadlocks: bool,
+    /// Whether data races make a difference: not where one property alone is asked for.
+    pub(crate) races: bool,
+    /// Seconds that are left.
+    pub(crate) seconds: f64,
+}
+
+/// What a verdict leaves out.
+pub(crate) fn caveats(program: &Program, verdict: &Verdict, asked: Asked) -> Vec<Caveat> {
+    let mut list = Vec::new();
+    if !asked.spurious {
+        let text = "spurious wake-ups and spurious failures of weak compare-exchanges were left out; run without \
+                    --no-spurious-wakeups";
+        Caveat::new(CaveatKind::Spurious, text).add_to(&mut list);
+    }
+    if !asked.deadlocks {
+        let text = "deadlocks were not looked for; --deadlocks does";
+        Caveat::new(CaveatKind::Deadlocks, text).add_to(&mut list);
+    }
+    if let Verdict::Unknown(Unknown::Bound(trace)) = verdict {
+        let text = format!("runs beyond a bound were left out: {}", crate::verify::what(program, &trace.wrong));
+        Caveat::new(CaveatKind::Depth, text).add_to(&mut list);
+    }
+    if !matches!(verdict, Verdict::Safe(_)) {
+        return list;
+    }
+    for open in ::verify::open_orders(program) {
+        let place = program.show_span(open.span);
+        let mut text = format!(
+            "the {} at {place} were evaluated from left to right; C leaves the order open, and the result may depend on it",
+            open.what
+        );
+        if !open.variables.is_empty() {
+            text += &format!(" ({})", open.variables.join(", "));
+        }
+        Caveat::new(CaveatKind::EvaluationOrder, text).at(place).add_to(&mut list);
+    }
+    if asked.races {
+        races(program, verdict, asked.seconds, &mut list);
+    }
+    memory_order(program, &mut list);
+    list
+}
+
+/// Atomic operations weaker than sequentially consistent.
+fn memory_order(program: &Program, list: &mut Vec<Caveat>) {
+    let weak = |e: &&Transition| {
+        e.action != Action::Local && matches!(e.order, Order::Relaxed | Order::Acquire | Order::Release)
+    };
+    for e in program.threads.iter().flat_map(|t| &t.transitions).filter(weak) {
+        let text = "atomic operations weaker than sequentially consistent were taken to be sequentially consistent";
+        Caveat::new(CaveatKind::MemoryOrder, text).at(program.show_span(e.span)).add_to(list);
+    }
+}
+
+/// Data races: what one does C leaves undefined, and the automata do not.
+fn races(program: &Program, verdict: &Verdict, seconds: f64, list: &mut Vec<Caveat>) {
+    let seconds = seconds.min(SECONDS_FOR_RACES);
+    let answer = verify_svcomp::no_data_race(program, verdict, Budget { seconds: Some(seconds), work: None });
+    let caveat = match (answer.word, &answer.race) {
+        ("TRUE", _) => return,
+        ("FALSE", Some(race)) => {
+            let name = program.name(race.var);
+            let text = format!(
+                "`{name}` is accessed in a data race, which C leaves undefined; its accesses were taken to be sequentially consistent"
+            );
+            let place = |(t, e): (::model::ThreadId, ::model::TransitionId)| {
+                program.show_span(program.thread(t).transition(e).span)
+            };
+            Caveat::new(CaveatKind::Races, text).at(place(race.first)).at(place(race.second))
+        }
+        _ => {
+            let text = "data races were not ruled out; racing accesses were taken to be sequentially consistent (--races looks \
+                        for them)";
+            Caveat::new(CaveatKind::Races, text)
+        }
+    };
+    caveat.add_to(list);
+}
+
+/// The verdict in words: a result that leaves something out is never a plain *safe*.
+pub(crate) fn verdict_in_words(verdict: &Verdict, caveats: &[Caveat]) -> String {
+    let name = verdict.name();
+    match verdict {
+        Verdict::Safe(_) if caveats.iter().any(|c| c.kind.weakens()) => format!("{name} with caveats"),
+        Verdict::Safe(_) if !caveats.is_empty() => format!("{name} under sequential consistency"),
+        _ => name.to_owned(),
+    }
+}
+
+/// One line for each caveat.
+pub(crate) fn in_words(caveats: &[Caveat]) -> String {
+    let line = |c: &Caveat| {
+        let named = c.places.iter().filter(|p| !c.text.contains(p.as_str())).take(5);
+        let named: Vec<&str> = named.map(String::as_str).collect();
+        let places = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
+        format!("caveat: {}{places}\n", c.text)
+    };
+    caveats.iter().map(line).collect()
+}

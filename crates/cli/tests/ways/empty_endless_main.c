@@ -1,0 +1,2 @@
+// verify: safe, check: -
+int main(void) { for (;;) ; }

@@ -1,0 +1,3 @@
+// verify: safe, check: -
+int x;
+int main(void) { for (;;) x = 1 - x; }

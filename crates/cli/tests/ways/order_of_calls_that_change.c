@@ -1,0 +1,5 @@
+// verify: open, check: -
+#include <assert.h>
+int n;
+static int next(void) { return ++n; }
+int main(void) { int v = next() * 10 + next(); assert(v == 12); return 0; }

@@ -1,0 +1,16 @@
+// verify: safe, check: verified
+#include <pthread.h>
+#include <assert.h>
+#include <stdatomic.h>
+atomic_int x;
+int limit = 3;
+void *f(void *p) { x = 1; return 0; }
+void *g(void *p) { assert(x + limit < 5); return 0; }
+int main(void) {
+  pthread_t a, b;
+  pthread_create(&a, 0, f, 0);
+  pthread_create(&b, 0, g, 0);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+  return 0;
+}

@@ -1,0 +1,14 @@
+// verify: race, check: fails
+#include <pthread.h>
+#include <assert.h>
+int x;
+void *f(void *p) { x = 1; return 0; }
+void *g(void *p) { x = 2; return 0; }
+int main(void) {
+  pthread_t a, b;
+  pthread_create(&a, 0, f, 0);
+  pthread_create(&b, 0, g, 0);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+  return 0;
+}

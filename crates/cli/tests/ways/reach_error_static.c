@@ -1,0 +1,3 @@
+// verify: unsafe, check: fails
+static void reach_error(void) { }
+int main(void) { reach_error(); return 0; }
