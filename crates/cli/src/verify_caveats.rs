@@ -32,7 +32,8 @@ pub(crate) fn caveats(program: &Program, verdict: &Verdict, asked: Asked) -> Vec
         Caveat::new(CaveatKind::Deadlocks, text).add_to(&mut list);
     }
     if let Verdict::Unknown(Unknown::Bound(trace)) = verdict {
-        let text = format!("runs beyond a bound were left out: {}", crate::verify::what(program, &trace.wrong));
+        let text =
+            format!("runs beyond a bound were left out: {}", crate::verify::what(program, &trace.wrong));
         Caveat::new(CaveatKind::Depth, text).add_to(&mut list);
     }
     if !matches!(verdict, Verdict::Safe(_)) {
@@ -62,7 +63,8 @@ fn memory_order(program: &Program, list: &mut Vec<Caveat>) {
         e.action != Action::Local && matches!(e.order, Order::Relaxed | Order::Acquire | Order::Release)
     };
     for e in program.threads.iter().flat_map(|t| &t.transitions).filter(weak) {
-        let text = "atomic operations weaker than sequentially consistent were taken to be sequentially consistent";
+        let text =
+            "atomic operations weaker than sequentially consistent were taken to be sequentially consistent";
         Caveat::new(CaveatKind::MemoryOrder, text).at(program.show_span(e.span)).add_to(list);
     }
 }

@@ -266,7 +266,8 @@ mod native {
         let there = at.rsplit(':').filter_map(|w| w.parse::<u32>().ok()).next_back();
         if kind == "abort" {
             let named = at.split(':').next().unwrap_or_default();
-            let as_wrong = |line| files.iter().any(|f| is_named(files, f, named) && ends_as_wrong(f, named, line));
+            let as_wrong =
+                |line| files.iter().any(|f| is_named(files, f, named) && ends_as_wrong(f, named, line));
             if !there.is_some_and(as_wrong) {
                 return Err(format!("the compiled program ends before: {says}"));
             }

@@ -98,6 +98,9 @@ mod tests {
 
     #[test]
     fn macros_of_a_source_are_found() {
-        assert_eq!(defined("#define N 3\n # define MAX(a, b) a\n#ifdef X\n#defined\nint define;\n#define N 4"), ["MAX", "N"]);
+        assert_eq!(
+            defined("#define N 3\n # define MAX(a, b) a\n#ifdef X\n#defined\nint define;\n#define N 4"),
+            ["MAX", "N"]
+        );
     }
 }

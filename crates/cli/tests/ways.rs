@@ -14,7 +14,8 @@ fn json(args: &[&str]) -> serde_json::Value {
 
 /// What is said of a program: what `verify` finds and what `check` finds, each `-` where it is not asked.
 fn expected(text: &str) -> (String, String) {
-    let line = text.lines().next().and_then(|l| l.strip_prefix("// verify: ")).expect("the first line says it");
+    let line =
+        text.lines().next().and_then(|l| l.strip_prefix("// verify: ")).expect("the first line says it");
     let (verify, check) = line.split_once(", check: ").expect("both are said");
     (verify.to_owned(), check.to_owned())
 }

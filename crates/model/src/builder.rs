@@ -25,9 +25,8 @@ mod lives;
 mod sync;
 
 use crate::program::{
-    Operand, Operator,
-    Action, ErrorKind, Location, LocationId, LocationKind, Mark, Order, Program, Scope, Span, Sync, SyncId,
-    SyncKind, Thread, ThreadId, Transition, TransitionId, Var,
+    Action, ErrorKind, Location, LocationId, LocationKind, Mark, Operand, Operator, Order, Program, Scope,
+    Span, Sync, SyncId, SyncKind, Thread, ThreadId, Transition, TransitionId, Var,
 };
 use crate::term::{Assign, Place, Term, Terms, Type, VarId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -599,7 +598,17 @@ impl Builder {
         let span = self.span;
         self.edge(
             t,
-            Transition { from, to, guard, assigns, havoc: Vec::new(), action, span, order: Order::Unsaid, operand: self.operand },
+            Transition {
+                from,
+                to,
+                guard,
+                assigns,
+                havoc: Vec::new(),
+                action,
+                span,
+                order: Order::Unsaid,
+                operand: self.operand,
+            },
         );
     }
 

@@ -46,14 +46,14 @@ pub use notes::{
     Annotation, AtCall, ByContract, Call, CallContract, Clause, Named, Names, Note, Noted, Start,
 };
 pub use program::{
-    Accesses, Action, ErrorKind, FileId, Location, LocationId, LocationKind, Mark, Operand, Operator, Order, Program, Scope,
-    Span, Sync, SyncId, SyncKind, Thread, ThreadId, Transition, TransitionId, Var,
+    Accesses, Action, ErrorKind, FileId, Location, LocationId, LocationKind, Mark, Operand, Operator, Order,
+    Program, Scope, Span, Sync, SyncId, SyncKind, Thread, ThreadId, Transition, TransitionId, Var,
 };
 pub use reach::{Reach, Reached, Reduction};
 pub use run::{CannotRun, Execution, Executions, Explored, Runner};
 pub use state::{Interpreter, NoRun, State, Step, TooWide, Wrong};
 pub use stepper::Stepper;
-pub use waits::{Logic, Waits};
 pub use term::{
     Assign, Binary, Node, Place, Term, Terms, Type, Unary, VarId, apply_binary, apply_unary, convert,
 };
+pub use waits::{Logic, Waits};

@@ -264,7 +264,9 @@ impl Waits {
         // That each helper's threads are all stuck, where they matter at all.
         let used: BTreeSet<usize> = p
             .thread_ids()
-            .flat_map(|t| self.waits_at(t, &places[t.index()]).flat_map(|w| w.steps.iter().flatten().copied()))
+            .flat_map(|t| {
+                self.waits_at(t, &places[t.index()]).flat_map(|w| w.steps.iter().flatten().copied())
+            })
             .collect();
         let mut fails: BTreeMap<usize, L::Formula> = BTreeMap::new();
         let mut helps: BTreeMap<usize, Vec<(L::Formula, Vec<(ThreadId, L::Formula)>)>> = BTreeMap::new();
@@ -397,8 +399,7 @@ fn writers(p: &Program) -> HashMap<VarId, Vec<(ThreadId, usize)>> {
 
 /// A condition, with all that may make it hold.
 fn condition(p: &Program, writers: &HashMap<VarId, Vec<(ThreadId, usize)>>, term: Term) -> Condition {
-    let about: BTreeSet<VarId> =
-        vars(&p.terms, term).into_iter().filter(|v| p.var(*v).is_shared()).collect();
+    let about: BTreeSet<VarId> = vars(&p.terms, term).into_iter().filter(|v| p.var(*v).is_shared()).collect();
     let edges: BTreeSet<(ThreadId, usize)> =
         about.iter().flat_map(|v| writers.get(v).into_iter().flatten().copied()).collect();
     // Edges that can be first under the same conditions, by thread.
@@ -417,9 +418,8 @@ fn condition(p: &Program, writers: &HashMap<VarId, Vec<(ThreadId, usize)>>, term
         groups.entry(now).or_default().entry(t).or_default().push(e.from);
     }
     let helper = |(now, sources): (Vec<Term>, BTreeMap<ThreadId, Vec<LocationId>>)| {
-        let from = p.thread_ids().map(|t| {
-            reaching(p.thread(t), sources.get(&t).into_iter().flatten().copied())
-        });
+        let from =
+            p.thread_ids().map(|t| reaching(p.thread(t), sources.get(&t).into_iter().flatten().copied()));
         let from = from.collect();
         Helper { now, from: by_creation(p, from) }
     };

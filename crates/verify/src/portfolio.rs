@@ -90,7 +90,7 @@ pub fn believe_nothing(program: &Program, options: &Options, out: &mut Outcome) 
     let checked = embedded(|| match &out.verdict {
         Verdict::Safe(certificate) => check(program, &options, certificate),
         Verdict::PartiallySafe { schedules, .. } => {
-            schedules.iter().try_for_each(|s| schedule_within(program, s, meter.clone()))
+            schedules.iter().try_for_each(|s| schedule_within(program, s, options.deadlocks, meter.clone()))
         }
         _ => Ok(()),
     });

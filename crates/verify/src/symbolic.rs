@@ -4,7 +4,8 @@
 //! With it a path becomes a list of conditions over its start, and a formula its own weakest precondition.
 
 use model::{
-    Binary, Logic, Node, Place, Program, Term, Terms, ThreadId, Transition, Type, Unary, VarId, Waits, WordHash,
+    Binary, Logic, Node, Place, Program, Term, Terms, ThreadId, Transition, Type, Unary, VarId, Waits,
+    WordHash,
 };
 use std::collections::HashMap;
 use std::convert::Infallible;

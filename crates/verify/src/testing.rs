@@ -118,6 +118,7 @@ pub(crate) fn increments(threads: i32, locked: bool, checked: bool) -> Program {
                     action: Action::Atomic,
                     span,
                     order: Order::Unsaid,
+                    operand: 0,
                 },
             );
         }

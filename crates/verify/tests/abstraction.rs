@@ -29,6 +29,7 @@ fn compute(swapped: Option<usize>) -> Program {
                 action: Action::Atomic,
                 span,
                 order: model::Order::Unsaid,
+                operand: 0,
             },
         );
     };

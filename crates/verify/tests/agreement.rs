@@ -104,7 +104,8 @@ fn is_stuck(p: &Program, what: &str) -> bool {
         }
         seen
     };
-    let Some(stuck) = all(run.initial()).into_iter().find(|s| run.some_are_stuck(s) && !run.all_wait(s)) else {
+    let Some(stuck) = all(run.initial()).into_iter().find(|s| run.some_are_stuck(s) && !run.all_wait(s))
+    else {
         return false;
     };
     let after = all(stuck);

@@ -29,7 +29,8 @@ const HARMLESS: &[&str] = &[
 ];
 
 /// Functions that write to a file or a terminal: their arguments are evaluated, and what they return is any number.
-pub(super) const PRINTING: &[&str] = &["printf", "fprintf", "puts", "putchar", "fputs", "fputc", "putc", "fflush"];
+pub(super) const PRINTING: &[&str] =
+    &["printf", "fprintf", "puts", "putchar", "fputs", "fputc", "putc", "fflush"];
 
 impl<'a> Lowering<'a> {
     pub(crate) fn call(&mut self, c: &'a Node<CallExpression>) -> Res<Value> {

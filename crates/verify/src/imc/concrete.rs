@@ -19,8 +19,9 @@ const MOST_TOGETHER: usize = 64;
 type Moves = Vec<(TransitionId, usize)>;
 
 struct Game {
+    numbers: HashMap<State, usize>,
     states: Vec<State>,
-    /// By state and thread.
+    /// By state and thread; nothing for a state that was not looked at.
     moves: Vec<Vec<Moves>>,
     /// By state and thread: whether it can take a step that is no spurious wake-up.
     able: Vec<Vec<bool>>,
@@ -30,10 +31,18 @@ struct Game {
 /// A schedule that keeps a program safe, if its states are few and there is one that goes round.
 pub(super) fn schedule(p: &Program) -> Option<Schedule> {
     let run = Interpreter::new(p);
-    let game = Game::play(&run)?;
-    if !game.good[0] {
-        return None;
+    // What goes round and looks one step ahead is often enough, and sees few of the states.
+    if let Some(found) = walk(&run, Game::new(&run)) {
+        return Some(found);
     }
+    let mut game = Game::new(&run);
+    game.play(&run)?;
+    if game.good[0] { walk(&run, game) } else { None }
+}
+
+/// The scheduler that goes round, as far as states are known to be good.
+fn walk(run: &Interpreter<'_>, mut game: Game) -> Option<Schedule> {
+    let p = run.program();
     let mut numbers: HashMap<(Vec<usize>, Memory), usize> = HashMap::new();
     let mut open = vec![(vec![0], Memory::FIRST)];
     numbers.insert(open[0].clone(), 0);
@@ -45,6 +54,9 @@ pub(super) fn schedule(p: &Program) -> Option<Schedule> {
             return None;
         }
         let (set, memory) = open[at].clone();
+        for s in &set {
+            game.expand(run, *s)?;
+        }
         let mut next = Vec::new();
         if let Some((thread, memory)) = game.chosen(p, &set, memory) {
             let mut by_edge: HashMap<TransitionId, Vec<usize>> = HashMap::new();
@@ -67,11 +79,11 @@ pub(super) fn schedule(p: &Program) -> Option<Schedule> {
                 });
                 next.push((thread, e, number));
             }
-        } else if !set.iter().all(|s| game.is_end(&run, *s)) {
+        } else if !set.iter().all(|s| game.is_end(run, *s)) {
             return None;
         }
         let locations: Box<[LocationId]> = game.states[set[0]].locations.clone();
-        let labels: Vec<Term> = set.iter().map(|s| label(p, &run, &mut terms, &game.states[*s])).collect();
+        let labels: Vec<Term> = set.iter().map(|s| label(p, run, &mut terms, &game.states[*s])).collect();
         nodes.push(ScheduleNode { locations, label: terms.any(labels), next });
         at += 1;
     }
@@ -95,53 +107,68 @@ fn label(p: &Program, run: &Interpreter<'_>, terms: &mut Terms, s: &State) -> Te
 }
 
 impl Game {
-    /// All states, and those from which a scheduler can keep the program safe.
-    fn play(run: &Interpreter<'_>) -> Option<Game> {
+    fn new(run: &Interpreter<'_>) -> Game {
+        let mut game =
+            Game { numbers: HashMap::new(), states: vec![], moves: vec![], able: vec![], good: vec![] };
+        game.number(run, run.initial());
+        game
+    }
+
+    /// The number of a state. One that is wrong is not good; of others nothing is known yet.
+    fn number(&mut self, run: &Interpreter<'_>, s: State) -> usize {
+        if let Some(known) = self.numbers.get(&s) {
+            return *known;
+        }
+        self.good.push(run.wrong(&s).is_none());
+        self.numbers.insert(s.clone(), self.states.len());
+        self.states.push(s);
+        self.moves.push(Vec::new());
+        self.able.push(Vec::new());
+        self.states.len() - 1
+    }
+
+    /// Finds the steps from a state. Nothing if there are too many of them.
+    fn expand(&mut self, run: &Interpreter<'_>, s: usize) -> Option<()> {
+        if !self.moves[s].is_empty() {
+            return Some(());
+        }
         let p = run.program();
-        let mut game = Game { states: vec![run.initial()], moves: vec![], able: vec![], good: vec![] };
-        let mut numbers: HashMap<State, usize> = HashMap::from([(run.initial(), 0)]);
-        let mut at = 0;
-        while at < game.states.len() {
-            let s = game.states[at].clone();
-            let (mut moves, mut able) = (Vec::new(), Vec::new());
-            let wrong = run.wrong(&s).is_some();
-            for t in p.thread_ids() {
-                let (mut here, mut can) = (Vec::new(), false);
-                let steps = if wrong || run.is_over(&s) { Vec::new() } else { run.successors(&s, t).ok()? };
-                for (step, next) in steps {
-                    can |= !p.thread(t).transition(step.transition).action.is_spurious();
-                    let number = match numbers.get(&next) {
-                        Some(n) => *n,
-                        None => {
-                            game.states.push(next.clone());
-                            numbers.insert(next, game.states.len() - 1);
-                            game.states.len() - 1
-                        }
-                    };
-                    here.push((step.transition, number));
-                }
-                moves.push(here);
-                able.push(can);
+        let state = self.states[s].clone();
+        let ends = !self.good[s] || run.is_over(&state);
+        for t in p.thread_ids() {
+            let (mut here, mut can) = (Vec::new(), false);
+            let steps = if ends { Vec::new() } else { run.successors(&state, t).ok()? };
+            for (step, next) in steps {
+                can |= !p.thread(t).transition(step.transition).action.is_spurious();
+                here.push((step.transition, self.number(run, next)));
             }
-            game.moves.push(moves);
-            game.able.push(able);
-            game.good.push(!wrong);
-            if game.states.len() > MOST_STATES {
+            self.moves[s].push(here);
+            self.able[s].push(can);
+        }
+        Some(())
+    }
+
+    /// Finds all states, and those from which a scheduler can keep the program safe.
+    fn play(&mut self, run: &Interpreter<'_>) -> Option<()> {
+        let p = run.program();
+        let mut at = 0;
+        while at < self.states.len() {
+            self.expand(run, at)?;
+            if self.states.len() > MOST_STATES {
                 return None;
             }
             at += 1;
         }
         loop {
             let mut changed = false;
-            for s in (0..game.states.len()).rev() {
-                let fine = |t: ThreadId| game.is_good(s, t);
-                if game.good[s] && !p.thread_ids().any(fine) && !game.is_end(run, s) {
-                    game.good[s] = false;
+            for s in (0..self.states.len()).rev() {
+                if self.good[s] && !p.thread_ids().any(|t| self.is_good(s, t)) && !self.is_end(run, s) {
+                    self.good[s] = false;
                     changed = true;
                 }
             }
             if !changed {
-                return Some(game);
+                return Some(());
             }
         }
     }
