@@ -228,7 +228,8 @@ fn a_safe_program_is_proved_and_the_integers_are_named() {
     let place = Place::with("safe", &[("safe.c", SAFE)]);
     let (code, text) = place.verify(&["safe.c"]);
     assert_eq!(code, 0, "{text}");
-    assert!(text.starts_with("safe: ") && text.contains("the proof was checked"), "{text}");
+    // Its flags are plain variables, so their accesses race.
+    assert!(text.starts_with("safe with caveats: ") && text.contains("the proof was checked"), "{text}");
     assert!(text.contains("integers: bit-vectors"), "{text}");
     let (code, value) = place.json(&["safe.c", "--engine", "impact"]);
     assert_eq!(
@@ -468,7 +469,8 @@ fn a_run_of_a_preprocessed_file_is_confirmed_by_the_lines_of_the_file_it_was_mad
     assert_eq!((code, value["verdict"].as_str()), (1, Some("unsafe")), "{value}");
     assert_eq!(value["replay"]["followed"], true, "{value}");
     let failure = value["replay"]["failure"].as_str().unwrap();
-    assert!(failure.starts_with("abort at p.c:2"), "{failure}");
+    // The call is the failure, whatever the body of `reach_error` does.
+    assert!(failure.starts_with("assertion at p.c:18"), "{failure}");
 }
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
