@@ -448,7 +448,7 @@ int main(void)
     return 0;
 }
 ";
-    replays("replay-blocks", program, &[], "abort", "");
+    replays("replay-blocks", program, &[], "assertion", "reach_error");
 }
 
 /// What `gcc -E` makes of a file of the place.
