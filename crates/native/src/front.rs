@@ -95,11 +95,11 @@ impl Front for Program {
         sync::begin();
         names::begin();
         process::begin();
+        crate::libc::restored::begin();
         files::begin();
         kept::begin();
         leaving::begin();
         random::begin();
-        crate::libc::restored::begin();
         rust_tests::begin();
         shim::begin();
     }

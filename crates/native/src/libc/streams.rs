@@ -85,9 +85,32 @@ pub(crate) fn begin() {
         in_memory().clear();
     }
     if !opened_streams().is_empty() {
-        opened_streams().clear();
-        directories().clear();
+        close_all();
     }
+}
+
+/// Closes what the last execution has left open: its memory is the C library's, and the next one gets the same addresses only if
+/// it is free.
+#[cold]
+fn close_all() {
+    let all: Vec<usize> = opened_streams().drain(..).map(|o| o.0).filter(|f| *f != 0).collect();
+    for file in all {
+        // SAFETY: the program has opened it and not closed it, and nobody who could use it is left.
+        unsafe {
+            if is_directory(file) {
+                libc::closedir(file as *mut _);
+            } else {
+                libc::fclose(file as *mut _);
+            }
+        }
+    }
+    directories().clear();
+}
+
+/// The program closes a stream or a directory.
+fn closed(file: usize) -> Access {
+    opened_streams().iter_mut().filter(|o| o.0 == file).for_each(|o| o.0 = 0);
+    Access::Nothing
 }
 
 /// The program can copy descriptors.
@@ -338,7 +361,6 @@ fn opened_on(file: usize, p: usize, n: usize, mode: usize) -> Access {
     // SAFETY: the program hands in a string.
     let mode = unsafe { CStr::from_ptr(mode as *const c_char) }.to_bytes();
     let writes = mode != b"r" && mode != b"rb";
-    opened_stream(file as *mut _);
     if file != 0 && p != 0 {
         in_memory().push(InMemory { file, buffer: p, bytes: n, writes, reports: [0; 2] });
     }
@@ -346,7 +368,6 @@ fn opened_on(file: usize, p: usize, n: usize, mode: usize) -> Access {
 }
 
 fn opened_for(file: usize, p: usize, n: usize) -> Access {
-    opened_stream(file as *mut _);
     in_memory().push(InMemory { file, buffer: 0, bytes: 0, writes: false, reports: [p, n] });
     Access::Nothing
 }
@@ -411,7 +432,8 @@ fronts! { OUTPUT:
     clearerr(file) impure [f(file, Change)];
     clearerr_unlocked(file) impure [bare(file)];
     fileno(file) pure [];
-    fclose(file) impure [f(file, Change), reported(file)];
+    fclose(file) impure [f(file, Change), reported(file), closed(file)];
+    closedir(file) impure [f(file, Change), closed(file)];
     fcloseall() impure [];
     freopen(path, mode, file) impure [s(path), s(mode), f(file, Change), super::restored::stream_opened(path, mode),
         super::restored::stream(file)];
