@@ -189,9 +189,10 @@ macro_rules! reads {
                     return n as $ret;
                 }
             }
-            must_be_ready($fd, libc::POLLIN, stringify!($name));
-            let written: Option<(usize, usize)> = $buffer;
+            // Before anything below calls functions of ours.
             let call = of_program().then(call);
+            crate::shim::undisturbed(|| must_be_ready($fd, libc::POLLIN, stringify!($name)));
+            let written: Option<(usize, usize)> = $buffer;
             if let Some((start, bytes)) = written {
                 // The kernel cannot write to pages that are watched.
                 image::snapshot::prepare_write(start, bytes);

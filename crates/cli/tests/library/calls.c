@@ -33,7 +33,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-static volatile long sink;
+static _Thread_local volatile long sink;
 static char b[256] = "some words here", *p, *q;
 static wchar_t wide[64] = L"some wide words", *wp;
 static int x, y;

@@ -11,7 +11,7 @@
 #include <thread>
 #include <unordered_map>
 
-static volatile long sink;
+static thread_local volatile long sink;
 static std::list<int> list{1, 2, 3}, second{4};
 static std::map<int, int> map{{1, 1}, {2, 2}, {3, 3}};
 static std::set<int> set{1, 2, 3};

@@ -68,12 +68,12 @@ pub(crate) fn incoming(pure: bool) -> Option<Call> {
     Some(call)
 }
 
-/// Keeps `errno` while something is done on behalf of the program.
+/// Keeps `errno`, and what came in, while something is done on behalf of the program.
 pub(crate) fn keeping_errno<T>(f: impl FnOnce() -> T) -> T {
     // SAFETY: `errno` can always be read and written.
     unsafe {
         let errno = *libc::__errno_location();
-        let result = f();
+        let result = crate::shim::undisturbed(f);
         *libc::__errno_location() = errno;
         result
     }
