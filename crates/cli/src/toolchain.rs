@@ -17,6 +17,33 @@ enum Family {
     Clang,
 }
 
+/// Functions that compilers expand into accesses without instrumentation, so that calls of them must stay calls.
+///
+/// All other built-in functions stay built in: `-fno-builtin` would change the meaning of programs that use a function without a
+/// declaration (`malloc` would return `int`). Searches such as `strchr` are not expanded, and other functions only become calls of
+/// functions that are known as well.
+const CALLED: [&str; 19] = [
+    "-fno-builtin-memcpy",
+    "-fno-builtin-memmove",
+    "-fno-builtin-mempcpy",
+    "-fno-builtin-memset",
+    "-fno-builtin-memcmp",
+    "-fno-builtin-bcopy",
+    "-fno-builtin-bzero",
+    "-fno-builtin-bcmp",
+    "-fno-builtin-strcpy",
+    "-fno-builtin-stpcpy",
+    "-fno-builtin-strncpy",
+    "-fno-builtin-strcat",
+    "-fno-builtin-strncat",
+    "-fno-builtin-strcmp",
+    "-fno-builtin-strncmp",
+    "-fno-builtin-strcasecmp",
+    "-fno-builtin-strncasecmp",
+    "-fno-builtin-sprintf",
+    "-fno-builtin-snprintf",
+];
+
 /// A compiler that was asked what it is.
 #[derive(Clone, Debug)]
 pub(crate) struct Compiler {
@@ -127,11 +154,11 @@ impl Compiler {
 
     /// Flags of every compilation, which go after those of the user.
     ///
-    /// Without optimisation, because loops that wait for another thread are otherwise turned into loops that look once; without
-    /// built-in functions, because gcc expands some without instrumenting them. `keep_o` is for who knows better.
+    /// Optimization is off, because it turns loops that wait for another thread into loops that look once. `keep_o` keeps the
+    /// user's level.
     pub(crate) fn compile_flags(&self, keep_o: bool) -> Vec<&'static str> {
-        let mut flags =
-            vec!["-g", "-fno-builtin", "-fno-omit-frame-pointer", "-fno-lto", "-U_FORTIFY_SOURCE"];
+        let mut flags = vec!["-g", "-fno-omit-frame-pointer", "-fno-lto", "-U_FORTIFY_SOURCE"];
+        flags.extend(CALLED);
         // `std::string` is compiled with the program, where its accesses are seen, not taken from the library.
         flags.extend(["-U_GLIBCXX_ASSERTIONS", "-D_GLIBCXX_ASSERTIONS"]);
         if !keep_o {
