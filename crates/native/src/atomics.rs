@@ -173,13 +173,30 @@ fn is_step(address: usize) -> bool {
     runtime::in_execution() && !crate::quiet::is_quiet(address)
 }
 
+/// The order that the program itself wrote for the operation that has just come in. Operations inside a standard library count as
+/// sequentially consistent: the library is taken to be right.
+#[inline]
+fn written(mo: i32) -> MemoryOrder {
+    let order = order(mo);
+    if runtime::is_weak(order) && crate::front::is_order_of_library() { MemoryOrder::SeqCst } else { order }
+}
+
+/// An operation with such an order has run.
+#[inline]
+fn noted<V: Value>(address: usize, order: MemoryOrder, call: Call) {
+    runtime::ordered_access(&entry::<V>(address, call).handle, order, call.place);
+}
+
 fn load<V: Value>(address: usize, mo: i32) -> V {
     // SAFETY: the program reads here.
     let value = || unsafe { V::read(address) };
     if !is_step(address) {
         return value();
     }
-    load_at(address, mo, call())
+    let (call, written) = (call(), written(mo));
+    let value = load_at(address, mo, call);
+    noted::<V>(address, written, call);
+    value
 }
 
 /// The same inside another call.
@@ -204,7 +221,9 @@ fn store<V: Value>(address: usize, new: V, mo: i32) {
         // SAFETY: the program writes here.
         return unsafe { V::write(address, new) };
     }
-    store_at(address, new, mo, call());
+    let (call, written) = (call(), written(mo));
+    store_at(address, new, mo, call);
+    noted::<V>(address, written, call);
 }
 
 /// The same inside another call.
@@ -246,11 +265,12 @@ fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
             return old;
         }
     }
-    let call = call();
+    let (call, written) = (call(), written(mo));
     let entry = entry::<V>(address, call);
     if !entry.is_value(V::BYTES) {
         let old = modify(entry, address, mo, call, f);
         done::<V>(entry, address, true, call);
+        runtime::ordered_access(&entry.handle, written, call.place);
         return old;
     }
     let request = request(entry, OpKind::Rmw, mo, 0, 0, call);
@@ -258,6 +278,7 @@ fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
     let old =
         runtime::on_memory(&request, call.state, read_at::<V>(address), change, write_at::<V>(address)).value;
     done::<V>(entry, address, true, call);
+    runtime::ordered_access(&entry.handle, written, call.place);
     V::of(old)
 }
 
@@ -293,7 +314,10 @@ fn exchange_if<V: Value>(address: usize, expected: V, new: V, orders: (i32, i32)
             return (old, old == expected);
         }
     }
-    exchange_in(address, expected, new, orders, weak, call())
+    let (call, if_equal, if_not) = (call(), written(orders.0), written(orders.1));
+    let (old, ok) = exchange_in(address, expected, new, orders, weak, call);
+    noted::<V>(address, if ok { if_equal } else { if_not }, call);
+    (old, ok)
 }
 
 /// The same inside another call.
@@ -341,7 +365,9 @@ fn exchange_at<V: Value>(address: usize, expected: usize, new: V, orders: (i32, 
 
 extern "C" fn thread_fence(mo: i32) {
     if runtime::in_execution() {
-        fence(order(mo), call());
+        let (call, written) = (call(), written(mo));
+        fence(order(mo), call);
+        runtime::ordered_fence(written, call.place);
     }
 }
 

@@ -37,6 +37,14 @@ pub(crate) fn user_site(site: usize, frame: usize) -> usize {
     if unsafe { HEADERS } { names::user_site(site, frame) } else { site }
 }
 
+/// Whether the atomic operation that has just come in is one of a standard library, which the program did not write.
+#[inline]
+pub(crate) fn is_order_of_library() -> bool {
+    // SAFETY: set before the first execution.
+    let headers = unsafe { HEADERS };
+    headers && shim::caller().is_some_and(|(site, frame)| names::is_order_of_library(site, frame))
+}
+
 impl Front for Program {
     fn place(&self, address: usize) -> String {
         names::place(address)

@@ -267,6 +267,52 @@ pub(crate) fn user_site(site: usize, frame: usize) -> usize {
     by_unwinding().unwrap_or(site)
 }
 
+/// Whether an atomic operation belongs to the implementation of a standard library, by its return address and the address behind
+/// the call of the function that it is in.
+static mut LIBRARY_ORDERS: Option<HashMap<(usize, usize), bool, BuildHasherDefault<Mix>>> = None;
+
+/// Whether the atomic operation at a return address was written by the implementers of a standard library, as in `shared_ptr` or
+/// `Arc`. The functions of `std::atomic` themselves do what their caller says.
+pub(crate) fn is_order_of_library(site: usize, frame: usize) -> bool {
+    let outer = |frame: usize| {
+        let readable = runtime::on_own_stack(frame) && frame & 7 == 0;
+        // SAFETY: the address lies on the running stack, where everything up to the end of the frames can be read.
+        readable.then(|| unsafe { (*(frame as *const usize), *((frame + 8) as *const usize)) })
+    };
+    let caller = outer(frame).map_or(0, |(_, return_address)| return_address);
+    // SAFETY: one OS thread alone runs code of the program, and the borrow ends here.
+    let known = unsafe { (*(&raw mut LIBRARY_ORDERS)).get_or_insert_with(HashMap::default) };
+    if let Some(known) = known.get(&(site, caller)) {
+        return *known;
+    }
+    let (mut site_now, mut frame_now) = (site, frame);
+    let mut result = false;
+    for _ in 0..8 {
+        let frames: Vec<_> = shim::undisturbed(|| symbols().place(site_now).frames().collect());
+        let written = frames.iter().find(|f| f.user || !is_interface(f.file.as_deref().unwrap_or("")));
+        if let Some(written) = written {
+            result = !written.user;
+            break;
+        }
+        let Some((next, return_address)) = outer(frame_now).filter(|(next, _)| *next > frame_now) else {
+            break;
+        };
+        (site_now, frame_now) = (return_address, next);
+    }
+    known.insert((site, caller), result);
+    result
+}
+
+/// Whether a file has nothing but the functions of atomics, which hand on the order of their caller.
+fn is_interface(file: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let of_cpp = ["atomic", "atomic_base.h", "atomic_wide_counter.h", "stdatomic.h"];
+    of_cpp.contains(&name)
+        || name == "atomic.rs"
+        || file.contains("/intrinsics/")
+        || file.contains("core/src/ops/")
+}
+
 /// The place in the program from which the running code was called.
 pub(crate) fn place_here() -> runtime::Place {
     runtime::Place::at(by_unwinding().unwrap_or_default())

@@ -72,6 +72,14 @@ pub(crate) fn undisturbed<T>(f: impl FnOnce() -> T) -> T {
     }
 }
 
+/// The return address and the frame pointer of the call that has just come in.
+#[inline]
+pub(crate) fn caller() -> Option<(usize, usize)> {
+    // SAFETY: as in `call`.
+    let (site, frame) = unsafe { (INCOMING.site, INCOMING.frame) };
+    (site != 0).then_some((site, frame))
+}
+
 /// The return address of the call that has just come in.
 #[inline]
 pub(crate) fn return_address() -> usize {

@@ -18,7 +18,7 @@ impl Noted {
         self.named.clear();
     }
 
-    fn add(&mut self, kind: CaveatKind, text: Cow<'static, str>, place: Place) {
+    pub(crate) fn add(&mut self, kind: CaveatKind, text: Cow<'static, str>, place: Place) {
         match self.list.iter_mut().find(|(k, t, _)| *k == kind && *t == text) {
             Some((.., places)) if places.contains(&place) => {}
             Some((.., places)) => places.push(place),

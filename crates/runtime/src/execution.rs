@@ -63,6 +63,8 @@ pub(crate) struct Moment {
 pub(crate) struct Execution {
     /// What the session leaves out by now.
     pub(crate) caveats: crate::caveats::Noted,
+    /// Atomic operations with weak orders.
+    pub(crate) weak: crate::orders::Weak,
     pub(crate) settings: Settings,
     /// Set for programs that are not made of our Rust types.
     pub(crate) front: Option<&'static dyn Front>,
@@ -270,6 +272,7 @@ impl Execution {
             in_fiber: false,
             search_panicked: false,
             caveats: crate::caveats::Noted::default(),
+            weak: crate::orders::Weak::default(),
             teardown_ops: 0,
             stack_floor: 0,
             looking: false,
@@ -306,11 +309,13 @@ impl Execution {
         self.with_callers = false;
         self.search_panicked = false;
         self.caveats.clear();
+        self.weak.clear();
     }
 
     /// Makes everything ready for the next execution.
     pub(crate) fn reset(&mut self, recording: bool) {
         self.epoch = self.epochs.next();
+        self.weak.reset();
         self.phase = Phase::Running;
         self.next = None;
         self.end = None;

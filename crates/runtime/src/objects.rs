@@ -57,6 +57,8 @@ pub(crate) struct Object {
     pub(crate) counted: bool,
     /// Its index among the cells, plus one.
     pub(crate) cell: u32,
+    /// Which thread has accessed it atomically, plus one; see [`crate::orders`].
+    pub(crate) toucher: u16,
 }
 
 /// Numbers for executions that no other execution of the process has. They are taken from the common counter many at a time.
@@ -166,6 +168,7 @@ impl Execution {
             is_static: false,
             counted: false,
             cell: 0,
+            toucher: 0,
         });
         id
     }

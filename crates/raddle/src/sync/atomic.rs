@@ -94,19 +94,35 @@ impl<V: AsWord> Atom<V> {
 
     #[inline(always)]
     fn load(&self, order: Ordering, place: Place) -> V {
+        let value = self.peek(order, place);
+        self.noted(order, place);
+        value
+    }
+
+    /// A load of ours, which is not one that the program wrote.
+    #[inline(always)]
+    fn peek(&self, order: Ordering, place: Place) -> V {
         V::from_word(self.step(OpKind::Load, load_order(order, place), place).run().value)
+    }
+
+    /// An operation with this order has run.
+    #[inline(always)]
+    fn noted(&self, order: Ordering, place: Place) {
+        runtime::ordered_access(&self.handle, any_order(order), place);
     }
 
     #[inline(always)]
     fn store(&self, value: V, order: Ordering, place: Place) {
         self.step(OpKind::Store, store_order(order, place), place).operands(value.to_word(), 0).run();
+        self.noted(order, place);
     }
 
     #[inline(always)]
     fn rmw(&self, order: Ordering, place: Place, f: impl FnOnce(V) -> V) -> V {
-        V::from_word(runtime::rmw(&self.handle, self.value.initial_word(), any_order(order), place, |word| {
-            f(V::from_word(word)).to_word()
-        }))
+        let change = |word| f(V::from_word(word)).to_word();
+        let old = runtime::rmw(&self.handle, self.value.initial_word(), any_order(order), place, change);
+        self.noted(order, place);
+        V::from_word(old)
     }
 
     #[inline(always)]
@@ -120,6 +136,7 @@ impl<V: AsWord> Atom<V> {
         failure_order(failure, place);
         let done =
             self.step(kind, any_order(success), place).operands(current.to_word(), new.to_word()).run();
+        self.noted(if done.ok { success } else { failure }, place);
         if done.ok {
             return Ok(V::from_word(done.value));
         }
@@ -155,7 +172,7 @@ impl<V: AsWord> Atom<V> {
 
     /// For `Debug`: the current value inside an execution, the initial one outside.
     fn show(&self, place: Place) -> V {
-        if runtime::active() { self.load(Ordering::Relaxed, place) } else { self.value }
+        if runtime::active() { self.peek(Ordering::Relaxed, place) } else { self.value }
     }
 }
 
@@ -553,6 +570,7 @@ pub fn fence(order: Ordering) {
         refuse("there is no such thing as a relaxed fence", place);
     }
     runtime::local_step(OpKind::Fence, any_order(order), place);
+    runtime::ordered_fence(any_order(order), place);
 }
 
 /// A fence for the compiler alone: not a step, since each controlled access happens where it is written.
