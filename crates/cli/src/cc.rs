@@ -10,6 +10,7 @@ use crate::library;
 use crate::scan;
 use crate::scratch::Scratch;
 use crate::toolchain::{Compiler, Language, words};
+use crate::touches;
 use explore::{Caveat, CaveatKind};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -459,22 +460,30 @@ fn compile(
     purpose: For,
 ) -> Result<(), Trouble> {
     let assembly = scratch.join(format!("{}.s", number()));
-    to_assembly(compiler, line, source, language, &assembly.to_string_lossy(), &object.to_string_lossy())?;
+    let files = to_assembly(
+        compiler,
+        line,
+        source,
+        language,
+        &assembly.to_string_lossy(),
+        &object.to_string_lossy(),
+    )?;
     let text = std::fs::read(&assembly).map_err(|e| format!("cannot read what the compiler wrote: {e}"))?;
-    let text = match crate::reached::without_definitions(&String::from_utf8_lossy(&text)) {
-        Some(changed) => {
-            std::fs::write(&assembly, &changed)
-                .map_err(|e| format!("cannot write {}: {e}", assembly.display()))?;
-            changed.into_bytes()
-        }
-        None => text,
-    };
-    let notes = scan::inline_assembly(&String::from_utf8_lossy(&text));
+    // In any other encoding each byte is one character; what is added is ASCII.
+    let is_utf8 = std::str::from_utf8(&text).is_ok();
+    let text =
+        String::from_utf8(text).unwrap_or_else(|e| e.into_bytes().into_iter().map(char::from).collect());
+    let text = crate::reached::without_definitions(&text).unwrap_or(text);
+    let mut notes = scan::inline_assembly(&text);
+    let (mut rewritten, found) = touches::rewrite(&text, names_attribute(line, &files));
+    found.into_iter().for_each(|c| c.add_to(&mut notes));
     if !notes.is_empty() {
         warn(purpose, &notes);
-        let noted = [text, scan::section(&notes).into_bytes()].concat();
-        std::fs::write(&assembly, noted).map_err(|e| format!("cannot write {}: {e}", assembly.display()))?;
+        rewritten += &scan::section(&notes);
     }
+    let bytes =
+        if is_utf8 { rewritten.into_bytes() } else { rewritten.chars().map(|c| c as u32 as u8).collect() };
+    std::fs::write(&assembly, bytes).map_err(|e| format!("cannot write {}: {e}", assembly.display()))?;
     let mut command = compiler.command();
     command.args(line.words.iter().flat_map(|w| if let Word::Assembler(f) = w { f.as_slice() } else { &[] }));
     // It is the compiler's own text: clang finds fault with what clang wrote.
@@ -492,23 +501,62 @@ fn to_assembly(
     language: Option<&str>,
     out: &str,
     target: &str,
-) -> Result<(), Trouble> {
+) -> Result<PathBuf, Trouble> {
+    let mut files = PathBuf::from(format!("{out}.d"));
     let mut command = compiler.command();
     command.args(flags(line)).args(compiler.compile_flags(keep_o()));
     if line.dependencies {
         let target = if line.mode == Mode::Program { beside(source, "o") } else { target.to_owned() };
         if !line.names_dependency_file {
-            command.arg("-MF").arg(Path::new(&target).with_extension("d"));
+            files = Path::new(&target).with_extension("d");
+            command.arg("-MF").arg(&files);
+        } else if let Some(named) = dependency_file(line) {
+            files = PathBuf::from(named);
         }
         if !line.names_dependency_target {
             command.args(["-MT", &target]);
         }
     }
+    if !line.dependencies && line.mode != Mode::Assembly {
+        command.args(["-MD", "-MT", "x", "-MF"]).arg(&files);
+    }
     if let Some(language) = language {
         command.args(["-x", language]);
     }
     command.args(["-S", source, "-o", out]);
-    finished(command.status().map_err(|e| format!("cannot run the compiler: {e}"))?, None)
+    finished(command.status().map_err(|e| format!("cannot run the compiler: {e}"))?, None)?;
+    Ok(files)
+}
+
+/// The file that the command line names for dependencies.
+fn dependency_file(line: &Line) -> Option<&str> {
+    line.words.iter().rev().find_map(|w| match w {
+        Word::Flag(f) => match &f[..] {
+            [flag, file] if flag == "-MF" => Some(file.as_str()),
+            [flag] => flag.strip_prefix("-MF").filter(|f| !f.is_empty()),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+/// Whether a source may switch instrumentation off for some functions: the attribute is named in one of its files, or on the
+/// command line. `files` is the rule for make that the compiler wrote.
+fn names_attribute(line: &Line, files: &Path) -> bool {
+    let named = |text: &[u8]| {
+        [b"no_sanitize".as_slice(), b"disable_sanitizer"]
+            .iter()
+            .any(|a| text.windows(a.len()).any(|w| w == *a))
+    };
+    if flags(line).any(|f| named(f.as_bytes())) {
+        return true;
+    }
+    // Without the list nothing is known.
+    let Ok(rule) = std::fs::read_to_string(files) else { return true };
+    let rule = rule.replace("\\\n", " ");
+    let names = rule.split_once(": ").map_or("", |(_, names)| names);
+    let names = names.split_whitespace().filter(|n| !n.starts_with("/usr/") && *n != "\\");
+    names.into_iter().any(|n| std::fs::read(n).map_or(true, |text| named(&text)))
 }
 
 /// Libraries that belong to the compiler and the system, whose functions the runtime knows.
@@ -556,17 +604,26 @@ fn link(
                     };
                     ["so", "a"].map(file).into_iter().find(|f| f.exists())
                 });
-                match own {
-                    Some(path) => seen.extend(scan::inspect(&path)?),
-                    None => notes.push(bare(format!("the library {name} is not instrumented"))),
+                let found = match own.or_else(|| installed(compiler, name)) {
+                    Some(path) => scan::inspect(&path)?,
+                    None => Vec::new(),
+                };
+                if found.is_empty() {
+                    // A script of the linker, or a file that only the linker finds.
+                    notes.push(bare(format!("the library {name} is not instrumented")));
                 }
+                seen.extend(found);
             }
             _ => {}
         }
     }
+    let instrumented = seen.iter().filter(|s| !s.bare);
+    let called: BTreeSet<&String> = instrumented.flat_map(|s| &s.calls).collect();
     for one in &seen {
-        if one.bare {
-            notes.push(bare(format!("{} is not instrumented", one.name)));
+        let used: Vec<&String> = one.defines.iter().filter(|d| called.contains(d)).collect();
+        // Nothing in the program's own code leads into what is on demand and not named by it.
+        if one.bare && !(one.on_demand && used.is_empty()) {
+            notes.push(uninstrumented(one, &used));
         }
         one.leads_out.iter().for_each(|n| eprintln!("raddle: warning: {n}"));
     }
@@ -687,6 +744,36 @@ fn explain(said: &str) -> Option<String> {
         "something is used and nowhere defined: give all files of the program, and libraries with -l"
             .to_owned()
     })
+}
+
+/// The file of a library that the compiler finds by itself.
+fn installed(compiler: &Compiler, name: &str) -> Option<PathBuf> {
+    ["so", "a"].iter().find_map(|ending| {
+        let file = format!("lib{name}.{ending}");
+        let answer = compiler.command().arg(format!("-print-file-name={file}")).output().ok()?;
+        let path = PathBuf::from(String::from_utf8_lossy(&answer.stdout).trim());
+        // What it does not find it only repeats.
+        (path.is_absolute() && path.exists()).then_some(path)
+    })
+}
+
+/// How many functions are named in one caveat.
+const MOST_NAMED: usize = 8;
+
+/// A caveat about an object without instrumentation, with the functions that the program calls.
+fn uninstrumented(one: &scan::Seen, used: &[&String]) -> Caveat {
+    let mut names: Vec<String> = used.iter().take(MOST_NAMED).map(|f| format!("`{f}`")).collect();
+    if used.len() > MOST_NAMED {
+        names.push(format!("{} more", used.len() - MOST_NAMED));
+    }
+    let names = match names.split_last() {
+        None => return bare(format!("{} is not instrumented", one.name)),
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+    };
+    let text = format!("{} is not instrumented: the accesses of {names} to memory are not seen", one.name);
+    let kind = if one.on_demand { CaveatKind::Library } else { CaveatKind::Uninstrumented };
+    Caveat::new(kind, text)
 }
 
 /// A caveat about code whose accesses are not seen.

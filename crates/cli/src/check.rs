@@ -63,6 +63,9 @@ pub(crate) struct CheckArgs {
     /// What to do about data races: they are failures; they are not looked for; or plain accesses are steps like atomic ones
     #[arg(long, value_name = "HOW", value_parser = ["report", "ignore", "sync"])]
     races: Option<String>,
+    /// What accesses to volatile variables are: like other accesses, or atomic operations with relaxed order
+    #[arg(long, value_name = "HOW", value_parser = ["plain", "atomic"])]
+    volatile: Option<String>,
 
     /// Stop after so many executions
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -401,6 +404,7 @@ impl CheckArgs {
         set("RADDLE_ORDER", self.order.as_ref().map(Order::to_string));
         set("RADDLE_SEED", self.seed.map(|n| n.to_string()));
         set("RADDLE_RACES", self.races.clone());
+        set("RADDLE_VOLATILE", self.volatile.clone());
         set("RADDLE_NONDET", self.inputs.clone());
         set("RADDLE_MAX_EXECUTIONS", self.max_executions.map(|n| n.to_string()));
         set("RADDLE_MAX_SECONDS", self.max_seconds.map(|n| n.to_string()));
@@ -428,6 +432,7 @@ impl CheckArgs {
             words.extend(value.map(|v| [format!("--{name}"), v]).into_iter().flatten());
         };
         option("races", self.races.clone());
+        option("volatile", self.volatile.clone());
         option("inputs", self.inputs.clone());
         option("max-steps", self.max_steps.map(|n| n.to_string()));
         option("stack-size", self.stack_size.map(|n| n.to_string()));

@@ -1,6 +1,8 @@
 //! The `raddle` command: argument parsing, what to show, exit codes. It holds no algorithm.
 
 mod algorithms;
+#[cfg(c_programs)]
+mod asm;
 mod bank;
 #[cfg(c_programs)]
 mod build;
@@ -34,6 +36,8 @@ mod scratch;
 mod terminal;
 #[cfg(c_programs)]
 mod toolchain;
+#[cfg(c_programs)]
+mod touches;
 mod verify;
 mod verify_atomic;
 mod verify_caveats;

@@ -10,13 +10,14 @@ use std::path::Path;
 /// The section of objects that keeps caveats; the library reads it in the executable.
 const SECTION: &str = "raddle_caveats";
 
-/// Caveats about the inline assembly in the output of a compiler. Barriers and pauses are left out: they touch nothing.
+/// Caveats about assembly outside of functions in the output of a compiler. What is inside of functions is looked at by
+/// [`crate::touches`].
 pub(crate) fn inline_assembly(text: &str) -> Vec<Caveat> {
     let mut files: BTreeMap<u32, String> = BTreeMap::new();
     let (mut function, mut place) = (None::<String>, None::<(String, u32)>);
     let (mut inside, mut top) = (false, false);
     let mut functions: BTreeSet<&str> = BTreeSet::new();
-    let mut found: BTreeSet<(String, u32, Option<String>)> = BTreeSet::new();
+    let mut found: BTreeSet<(String, u32)> = BTreeSet::new();
     for line in text.lines() {
         let trimmed = line.trim();
         match trimmed {
@@ -39,7 +40,10 @@ pub(crate) fn inline_assembly(text: &str) -> Vec<Caveat> {
         } else if (inside || top) && !trimmed.starts_with('#') {
             if trimmed.split([';', '\n']).any(does_something) {
                 let (file, line) = place.clone().unwrap_or_default();
-                found.insert((file, line, function.clone().filter(|_| inside)));
+                // What is inside of a function is rewritten, or noted, by the pass over functions.
+                if function.is_none() {
+                    found.insert((file, line));
+                }
             }
         } else if let Some((name, _)) = trimmed
             .strip_prefix(".type")
@@ -53,30 +57,12 @@ pub(crate) fn inline_assembly(text: &str) -> Vec<Caveat> {
             (function, place) = (Some(label.to_owned()), None);
         }
     }
-    // gcc calls them `name.0`, and does not instrument what they do to variables of the function around them.
-    let gcc = text.contains("\"GCC: (");
-    let nested = |f: &&&str| {
-        let number = f.split_once('.').map(|(name, number)| (!name.starts_with("_Z"), number));
-        gcc && number.is_some_and(|(c, n)| c && !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
-    };
-    let mut nested: Vec<&str> = functions.iter().filter(nested).copied().collect();
-    nested.sort_unstable();
-    let nested = nested.into_iter().map(|f| {
-        let name = f.split('.').next().unwrap_or(f);
-        let text = format!(
-            "`{name}` is nested in another function: its accesses to variables of that function are not instrumented"
-        );
-        Caveat::new(CaveatKind::Uninstrumented, text)
-    });
-    let nested: Vec<Caveat> = nested.collect();
-    let assembly = found.into_iter().map(|(file, line, function)| {
-        let inside = function.map(|f| format!(" in `{f}`")).unwrap_or_default();
-        let text =
-            format!("inline assembly{inside} is not instrumented: its accesses to memory are not seen");
+    let assembly = found.into_iter().map(|(file, line)| {
+        let text = "assembly outside of functions is not instrumented: its accesses to memory are not seen";
         let caveat = Caveat::new(CaveatKind::Assembly, text);
         if line > 0 { caveat.at(format!("{file}:{line}")) } else { caveat }
     });
-    assembly.chain(nested).collect()
+    assembly.collect()
 }
 
 /// `0 "directory" "name" md5 ...` or `1 "name"`.
@@ -150,6 +136,10 @@ pub(crate) struct Seen {
     pub(crate) name: String,
     /// Whether it has code that is not instrumented.
     pub(crate) bare: bool,
+    /// The functions that it calls and does not define.
+    pub(crate) calls: BTreeSet<String>,
+    /// It is linked only if something in it is called: a member of an archive, or a shared library.
+    pub(crate) on_demand: bool,
     /// Sentences about functions that lead out of what can be seen.
     pub(crate) leads_out: Vec<String>,
     pub(crate) defines_main: bool,
@@ -189,7 +179,7 @@ pub(crate) fn inspect(path: &Path) -> Result<Vec<Seen>, String> {
             let member = member.map_err(|e| format!("{shown}: {e}"))?;
             let name = format!("{shown}({})", String::from_utf8_lossy(member.name()));
             let data = member.data(&*bytes).map_err(|e| format!("{name}: {e}"))?;
-            all.extend(one(&name, data)?);
+            all.extend(one(&name, data)?.map(|seen| Seen { on_demand: true, ..seen }));
         }
         return Ok(all);
     }
@@ -240,9 +230,11 @@ fn one(name: &str, bytes: &[u8]) -> Result<Option<Seen>, String> {
     Ok(Some(Seen {
         name: name.to_owned(),
         bare: has_code && !instrumented,
+        calls: called,
+        defines,
+        on_demand: is_shared,
         leads_out,
         defines_main,
-        defines,
         is_cpp,
     }))
 }
@@ -287,23 +279,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inline_assembly_of_gcc_is_found_by_line_and_function() {
-        let text = "x:\n#APP\n\t.globl foo\n#NO_APP\n\t.type\tlock, @function\n\t.type\tmain, @function\nlock:\n.LFB0:\n\t.loc 1 3 26\n#APP\n# 3 \"asm.c\" 1\n\tlock; incl x(%rip)\n# 0 \"\" 2\n#NO_APP\nmain:\n\
-                    #APP\n# 4 \"asm.c\" 1\n\tpause\n# 0 \"\" 2\n# 5 \"asm.c\" 1\n\t\n# 0 \"\" 2\n#NO_APP\n";
-        let found = inline_assembly(text);
+    fn assembly_outside_of_functions_is_found() {
+        let gcc = "x:\n#APP\n# 2 \"asm.c\" 1\n\t.globl foo\nfoo: incl x(%rip)\n# 0 \"\" 2\n#NO_APP\n\t.type\tf, @function\nf:\n\
+                   #APP\n# 4 \"asm.c\" 1\n\tincl x(%rip)\n# 0 \"\" 2\n#NO_APP\n\t.size\tf, .-f\n";
+        let found = inline_assembly(gcc);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].text.starts_with("inline assembly in `lock` is"), "{found:?}");
-        assert_eq!(found[0].places, ["asm.c:3"]);
-    }
-
-    #[test]
-    fn inline_assembly_of_clang_is_found_too() {
-        let text = "\t.file\t0 \"/src\" \"asm.c\" md5 0xe9\n\t.type\tmain,@function\nmain:                   # @main\n\t.loc\t0 4 18 # asm.c:4:18\n\
-                    \t#APP\n\t#NO_APP\n\t.loc\t0 5 1\n\t#APP\n\tlock\n\tincl\tx(%rip)\n\t#NO_APP\n";
-        let found = inline_assembly(text);
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].text.starts_with("inline assembly in `main`"), "{found:?}");
-        assert_eq!(found[0].places, ["asm.c:5"]);
+        assert_eq!(found[0].places, ["asm.c:2"]);
+        let clang =
+            "# Start of file scope inline assembly\n\tincl\tx(%rip)\n# End of file scope inline assembly\n";
+        assert_eq!(inline_assembly(clang).len(), 1);
     }
 
     #[test]

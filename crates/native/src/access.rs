@@ -130,7 +130,7 @@ pub(crate) fn write_now(address: usize, bytes: usize, call: Call, perform: impl 
 
 /// Whether memory is on the running thread's own stack and nobody else was ever seen to access it.
 #[inline]
-fn is_private(entry: &mut Entry) -> bool {
+pub(crate) fn is_private(entry: &mut Entry) -> bool {
     if entry.is_foreign() {
         return false;
     }
@@ -190,7 +190,11 @@ fn check(entry: &mut Entry, address: usize, bytes: usize, write: bool, call: Cal
 /// Looks whether an access races with another. Neighbours do not, also where they are one object: then it is looked at byte by byte.
 pub(crate) fn touch(entry: &Entry, address: usize, bytes: usize, how: Touching, call: Call) {
     let one = |handle: &Handle| {
-        if let Some(race) = runtime::touch(handle, how, call.place) {
+        if let Some(mut race) = runtime::touch(handle, how, call.place) {
+            if entry.volatile && !options().volatile_is_atomic {
+                race +=
+                    " (it is volatile: with --volatile atomic its accesses are relaxed atomic operations)";
+            }
             runtime::fail(FailureKind::DataRace, race, call.place);
         }
     };
@@ -248,7 +252,7 @@ fn step(entry: &'static Entry, write: bool, call: Call) {
 }
 
 /// What is in memory by now, for an object by its handle.
-fn read_again(handle: &'static Handle) -> u64 {
+pub(crate) fn read_again(handle: &'static Handle) -> u64 {
     // SAFETY: handles of this process lie in entries, as their first field.
     unsafe { &*(std::ptr::from_ref(handle).cast::<Entry>()) }.read()
 }
@@ -291,7 +295,13 @@ fn volatile(address: usize, bytes: usize, write: bool) {
         return;
     }
     let call = call();
+    if options().volatile_is_atomic && bytes <= 8 && (address & 7) + bytes <= 8 {
+        return crate::atomics::volatile(address, bytes, write, call);
+    }
     if options().races != Races::Ignore {
+        if bytes <= 8 && (address & 7) + bytes <= 8 {
+            entry(table::memory(address, bytes)).volatile = true;
+        }
         return access(address, bytes, write, call);
     }
     let found =

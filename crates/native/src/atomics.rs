@@ -376,6 +376,90 @@ fn fence(order: MemoryOrder, call: Call) {
     runtime::local_step(OpKind::Fence, order, call.place);
 }
 
+/// A full fence that is written in assembly.
+pub(crate) fn fence_by_assembly(call: Call) {
+    fence(MemoryOrder::SeqCst, call);
+}
+
+/// An instruction of inline assembly that reads memory: an atomic load, with the order that it has on x86. The instruction follows.
+pub(crate) fn load_by_assembly(address: usize, bytes: usize, call: Call) {
+    if is_unaligned(address, bytes) {
+        access::access(address, bytes, false, call);
+    } else {
+        load_before_of(address, bytes, ACQUIRE, call);
+    }
+}
+
+fn load_before_of(address: usize, bytes: usize, mo: i32, call: Call) {
+    match bytes {
+        1 => load_before::<u8>(address, mo, call),
+        2 => load_before::<u16>(address, mo, call),
+        4 => load_before::<u32>(address, mo, call),
+        _ => load_before::<u64>(address, mo, call),
+    }
+}
+
+fn load_before<V: Value>(address: usize, mo: i32, call: Call) {
+    let entry = entry::<V>(address, call);
+    if !(entry.on_stack && access::is_private(entry)) {
+        load_at::<V>(address, mo, call);
+        noted::<V>(address, order(mo), call);
+    }
+}
+
+/// An access to a volatile variable as an atomic operation with relaxed order. The access follows.
+pub(crate) fn volatile(address: usize, bytes: usize, write: bool, call: Call) {
+    if write {
+        change_before_of(address, bytes, 0, call);
+    } else {
+        load_before_of(address, bytes, 0, call);
+    }
+}
+
+/// An instruction of inline assembly that writes memory, and reads it in the same step if it `modifies`. The instruction follows,
+/// so the step is over at the next operation of the thread. An instruction that modifies memory in one step is a full fence.
+pub(crate) fn change_by_assembly(address: usize, bytes: usize, modifies: bool, call: Call) {
+    if modifies {
+        fence(MemoryOrder::SeqCst, call);
+    }
+    if is_unaligned(address, bytes) {
+        access::access(address, bytes, true, call);
+    } else {
+        change_before_of(address, bytes, if modifies { SEQ_CST } else { RELEASE }, call);
+    }
+}
+
+fn change_before_of(address: usize, bytes: usize, mo: i32, call: Call) {
+    match bytes {
+        1 => change_before::<u8>(address, mo, call),
+        2 => change_before::<u16>(address, mo, call),
+        4 => change_before::<u32>(address, mo, call),
+        8 => change_before::<u64>(address, mo, call),
+        _ => change_before::<u128>(address, mo, call),
+    }
+}
+
+fn change_before<V: Value>(address: usize, mo: i32, call: Call) {
+    let entry = entry::<V>(address, call);
+    if entry.on_stack && access::is_private(entry) {
+        return;
+    }
+    // What is written is known only after the instruction, as the result of a read-modify-write is.
+    let request = request(entry, OpKind::Rmw, mo, 0, 0, call);
+    runtime::write_later(&request, call.state, &entry.handle, access::read_again);
+    done::<V>(entry, address, true, call);
+    runtime::ordered_access(&entry.handle, order(mo), call.place);
+}
+
+fn is_unaligned(address: usize, bytes: usize) -> bool {
+    bytes <= 8 && (address & 7) + bytes > 8
+}
+
+/// The compiler's numbers for memory orders.
+const ACQUIRE: i32 = 2;
+const RELEASE: i32 = 3;
+const SEQ_CST: i32 = 5;
+
 /// A fence against signal handlers orders nothing between threads.
 extern "C" fn signal_fence(_mo: i32) {}
 

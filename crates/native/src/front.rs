@@ -109,6 +109,7 @@ impl Front for Program {
         leaving::begin();
         random::begin();
         rust_tests::begin();
+        crate::touch::set_stack_is_shared(crate::table::has_foreign());
         shim::begin();
     }
 

@@ -73,6 +73,7 @@ mod sync;
 mod table;
 mod threads;
 mod time;
+mod touch;
 mod verifier;
 mod wide;
 

@@ -40,6 +40,11 @@ fn place_in_words(address: usize) -> String {
     }
 }
 
+/// The name of the function at a return address.
+pub(crate) fn function(address: usize) -> String {
+    shim::undisturbed(|| symbols().place(address).function)
+}
+
 /// The memory of the process, read in a way that cannot fault.
 struct Mapped;
 

@@ -16,6 +16,8 @@ pub(crate) enum Races {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
     pub(crate) races: Races,
+    /// Accesses to volatile variables are atomic operations with relaxed order.
+    pub(crate) volatile_is_atomic: bool,
     /// A process that ends with another code than 0 is a failure.
     pub(crate) exit_codes: bool,
 }
@@ -28,6 +30,7 @@ pub(crate) fn options() -> &'static Options {
     // Whoever is asked before `check` was called gets what is usual in place of what is wrong.
     OPTIONS.get_or_init(|| Options {
         races: races().unwrap_or(Races::Report),
+        volatile_is_atomic: volatile().unwrap_or(false),
         exit_codes: flag("RADDLE_EXIT_CODES", true).unwrap_or(true),
     })
 }
@@ -35,6 +38,7 @@ pub(crate) fn options() -> &'static Options {
 /// Says what is wrong with them, if anything is. Nothing may be said where they are first asked for: to say it is to ask for them.
 pub(crate) fn check() -> Result<(), String> {
     races()?;
+    volatile()?;
     flag("RADDLE_EXIT_CODES", true)?;
     Ok(())
 }
@@ -45,6 +49,14 @@ fn races() -> Result<Races, String> {
         Ok("ignore") => Ok(Races::Ignore),
         Ok("sync") => Ok(Races::Sync),
         Ok(other) => Err(format!("RADDLE_RACES is set to {other:?}; it can be `report`, `ignore` or `sync`")),
+    }
+}
+
+fn volatile() -> Result<bool, String> {
+    match std::env::var("RADDLE_VOLATILE").as_deref() {
+        Err(_) | Ok("plain") => Ok(false),
+        Ok("atomic") => Ok(true),
+        Ok(other) => Err(format!("RADDLE_VOLATILE is set to {other:?}; it can be `plain` or `atomic`")),
     }
 }
 

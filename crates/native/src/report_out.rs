@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The variables that mean something here. Another one that starts with `RADDLE_` is a slip of the pen, and who made it should know.
-const VARIABLES: [&str; 45] = [
+const VARIABLES: [&str; 46] = [
     "RADDLE_ALGORITHM",
     "RADDLE_BOUND",
     "RADDLE_CACHE",
@@ -52,6 +52,7 @@ const VARIABLES: [&str; 45] = [
     "RADDLE_SPURIOUS_WAKEUPS",
     "RADDLE_STACK_SIZE",
     "RADDLE_TRACE",
+    "RADDLE_VOLATILE",
     "RADDLE_WATCHDOG",
     // Of this crate's own.
     "RADDLE_EXECUTIONS",
@@ -327,9 +328,14 @@ fn check_names() {
 }
 
 /// What the settings leave out.
-fn left_out_by_settings() -> Option<Caveat> {
-    (options().races == Races::Ignore)
-        .then(|| Caveat::new(CaveatKind::Races, "data races were not looked for (--races ignore)"))
+fn left_out_by_settings() -> impl Iterator<Item = Caveat> {
+    let races = (options().races == Races::Ignore)
+        .then(|| Caveat::new(CaveatKind::Races, "data races were not looked for (--races ignore)"));
+    let volatile = options().volatile_is_atomic.then(|| {
+        let text = "accesses to volatile variables were explored as atomic operations (--volatile atomic)";
+        Caveat::new(CaveatKind::MemoryOrder, text)
+    });
+    races.into_iter().chain(volatile)
 }
 
 /// The advice of the library is about Rust tests.

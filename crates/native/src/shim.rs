@@ -61,6 +61,21 @@ pub(crate) fn call() -> Call {
     }
 }
 
+/// A call that came in by other ways than a shim: its return address, the frame pointer of the caller, and its local state.
+#[inline]
+pub(crate) fn call_from(site: usize, frame: usize, state: LocalState) -> Call {
+    // SAFETY: as in `call`.
+    unsafe { (INCOMING.site, INCOMING.frame) = (site, frame) };
+    Call { place: Place::at(crate::front::user_site(site, frame)), state }
+}
+
+/// Whether the running thread may be in a loop.
+#[inline]
+pub(crate) fn is_looking() -> bool {
+    // SAFETY: as in `call`.
+    unsafe { *INCOMING.looking }
+}
+
 /// Runs something that may call exported functions itself, through the C library: what came in stays known.
 pub(crate) fn undisturbed<T>(f: impl FnOnce() -> T) -> T {
     // SAFETY: as in `call`.
@@ -169,6 +184,11 @@ pub(crate) unsafe extern "C" fn slowly() {
         "cld",
         "rep stosq",
         "mov rax, r8",
+        // Assembly of the program may look at registers that calls do not preserve.
+        "xor esi, esi",
+        "xor r9d, r9d",
+        "xor r10d, r10d",
+        "xor r11d, r11d",
         "ret",
         ".cfi_endproc",
         incoming = sym INCOMING,

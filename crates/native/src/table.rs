@@ -21,6 +21,8 @@ pub(crate) struct Entry {
     pub(crate) plain: bool,
     /// It was accessed by something that is atomic.
     pub(crate) atomic: bool,
+    /// It was accessed as a volatile variable.
+    pub(crate) volatile: bool,
     /// It may lie on a stack: accesses by the thread whose stack it is on count only once another one was seen.
     pub(crate) on_stack: bool,
     /// A thread has accessed it on the stack of another one.
@@ -93,6 +95,12 @@ pub(crate) fn prepare() {
 unsafe fn learned() -> &'static mut Learned {
     // SAFETY: by the contract; `prepare` was called before anything is looked up.
     unsafe { &mut *LEARNED }
+}
+
+/// Whether a thread was seen to access the stack of another one.
+pub(crate) fn has_foreign() -> bool {
+    // SAFETY: one OS thread alone runs code of the program, and the borrow ends with the call.
+    unsafe { !learned().foreign.is_empty() }
 }
 
 /// The object that an access of some bytes within one granule is on.
@@ -278,6 +286,7 @@ impl Entry {
         (self.session, self.foreign) = (runtime::session_number(), true);
         // SAFETY: as above.
         unsafe { learned().foreign.extend(self.spots()) };
+        crate::touch::set_stack_is_shared(true);
     }
 
     fn spots(&self) -> impl Iterator<Item = StackSpot> + use<> {
@@ -290,6 +299,7 @@ impl Entry {
         }
         self.plain |= other.plain;
         self.atomic |= other.atomic;
+        self.volatile |= other.volatile;
         if self.on_stack && other.is_foreign() {
             self.make_foreign();
         }
@@ -350,6 +360,7 @@ fn new_entry(address: usize, bytes: u32, is_sync: bool) -> *mut Entry {
         atomic: false,
         on_stack,
         foreign: false,
+        volatile: false,
         session: 0,
         merged: false,
         mask: u64::MAX,

@@ -315,7 +315,8 @@ pub fn only_read(order: MemoryOrder) {
     }
 }
 
-/// The turn of a write that the program does itself right after this returns. `read` gets at the value then.
+/// The turn of a write, or of a read-modify-write, that the program does itself right after this returns. `read` gets at the value
+/// then.
 pub fn write_later(
     request: &Request<'_>,
     state: LocalState,
@@ -332,7 +333,7 @@ pub fn write_later(
             foreign::before_memory(ex, request.place);
         }
         let site = sync::site(request.place);
-        let op = Op::new(OpKind::Store, object).ordered(request.order);
+        let op = Op::new(request.kind, object).ordered(request.order);
         if !(*ex).is_running() || (*ex).repeat.is_some() && !await_change(ex, site) || !turn(ex, op, site) {
             return given_up(ex);
         }

@@ -70,20 +70,27 @@ pub fn ordered_access(object: &Handle, order: MemoryOrder, place: Place) {
 pub fn ordered_fence(order: MemoryOrder, place: Place) {
     let ex = context::current();
     // SAFETY: a current execution is valid; the borrow ends with this function.
-    if !ex.is_null() && is_weak(order) && unsafe { is_concurrent(&*ex) } {
+    if !ex.is_null() && is_weak(order) && unsafe { has_others(&*ex) } {
         // SAFETY: as above.
         note(unsafe { &mut *ex }, place);
     }
 }
 
+/// Whether there are several threads right now.
+pub fn is_concurrent() -> bool {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    !ex.is_null() && unsafe { has_others(&*ex) }
+}
+
 /// Before the first thread starts, and after the others have ended, no order makes a difference.
-fn is_concurrent(ex: &Execution) -> bool {
+fn has_others(ex: &Execution) -> bool {
     ex.phase == Phase::Running && ex.live.len() > 1
 }
 
 #[cold]
 fn weak_access(ex: &mut Execution, id: ObjectId, several: bool, place: Place) {
-    if !is_concurrent(ex) {
+    if !has_others(ex) {
         return;
     }
     if several {
