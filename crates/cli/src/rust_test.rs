@@ -501,10 +501,11 @@ mod on_linux {
                 _ => {}
             }
         }
-        let (mut assembly, mut hidden) = (BTreeSet::new(), BTreeSet::new());
+        let (mut assembly, mut hidden, mut vectors) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for (krate, source) in packages {
             let has = contents(&source);
             assembly.extend(has.assembly.then(|| krate.clone()));
+            vectors.extend((has.vectors && args.accesses).then(|| krate.clone()));
             hidden.extend((has.unsafe_code && !args.accesses).then_some(krate));
         }
         let names = |crates: BTreeSet<String>| crates.into_iter().collect::<Vec<_>>().join(", ");
@@ -514,6 +515,10 @@ mod on_linux {
                 names(assembly)
             );
             built.note(CaveatKind::Assembly, text);
+        }
+        if !vectors.is_empty() {
+            let text = format!("accesses by vectors of 32 bytes and more in {} are not seen", names(vectors));
+            built.note(CaveatKind::Uninstrumented, text);
         }
         if !hidden.is_empty() {
             let text = format!(
@@ -533,6 +538,8 @@ mod on_linux {
     #[derive(Default)]
     struct Contents {
         assembly: bool,
+        /// Vectors that are wider than what the compiler instruments.
+        vectors: bool,
         unsafe_code: bool,
     }
 
@@ -541,6 +548,7 @@ mod on_linux {
         look(root.parent().unwrap_or(root), &mut |text| {
             // Words in comments count as well: that errs on the side of saying less.
             has.assembly |= text.contains("asm!");
+            has.vectors |= text.contains("_mm256_") || text.contains("_mm512_");
             has.unsafe_code |= text.lines().any(|l| {
                 let mut words = l.split(|c: char| !(c.is_alphanumeric() || c == '_'));
                 words.any(|w| w == "unsafe") && !l.contains("forbid(unsafe_code)")

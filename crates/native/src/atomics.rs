@@ -195,6 +195,8 @@ fn load<V: Value>(address: usize, mo: i32) -> V {
     }
     let (call, written) = (call(), written(mo));
     let value = load_at(address, mo, call);
+    let written =
+        if V::BYTES == 1 && crate::names::is_guard(address) { MemoryOrder::SeqCst } else { written };
     noted::<V>(address, written, call);
     value
 }

@@ -24,6 +24,7 @@ pub(crate) fn prepare() {
         let cpp = !libc::dlsym(libc::RTLD_DEFAULT, c"__cxa_throw".as_ptr()).is_null();
         HEADERS = cpp || rust_tests::is_rust();
     }
+    names::find_guards();
     if rust_tests::is_rust() {
         crate::quiet::prepare();
         crate::std_locks::prepare();

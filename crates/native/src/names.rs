@@ -272,6 +272,30 @@ pub(crate) fn user_site(site: usize, frame: usize) -> usize {
     by_unwinding().unwrap_or(site)
 }
 
+/// The variables that say whether a local static object of C++ is made: the compiler reads them, not the program.
+static mut GUARDS: Vec<usize> = Vec::new();
+
+/// Finds them, before the first execution.
+pub(crate) fn find_guards() {
+    let base = crate::functions::base();
+    let mut all = Vec::new();
+    crate::functions::each(|symbol| {
+        if symbol.is_variable && symbol.name.starts_with(b"_ZGV") {
+            all.push(base + symbol.address);
+        }
+    });
+    all.sort_unstable();
+    // SAFETY: nothing else runs yet.
+    unsafe { GUARDS = all };
+}
+
+/// Whether one of them is at an address.
+pub(crate) fn is_guard(address: usize) -> bool {
+    // SAFETY: set before the first execution.
+    let guards = unsafe { &*(&raw const GUARDS) };
+    guards.binary_search(&address).is_ok()
+}
+
 /// Whether an atomic operation belongs to the implementation of a standard library, by its return address and the address behind
 /// the call of the function that it is in.
 static mut LIBRARY_ORDERS: Option<HashMap<(usize, usize), bool, BuildHasherDefault<Mix>>> = None;

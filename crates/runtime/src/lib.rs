@@ -79,7 +79,7 @@ pub use memory::{
     session_number, settle, stack_spot, step_in, steps_in_program, touch, transfer, write_later, yield_in,
 };
 pub use objects::Handle;
-pub use orders::{is_concurrent, is_weak, ordered_access, ordered_fence};
+pub use orders::{is_concurrent, is_weak, ordered_access, ordered_fence, ordered_step};
 pub use polling::{Modes, changed, unchanged, unlock};
 pub use races::{cell_access, let_plain_accesses_order};
 pub use rwlock::{rw_attempt, rw_reads, rw_tries_to_read, rw_writes};

@@ -3,10 +3,10 @@
 //! The search is sequentially consistent. An atomic operation with a weaker order can do more on real machines, so the report
 //! names each place at which one was executed while other threads lived, on an object that several threads access.
 
-use crate::Place;
 use crate::context;
 use crate::execution::{Execution, Phase};
 use crate::objects::Handle;
+use crate::{Class, Place};
 use explore::{CaveatKind, MemoryOrder, ObjectId};
 
 /// In place of the number of a thread: several threads have accessed the object.
@@ -50,7 +50,29 @@ pub fn ordered_access(object: &Handle, order: MemoryOrder, place: Place) {
     }
     // SAFETY: a current execution is valid; the borrow ends with this function.
     let ex = unsafe { &mut *ex };
-    let Some(id) = ex.find(object) else { return };
+    if let Some(id) = ex.find(object) {
+        record(ex, id, order, place);
+    }
+}
+
+/// The running thread is about to execute such an operation on an object of ours. Nothing may run after an operation that leaves traces
+/// on the stack, which the search for loops looks at.
+#[inline]
+pub fn ordered_step(object: &Handle, initial: u64, order: MemoryOrder, place: Place) {
+    let ex = context::current();
+    if ex.is_null() {
+        return;
+    }
+    // SAFETY: as above.
+    let ex = unsafe { &mut *ex };
+    if ex.phase == Phase::Running {
+        let id = ex.resolve(object, Class::Atomic, initial, place);
+        record(ex, id, order, place);
+    }
+}
+
+#[inline]
+fn record(ex: &mut Execution, id: ObjectId, order: MemoryOrder, place: Place) {
     let thread = ex.current.0 + 1;
     let toucher = &mut ex.objects[id.index()].toucher;
     let before = *toucher;

@@ -94,9 +94,8 @@ impl<V: AsWord> Atom<V> {
 
     #[inline(always)]
     fn load(&self, order: Ordering, place: Place) -> V {
-        let value = self.peek(order, place);
-        self.noted(order, place);
-        value
+        self.note(order, place);
+        self.peek(order, place)
     }
 
     /// A load of ours, which is not one that the program wrote.
@@ -105,24 +104,23 @@ impl<V: AsWord> Atom<V> {
         V::from_word(self.step(OpKind::Load, load_order(order, place), place).run().value)
     }
 
-    /// An operation with this order has run.
+    /// An operation with this order is about to run.
     #[inline(always)]
-    fn noted(&self, order: Ordering, place: Place) {
-        runtime::ordered_access(&self.handle, any_order(order), place);
+    fn note(&self, order: Ordering, place: Place) {
+        runtime::ordered_step(&self.handle, self.value.initial_word(), any_order(order), place);
     }
 
     #[inline(always)]
     fn store(&self, value: V, order: Ordering, place: Place) {
+        self.note(order, place);
         self.step(OpKind::Store, store_order(order, place), place).operands(value.to_word(), 0).run();
-        self.noted(order, place);
     }
 
     #[inline(always)]
     fn rmw(&self, order: Ordering, place: Place, f: impl FnOnce(V) -> V) -> V {
         let change = |word| f(V::from_word(word)).to_word();
-        let old = runtime::rmw(&self.handle, self.value.initial_word(), any_order(order), place, change);
-        self.noted(order, place);
-        V::from_word(old)
+        self.note(order, place);
+        V::from_word(runtime::rmw(&self.handle, self.value.initial_word(), any_order(order), place, change))
     }
 
     #[inline(always)]
@@ -134,9 +132,9 @@ impl<V: AsWord> Atom<V> {
         place: Place,
     ) -> Result<V, V> {
         failure_order(failure, place);
+        self.note(if success == Ordering::SeqCst { failure } else { success }, place);
         let done =
             self.step(kind, any_order(success), place).operands(current.to_word(), new.to_word()).run();
-        self.noted(if done.ok { success } else { failure }, place);
         if done.ok {
             return Ok(V::from_word(done.value));
         }
@@ -569,8 +567,8 @@ pub fn fence(order: Ordering) {
     if order == Ordering::Relaxed {
         refuse("there is no such thing as a relaxed fence", place);
     }
-    runtime::local_step(OpKind::Fence, any_order(order), place);
     runtime::ordered_fence(any_order(order), place);
+    runtime::local_step(OpKind::Fence, any_order(order), place);
 }
 
 /// A fence for the compiler alone: not a step, since each controlled access happens where it is written.
