@@ -1923,3 +1923,78 @@ mod data {
         );
     }
 }
+
+mod weak_orders {
+    use raddle::sync::Arc;
+    use raddle::sync::atomic::{AtomicU32, Ordering, fence};
+    use raddle::{Config, Report, Verdict, thread};
+
+    fn report(test: impl Fn() + Send + Sync + 'static) -> Report {
+        let report = Config::new().quiet(true).run(test);
+        assert_eq!(report.verdict, Verdict::Verified, "{report:?}");
+        report
+    }
+
+    /// Two threads that each add with this order.
+    fn adds(order: Ordering) -> Report {
+        report(move || {
+            let n = Arc::new(AtomicU32::new(0));
+            let other = thread::spawn({
+                let n = n.clone();
+                move || n.fetch_add(1, order)
+            });
+            n.fetch_add(1, order);
+            other.join().unwrap();
+        })
+    }
+
+    #[test]
+    fn orders_weaker_than_sequential_consistency_are_named_with_their_places() {
+        for order in [Ordering::Relaxed, Ordering::Acquire, Ordering::Release, Ordering::AcqRel] {
+            let report = adds(order);
+            assert_eq!(report.caveats.len(), 1, "{order:?}: {report:?}");
+            assert_eq!(report.caveats[0].kind, explore::CaveatKind::MemoryOrder);
+            assert_eq!(report.caveats[0].places.len(), 2, "{report:?}");
+            assert!(report.guarantee.contains("under sequential consistency"), "{}", report.guarantee);
+        }
+        assert!(adds(Ordering::SeqCst).caveats.is_empty());
+    }
+
+    #[test]
+    fn orders_that_nobody_can_observe_are_not_named() {
+        // Before the thread starts, after it has ended, and on an object of one thread.
+        let report = report(|| {
+            let n = Arc::new(AtomicU32::new(0));
+            n.store(1, Ordering::Relaxed);
+            let other = thread::spawn({
+                let n = n.clone();
+                move || {
+                    AtomicU32::new(0).store(1, Ordering::Relaxed);
+                    n.fetch_add(1, Ordering::SeqCst)
+                }
+            });
+            n.fetch_add(1, Ordering::SeqCst);
+            other.join().unwrap();
+            assert_eq!(n.load(Ordering::Relaxed), 3);
+        });
+        assert!(report.caveats.is_empty(), "{report:?}");
+    }
+
+    #[test]
+    fn a_weak_fence_counts_and_reference_counts_do_not() {
+        let report = report(|| {
+            let n = Arc::new(AtomicU32::new(0));
+            let other = thread::spawn({
+                let n = n.clone();
+                move || {
+                    fence(Ordering::Acquire);
+                    n.fetch_add(1, Ordering::SeqCst)
+                }
+            });
+            n.fetch_add(1, Ordering::SeqCst);
+            other.join().unwrap();
+        });
+        assert_eq!(report.caveats.len(), 1, "{report:?}");
+        assert_eq!(report.caveats[0].places.len(), 1, "{report:?}");
+    }
+}
