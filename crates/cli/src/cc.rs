@@ -475,7 +475,7 @@ fn compile(
         String::from_utf8(text).unwrap_or_else(|e| e.into_bytes().into_iter().map(char::from).collect());
     let text = crate::reached::without_definitions(&text).unwrap_or(text);
     let mut notes = scan::inline_assembly(&text);
-    let (mut rewritten, found) = touches::rewrite(&text, names_attribute(line, &files));
+    let (mut rewritten, found) = touches::rewrite(&text, names_attribute(compiler, line, &files));
     found.into_iter().for_each(|c| c.add_to(&mut notes));
     if !notes.is_empty() {
         warn(purpose, &notes);
@@ -542,7 +542,7 @@ fn dependency_file(line: &Line) -> Option<&str> {
 
 /// Whether a source may switch instrumentation off for some functions: the attribute is named in one of its files, or on the
 /// command line. `files` is the rule for make that the compiler wrote.
-fn names_attribute(line: &Line, files: &Path) -> bool {
+fn names_attribute(compiler: &Compiler, line: &Line, files: &Path) -> bool {
     let named = |text: &[u8]| {
         [b"no_sanitize".as_slice(), b"disable_sanitizer"]
             .iter()
@@ -552,11 +552,11 @@ fn names_attribute(line: &Line, files: &Path) -> bool {
         return true;
     }
     // Without the list nothing is known.
-    let Ok(rule) = std::fs::read_to_string(files) else { return true };
+    let Ok(rule) = std::fs::read_to_string(compiler.path(files)) else { return true };
     let rule = rule.replace("\\\n", " ");
     let names = rule.split_once(": ").map_or("", |(_, names)| names);
     let names = names.split_whitespace().filter(|n| !n.starts_with("/usr/") && *n != "\\");
-    names.into_iter().any(|n| std::fs::read(n).map_or(true, |text| named(&text)))
+    names.into_iter().any(|n| std::fs::read(compiler.path(n)).map_or(true, |text| named(&text)))
 }
 
 /// Libraries that belong to the compiler and the system, whose functions the runtime knows.

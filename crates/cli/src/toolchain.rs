@@ -131,6 +131,11 @@ impl Compiler {
         Compiler { directory: Some(directory.to_owned()), ..self.clone() }
     }
 
+    /// A path as the compiler reads it.
+    pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.directory.as_deref().unwrap_or(Path::new("")).join(name)
+    }
+
     /// The compiler with nothing but what its name says.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.words[0]);
