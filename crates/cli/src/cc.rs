@@ -584,7 +584,7 @@ fn link(
             *sentence = sentence.replace(&temporary, source);
         }
     }
-    let mut notes = Vec::new();
+    let (mut notes, mut of_system) = (Vec::new(), Vec::new());
     let search = || line.words.iter().filter_map(|w| if let Word::Search(d) = w { Some(d) } else { None });
     for word in &line.words {
         match word {
@@ -604,22 +604,23 @@ fn link(
                     };
                     ["so", "a"].map(file).into_iter().find(|f| f.exists())
                 });
-                let found = match own.or_else(|| installed(compiler, name)) {
-                    Some(path) => scan::inspect(&path)?,
-                    None => Vec::new(),
-                };
+                if let Some(path) = own {
+                    seen.extend(scan::inspect(&path)?);
+                    continue;
+                }
+                let found = installed(compiler, name).map_or(Ok(Vec::new()), |path| scan::inspect(&path))?;
                 if found.is_empty() {
                     // A script of the linker, or a file that only the linker finds.
                     notes.push(bare(format!("the library {name} is not instrumented")));
                 }
-                seen.extend(found);
+                of_system.extend(found);
             }
             _ => {}
         }
     }
     let instrumented = seen.iter().filter(|s| !s.bare);
     let called: BTreeSet<&String> = instrumented.flat_map(|s| &s.calls).collect();
-    for one in &seen {
+    for one in seen.iter().chain(&of_system) {
         let used: Vec<&String> = one.defines.iter().filter(|d| called.contains(d)).collect();
         // Nothing in the program's own code leads into what is on demand and not named by it.
         if one.bare && !(one.on_demand && used.is_empty()) {
