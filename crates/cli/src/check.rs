@@ -67,6 +67,11 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "HOW", value_parser = ["plain", "atomic"])]
     volatile: Option<String>,
 
+    /// Whether freed addresses are given out again: never, or with every candidate from the start. Otherwise a second search does
+    /// it, within limits, where the program can tell
+    #[arg(long, value_name = "HOW", value_parser = ["off", "all"])]
+    reuse: Option<String>,
+
     /// Stop after so many executions
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_executions: Option<u64>,
@@ -405,6 +410,7 @@ impl CheckArgs {
         set("RADDLE_SEED", self.seed.map(|n| n.to_string()));
         set("RADDLE_RACES", self.races.clone());
         set("RADDLE_VOLATILE", self.volatile.clone());
+        set("RADDLE_REUSE", self.reuse.clone());
         set("RADDLE_NONDET", self.inputs.clone());
         set("RADDLE_MAX_EXECUTIONS", self.max_executions.map(|n| n.to_string()));
         set("RADDLE_MAX_SECONDS", self.max_seconds.map(|n| n.to_string()));
@@ -433,6 +439,7 @@ impl CheckArgs {
         };
         option("races", self.races.clone());
         option("volatile", self.volatile.clone());
+        option("reuse", self.reuse.clone());
         option("inputs", self.inputs.clone());
         option("max-steps", self.max_steps.map(|n| n.to_string()));
         option("stack-size", self.stack_size.map(|n| n.to_string()));

@@ -77,6 +77,7 @@ raddle::Config):
   RADDLE_TRACE=full           leave nothing out of a long trace
   RADDLE_RACES=HOW            C: report, ignore or sync, as `raddle check --races`
   RADDLE_VOLATILE=HOW         C: plain or atomic, as `raddle check --volatile`
+  RADDLE_REUSE=HOW            C: off or all, as `raddle check --reuse`
   RADDLE_JSON=1               C: print the report as JSON, on standard output
   RADDLE_NONDET=NUMBERS       C: what __VERIFIER_nondet_* gives: 0..3, or 0,7,1000
   RADDLE_FOLLOW=FILE          run one execution along a guide, as `raddle verify` does with a run that goes wrong

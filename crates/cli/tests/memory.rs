@@ -332,3 +332,108 @@ fn a_plain_flag_orders_where_accesses_are_steps() {
         ],
     );
 }
+
+#[test]
+fn freed_addresses_come_back() {
+    check(
+        "reuse",
+        &[
+            (
+                "compare-with-what-was-freed",
+                "",
+                "static _Atomic(int *) x, y;
+                static void *t(void *a) { y = malloc(4); return 0; }
+                int main(void) { x = malloc(4); pthread_t h; pthread_create(&h, 0, t, 0);
+                    int *p = atomic_exchange(&x, 0); free(p); int *q = y; assert(q != p); pthread_join(h, 0); }",
+                Fails(&["assertion"]),
+            ),
+            (
+                "compare-exchange",
+                "",
+                "static _Atomic(int *) cur; static atomic_int swapped;
+                static void *swapper(void *a) { int *old = atomic_exchange(&cur, 0); free(old); swapped = 1;
+                    cur = malloc(sizeof(int)); return 0; }
+                int main(void) { cur = malloc(sizeof(int)); pthread_t h; pthread_create(&h, 0, swapper, 0);
+                    int *seen = cur; int before = swapped; int *expected = seen;
+                    if (seen && atomic_compare_exchange_strong(&cur, &expected, 0)) assert(swapped == before);
+                    pthread_join(h, 0); }",
+                Fails(&["assertion"]),
+            ),
+            (
+                "tagged-number",
+                "",
+                "static atomic_uintptr_t cur;
+                static void *t(void *a) { uintptr_t old = atomic_exchange(&cur, 0); free((void *)(old & ~(uintptr_t)1));
+                    cur = (uintptr_t)malloc(16) | 1; return 0; }
+                int main(void) { cur = (uintptr_t)malloc(16) | 1; uintptr_t first = cur; pthread_t h;
+                    pthread_create(&h, 0, t, 0); pthread_join(h, 0); assert(cur != first); }",
+                Fails(&["assertion"]),
+            ),
+            (
+                "smaller-block-under-a-lock",
+                "",
+                "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static char *cur;
+                static void *t(void *a) { pthread_mutex_lock(&m); char *old = cur; cur = 0; pthread_mutex_unlock(&m); free(old);
+                    char *n = malloc(20); pthread_mutex_lock(&m); cur = n; pthread_mutex_unlock(&m); return 0; }
+                int main(void) { cur = malloc(24); char *first = cur; pthread_t h; pthread_create(&h, 0, t, 0);
+                    pthread_join(h, 0); assert(cur != first); }",
+                Fails(&["assertion"]),
+            ),
+            (
+                "a-larger-block-does-not-fit",
+                "",
+                "static _Atomic(char *) cur;
+                static void *t(void *a) { free(atomic_exchange(&cur, 0)); cur = malloc(64); return 0; }
+                int main(void) { cur = malloc(24); char *first = cur; pthread_t h; pthread_create(&h, 0, t, 0);
+                    pthread_join(h, 0); assert(cur != first); free(cur); }",
+                Verified,
+            ),
+            (
+                "use-after-free-is-seen-first",
+                "",
+                "static _Atomic(int *) cur;
+                static void *t(void *a) { free(atomic_exchange(&cur, 0)); int *n = malloc(4); *n = 1; cur = n; return 0; }
+                int main(void) { int *p = malloc(4); *p = 0; cur = p; pthread_t h; pthread_create(&h, 0, t, 0);
+                    pthread_join(h, 0); assert(*p == 1); }",
+                Fails(&["use-after-free"]),
+            ),
+            (
+                "private-blocks",
+                "",
+                "static atomic_int n;
+                static void *t(void *a) { for (int i = 0; i < 3; i++) { int *p = malloc(4); *p = i; n += *p; free(p); } return 0; }
+                int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); t(0); pthread_join(h, 0); assert(n == 6); }",
+                Verified,
+            ),
+            (
+                "a-stack-without-aba",
+                "",
+                "struct node { struct node *next; int v; }; static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static struct node *top;
+                static void push(int v) { struct node *n = malloc(sizeof *n); n->v = v;
+                    pthread_mutex_lock(&m); n->next = top; top = n; pthread_mutex_unlock(&m); }
+                static int pop(void) { pthread_mutex_lock(&m); struct node *n = top; if (n) top = n->next; pthread_mutex_unlock(&m);
+                    int v = n ? n->v : 0; free(n); return v; }
+                static void *t(void *a) { push(2); pop(); return 0; }
+                int main(void) { push(1); pthread_t h; pthread_create(&h, 0, t, 0); push(4); pop(); pthread_join(h, 0);
+                    pop(); assert(!top); }",
+                Holds,
+            ),
+        ],
+    );
+    let dir = place("memory-reuse-off");
+    let text = "static _Atomic(int *) x, y; static void *t(void *a) { y = malloc(4); return 0; }
+        int main(void) { x = malloc(4); pthread_t h; pthread_create(&h, 0, t, 0);
+            int *p = atomic_exchange(&x, 0); free(p); int *q = y; assert(q != p); pthread_join(h, 0); }";
+    let off = report(&dir, "off", "--reuse off", text);
+    assert_eq!(
+        (off["verdict"].as_str(), off["caveats"][0]["kind"].as_str()),
+        (Some("no-failure-with-caveats"), Some("reuse"))
+    );
+    let all = report(&dir, "all", "--reuse all", text);
+    assert_eq!(all["failures"][0]["kind"], "assertion");
+    // A token leads to the same failure with the option and without.
+    let token = report(&dir, "token", "", text)["failures"][0]["replay"].as_str().unwrap().to_owned();
+    for options in [format!("--replay {token}"), format!("--reuse all --replay {token}")] {
+        assert_eq!(report(&dir, "token", &options, text)["failures"][0]["kind"], "assertion", "{options}");
+    }
+}

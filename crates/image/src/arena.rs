@@ -240,6 +240,10 @@ struct Entry {
     freed_at: Site,
     live: bool,
     freed_by: Owner,
+    /// Its address was written to memory that other threads may see.
+    published: bool,
+    /// How often its address was given out before.
+    earlier: u16,
 }
 
 struct Arena {
@@ -361,6 +365,52 @@ impl Heap {
             unsafe { (*self.freed_sealed.get()).push((arena as u8, number as u32)) };
         }
         Ok(())
+    }
+
+    /// Notes that the address of a block, or one inside it, was written where other threads may see it. Other numbers are ignored.
+    #[inline]
+    pub fn publish(&self, address: usize) {
+        let Some(index) = self.arena_of(address) else { return };
+        let arena = &self.arenas[index];
+        if let Some(number) = arena.number_at(address, true) {
+            // SAFETY: a number that was found is one of a block.
+            unsafe { (*arena.entries.add(number)).published = true };
+        }
+    }
+
+    /// Whether the block at this address was published in its present life, and was allocated in this execution.
+    pub fn is_published(&self, address: usize) -> bool {
+        self.block_at(address).is_some_and(|(arena, number)| {
+            let arena = &self.arenas[arena];
+            // SAFETY: `block_at` gives a number of a block of this arena.
+            number >= arena.floor.get().1 && unsafe { (*arena.entries.add(number)).published }
+        })
+    }
+
+    /// How many blocks had this address before the present one.
+    pub fn earlier_lives(&self, address: usize) -> u16 {
+        // SAFETY: `block_at` gives a number of a block of this arena.
+        self.block_at(address).map_or(0, |(a, n)| unsafe { (*self.arenas[a].entries.add(n)).earlier })
+    }
+
+    /// Gives out a freed block again, for at most as many bytes as it had. `None` if there is no such block.
+    pub fn reuse(&self, address: usize, size: usize, site: Site, zero: bool) -> Option<NonNull<u8>> {
+        let (arena, number) = self.block_at(address)?;
+        // SAFETY: `block_at` gives a number of a block of this arena.
+        let entry = unsafe { &mut *self.arenas[arena].entries.add(number) };
+        if entry.live || size > entry.size {
+            return None;
+        }
+        // SAFETY: the block was allocated, so it is writable; nobody has it now.
+        unsafe {
+            bytes::fill(address as *mut u8, FRESH, entry.size);
+            if zero {
+                bytes::fill(address as *mut u8, 0, size);
+            }
+        }
+        (entry.live, entry.size, entry.site, entry.published) = (true, size, site, false);
+        entry.earlier = entry.earlier.saturating_add(1);
+        NonNull::new(address as *mut u8)
     }
 
     /// Another block with the contents of this one, which is freed. It always moves, so that a pointer to the old one
@@ -622,6 +672,8 @@ impl Arena {
                 freed_at: 0,
                 live: true,
                 freed_by: owner,
+                published: false,
+                earlier: 0,
             });
             if large {
                 let whole_pages = size / PAGE;

@@ -74,6 +74,9 @@ fn note_unshared(address: usize, bytes: usize, write: bool) {
 #[inline]
 fn part(address: usize, bytes: usize, write: bool, call: Call) {
     record(address, write, call);
+    if write && bytes == 8 {
+        crate::reuse::will_write(address);
+    }
     if cannot_race(write) {
         note_unshared(address, bytes, write);
         return heap::check(address, bytes, write, call);

@@ -133,6 +133,11 @@ fn entry<V: Value>(address: usize, call: Call) -> &'static mut Entry {
 #[inline(always)]
 fn done<V: Value>(entry: &Entry, address: usize, write: bool, call: Call) {
     crate::heap::check(address, V::BYTES, write, call);
+    if write && V::BYTES >= 8 {
+        // SAFETY: the program has just written there.
+        let words = unsafe { std::slice::from_raw_parts(address as *const u64, V::BYTES / 8) };
+        words.iter().for_each(|word| crate::reuse::published(*word));
+    }
     if entry.plain {
         mixed(entry, address, V::BYTES, write, call);
     }

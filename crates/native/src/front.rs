@@ -69,11 +69,14 @@ impl Front for Program {
         entry.address as u64 | if entry.is_sync { SYNC } else { 0 }
     }
 
-    fn object(&self, name: u64, _class: Class) -> Option<String> {
+    fn object(&self, name: u64, class: Class) -> Option<String> {
         if name == 0 {
             return None;
         }
         let address = (name & !SYNC) as usize;
+        if class == Class::Heap {
+            return crate::reuse::name_of(address);
+        }
         if let Some(name) = crate::semaphore::name_of(address) {
             return Some(name);
         }
@@ -103,6 +106,7 @@ impl Front for Program {
         threads::begin();
         sync::begin();
         names::begin();
+        crate::reuse::begin();
         process::begin();
         crate::libc::restored::begin();
         files::begin();

@@ -86,7 +86,18 @@ pub(crate) extern "C" fn allocate(size: usize) -> *mut c_void {
         // SAFETY: the C library's own function.
         return unsafe { __libc_malloc(size) }.cast();
     }
-    give(heap().malloc(owner(), size, 16, return_address()))
+    take(size, 16, false)
+}
+
+/// A block for the program: one that was freed, or a fresh one.
+fn take(size: usize, align: usize, zero: bool) -> *mut c_void {
+    let site = return_address();
+    if runtime::in_execution()
+        && let Some(p) = crate::reuse::allocate(size, align, zero, site, call())
+    {
+        return p as *mut c_void;
+    }
+    give(if zero { heap().calloc(owner(), 1, size, site) } else { heap().malloc(owner(), size, align, site) })
 }
 
 extern "C" fn allocate_zeroed(count: usize, size: usize) -> *mut c_void {
@@ -94,7 +105,10 @@ extern "C" fn allocate_zeroed(count: usize, size: usize) -> *mut c_void {
         // SAFETY: the C library's own function.
         return unsafe { __libc_calloc(count, size) }.cast();
     }
-    give(heap().calloc(owner(), count, size, return_address()))
+    match count.checked_mul(size) {
+        Some(size) => take(size, 16, true),
+        None => no_memory(),
+    }
 }
 
 extern "C" fn allocate_aligned(align: usize, size: usize) -> *mut c_void {
@@ -102,7 +116,10 @@ extern "C" fn allocate_aligned(align: usize, size: usize) -> *mut c_void {
         // SAFETY: the C library's own function.
         return unsafe { __libc_memalign(align, size) }.cast();
     }
-    give(heap().malloc(owner(), size, align, return_address()))
+    if !align.is_power_of_two() {
+        return give(heap().malloc(owner(), size, align, return_address()));
+    }
+    take(size, align, false)
 }
 
 extern "C" fn allocate_at(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
@@ -130,11 +147,20 @@ pub(crate) extern "C" fn reallocate(p: *mut c_void, size: usize) -> *mut c_void 
         // SAFETY: what is not ours is the C library's.
         return unsafe { __libc_realloc(p.cast(), size) }.cast();
     }
+    let site = return_address();
+    let mut comes_back = false;
     if runtime::in_execution() {
-        freeing(p as usize, call());
+        let call = call();
+        comes_back = crate::reuse::freeing(p as usize, call);
+        freeing(p as usize, call);
     }
-    match heap().realloc(owner(), p.cast(), size, return_address()) {
-        Ok(q) => q.cast(),
+    match heap().realloc(owner(), p.cast(), size, site) {
+        Ok(q) => {
+            if comes_back {
+                crate::reuse::freed(p as usize);
+            }
+            q.cast()
+        }
         Err(e @ (HeapError::DoubleFree { .. } | HeapError::InvalidFree { .. })) => wrong_free(&e),
         Err(e) => give(Err(e)),
     }
@@ -163,11 +189,18 @@ extern "C" fn release(p: *mut c_void) {
         // SAFETY: what is not ours is the C library's.
         return unsafe { __libc_free(p.cast()) };
     }
+    let site = return_address();
+    let mut comes_back = false;
     if runtime::in_execution() {
-        freeing(p as usize, call());
+        let call = call();
+        comes_back = crate::reuse::freeing(p as usize, call);
+        freeing(p as usize, call);
     }
-    if let Err(e) = heap().free(owner(), p.cast(), return_address()) {
+    if let Err(e) = heap().free(owner(), p.cast(), site) {
         wrong_free(&e);
+    }
+    if comes_back {
+        crate::reuse::freed(p as usize);
     }
 }
 

@@ -61,6 +61,7 @@ mod quiet;
 mod random;
 mod real;
 mod report_out;
+mod reuse;
 mod rust_tests;
 mod rwlock;
 mod semaphore;

@@ -13,8 +13,20 @@ pub(crate) enum Races {
     Sync,
 }
 
+/// Whether freed addresses are given out again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reuse {
+    /// Never.
+    Off,
+    /// In a second search, if the first one finds nothing and sees that it may matter.
+    Second,
+    /// From the start, with every candidate.
+    All,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
+    pub(crate) reuse: Reuse,
     pub(crate) races: Races,
     /// Accesses to volatile variables are atomic operations with relaxed order.
     pub(crate) volatile_is_atomic: bool,
@@ -31,6 +43,7 @@ pub(crate) fn options() -> &'static Options {
     OPTIONS.get_or_init(|| Options {
         races: races().unwrap_or(Races::Report),
         volatile_is_atomic: volatile().unwrap_or(false),
+        reuse: reuse().unwrap_or(Reuse::Second),
         exit_codes: flag("RADDLE_EXIT_CODES", true).unwrap_or(true),
     })
 }
@@ -39,8 +52,18 @@ pub(crate) fn options() -> &'static Options {
 pub(crate) fn check() -> Result<(), String> {
     races()?;
     volatile()?;
+    reuse()?;
     flag("RADDLE_EXIT_CODES", true)?;
     Ok(())
+}
+
+fn reuse() -> Result<Reuse, String> {
+    match std::env::var("RADDLE_REUSE").as_deref() {
+        Err(_) => Ok(Reuse::Second),
+        Ok("off") => Ok(Reuse::Off),
+        Ok("all") => Ok(Reuse::All),
+        Ok(other) => Err(format!("RADDLE_REUSE is set to {other:?}; it can be `off` or `all`")),
+    }
 }
 
 fn races() -> Result<Races, String> {

@@ -7,9 +7,9 @@
 //!
 //! **Invariant:** `verified` is not said of a program with parts that were not instrumented.
 
-use crate::options::{Races, options};
+use crate::options::{Races, Reuse, options};
 use crate::start;
-use explore::{Caveat, CaveatKind, Comparison, Plan, Report, Verdict};
+use explore::{Caveat, CaveatKind, Comparison, FailureKind, Plan, Report, Verdict};
 use raddle::Config;
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -44,6 +44,7 @@ const VARIABLES: [&str; 46] = [
     "RADDLE_QUIET",
     "RADDLE_RACES",
     "RADDLE_REPLAY",
+    "RADDLE_REUSE",
     "RADDLE_SCAN",
     "RADDLE_SEED",
     "RADDLE_SHRINK",
@@ -141,7 +142,18 @@ pub(crate) fn explore(mut out: Out, program: fn()) -> ! {
     // SAFETY: nothing else uses it yet; what it points to lives until the process ends, which is in this function.
     unsafe { LAST = &raw mut out };
     let known = out.caveats.iter().cloned().chain(left_out_by_settings());
-    let mut report = known.fold(config.clone(), Config::caveat).last_words(write_last_words).run(program);
+    let config = known.fold(config, Config::caveat);
+    let mut report = config.clone().last_words(write_last_words).run(program);
+    if crate::reuse::is_possible() {
+        match options().reuse {
+            Reuse::Second if with_reuse(&config, &mut report, program) => out.name_reuse(),
+            Reuse::Off if report.passed() => {
+                let text = "malloc did not give out the address of a freed block again (--reuse off)";
+                weaken(&mut report, vec![Caveat::new(CaveatKind::Reuse, text)]);
+            }
+            _ => {}
+        }
+    }
     crate::verifier::name_inputs(&mut report);
     drop_advice_for_rust(&mut report);
     // SAFETY: no other thread looks at the environment. The program has a copy of its own.
@@ -173,6 +185,57 @@ fn write_last_words(mut report: Report) {
     let out = unsafe { &mut *LAST };
     drop_advice_for_rust(&mut report);
     out.say(&report);
+}
+
+/// Explores the program again, with addresses that come back, if nothing was found without. Says whether the report is now about that.
+fn with_reuse(config: &Config, report: &mut Report, program: fn()) -> bool {
+    let replays = variable("RADDLE_REPLAY").is_some();
+    let is_real = |r: &Report| {
+        r.verdict == Verdict::Failure && r.failures.iter().all(|f| f.kind != FailureKind::Nondeterminism)
+    };
+    if is_real(report) || !replays && !report.passed() {
+        return false;
+    }
+    crate::reuse::switch(true);
+    // So much more may be spent, unless the user says how much.
+    let most = 20 * report.stats.executions + 5_000;
+    let time = Duration::from_secs_f64(5.0f64.max(4.0 * report.seconds));
+    let second = config.clone().max_executions(most).max_time(time).last_words(write_last_words).run(program);
+    if is_real(&second) {
+        *report = second;
+        return true;
+    }
+    crate::reuse::switch(false);
+    if replays {
+        return false;
+    }
+    let mut caveats: Vec<Caveat> =
+        second.caveats.iter().filter(|c| c.kind == CaveatKind::Reuse).cloned().collect();
+    if !second.passed() {
+        let executions = second.stats.executions;
+        caveats.push(Caveat::new(
+            CaveatKind::Reuse,
+            format!(
+                "that malloc gives out the address of a freed block again was explored in {executions} executions only \
+                 (--reuse all, --max-executions)"
+            ),
+        ));
+    }
+    weaken(report, caveats);
+    false
+}
+
+/// Adds caveats that became known after a search that found nothing.
+fn weaken(report: &mut Report, caveats: Vec<Caveat>) {
+    let complete = matches!(report.verdict, Verdict::Verified | Verdict::NoFailureWithCaveats);
+    let any = !caveats.is_empty();
+    caveats.into_iter().for_each(|c| c.add_to(&mut report.caveats));
+    if any && complete {
+        let everything = explore::Promise::Everything;
+        report.verdict = Verdict::of(false, true, &everything, &report.caveats);
+        report.guarantee =
+            report::guarantee(report.verdict, &everything, &report.stats, None, None, &report.caveats);
+    }
 }
 
 /// The most of the output that is shown.
@@ -254,6 +317,14 @@ impl Out {
             read_caveat(line).add_to(&mut caveats);
         }
         Out { file, errors, as_json, command, caveats, done }
+    }
+
+    /// The command that replays a failure must give out freed addresses, too.
+    fn name_reuse(&mut self) {
+        self.command = match self.command.contains("--replay") {
+            true => self.command.replace("--replay", "--reuse all --replay"),
+            false => format!("RADDLE_REUSE=all {}", self.command),
+        };
     }
 
     fn style(&self) -> report::Style {

@@ -81,6 +81,7 @@ unsafe extern "C" fn drive(
     crash::install();
     save(handed);
     crate::table::prepare();
+    crate::reuse::prepare();
     crate::sync::prepare();
     crate::wide::prepare();
     process::seal();

@@ -184,6 +184,18 @@ pub(crate) fn byte(address: usize) -> &'static mut Entry {
     }
 }
 
+/// Another life begins in a range that was freed: nobody has accessed what lies there.
+pub(crate) fn begin_anew(address: usize, bytes: usize) {
+    known(address, bytes, |entry| {
+        runtime::forget_accesses(&entry.handle);
+        if entry.merged {
+            let all = entry.address..entry.address + entry.bytes as usize;
+            all.for_each(|at| runtime::forget_accesses(&byte(at).handle));
+        }
+    });
+    known_sync(address, bytes, |entry| runtime::forget_accesses(&entry.handle));
+}
+
 /// The objects in a range that are known, without making any, by address.
 pub(crate) fn known(address: usize, bytes: usize, mut visit: impl FnMut(&'static mut Entry)) {
     let end = address + bytes;

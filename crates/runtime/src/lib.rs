@@ -73,10 +73,11 @@ pub use limits::{
 };
 pub use locals::thread_local;
 pub use memory::{
-    LocalState, StackSpot, Touching, ended_stack, exit_process, frames_end, in_execution, in_program,
-    is_alone, is_looking, label, last_place, leave_thread, looking_flag, may_be_on_ended_stack, next_child,
-    on_memory, on_other_stack, on_own_stack, only_read, record_plain, records_plain, restart_soon,
-    session_number, settle, stack_spot, step_in, steps_in_program, touch, transfer, write_later, yield_in,
+    LocalState, StackSpot, Touching, choose_address, ended_stack, exit_process, forget_accesses, frames_end,
+    in_execution, in_program, is_alone, is_looking, label, last_place, leave_thread, looking_flag,
+    may_be_on_ended_stack, next_child, on_memory, on_other_stack, on_own_stack, only_read, record_plain,
+    records_plain, restart_soon, session_number, settle, stack_spot, step_in, steps_in_program, thread_path,
+    touch, transfer, write_later, yield_in,
 };
 pub use objects::Handle;
 pub use orders::{is_concurrent, is_weak, ordered_access, ordered_fence, ordered_step};
@@ -125,6 +126,8 @@ pub enum Class {
     Token,
     /// The version of what a lock guards.
     Version,
+    /// The heap, or an address on it that may be given out again.
+    Heap,
     /// A semaphore.
     Semaphore,
     /// A variable that is not atomic.

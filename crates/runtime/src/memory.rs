@@ -451,6 +451,40 @@ pub fn touch(object: &Handle, how: Touching, place: Place) -> Option<String> {
     }
 }
 
+/// Forgets the accesses to an object: the memory that it lies in begins another life.
+pub fn forget_accesses(object: &Handle) {
+    let ex = context::current();
+    if !ex.is_null() {
+        // SAFETY: a current execution is valid; the borrow ends here.
+        unsafe {
+            if let Some(id) = (*ex).known(object) {
+                (&mut (*ex).objects)[id.index()].cell = 0;
+            }
+        }
+    }
+}
+
+/// A number of a thread that is the same in every session.
+pub fn thread_path(t: ThreadId) -> u64 {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    if ex.is_null() { 0 } else { unsafe { (&(*ex).threads).get(t.index()).map_or(0, |t| t.path) } }
+}
+
+/// Chooses which of `n` addresses `malloc` gives out: 0 is a fresh one.
+pub fn choose_address(n: u32, place: Place) -> u32 {
+    let ex = context::required("`malloc`", place);
+    // SAFETY: a current execution is valid.
+    unsafe {
+        if (*ex).phase != Phase::Running {
+            given_up(ex);
+            return 0;
+        }
+        let op = Op::local(OpKind::Choose).with(n as u64, crate::record::REUSE);
+        sync::step_on(ex, op, place).value as u32
+    }
+}
+
 /// The running thread ends here, though its function has not returned.
 pub fn leave_thread() -> ! {
     settle();

@@ -248,7 +248,11 @@ impl Races {
                     join(&mut thread.now, &object.first);
                 }
             }
-            CountRead if acquires => join(&mut thread.now, &object.first),
+            CountUp if releases => join(&mut object.first, &thread.now),
+            CountRead => {
+                let learns = if acquires { &mut thread.now } else { &mut thread.readable };
+                join(learns, &object.first);
+            }
             _ => {}
         }
     }

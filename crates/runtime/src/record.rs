@@ -8,6 +8,9 @@ use explore::Mode;
 use explore::semantics::{Applied, Channel};
 use explore::{FailureKind, MemoryOrder, ObjectId, Op, OpKind, Schedule, Site, Step, ThreadId, semantics};
 
+/// Marks the choice of an address by `malloc`.
+pub(crate) const REUSE: u64 = 2;
+
 /// The short record: enough for the schedule and for the order that the step establishes.
 #[derive(Clone, Copy)]
 pub(crate) struct Logged {
@@ -125,6 +128,7 @@ pub(crate) fn class_word(class: Class) -> Option<&'static str> {
         Class::Once => "once",
         Class::Semaphore => "semaphore",
         Class::Variable => "variable",
+        Class::Heap => "heap",
         Class::Thread | Class::Token | Class::Version => return None,
     })
 }
@@ -367,6 +371,10 @@ impl Execution {
         Some(format!("{word} #{number}"))
     }
 
+    fn is_heap(&self, id: ObjectId) -> bool {
+        self.objects.get(id.index()).is_some_and(|o| o.class == Class::Heap)
+    }
+
     fn is_version(&self, id: ObjectId) -> bool {
         self.objects.get(id.index()).is_some_and(|o| o.class == Class::Version)
     }
@@ -391,6 +399,10 @@ impl Execution {
             OpKind::Load if r.plain.is_some() => "read",
             OpKind::Store if r.plain.is_some() => "write",
             _ if self.is_version(r.op.object) => "change",
+            OpKind::CountRead if self.is_heap(r.op.object) => "malloc",
+            OpKind::CountUp if self.is_heap(r.op.object) => "free",
+            OpKind::CompareExchange if self.is_heap(r.op.object) => "give_out_again",
+            OpKind::Choose if r.op.b == REUSE => "choose_address",
             OpKind::Choose if is_chance(r) => "wait",
             kind => operation(kind),
         };
@@ -438,6 +450,9 @@ impl Execution {
         let outcome = |what: &str| if ok { None } else { Some(what.to_string()) };
         Some(match r.op.kind {
             Store if self.is_version(r.op.object) => return None,
+            CountRead | CountUp | CompareExchange if self.is_heap(r.op.object) => return None,
+            Choose if r.op.b == REUSE && value == 0 => "a fresh one".to_string(),
+            Choose if r.op.b == REUSE => "one that was freed".to_string(),
             Load | CountRead => number(of_part(value)),
             Store => format!("= {}", number(r.op.a)),
             Rmw | CountUp | CountDown | SemPost | SemWait => {

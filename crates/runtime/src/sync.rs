@@ -267,6 +267,7 @@ fn name(class: Class) -> &'static str {
         Class::Version => "a lock",
         Class::Semaphore => "a semaphore",
         Class::Variable => "a variable",
+        Class::Heap => "the heap",
     }
 }
 

@@ -1,0 +1,206 @@
+//! Addresses that come back: `malloc` gives out memory again that was freed.
+//!
+//! By default an address is given out once in an execution, so that every use after `free` is seen. A program can also observe that two
+//! blocks had the same address, one after the other: a compare-exchange succeeds although the block is another one. This module
+//! offers `malloc` the addresses of freed blocks.
+//!
+//! A block is a *candidate* if it was freed before in the execution, is large enough, and was *published*: its address, or one inside
+//! it, was written to memory other than the writer's stack. To free a published block is a step, to allocate is a step, and
+//! the two conflict: the order in which they come decides what `malloc` can choose from. Two calls of `malloc` do not conflict,
+//! nor do two calls of `free`. The choice itself is a local step. To take a candidate is a step on its address: the second
+//! thread that chooses the same one finds it taken, and its execution is pruned, as the choice of another address covers it.
+//!
+//! All this is done in a second search, if the first one finds no failure and has seen a published block freed that a call of `malloc`
+//! could get.
+
+use crate::heap::heap;
+use crate::options::{Reuse, options};
+use crate::shim::Call;
+use crate::sync::On;
+use crate::{start, table};
+use explore::{CaveatKind, MemoryOrder, OpKind};
+use image::arena::State;
+use runtime::Class;
+
+/// A block that was freed.
+#[derive(Clone, Copy)]
+struct Candidate {
+    /// Orders candidates in a way that is the same in all executions that have them: the thread that allocated it, and where it is.
+    key: (u64, usize),
+    start: usize,
+    size: usize,
+    /// How often the address was given out again before.
+    lives: u64,
+}
+
+/// What is known of the execution at hand, and of all. It is allocated, so that processes share it where executions have their own.
+struct Known {
+    /// Whether freed addresses are given out again in this search.
+    on: bool,
+    /// A published block was freed that a call of `malloc` could get.
+    possible: bool,
+    freed: Vec<Candidate>,
+    /// By thread: the least number of bytes that it has allocated while there were others.
+    least: [usize; explore::MAX_THREADS],
+    /// Where a plain write of eight bytes was about to happen.
+    written: usize,
+}
+
+static mut KNOWN: *mut Known = std::ptr::null_mut();
+
+/// The most candidates of one call of `malloc`, unless all are wanted.
+const MOST: usize = 2;
+
+/// Called before the first execution.
+pub(crate) fn prepare() {
+    let known = Known {
+        on: options().reuse == Reuse::All,
+        possible: false,
+        freed: Vec::new(),
+        least: [usize::MAX; explore::MAX_THREADS],
+        written: 0,
+    };
+    // SAFETY: nothing else runs yet.
+    unsafe { KNOWN = Box::leak(Box::new(known)) };
+}
+
+fn known() -> &'static mut Known {
+    // SAFETY: one OS thread alone runs code of the program, `prepare` was called, and no borrow is held over a step.
+    unsafe { &mut *KNOWN }
+}
+
+/// An execution begins.
+pub(crate) fn begin() {
+    let known = known();
+    known.freed.clear();
+    known.least.fill(usize::MAX);
+    known.written = 0;
+}
+
+/// Whether the program was seen to free a block whose address may come back where that is observed.
+pub(crate) fn is_possible() -> bool {
+    known().possible
+}
+
+/// From now on freed addresses are given out again, or not.
+pub(crate) fn switch(on: bool) {
+    known().on = on;
+}
+
+/// A word was written to memory that is not on the writer's stack. Tagged pointers have bits of their own at either end.
+#[inline]
+pub(crate) fn published(word: u64) {
+    let address = (word & 0x0000_ffff_ffff_ffff) as usize;
+    heap().publish(address);
+    if address & 15 != 0 {
+        heap().publish(address & !15);
+    }
+}
+
+/// The program is about to write eight bytes that are not atomic: what they are is known when it calls again.
+#[inline]
+pub(crate) fn will_write(address: usize) {
+    if address & 7 == 0 {
+        look_at_written();
+        known().written = address;
+    }
+}
+
+fn look_at_written() {
+    let address = std::mem::take(&mut known().written);
+    if address == 0 || runtime::on_own_stack(address) {
+        return;
+    }
+    if matches!(heap().state_of(address), State::Live(_)) || start::is_variable(address) {
+        // SAFETY: a block that is in use, or a variable: it can be read.
+        published(unsafe { (address as *const u64).read() });
+    }
+}
+
+/// The heap as an object.
+fn allocator() -> On {
+    On::new(&raw const KNOWN as usize, Class::Heap)
+}
+
+/// The address of a block as an object.
+fn address_of(start: usize) -> On {
+    On::new(start + ADDRESS, Class::Heap)
+}
+
+/// How far from the start of a block its address is entered as an object.
+const ADDRESS: usize = 5;
+
+/// What an object of this module is called.
+pub(crate) fn name_of(address: usize) -> Option<String> {
+    if address == &raw const KNOWN as usize {
+        return Some("the heap".to_owned());
+    }
+    let start = address.checked_sub(ADDRESS).filter(|s| s & 7 == 0)?;
+    (heap().state_of(start) != State::NotHeap).then(|| "an address".to_owned())
+}
+
+/// A block is about to be freed. If its address may come back, that is a step. Says whether the address is to be noted.
+pub(crate) fn freeing(start: usize, call: Call) -> bool {
+    look_at_written();
+    if !matches!(heap().state_of(start), State::Live(b) if b.start == start) || !heap().is_published(start) {
+        return false;
+    }
+    if known().on {
+        allocator().step_with(OpKind::CountUp, 0, 0, MemoryOrder::Release, call);
+    }
+    true
+}
+
+/// A published block was freed.
+pub(crate) fn freed(start: usize) {
+    let State::Freed { block, .. } = heap().state_of(start) else { return };
+    let path = block.owner.thread_index().map_or(0, |t| runtime::thread_path(explore::ThreadId(t as u16)));
+    let lives = u64::from(heap().earlier_lives(start));
+    let known = known();
+    known.freed.retain(|c| c.start != start);
+    known.freed.push(Candidate { key: (path, start), start, size: block.size, lives });
+    let me = runtime::current().index();
+    let fits = |(t, least): (usize, &usize)| t != me && *least <= block.size;
+    known.possible |= known.least.iter().enumerate().any(fits);
+}
+
+/// A block is asked for. Gives one that was freed, if that is the outcome that is explored.
+pub(crate) fn allocate(size: usize, align: usize, zero: bool, site: usize, call: Call) -> Option<usize> {
+    look_at_written();
+    if !known().on {
+        let known = known();
+        known.possible |= known.freed.iter().any(|c| c.size >= size);
+        if !runtime::is_alone() {
+            let least = &mut known.least[runtime::current().index()];
+            *least = size.min(*least);
+        }
+        return None;
+    }
+    allocator().step_with(OpKind::CountRead, 0, 0, MemoryOrder::Relaxed, call);
+    let fits = |c: &&Candidate| c.size >= size && c.start.is_multiple_of(align.max(1));
+    let mut candidates: Vec<Candidate> = known().freed.iter().filter(fits).copied().collect();
+    candidates.sort_unstable_by_key(|c| std::cmp::Reverse(c.key));
+    if candidates.len() > MOST && options().reuse != Reuse::All {
+        candidates.truncate(MOST);
+        runtime::caveat_at(
+            CaveatKind::Reuse,
+            "a call of malloc could get the address of more than two freed blocks, and not all were explored (--reuse all)",
+            call.place,
+        );
+    }
+    if candidates.is_empty() {
+        return None;
+    }
+    let chosen = runtime::choose_address(candidates.len() as u32 + 1, call.place);
+    let taken = *candidates.get((chosen as usize).checked_sub(1)?)?;
+    let Candidate { start, lives, .. } = taken;
+    let took =
+        address_of(start).step_with(OpKind::CompareExchange, lives, lives + 1, MemoryOrder::AcqRel, call);
+    // Another thread has got it: that this one takes another is explored elsewhere.
+    runtime::assume(took.ok, call.place);
+    runtime::local_step(OpKind::Fence, MemoryOrder::Acquire, call.place);
+    known().freed.retain(|c| c.start != start);
+    let p = heap().reuse(start, size, site, zero)?;
+    table::begin_anew(start, taken.size);
+    Some(p.as_ptr() as usize)
+}
