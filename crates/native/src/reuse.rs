@@ -5,7 +5,7 @@
 //! offers `malloc` the addresses of freed blocks.
 //!
 //! A block is a *candidate* if it was freed before in the execution, is large enough, and was *published*: its address, or one inside
-//! it, was written to memory other than the writer's stack. To free a published block is a step, to allocate is a step, and
+//! it, was written to memory other than the writer's stack. `malloc` offers them while there is more than one thread. To free a published block is a step, to allocate is a step, and
 //! the two conflict: the order in which they come decides what `malloc` can choose from. Two calls of `malloc` do not conflict,
 //! nor do two calls of `free`. The choice itself is a local step. To take a candidate is a step on its address: the second
 //! thread that chooses the same one finds it taken, and its execution is pruned, as the choice of another address covers it.
@@ -145,7 +145,7 @@ pub(crate) fn freeing(start: usize, call: Call) -> bool {
     if !matches!(heap().state_of(start), State::Live(b) if b.start == start) || !heap().is_published(start) {
         return false;
     }
-    if known().on {
+    if known().on && !runtime::is_alone() {
         allocator().step_with(OpKind::CountUp, 0, 0, MemoryOrder::Release, call);
     }
     true
@@ -167,13 +167,15 @@ pub(crate) fn freed(start: usize) {
 /// A block is asked for. Gives one that was freed, if that is the outcome that is explored.
 pub(crate) fn allocate(size: usize, align: usize, zero: bool, site: usize, call: Call) -> Option<usize> {
     look_at_written();
+    if runtime::is_alone() {
+        // Only this thread could tell, from pointers of its own that are not valid any more.
+        return None;
+    }
     if !known().on {
         let known = known();
         known.possible |= known.freed.iter().any(|c| c.size >= size);
-        if !runtime::is_alone() {
-            let least = &mut known.least[runtime::current().index()];
-            *least = size.min(*least);
-        }
+        let least = &mut known.least[runtime::current().index()];
+        *least = size.min(*least);
         return None;
     }
     allocator().step_with(OpKind::CountRead, 0, 0, MemoryOrder::Relaxed, call);
