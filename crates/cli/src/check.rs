@@ -124,11 +124,21 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     any_exit_code: bool,
 
-    /// Waits on condition variables never end for no reason
+    /// So many spurious wake-ups, spurious failures and timeouts in a row, where the program counts them; 0 for no spurious ones.
+    /// Without it, more and more while that takes less than ten seconds
+    #[arg(long, value_name = "N")]
+    spurious: Option<u32>,
+
+    /// How timed waits end: any (by timeout at any time), or patient[=DURATION] (those of at least 1h, 5m, 10s, ... only when nothing
+    /// else can run)
+    #[arg(long, value_name = "HOW")]
+    timeouts: Option<String>,
+
+    /// Waits on condition variables never end spuriously
     #[arg(long)]
     no_spurious_wakeups: bool,
 
-    /// Weak compare-exchanges never fail for no reason
+    /// Weak compare-exchanges never fail spuriously
     #[arg(long)]
     no_spurious_failures: bool,
 
@@ -423,6 +433,8 @@ impl CheckArgs {
         set("RADDLE_ISOLATE", yes(self.isolate));
         set("RADDLE_LEAKS", yes(self.leaks));
         set("RADDLE_EXIT_CODES", yes(self.exit_codes).or(no(self.any_exit_code)));
+        set("RADDLE_SPURIOUS", self.spurious.map(|n| n.to_string()));
+        set("RADDLE_TIMEOUTS", self.timeouts.clone());
         set("RADDLE_SPURIOUS_WAKEUPS", no(self.no_spurious_wakeups));
         set("RADDLE_SPURIOUS_FAILURES", no(self.no_spurious_failures));
         set("RADDLE_JSON", yes(self.json));
@@ -441,6 +453,8 @@ impl CheckArgs {
         option("volatile", self.volatile.clone());
         option("reuse", self.reuse.clone());
         option("inputs", self.inputs.clone());
+        option("spurious", self.spurious.map(|n| n.to_string()));
+        option("timeouts", self.timeouts.clone());
         option("max-steps", self.max_steps.map(|n| n.to_string()));
         option("stack-size", self.stack_size.map(|n| n.to_string()));
         option("late", self.late.map(|n| n.to_string()));

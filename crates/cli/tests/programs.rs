@@ -112,7 +112,14 @@ fn judge(case: &Case, report: &Value, counts: bool) -> Result<(), String> {
         Some(message) => format!("{}: {message}", failure["kind"]),
         None => report["guarantee"].to_string(),
     };
-    let verdict = report["verdict"].as_str().unwrap_or_default();
+    let mut verdict = report["verdict"].as_str().unwrap_or_default();
+    // What these tests turn off themselves is named, and that is all.
+    let caveats = report["caveats"].as_array().map_or(&[][..], Vec::as_slice);
+    let turned_off =
+        |c: &serde_json::Value| c["text"].as_str().is_some_and(|t| t.contains("Config::spurious_"));
+    if verdict == "no-failure-with-caveats" && caveats.iter().all(turned_off) {
+        verdict = "verified";
+    }
     if !case.verdict.split('|').any(|v| v == verdict) {
         return Err(format!("{verdict} instead of {}: {}", case.verdict, said()));
     }

@@ -8,7 +8,7 @@ use crate::search::{Core, Reduction};
 
 pub(crate) fn total<R: Reduction>(core: &Core, reduction: &R, finished: bool) -> Option<f64> {
     let stats = &core.stats;
-    let seen = (stats.executions + stats.blocked + stats.assumed + stats.over_bound) as f64;
+    let seen = (stats.executions + stats.blocked + stats.assumed + stats.pruned + stats.over_bound) as f64;
     if finished {
         return Some(seen);
     }

@@ -119,6 +119,9 @@ pub enum End {
     Complete,
     /// The same, but an assumption did not hold: the execution does not count.
     Assumed,
+    /// No thread can take a step, and one of them was stopped because it only repeats what it has done: the execution shows
+    /// nothing beyond its steps, and whether it could end is seen elsewhere.
+    Pruned,
     /// The search itself stopped it.
     Stopped,
     /// It was cut while threads could still run (a limit was hit).

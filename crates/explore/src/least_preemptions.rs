@@ -198,7 +198,9 @@ impl PreemptionBound {
             _ if core.over_bound => true,
             End::Stopped => false,
             End::Cut => !self.least.at_most(&core.trace, self.limit, None),
-            End::Complete | End::Assumed => !self.least.at_most(&core.trace, self.limit, Some(view)),
+            End::Complete | End::Assumed | End::Pruned => {
+                !self.least.at_most(&core.trace, self.limit, Some(view))
+            }
         }
     }
 

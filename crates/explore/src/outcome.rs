@@ -224,6 +224,9 @@ pub struct Stats {
     pub blocked: u64,
     /// Executions in which an assumption did not hold.
     pub assumed: u64,
+    /// Executions in which a thread was stopped because it only repeated what it had done; see [`crate::End::Pruned`].
+    #[serde(default)]
+    pub pruned: u64,
     /// Executions that were cut because every way on is over the bound.
     pub over_bound: u64,
     /// Steps run, those that were replayed included.

@@ -705,6 +705,7 @@ impl<R: Reduction> Explorer for Search<R> {
             _ if core.over_bound => s.over_bound += 1,
             _ if redundant => s.blocked += 1,
             End::Assumed => s.assumed += 1,
+            End::Pruned => s.pruned += 1,
             _ => s.executions += 1,
         }
         s.races += core.trace.races_since(core.fresh) as u64;

@@ -1,8 +1,8 @@
 //! Condition variables.
 //!
-//! A wait gives the mutex back and begins to wait in one step; to be woken, for a notification, for time, or for nothing, is a
-//! step, and to take the mutex again is another one. A timed wait may time out whenever it waits, however long the time is,
-//! but not twice in a row on the same condition variable unless nothing else can happen.
+//! How a wait ends is decided when it is called: by a notification, by its time limit, or spuriously. One that ends by a
+//! notification releases the mutex and begins to wait in one step; to be woken is a step, and to take the mutex again is another
+//! one. The others release the mutex and take it again.
 //!
 //! With which mutex threads wait is kept in the memory of the condition variable.
 
@@ -11,7 +11,7 @@ use crate::real::real;
 use crate::shim::{Call, call, export};
 use crate::sync::{On, at, is_modelled, put};
 use crate::{changes, time};
-use runtime::Class;
+use runtime::{Class, Ended};
 
 type Cond = *mut libc::pthread_cond_t;
 type Mutex = *mut libc::pthread_mutex_t;
@@ -95,15 +95,12 @@ fn wait_on(
     }
     let change = changes::given_back();
     held.clear();
-    let woken =
-        runtime::wait(&on.entry().handle, &held.on.entry().handle, change, limit.is_some(), call.place);
+    let left = limit.map(|(clock, until)| time::left(clock, until));
+    let (condvar, mutex) = (&on.entry().handle, &held.on.entry().handle);
+    let ended = runtime::wait_in(condvar, mutex, change, left, call.state, call.place);
     held.take();
     match limit {
-        Some((clock, until)) if !woken => {
-            // Nobody woke it: it was the time, or nothing at all.
-            if runtime::may_be_spurious() && runtime::choose(2, call.place) == 1 {
-                return 0;
-            }
+        Some((clock, until)) if ended == Ended::TimedOut => {
             time::reach(clock, until);
             libc::ETIMEDOUT
         }

@@ -10,8 +10,9 @@
 use crate::shim::{Call, call, export_raw};
 use crate::sync::{On, SECOND, not_modelled, with_errno};
 use crate::{atomics, shim, std_locks, time};
-use explore::{OpKind, ThreadId};
-use runtime::{Class, LocalState};
+use explore::OpKind;
+use runtime::{Class, Ended};
+use std::time::Duration;
 
 type Long = libc::c_long;
 
@@ -33,47 +34,15 @@ fn wait(word: usize, expected: u32, limit: Option<Limit>, call: Call) -> i32 {
         lock(word).step(OpKind::Unlock, call);
         return libc::EAGAIN;
     }
-    if ends_for_no_reason(word, call) {
-        lock(word).step(OpKind::Unlock, call);
-        return 0;
-    }
-    let woken = runtime::wait_once(
-        &queue(word).entry().handle,
-        &lock(word).entry().handle,
-        limit.is_some(),
-        call.place,
-    );
-    match limit {
-        Some(limit) if !woken => {
-            // Nobody woke it: it was the time.
+    let (queue, lock) = (&queue(word).entry().handle, &lock(word).entry().handle);
+    let left = limit.as_ref().map(Limit::left);
+    match (limit, runtime::wait_once(queue, lock, left, call.state, call.place)) {
+        (Some(limit), Ended::TimedOut) => {
             limit.reach();
             libc::ETIMEDOUT
         }
         _ => 0,
     }
-}
-
-/// The word on which each thread's last wait ended for no reason, or 0.
-static mut FOR_NO_REASON: [usize; explore::MAX_THREADS] = [0; explore::MAX_THREADS];
-
-/// A thread begins.
-#[inline]
-pub(crate) fn fresh(t: ThreadId) {
-    // SAFETY: one OS thread alone runs code of the program.
-    unsafe { FOR_NO_REASON[t.index()] = 0 };
-}
-
-/// Whether a wait is one that ends for no reason. That is chosen before it begins, so that there is an execution in which it does not:
-/// who is never woken may wait for ever. It happens once in a row, as a loop around the wait would go on for ever otherwise.
-fn ends_for_no_reason(word: usize, call: Call) -> bool {
-    // SAFETY: one OS thread alone runs code of the program, and the borrow ends here.
-    let last = unsafe { std::mem::take(&mut (*(&raw mut FOR_NO_REASON))[runtime::current().index()]) };
-    if last == word || !runtime::has_spurious_wakeups() || runtime::choose(2, call.place) == 0 {
-        return false;
-    }
-    // SAFETY: as above.
-    unsafe { (*(&raw mut FOR_NO_REASON))[runtime::current().index()] = word };
-    true
 }
 
 /// When a wait ends.
@@ -83,6 +52,18 @@ struct Limit {
 }
 
 impl Limit {
+    /// How long that is from now.
+    fn left(&self) -> Duration {
+        match self.clock {
+            Some(clock) => time::left(clock, self.time),
+            // SAFETY: the program handed in a time.
+            None => unsafe {
+                let t = &*self.time;
+                Duration::new(t.tv_sec.max(0) as u64, t.tv_nsec.clamp(0, 999_999_999) as u32)
+            },
+        }
+    }
+
     fn reach(&self) {
         match self.clock {
             Some(clock) => time::reach(clock, self.time),
@@ -161,14 +142,7 @@ extern "C" fn system_call(n: Long, a: usize, b: usize, c: usize, d: usize, e: us
     if n != libc::SYS_futex || !runtime::in_execution() {
         return system_call_inside(n, a, b, c, d, e, f);
     }
-    let mut call = call();
-    // The local state is not known here: it is that of no other call.
-    static mut CALLS: usize = 0;
-    // SAFETY: one OS thread alone runs code of the program.
-    unsafe {
-        CALLS += 1;
-        call.state = LocalState::number(CALLS);
-    }
+    let call = call();
     futex(a, b as i32, c as u32, d, f as u32, call)
 }
 

@@ -195,6 +195,36 @@ pub(crate) unsafe extern "C" fn slowly() {
     )
 }
 
+/// The same for a function of seven words, the last of which is on the stack.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn slowly_with_seven() {
+    std::arch::naked_asm!(
+        ".cfi_startproc",
+        "push rbx",
+        "push rbp",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "mov [rip + {incoming} + 16], rsp",
+        "push qword ptr [rsp + 56]",
+        ".cfi_adjust_cfa_offset 56",
+        "call r11",
+        "add rsp, 56",
+        ".cfi_adjust_cfa_offset -56",
+        "mov r8, rax",
+        "lea rdi, [rsp - 2048]",
+        "mov ecx, 256",
+        "xor eax, eax",
+        "cld",
+        "rep stosq",
+        "mov rax, r8",
+        "ret",
+        ".cfi_endproc",
+        incoming = sym INCOMING,
+    )
+}
+
 /// Exports functions under the names that programs call, each through a shim.
 macro_rules! export {
     ($($name:ident => $function:path;)*) => {$(
@@ -305,7 +335,7 @@ macro_rules! export_past {
 }
 pub(crate) use export_past;
 
-/// The same for functions with arguments on the stack, whose local state is not taken.
+/// The same for functions of seven words, the last of which is on the stack.
 macro_rules! export_raw {
     ($($name:ident => $function:path, $inside:path;)*) => {$(
         /// See the function it leads to.
@@ -324,13 +354,20 @@ macro_rules! export_raw {
                 "mov r11, [rsp]",
                 "mov [rip + {incoming}], r11",
                 "mov [rip + {incoming} + 8], rbp",
+                "mov r11, [rip + {incoming} + 24]",
+                "cmp byte ptr [r11], 0",
+                "jne 2f",
                 "jmp {function}",
+                "2:",
+                "lea r11, [rip + {function}]",
+                "jmp {slowly}",
                 "3:",
                 "jmp {inside}",
                 own = sym $crate::shim::OWN,
                 incoming = sym $crate::shim::INCOMING,
                 function = sym $function,
                 inside = sym $inside,
+                slowly = sym $crate::shim::slowly_with_seven,
             )
         }
     )*};

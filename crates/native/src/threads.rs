@@ -2,7 +2,7 @@
 
 use crate::real::real;
 use crate::shim::{Call, call, export, export_past};
-use crate::{access, changes, futex, leaving, locals, rust_tests, time, verifier};
+use crate::{access, changes, leaving, locals, rust_tests, time, verifier};
 use explore::ThreadId;
 use runtime::{Body, Place, Task};
 use std::ffi::c_void;
@@ -69,7 +69,6 @@ pub(crate) fn begin() {
 fn fresh(t: ThreadId) {
     access::fresh(t);
     changes::fresh(t);
-    futex::fresh(t);
     leaving::fresh(t);
     rust_tests::fresh(t);
     verifier::fresh(t);

@@ -75,6 +75,16 @@ pub(crate) fn let_others_run(call: crate::shim::Call) {
     runtime::yield_in(call.place, call.state);
 }
 
+/// How long it is from now, on the running thread's clock, until a time limit.
+pub(crate) fn left(clock: libc::clockid_t, until: *const libc::timespec) -> std::time::Duration {
+    // SAFETY: the program hands in a time or nothing.
+    let Some(until) = (unsafe { until.as_ref() }).and_then(nanoseconds) else {
+        return std::time::Duration::MAX;
+    };
+    let now = base(clock).saturating_add(now());
+    std::time::Duration::from_nanos(until.saturating_sub(now))
+}
+
 /// The running thread lets time pass.
 pub(crate) fn pass(nanoseconds: u64) {
     runtime::clock_pass(nanoseconds);

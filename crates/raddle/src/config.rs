@@ -75,6 +75,8 @@ pub struct Config {
     last_words: Option<fn(Report)>,
     /// Look in the executable for types that are not ours.
     scan: bool,
+    /// The bound on spurious events in a row grows by itself.
+    deepens: bool,
 }
 
 /// Time limits above this are none.
@@ -100,6 +102,7 @@ impl Config {
             caveats: Vec::new(),
             last_words: None,
             scan: true,
+            deepens: true,
         }
     }
 
@@ -257,13 +260,53 @@ impl Config {
         self
     }
 
-    /// Explores that waits and parks may end for no reason. On unless turned off. `RADDLE_SPURIOUS_WAKEUPS`.
+    /// Explores so many spurious wake-ups, spurious failures and timeouts in a row, by one thread on one object, where the test can tell them
+    /// apart (it counts them, for example). Where it cannot, as in a loop that waits for a condition, any number is explored. 0
+    /// turns spurious wake-ups and failures off. Without this the bound grows, 1, 2, 4, 8, while that costs less than ten seconds.
+    /// `RADDLE_SPURIOUS`.
+    ///
+    /// ```
+    /// use raddle::sync::atomic::{AtomicU32, Ordering::SeqCst};
+    /// use raddle::{Config, Verdict};
+    ///
+    /// let report = Config::new().quiet(true).run(|| {
+    ///     let (x, mut failures) = (AtomicU32::new(0), 0);
+    ///     while x.compare_exchange_weak(0, 1, SeqCst, SeqCst).is_err() {
+    ///         failures += 1;
+    ///         assert!(failures < 3, "three spurious failures in a row");
+    ///     }
+    /// });
+    /// assert_eq!(report.verdict, Verdict::Failure);
+    /// ```
+    pub fn spurious(mut self, most: u32) -> Config {
+        self.settings.spurious = most;
+        self.deepens = false;
+        self
+    }
+
+    /// How timed waits end: `any` (the default), by timeout at any time; or `patient`, by timeout only when nothing else can run, the
+    /// earliest limit first. `patient=1h` is patient with waits of at least an hour (also `ms`, `s`, `m`). The report names
+    /// patience. `RADDLE_TIMEOUTS`.
+    ///
+    /// # Panics
+    ///
+    /// If the text is neither.
+    #[track_caller]
+    pub fn timeouts(mut self, how: &str) -> Config {
+        match patience(how) {
+            Ok(patient) => self.settings.patient = patient,
+            Err(e) => panic!("{e}"),
+        }
+        self
+    }
+
+    /// Explores that waits and parks may end spuriously. On unless turned off. `RADDLE_SPURIOUS_WAKEUPS`.
     pub fn spurious_wakeups(mut self, yes: bool) -> Config {
         self.settings.spurious_wakeups = yes;
         self
     }
 
-    /// Explores that `compare_exchange_weak` may fail for no reason. On unless turned off. `RADDLE_SPURIOUS_FAILURES`.
+    /// Explores that `compare_exchange_weak` may fail spuriously. On unless turned off. `RADDLE_SPURIOUS_FAILURES`.
     pub fn spurious_failures(mut self, yes: bool) -> Config {
         self.settings.spurious_cas = yes;
         self
@@ -455,6 +498,9 @@ impl Config {
         let mut found = runtime::set_last_words(&words, || {
             runtime::check(&settings, &mut *search, test, &mut |s| ticker.tick(s))
         });
+        if found.refused_option && self.deepens {
+            self.deepen(&plan, &settings, start, test, &mut ticker, &mut found, &mut search);
+        }
         ticker.clear();
         if found.failures.is_empty() && self.scan {
             runtime::alien_uses(entry).into_iter().for_each(|c| c.add_to(&mut found.caveats));
@@ -495,7 +541,7 @@ impl Config {
 
     /// The report of a search.
     fn conclude(&self, start: Instant, plan: &Plan, search: &dyn Progress, found: Found) -> Report {
-        let Found { mut failures, caveats: noted, mut stopped } = found;
+        let Found { mut failures, caveats: noted, mut stopped, .. } = found;
         let mut caveats = self.caveats.clone();
         noted.into_iter().for_each(|c| c.add_to(&mut caveats));
         let (stats, finished, promise) = (search.stats(), search.finished(), search.promise());
@@ -546,10 +592,63 @@ impl Config {
         }
     }
 
+    /// A complete search has refused a thread an option because of the bound on options in a row: searches again with greater bounds,
+    /// as long as that costs little, and keeps the last search that was complete, or one that failed.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one search, which its caller has")]
+    #[cold]
+    fn deepen(
+        &self,
+        plan: &Plan,
+        settings: &Settings,
+        start: Instant,
+        test: &dyn Fn(),
+        ticker: &mut Ticker,
+        found: &mut runtime::Found,
+        search: &mut Box<dyn Progress>,
+    ) {
+        let mut run = search.stats().executions;
+        for spurious in runtime::DEEPENING.into_iter().filter(|n| *n > settings.spurious) {
+            let over = start.elapsed().as_secs_f64() > DEEPER_SECONDS || run >= DEEPER_EXECUTIONS;
+            if over
+                || found.stopped.is_some()
+                || !found.refused_option
+                || !found.failures.is_empty()
+                || !search.finished()
+            {
+                return;
+            }
+            let executions = self.budget.executions.unwrap_or(u64::MAX).min(DEEPER_EXECUTIONS);
+            let seconds = self.budget.seconds.unwrap_or(f64::MAX).min(DEEPER_SECONDS);
+            let budget = Budget {
+                executions: Some(executions.saturating_sub(run)),
+                seconds: Some(seconds),
+                ..self.budget
+            };
+            let meter = Meter::new(budget, Box::new(move || start.elapsed().as_secs_f64()));
+            let Ok(mut deeper) = plan.search(meter) else { return };
+            let stop_at =
+                settings.stop_at.into_iter().chain([start + Duration::from_secs_f64(DEEPER_SECONDS)]).min();
+            let settings = Settings { spurious, stop_at, ..settings.clone() };
+            let more = runtime::check(&settings, &mut *deeper, test, &mut |s| ticker.tick(s));
+            run += deeper.stats().executions;
+            if more.failures.is_empty() && (!deeper.finished() || more.stopped.is_some()) {
+                return;
+            }
+            (*found, *search) = (more, deeper);
+        }
+    }
+
     /// A plan with what it needs from outside, and settings that go with it. A check may take a few microseconds: what the usual
     /// order does not need is not made.
     pub(crate) fn prepared<'a>(&'a self, plan: &'a Plan) -> (Cow<'a, Plan>, Cow<'a, Settings>) {
         let (mut plan, mut settings) = (Cow::Borrowed(plan), Cow::Borrowed(&self.settings));
+        if !plan.bounds.is_empty() || self.deepens && plan.order.is_sampling() {
+            let settings = settings.to_mut();
+            settings.bounded = !plan.bounds.is_empty();
+            if self.deepens && plan.order.is_sampling() {
+                settings.spurious = 8;
+            }
+        }
         if plan.order != Order::DepthFirst {
             plan.to_mut().spill = Some(Arc::new(FileSpill::default()));
         }
@@ -606,6 +705,13 @@ impl Config {
         set_flag(&mut s.keep_going, "RADDLE_KEEP_GOING")?;
         set_flag(&mut s.spurious_wakeups, "RADDLE_SPURIOUS_WAKEUPS")?;
         set_flag(&mut s.spurious_cas, "RADDLE_SPURIOUS_FAILURES")?;
+        if let Some(most) = variable("RADDLE_SPURIOUS")? {
+            s.spurious = most;
+            self.deepens = false;
+        }
+        if let Some(how) = variable::<String>("RADDLE_TIMEOUTS")? {
+            s.patient = patience(&how).map_err(|e| bad("RADDLE_TIMEOUTS", &how, &e))?;
+        }
         set_flag(&mut s.leaks, "RADDLE_LEAKS")?;
         set_flag(&mut s.spin_loops, "RADDLE_SPIN_LOOPS")?;
         set_flag(&mut s.shrink, "RADDLE_SHRINK")?;
@@ -624,6 +730,37 @@ fn entry<F: Fn()>(_test: &F) -> usize {
         test();
     }
     call::<F> as fn(&F) as usize
+}
+
+/// Searches with greater bounds on spurious events in a row end after so much time, or so many executions, in all.
+const DEEPER_SECONDS: f64 = 10.0;
+const DEEPER_EXECUTIONS: u64 = 100_000;
+
+/// From which length on timed waits are patient: `any`, `patient` or `patient=DURATION`.
+fn patience(text: &str) -> Result<Option<Duration>, String> {
+    let why = || {
+        format!(
+            "{text:?} does not say how timed waits end: any, patient, or patient=DURATION such as patient=1h"
+        )
+    };
+    match text.split_once('=') {
+        None if text == "any" => Ok(None),
+        None if text == "patient" => Ok(Some(Duration::ZERO)),
+        Some(("patient", duration)) => {
+            let digits = duration.find(|c: char| !c.is_ascii_digit()).unwrap_or(duration.len());
+            let (number, unit) = duration.split_at(digits);
+            let n: u64 = number.parse().map_err(|_| why())?;
+            let seconds = |each: u64| n.checked_mul(each).map(Duration::from_secs).ok_or_else(why);
+            match unit {
+                "ms" => Ok(Some(Duration::from_millis(n))),
+                "s" | "" => seconds(1).map(Some),
+                "m" | "min" => seconds(60).map(Some),
+                "h" => seconds(3600).map(Some),
+                _ => Err(why()),
+            }
+        }
+        _ => Err(why()),
+    }
 }
 
 /// The algorithm, and the order where it is not the usual one. Orders that draw executions leave none out, so they

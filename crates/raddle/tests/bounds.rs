@@ -190,7 +190,7 @@ fn a_shrunk_failure_has_no_wake_up_for_no_reason_that_it_does_not_need() {
             Config::new().quiet(true).order("random").seed(seed).shrink(shrink).max_executions(10_000);
         let report = config.run(waits_and_counts);
         let trace = &report.failures[0].trace;
-        trace.iter().filter(|s| s.detail.as_deref() == Some("woken by nobody")).count()
+        trace.iter().filter(|s| s.detail.as_deref() == Some("ends spuriously")).count()
     };
     assert!((1..40).any(|seed| by_nobody(false, seed) > 0), "no schedule had one to begin with");
     (1..40).for_each(|seed| assert_eq!(by_nobody(true, seed), 0, "seed {seed}"));

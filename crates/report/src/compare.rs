@@ -54,11 +54,12 @@ fn seen(row: &Compared, of: fn(&Coverage) -> u64) -> String {
 }
 
 /// The columns: a title, what stands in it, and whether the column is there even if it says nothing.
-const COLUMNS: [(&str, Cell, bool); 9] = [
+const COLUMNS: [(&str, Cell, bool); 10] = [
     ("executions", |r| count(r.stats.executions), true),
     ("blocked", |r| count(r.stats.blocked), true),
     ("over bound", |r| count(r.stats.over_bound), false),
     ("assumed", |r| count(r.stats.assumed), false),
+    ("pruned", |r| count(r.stats.pruned), false),
     ("classes", |r| seen(r, |c| c.classes), false),
     ("states", |r| seen(r, |c| c.states), false),
     ("reached", |r| r.reached.map_or_else(|| "-".to_owned(), count), false),

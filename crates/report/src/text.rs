@@ -319,13 +319,18 @@ fn most_preemptions(report: &Report) -> Option<u32> {
 /// The algorithm and what it ran.
 fn searched(report: &Report) -> String {
     let bound = report.bound.as_ref().map(|b| format!(", bound {}", one_line(b))).unwrap_or_default();
+    let pruned = match report.stats.pruned {
+        0 => String::new(),
+        n => format!(", {} pruned", count(n)),
+    };
     format!(
-        "{}{bound}, memory {}: {}{}, {} blocked, {}",
+        "{}{bound}, memory {}: {}{}, {} blocked{}, {}",
         one_line(&report.algorithm),
         one_line(&report.memory),
         plural(report.stats.executions, "execution"),
         if report.failures.is_empty() { "" } else { " so far" },
         count(report.stats.blocked),
+        pruned,
         duration(report.seconds),
     )
 }

@@ -1,6 +1,7 @@
 //! Executions that end with threads that wait for ever: who waits for what, held by whom.
 
 use crate::Class;
+use crate::cycles::STOPPED;
 use crate::execution::{Execution, Noted};
 use crate::record::place_of;
 use explore::semantics::{Channel, RwWord};
@@ -12,7 +13,9 @@ impl Execution {
         // What still runs when the process has ended goes with it.
         let first = self.live.first().filter(|_| !self.exited)?;
         let cycle = self.cycle();
-        let spins = |t: &ThreadId| matches!(self.pending[t.index()].op, Op { kind: OpKind::Await, a: 0, .. });
+        let awaits =
+            |t: &ThreadId| matches!(self.pending[t.index()].op, Op { kind: OpKind::Await, a: 0, .. });
+        let spins = |t: &ThreadId| awaits(t) || self.is_stopped(*t);
         let main_ended = !self.live.contains(ThreadId::MAIN);
         let kind = if !cycle.is_empty() {
             FailureKind::Deadlock
@@ -125,22 +128,13 @@ impl Execution {
             OpKind::Await if op.a == 2 => (format!("waits for {name}"), Vec::new()),
             OpKind::Await => {
                 let (from, n) = pending.awaited;
-                let seen: Vec<String> = self.awaited[from as usize..(from + n) as usize]
-                    .iter()
-                    .map(|(o, _)| match self.object_name(*o) {
-                        Some(name) if self.objects[o.index()].class == Class::Version => name,
-                        Some(name) => format!("{name} = {}", self.word(*o)),
-                        None => "the end of a thread".to_string(),
-                    })
-                    .collect();
-                let what =
-                    if seen.is_empty() { "for ever".to_string() } else { format!("on {}", seen.join(", ")) };
-                (format!("spins {what}"), Vec::new())
+                self.spins_on(&self.awaited[from as usize..(from + n) as usize])
             }
             OpKind::Transfer if op.b as u32 > 0 => {
                 (format!("waits to read from {name}, which is empty"), Vec::new())
             }
             OpKind::Transfer => (format!("waits to write to {name}, which is full"), Vec::new()),
+            OpKind::Assume if op.a == STOPPED => self.spins_on(self.stopped_at_words(t)),
             OpKind::SemWait if self.objects[op.object.index()].class == Class::Thread => {
                 let is_it = |u: &ThreadId| self.threads[u.index()].seldom().closure == Some(op.object);
                 let whom: Vec<ThreadId> = self.order.iter().copied().filter(is_it).collect();
@@ -151,6 +145,20 @@ impl Execution {
             OpKind::Assume => ("stands at an assumption that does not hold".to_string(), Vec::new()),
             _ => ("could go on".to_string(), Vec::new()),
         }
+    }
+
+    /// A thread that goes round as long as these objects are what they are.
+    fn spins_on(&self, words: &[(ObjectId, u64)]) -> (String, Vec<ThreadId>) {
+        let seen: Vec<String> = words
+            .iter()
+            .map(|(o, _)| match self.object_name(*o) {
+                Some(name) if self.objects[o.index()].class == Class::Version => name,
+                Some(name) => format!("{name} = {}", self.word(*o)),
+                None => "the end of a thread".to_string(),
+            })
+            .collect();
+        let what = if seen.is_empty() { "for ever".to_string() } else { format!("on {}", seen.join(", ")) };
+        (format!("spins {what}"), Vec::new())
     }
 
     /// Who holds a reader-writer lock for reading, from the record of all steps.

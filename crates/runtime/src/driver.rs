@@ -22,12 +22,19 @@ pub struct Settings {
     pub max_steps: u64,
     /// Bytes of stack for each thread, besides what operations need.
     pub stack_size: usize,
-    /// A weak compare-exchange that would succeed may also fail, once in a row.
+    /// A weak compare-exchange that would succeed may also fail.
     pub spurious_cas: bool,
-    /// Waiting on a condition variable and parking may end for no reason, once in a row.
+    /// Waiting on a condition variable and parking may end spuriously.
     pub spurious_wakeups: bool,
     /// How often a thread may read a late time in an execution; see the crate's module `time`.
     pub late: u32,
+    /// So many spurious failures, spurious ends of waits and timeouts in a row, by one thread on one object, are explored where the program
+    /// can tell them apart. See the crate's module `cycles`. 0 turns the spurious ones off.
+    pub spurious: u32,
+    /// Waits that take at least so long time out only when nothing else can run.
+    pub patient: Option<Duration>,
+    /// The search has a bound, so a preemption costs something.
+    pub bounded: bool,
     /// A thread that can only look again at what it has seen waits for a change; see the crate's module `spin`.
     pub spin_loops: bool,
     /// A thread that computes for so long (CPU time) without a step is stopped, and so is one that waits for so long in the kernel: it is
@@ -54,6 +61,9 @@ impl Default for Settings {
             spurious_cas: true,
             spurious_wakeups: true,
             late: 1,
+            spurious: 1,
+            patient: None,
+            bounded: false,
             spin_loops: true,
             watchdog: Some(Duration::from_secs(10)),
             stop_at: None,
@@ -64,6 +74,9 @@ impl Default for Settings {
         }
     }
 }
+
+/// The bounds of a search that deepens, one after the other; see [`Settings::spurious`].
+pub const DEEPENING: [u32; 4] = [1, 2, 4, 8];
 
 /// The most failures that are collected.
 const MOST_FAILURES: usize = 100;
@@ -77,6 +90,9 @@ pub struct Found {
     pub caveats: Vec<Caveat>,
     /// Why the search stopped before its end, unless its budget of executions was spent.
     pub stopped: Option<Stop>,
+    /// A thread was refused a spurious wake-up, a spurious failure or a timeout because of [`Settings::spurious`]: with a greater
+    /// bound there may be more to see.
+    pub refused_option: bool,
 }
 
 impl Found {
@@ -133,7 +149,8 @@ pub fn check(
             break;
         }
     }
-    Found { failures, caveats: session.caveats(), stopped }
+    let refused_option = session.refused_option();
+    Found { failures, caveats: session.caveats(), stopped, refused_option }
 }
 
 /// Runs `test` once, under a schedule that was recorded, and gives what failed, with its full trace.
@@ -145,6 +162,16 @@ pub fn replay(settings: &Settings, schedule: &Schedule, search: &mut dyn Progres
     let found = |failure: Option<Failure>| Found::of(failure.into_iter().collect());
     if stopped.is_some() {
         return Found { stopped, ..found(failure) };
+    }
+    if failure.is_none() || divergence.is_some() {
+        // The token may be from a search that went on with more options in a row.
+        for spurious in DEEPENING.into_iter().filter(|n| *n != settings.spurious) {
+            let settings = Settings { spurious, ..settings.clone() };
+            let again = recorded(&settings, Modes::default(), test, schedule);
+            if again.failure.is_some() && again.divergence.is_none() {
+                return found(again.failure);
+            }
+        }
     }
     let Some(divergence) = divergence else { return found(failure) };
     // The token may be from a search that has learned what a schedule alone does not tell, and took other steps.
@@ -307,14 +334,14 @@ const MOST_LESSONS: usize = 8;
 /// How many schedules are tried to find a simpler failure.
 const MOST_TRIES: usize = 300;
 
-/// What makes a failure hard to read: preemptions, and then waits that end for no reason.
+/// What makes a failure hard to read: preemptions, and then waits that end spuriously.
 fn cost(failure: &Failure) -> (usize, usize) {
     (failure.preemptions, chance_wakes(failure).count())
 }
 
-/// The steps at which a wait for a notification ends for no reason, by their place in the schedule.
+/// The steps at which it is decided that a wait ends spuriously, by their place in the schedule.
 fn chance_wakes(failure: &Failure) -> impl Iterator<Item = usize> + '_ {
-    let steps = failure.trace.iter().filter(|s| s.step > 0 && s.detail.as_deref() == Some(record::BY_NOBODY));
+    let steps = failure.trace.iter().filter(|s| s.step > 0 && s.detail.as_deref() == Some(record::SPURIOUS));
     steps.map(|s| s.step - 1)
 }
 
@@ -364,18 +391,18 @@ fn without_preemption(schedule: &Schedule, i: usize) -> Option<Schedule> {
     Some(Schedule::new(out, schedule.options().to_vec()))
 }
 
-/// Schedules in which the thread does not wake at step `i`, for no reason, to find that it must wait again: without the steps up to
-/// its next wait, and without all of its steps from there on. What can go on then does.
+/// Schedules in which the wait that is decided at step `i` does not end spuriously: without the thread's steps up to its next
+/// wait, and without all of its steps from there on. What can go on then does.
 fn without_wake(schedule: &Schedule, failure: &Failure, i: usize) -> Vec<Schedule> {
     let threads = schedule.threads();
     let Some(thread) = threads.get(i).copied() else { return Vec::new() };
     let waits = failure.trace.iter().filter(|s| s.step > i + 1 && s.thread == thread);
     let next = waits.filter(|s| s.operation == record::operation(OpKind::Wait)).map(|s| s.step - 1).next();
-    // That it does not wake was chosen before, by one of the options.
+    // Which of the options decided it is not known.
     let options = schedule.options();
-    let chosen: Vec<usize> = (0..options.len()).filter(|k| options[*k] == 1).collect();
+    let chosen: Vec<usize> = (0..options.len()).filter(|k| options[*k] != 0).collect();
     let without = |until: usize| {
-        let kept = threads.iter().enumerate().filter(|(k, t)| **t != thread || *k < i || *k > until);
+        let kept = threads.iter().enumerate().filter(|(k, t)| **t != thread || *k <= i || *k >= until);
         let kept: Vec<ThreadId> = kept.map(|(_, t)| *t).collect();
         let other = chosen.iter().map(move |k| {
             let mut options = options.to_vec();

@@ -2,6 +2,7 @@
 //!
 //! The functions here never suspend. [`crate::sync`] and [`crate::threads`] put them together with the suspensions.
 
+use crate::cycles::{self, STOPPED};
 use crate::driver::Settings;
 use crate::foreign::Blocks;
 use crate::front::{self, Front};
@@ -139,6 +140,14 @@ pub(crate) struct Execution {
     pub(crate) stack_floor: usize,
     /// The running thread has looks in its window; see [`crate::spin`].
     pub(crate) looking: bool,
+    /// The running thread has steps in its window of cycles; see [`crate::cycles`].
+    pub(crate) tracking: bool,
+    /// The operation that is about to be announced, where its local state was asked for.
+    pub(crate) arriving: Option<spin::Key>,
+    /// A thread was refused an option because of the bound on options in a row, in an execution of the session.
+    pub(crate) refused_option: bool,
+    /// It was noted, in this session, that spurious wake-ups and spurious failures are turned off.
+    pub(crate) noted_off: (bool, bool),
     /// Where the operation that is about to run comes back to a state its thread was in before.
     pub(crate) repeat: Option<spin::Repeat>,
     waiters: Vec<u32>,
@@ -182,13 +191,10 @@ const fn bit(kind: OpKind) -> u64 {
 
 /// Kinds after which more is to be done than to store the word.
 const SPECIAL: u64 = bit(OpKind::Wait)
-    | bit(OpKind::Wake)
     | bit(OpKind::NotifyOne)
     | bit(OpKind::NotifyAll)
-    | bit(OpKind::Park)
     | bit(OpKind::End)
-    | bit(OpKind::Yield)
-    | bit(OpKind::CompareExchangeWeak);
+    | bit(OpKind::Yield);
 
 /// Kinds that may have several outcomes.
 const CHOOSING: u64 = bit(OpKind::Choose) | bit(OpKind::NotifyOne) | bit(OpKind::CompareExchangeWeak);
@@ -276,6 +282,10 @@ impl Execution {
             teardown_ops: 0,
             stack_floor: 0,
             looking: false,
+            tracking: false,
+            arriving: None,
+            refused_option: false,
+            noted_off: (false, false),
             repeat: None,
             waiters: Vec::new(),
             running_on: Vec::new(),
@@ -310,6 +320,7 @@ impl Execution {
         self.search_panicked = false;
         self.caveats.clear();
         self.weak.clear();
+        (self.refused_option, self.noted_off) = (false, (false, false));
     }
 
     /// Makes everything ready for the next execution.
@@ -348,8 +359,8 @@ impl Execution {
         self.panics = 0;
         self.restart = None;
         self.versioned.clear();
-        self.looking = false;
-        self.repeat = None;
+        (self.looking, self.tracking) = (false, false);
+        (self.repeat, self.arriving) = (None, None);
         self.read_locks = 0;
         self.times.clear();
         self.lent.clear();
@@ -467,25 +478,6 @@ impl Execution {
         token
     }
 
-    /// Where a thread waits on a condition variable whom no notification is going to reach, because it wakes up for no reason.
-    pub(crate) fn queue_of_nobody(&mut self, t: ThreadId, condvar: ObjectId) -> ObjectId {
-        let queues = &self.threads[t.index()].seldom().queues;
-        if let Some((_, queue)) = queues.iter().find(|q| q.0 == condvar) {
-            return *queue;
-        }
-        let number = queues.len() as u64 + 1;
-        let queue = self.enter(Class::Token, 0, None);
-        self.names[queue.index()] = 1 << 62 | number << 32 | (t.0 as u64) << 1;
-        self.threads[t.index()].seldom_mut().queues.push((condvar, queue));
-        queue
-    }
-
-    /// The condition variable that a queue is of; itself, if it is none.
-    pub(crate) fn condvar_of(&self, queue: ObjectId) -> ObjectId {
-        let mut queues = self.order.iter().flat_map(|t| &self.threads[t.index()].seldom().queues);
-        queues.find(|q| q.1 == queue).map_or(queue, |q| q.0)
-    }
-
     /// A thread that was spawned runs on to its first operation.
     pub(crate) fn awaken(&mut self, id: ThreadId, parent: Option<ThreadId>, site: Site) {
         self.live.insert(id);
@@ -569,6 +561,9 @@ impl Execution {
     /// Keeps a record of something that is no step: a spawn, a join.
     pub(crate) fn note_quietly(&mut self, kind: OpKind, other: ThreadId, site: Site) {
         let thread = self.current;
+        if kind == OpKind::Spawn && self.looking {
+            spin::changed(self);
+        }
         if self.recording {
             self.record_quietly(&Op::local(kind).with(other.0 as u64, 0), site);
         }
@@ -799,42 +794,48 @@ impl Execution {
         self.end = Some(End::Cut);
     }
 
-    /// Whether a thread goes on only because waits may end for no reason.
-    fn is_woken_by_nothing(&self, t: ThreadId) -> bool {
-        let op = &self.pending[t.index()].op;
-        let nobody = match op.kind {
-            OpKind::Wake => op.b == 0,
-            OpKind::Park => self.word(op.object) == 0,
-            _ => return false,
-        };
-        nobody
-            && op.a & (Op::MAY_WAKE_SPURIOUSLY | Op::MAY_TIME_OUT | Op::TIME_PASSES)
-                == Op::MAY_WAKE_SPURIOUSLY
-    }
-
     fn natural_end(&self) -> End {
-        let assumed = |t: ThreadId| match self.pending[t.index()].op.kind {
-            OpKind::Assume => true,
-            // The loop that waits there ends when its thread is late, which is explored where it reads the clock.
-            OpKind::Await => self.threads[t.index()].seldom().polls_clock,
-            _ => false,
+        let stands_at = |a: u64| {
+            let assumes = move |op: &Op| op.kind == OpKind::Assume && op.a == a;
+            self.live.iter().any(|t| assumes(&self.pending[t.index()].op))
         };
-        if self.live.iter().any(assumed) { End::Assumed } else { End::Complete }
+        // The loop that waits there ends when its thread is late, which is explored where it reads the clock.
+        let polls_clock = |t: ThreadId| {
+            self.pending[t.index()].op.kind == OpKind::Await && self.threads[t.index()].seldom().polls_clock
+        };
+        if stands_at(0) || self.live.iter().any(polls_clock) {
+            return End::Assumed;
+        }
+        if stands_at(STOPPED) && !self.stopped_for_ever()
+            || self.live.iter().any(|t| self.waits_with_limit(t))
+        {
+            return End::Pruned;
+        }
+        End::Complete
     }
 
-    /// Nobody can run: waits with a time limit end now. Says whether there are any.
+    /// Whether a thread waits for a notification or for its token, and would not wait for ever: that its limit is reached is
+    /// another end of the wait, which is explored too.
+    fn waits_with_limit(&self, t: ThreadId) -> bool {
+        let waits = matches!(self.pending[t.index()].op.kind, OpKind::Wake | OpKind::Park);
+        waits && self.threads[t.index()].seldom().timed.is_some()
+    }
+
+    /// Nobody can run: of the waits that are patient, those with the earliest limit end now. Says whether there are any.
     #[cold]
     fn let_time_pass(&mut self) -> bool {
-        let mut any = false;
+        let limit = |ex: &Execution, t: ThreadId| {
+            let timed = ex.threads[t.index()].seldom().timed.filter(|_| ex.waits_with_limit(t));
+            timed.filter(|(_, patient)| *patient).map(|(limit, _)| limit)
+        };
+        let Some(first) = self.live.iter().filter_map(|t| limit(self, t)).min() else { return false };
         for t in self.live.iter() {
-            let op = &mut self.pending[t.index()].op;
-            if matches!(op.kind, OpKind::Wake | OpKind::Park) && self.threads[t.index()].seldom().timed {
-                op.a |= Op::TIME_PASSES | Op::MAY_TIME_OUT;
+            if limit(self, t) == Some(first) {
+                self.pending[t.index()].op.a |= Op::TIME_PASSES | Op::MAY_TIME_OUT;
                 self.enabled.insert(t);
-                any = true;
             }
         }
-        any
+        true
     }
 
     #[cold]
@@ -941,15 +942,36 @@ impl Execution {
         self.choose_option(&op)
     }
 
-    /// Whether a weak compare-exchange of the running thread on this object may fail for no reason: not twice in a row. Once
-    /// it may not, it counts as a strong one, and the next one may again.
-    pub(crate) fn may_fail_spuriously(&mut self, object: ObjectId) -> bool {
-        let thread = &mut self.threads[self.current.index()];
-        let just_failed = thread.seldom().spurious.contains(&object);
-        if just_failed {
-            thread.seldom_mut().spurious.retain(|o| *o != object);
+    /// Whether a weak compare-exchange of the running thread on this object may fail spuriously. If not, it counts as a strong one.
+    pub(crate) fn may_fail_spuriously(&mut self, object: ObjectId, place: Place) -> bool {
+        if !self.settings.spurious_cas || self.settings.spurious == 0 {
+            if !self.noted_off.1 {
+                self.note_off(false, place);
+            }
+            return false;
         }
-        self.settings.spurious_cas && !just_failed
+        cycles::may_fail(self, object, place)
+    }
+
+    /// Notes that spurious wake-ups, or spurious failures, are not explored, because they are turned off.
+    #[cold]
+    pub(crate) fn note_off(&mut self, wakeups: bool, place: Place) {
+        let text = match (self.settings.spurious, wakeups) {
+            (0, true) => "spurious wake-ups were not explored (--spurious 0, Config::spurious)",
+            (0, false) => {
+                "spurious failures of weak compare-exchanges were not explored (--spurious 0, Config::spurious)"
+            }
+            (_, true) => {
+                "spurious wake-ups were not explored (--no-spurious-wakeups, Config::spurious_wakeups)"
+            }
+            (_, false) => {
+                "spurious failures of weak compare-exchanges were not explored (RADDLE_SPURIOUS_FAILURES, \
+                 Config::spurious_failures)"
+            }
+        };
+        self.caveats.add(explore::CaveatKind::Spurious, text.into(), place);
+        let noted = if wakeups { &mut self.noted_off.0 } else { &mut self.noted_off.1 };
+        *noted = true;
     }
 
     #[inline(never)]
@@ -1121,16 +1143,6 @@ impl Execution {
                     self.recheck_awaiting();
                 }
             }
-            OpKind::Wake => {
-                self.threads[ti].seldom_mut().time_passed = op.a & Op::TIME_PASSES != 0;
-                let condvar = self.condvar_of(op.object);
-                let exhausted = &mut self.threads[ti].seldom_mut().exhausted;
-                exhausted.retain(|c| *c != condvar);
-                if !ok {
-                    exhausted.push(condvar);
-                }
-            }
-            OpKind::Park => self.threads[ti].seldom_mut().park_exhausted = !ok,
             OpKind::NotifyOne | OpKind::NotifyAll if ok => {
                 let cause = Access::cause(t, self.threads[ti].seq);
                 for u in self.live.iter() {
@@ -1143,14 +1155,6 @@ impl Execution {
                 }
             }
             OpKind::End => self.ended(),
-            OpKind::CompareExchangeWeak => {
-                let thread = &mut self.threads[ti];
-                if option == 1 {
-                    thread.seldom_mut().spurious.push(op.object);
-                } else if !thread.seldom().spurious.is_empty() {
-                    thread.seldom_mut().spurious.retain(|o| *o != op.object);
-                }
-            }
             _ => {}
         }
     }
@@ -1202,11 +1206,9 @@ impl Execution {
         }
     }
 
-    /// Whether `t` goes on while it could have let the thread before it go on. To a reader, one that waits and could go on only for
-    /// no reason is not preempted.
+    /// The thread before `t`, if `t` goes on while that one could have.
     pub(crate) fn preempted_by(&self, t: ThreadId) -> Option<ThreadId> {
-        let could = |l: &ThreadId| self.enabled.contains(*l) && !self.is_woken_by_nothing(*l);
-        self.last.filter(|l| *l != t && could(l) && !self.yielded.contains(*l))
+        self.last.filter(|l| *l != t && self.enabled.contains(*l) && !self.yielded.contains(*l))
     }
 }
 

@@ -2,12 +2,14 @@
 //! names that threads take later, and blocks that nobody may interrupt.
 
 use crate::execution::{Execution, Phase};
+use crate::memory::LocalState;
 use crate::memory::settle;
 use crate::objects::Handle;
-use crate::sync::{self, given_up, site, turn};
-use crate::threads::wake_bits;
+use crate::spin::{self, Key};
+use crate::sync::{self, Ended, given_up, site, turn};
 use crate::{Class, Place, context};
 use explore::{ObjectId, Op, OpKind, ThreadId, ThreadSet};
+use std::time::Duration;
 
 /// The word of an object, if this execution has met it. Not a step: to be used only for what the running thread itself, or
 /// what happens before it, has decided ("is this lock mine?").
@@ -30,18 +32,6 @@ pub fn put_word(object: &Handle, class: Class, word: u64, place: Place) {
         entry.word = word;
         entry.class = class;
     }
-}
-
-/// Whether the last wait of the running thread, which nobody ended, may have ended for no reason: not where nothing else could
-/// happen than that its time ran out.
-pub fn may_be_spurious() -> bool {
-    let ex = context::current();
-    // SAFETY: a current execution is valid; the borrow ends here.
-    !ex.is_null()
-        && unsafe {
-            let thread = &(&(*ex).threads)[(*ex).current.index()];
-            (*ex).settings.spurious_wakeups && !thread.seldom().time_passed
-        }
 }
 
 /// Gives a thread a name, for reports.
@@ -73,40 +63,74 @@ pub fn stack_of(thread: ThreadId) -> Option<(usize, usize)> {
     }
 }
 
-/// Whether waits may end for no reason.
-pub fn has_spurious_wakeups() -> bool {
-    let ex = context::current();
-    // SAFETY: a current execution is valid; the borrow ends here.
-    !ex.is_null() && unsafe { (*ex).settings.spurious_wakeups }
+/// The same as [`crate::wait`], with the local state.
+pub fn wait_in(
+    condvar: &Handle,
+    mutex: &Handle,
+    change: bool,
+    limit: Option<Duration>,
+    state: LocalState,
+    place: Place,
+) -> Ended {
+    settle();
+    arrive(condvar, state, place);
+    sync::run_wait(condvar, mutex, change, limit, place)
 }
 
-/// Gives the lock back and waits, in one step, as [`crate::wait`] does, but does not take the lock again, and does not end for no
-/// reason. Says whether it was woken by a notification.
-pub fn wait_once(queue: &Handle, lock: &Handle, timed: bool, place: Place) -> bool {
+/// Releases the lock and waits, as [`crate::wait`] does, but does not take the lock again.
+pub fn wait_once(
+    queue: &Handle,
+    lock: &Handle,
+    limit: Option<Duration>,
+    state: LocalState,
+    place: Place,
+) -> Ended {
     settle();
+    arrive(queue, state, place);
     let ex = context::required("a wait", place);
     // SAFETY: a current execution is valid, and no reference into it is held over a suspension.
     unsafe {
         if (*ex).phase != Phase::Running {
             given_up(ex);
-            return true;
+            return Ended::Notified;
         }
         let queue = (*ex).resolve(queue, Class::Condvar, 0, place);
         let lock = (*ex).resolve(lock, Class::Mutex, 0, place);
-        let t = (*ex).current;
-        let wait = Op { other: lock, ..Op::new(OpKind::Wait, queue) };
-        if !turn(ex, wait, site(place)) {
-            return true;
+        let key = Key { site: site(place), object: queue, kind: OpKind::Choose, a: 0, b: 0 };
+        let Some((waiting, mut how)) = sync::decide_end(ex, queue, key, limit, place) else {
+            return Ended::Notified;
+        };
+        if how == Ended::Notified {
+            if !sync::wait_in_queue(ex, queue, lock, site(place)) {
+                return how;
+            }
+            if sync::take_timed_out(ex) {
+                how = Ended::TimedOut;
+            }
+        } else {
+            let unlock = Op::new(OpKind::Unlock, lock);
+            if !turn(ex, unlock, site(place)) {
+                return how;
+            }
+            (*ex).finish(unlock, 0);
         }
-        (*ex).finish(wait, 0);
-        (&mut (*ex).threads)[t.index()].seldom_mut().timed = timed;
-        let bits = wake_bits(timed, false);
-        if !turn(ex, Op::new(OpKind::Wake, queue).with(bits, 0), site(place)) {
-            return true;
+        waiting.ended(&mut *ex);
+        how
+    }
+}
+
+/// The running thread comes to a wait on an object in this local state.
+fn arrive(object: &Handle, state: LocalState, place: Place) {
+    let ex = context::required("a wait", place);
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        if (*ex).looking
+            && (*ex).phase == Phase::Running
+            && let Some(object) = (*ex).known(object)
+        {
+            let key = Key { site: site(place), object, kind: OpKind::Choose, a: 0, b: 0 };
+            spin::compare_at(&mut *ex, key, state);
         }
-        // Who notified it was written into the announced operation.
-        let wake = (&(*ex).pending)[t.index()].op;
-        (*ex).finish(wake, 0).ok
     }
 }
 

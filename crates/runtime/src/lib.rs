@@ -26,6 +26,7 @@ mod callers;
 mod caveats;
 mod clock;
 mod context;
+mod cycles;
 mod driver;
 mod emergency;
 mod execution;
@@ -58,11 +59,11 @@ mod watchdog;
 pub use alien::alien_uses;
 pub use caveats::{caveat, caveat_at};
 pub use clock::cpu_seconds;
-pub use driver::{Found, Settings, check, follow, replay};
+pub use driver::{DEEPENING, Found, Settings, check, follow, replay};
 pub use fiber::make_stacks_executable;
 pub use foreign::{
-    end_looking, enter_block, has_spurious_wakeups, have_blocks, hush, leave_block, may_be_spurious,
-    name_thread, peek, put_word, stack_of, wait_for_any, wait_once, wait_while,
+    end_looking, enter_block, have_blocks, hush, leave_block, name_thread, peek, put_word, stack_of,
+    wait_for_any, wait_in, wait_once, wait_while,
 };
 pub use front::{Crashed, Front, Part, Place, set_front};
 pub use labels::Labels;
@@ -87,7 +88,7 @@ pub use rwlock::{rw_attempt, rw_reads, rw_tries_to_read, rw_writes};
 pub use session::{Once, Session};
 pub use statics::data;
 pub use sync::{
-    active, assume, choose, enter_count, fail, local_step, notify, rmw, step, stop_here, take_word,
+    Ended, active, assume, choose, enter_count, fail, local_step, notify, rmw, step, stop_here, take_word,
     tearing_down, wait,
 };
 pub use threads::{

@@ -186,7 +186,7 @@ unsafe fn watch(ex: *mut Execution, object: ObjectId, r: &Request<'_>, state: Lo
     unsafe {
         if (*ex).looking {
             let (a, b) = if r.kind == OpKind::Rmw { (0, 0) } else { (r.a, r.b) };
-            let key = Key { site: sync::site(r.place), object, kind: r.kind, a, b };
+            let key = Key { site: sync::site(r.place), object, kind: spin::strong(r.kind), a, b };
             spin::compare_at(&mut *ex, key, state);
         }
     }
@@ -261,11 +261,11 @@ pub fn on_memory(
     unsafe {
         settle_in(ex);
         let object = (*ex).resolve(request.object, request.class, 0, request.place);
+        watch(ex, object, request, state);
         let mut kind = request.kind;
-        if kind == OpKind::CompareExchangeWeak && !(*ex).may_fail_spuriously(object) {
+        if kind == OpKind::CompareExchangeWeak && !(*ex).may_fail_spuriously(object, request.place) {
             kind = OpKind::CompareExchange;
         }
-        watch(ex, object, &Request { kind, ..*request }, state);
         // Only after a loop was found to repeat itself: nobody waits for a change with blocks locked out.
         if (*ex).blocks.any() {
             foreign::before_memory(ex, request.place);

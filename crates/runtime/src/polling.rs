@@ -190,7 +190,13 @@ pub fn changed(lock: &Handle, class: Class, place: Place) {
     let ex = context::required("a lock", place);
     // SAFETY: a current execution is valid, and no reference into it is held over the step.
     unsafe {
-        if (*ex).phase != Phase::Running || !(*ex).modes.versions {
+        if (*ex).phase != Phase::Running {
+            return;
+        }
+        if (*ex).tracking {
+            crate::cycles::forget(&mut *ex);
+        }
+        if !(*ex).modes.versions {
             return;
         }
         let lock = (*ex).resolve(lock, class, 0, place);

@@ -1,7 +1,7 @@
 //! What is kept of an execution: a short record of every step, always; and, for a failure that is shown, all of it.
 
 use crate::execution::{Execution, Moment, Noted};
-use crate::sync::CHANCE;
+use crate::sync::{CHANCE, LIMIT};
 use crate::time::CLOCK;
 use crate::{Class, Part, Place};
 use explore::Mode;
@@ -93,7 +93,7 @@ struct Plain {
 
 /// Whether a record is the choice between a spurious end of a wait and none.
 fn is_chance(r: &Recorded) -> bool {
-    r.op.kind == OpKind::Choose && r.op.b == CHANCE
+    r.op.kind == OpKind::Choose && r.op.b & (CHANCE | LIMIT) != 0
 }
 
 /// Whether a trace shows a record. That a wait does not end spuriously goes without saying, and plain accesses are shown of the
@@ -133,8 +133,8 @@ pub(crate) fn class_word(class: Class) -> Option<&'static str> {
     })
 }
 
-/// How a trace says that a wait for a notification ended for no reason.
-pub(crate) const BY_NOBODY: &str = "woken by nobody";
+/// How a trace says that a wait ends spuriously.
+pub(crate) const SPURIOUS: &str = "ends spuriously";
 
 /// The name of an operation, in the words of the program's language.
 pub(crate) fn operation(kind: OpKind) -> &'static str {
@@ -357,7 +357,6 @@ impl Execution {
     /// `mutex #2`, `thread 1`.
     pub(crate) fn object_name(&self, id: ObjectId) -> Option<String> {
         let class = self.objects.get(id.index())?.class;
-        let id = self.condvar_of(id);
         let class = if class == Class::Token { self.objects[id.index()].class } else { class };
         if class == Class::Version {
             let lock = self.versioned.iter().find(|v| v.version == id)?.lock;
@@ -459,7 +458,7 @@ impl Execution {
                 format!("{} -> {}", number(before), number(after))
             }
             CompareExchange | CompareExchangeWeak if ok => format!("{} -> {}", number(before), number(after)),
-            CompareExchangeWeak if r.option == 1 => format!("{}: failed for no reason", number(before)),
+            CompareExchangeWeak if r.option == 1 => format!("{}: failed spuriously", number(before)),
             CompareExchange | CompareExchangeWeak => {
                 format!("{}, wanted {}: failed", number(before), number(r.op.a))
             }
@@ -476,8 +475,7 @@ impl Execution {
                 let by = ThreadId((r.op.b >> 32) as u16 - 1);
                 format!("woken by {}", self.thread_label(by))
             }
-            Wake if r.op.a & Op::MAY_TIME_OUT != 0 => "timed out".to_string(),
-            Wake => BY_NOBODY.to_string(),
+            Wake => "timed out".to_string(),
             NotifyOne if ok => format!("wakes {}", self.thread_label(ThreadId(r.option as u16))),
             NotifyAll if ok => format!("wakes {value}"),
             NotifyOne | NotifyAll => "nobody waits".to_string(),
@@ -491,8 +489,7 @@ impl Execution {
             Arrive if ok => format!("the last of {}", r.op.a),
             Arrive => format!("{} of {}", after & 0xffff_ffff, r.op.a),
             Park if ok => return None,
-            Park if r.op.a & Op::MAY_TIME_OUT != 0 => "timed out".to_string(),
-            Park => "unparked by nobody".to_string(),
+            Park => "timed out".to_string(),
             Spawn | Join => self.thread_label(ThreadId(r.op.a as u16)),
             Unpark => self.thread_label(self.thread_of(r.op.object)?),
             IsFinished => {
@@ -504,8 +501,9 @@ impl Execution {
             }
             Choose if r.op.b == CLOCK && value == 0 => "no time has passed".to_string(),
             Choose if r.op.b == CLOCK => "late".to_string(),
-            Choose if r.op.b == CHANCE && value == 0 => "will take a notification to end".to_string(),
-            Choose if r.op.b == CHANCE => "will end for no reason".to_string(),
+            Choose if is_chance(r) && value == 0 => "will take a notification to end".to_string(),
+            Choose if value == 1 && r.op.b & LIMIT != 0 => "times out".to_string(),
+            Choose if is_chance(r) => SPURIOUS.to_string(),
             Choose => format!("{value} of {}", r.op.a),
             Await => {
                 let names: Vec<String> = r.awaited.iter().filter_map(|o| self.object_name(*o)).collect();

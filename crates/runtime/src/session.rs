@@ -113,6 +113,11 @@ impl Session {
         self.execution().caveats.all()
     }
 
+    /// Whether a thread was refused an option because of the bound on options in a row.
+    pub(crate) fn refused_option(&self) -> bool {
+        self.execution().refused_option
+    }
+
     /// Forgets the caveats of one kind: the search starts again and notes what it still leaves out.
     pub fn forget_caveats(&mut self, kind: CaveatKind) {
         if let Some(execution) = &mut self.execution {
@@ -406,7 +411,7 @@ impl Session {
                 return front.end();
             }
             (*ex).enter_user_code();
-            (*ex).looking = false;
+            ((*ex).looking, (*ex).tracking) = (false, false);
             // Threads that have all ended without a panic left nothing.
             let left = if (*ex).live.is_empty() && (*ex).panics == 0 { 0 } else { (*ex).order.len() };
             (*ex).current = ThreadId::MAIN;
@@ -502,7 +507,8 @@ unsafe fn become_current(ex: *mut Execution, t: ThreadId) {
         let thread: *mut threads::Thread = &mut (&mut (*ex).threads)[t.index()];
         (*thread).running = true;
         (*ex).stack_floor = (*thread).stack_floor;
-        (*ex).looking = !(*thread).window.is_empty();
+        (*ex).tracking = !(*thread).cycles.is_empty();
+        (*ex).looking = (*ex).tracking || !(*thread).window.is_empty();
         (*ex).repeat = None;
         if let Some(front) = (*ex).front {
             front.switch(Some(t));

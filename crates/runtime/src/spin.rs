@@ -33,6 +33,7 @@
 //! schedule to the next. On processors for which the state cannot be taken nothing is cut.
 
 use crate::context;
+use crate::cycles;
 use crate::execution::{Execution, Phase};
 use crate::memory::LocalState;
 use crate::objects::Handle;
@@ -87,6 +88,24 @@ pub(crate) struct Key {
     pub(crate) b: u64,
 }
 
+impl Key {
+    /// That of an operation that has run. What may change from one time to the next does not count.
+    pub(crate) fn of(op: &Op, site: Site) -> Key {
+        let (a, b) = match op.kind {
+            OpKind::Rmw | OpKind::Wake | OpKind::Park => (0, 0),
+            OpKind::Choose if op.b == CLOCK => (0, CLOCK),
+            OpKind::Store if op.order == explore::MemoryOrder::None => (0, 0),
+            _ => (op.a, op.b),
+        };
+        Key { site, object: op.object, kind: strong(op.kind), a, b }
+    }
+}
+
+/// The kind of the operation, whether or not it may fail spuriously.
+pub(crate) fn strong(kind: OpKind) -> OpKind {
+    if kind == OpKind::CompareExchangeWeak { OpKind::CompareExchange } else { kind }
+}
+
 /// One look.
 #[derive(Clone, Copy)]
 struct Look {
@@ -137,6 +156,8 @@ pub(crate) struct Repeat {
     state: u64,
     repeats: u8,
     await_from: Option<usize>,
+    /// The thread has closed a cycle that can be removed; see [`crate::cycles`].
+    pub(crate) stops: bool,
 }
 
 /// An operation that is about to run.
@@ -205,11 +226,19 @@ unsafe extern "sysv64" fn seen_before(probe: *const ()) -> usize {
     };
     let Some(object) = object else { return 0 };
     let Probe { kind, a, b, place, .. } = *probe;
-    if find(ex, Key { site: sync::site(place), object, kind, a, b }) {
+    if wants_state(ex, Key { site: sync::site(place), object, kind: strong(kind), a, b }) {
         ex.threads[ex.current.index()].frames_end
     } else {
         0
     }
+}
+
+/// Whether the local state is wanted for the operation that is about to be announced.
+fn wants_state(ex: &mut Execution, key: Key) -> bool {
+    let is_look = find(ex, key);
+    let wanted = cycles::wants_state(ex, &key);
+    ex.arriving = wanted.then_some(key);
+    is_look || wanted
 }
 
 /// Whether the running thread has the look in its window; notes where.
@@ -219,7 +248,7 @@ fn find(ex: &mut Execution, key: Key) -> bool {
     }
     let looks = &ex.threads[ex.current.index()].window.looks;
     let found = looks.iter().rposition(|l| l.key == key);
-    ex.repeat = found.map(|i| Repeat { state: 0, repeats: 0, await_from: Some(i) });
+    ex.repeat = found.map(|i| Repeat { state: 0, repeats: 0, await_from: Some(i), stops: false });
     found.is_some()
 }
 
@@ -241,7 +270,7 @@ pub(crate) fn compare_clock(ex: &mut Execution, site: Site, state: LocalState) {
 /// The same for an operation that says where its local state is.
 #[cold]
 pub(crate) fn compare_at(ex: &mut Execution, key: Key, state: LocalState) {
-    if find(ex, key) {
+    if state != LocalState::UNKNOWN && wants_state(ex, key) {
         let state = word_of(ex, state);
         compare_in(ex, state);
     }
@@ -271,6 +300,19 @@ fn hash(from: usize, end: usize) -> u64 {
 }
 
 fn compare_in(ex: &mut Execution, state: u64) {
+    let arriving = ex.arriving.take();
+    compare_looks(ex, state);
+    let awaits = ex.repeat.is_some_and(|r| r.await_from.is_some());
+    // A thread that would wait for a change goes on when there is one, so a livelock is seen.
+    if let Some(key) = arriving
+        && cycles::arrive(ex, key, state)
+        && !awaits
+    {
+        ex.repeat = Some(Repeat { state, repeats: 0, await_from: None, stops: true });
+    }
+}
+
+fn compare_looks(ex: &mut Execution, state: u64) {
     let Some(Repeat { await_from: Some(i), .. }) = ex.repeat else { return };
     let cycle = &ex.threads[ex.current.index()].window.looks[i..];
     // Whether the words are still what was seen does not matter here: what a thread announces must be decided by what it has
@@ -278,7 +320,8 @@ fn compare_in(ex: &mut Execution, state: u64) {
     let same = cycle[0].state == Some(state) && is_steady(cycle);
     let repeats = if same { cycle[0].repeats + 1 } else { 0 };
     let wanted = if cycle.iter().any(|l| l.key.kind == OpKind::Yield) { 1 } else { 2 };
-    ex.repeat = Some(Repeat { state, repeats, await_from: (repeats >= wanted).then_some(i) });
+    let await_from = (repeats >= wanted).then_some(i);
+    ex.repeat = Some(Repeat { state, repeats, await_from, stops: false });
 }
 
 /// Whether a cycle saw each word in one form only. If not, it would not go the same way again while the words stay what they are.
@@ -307,8 +350,13 @@ pub(crate) fn announce(ex: &mut Execution, site: Site) -> bool {
             seen.push((object, look.word));
         }
     }
+    if cycles::awaits_again(ex, site, repeat.state, &seen) {
+        ex.seen = seen;
+        ex.repeat = Some(Repeat { stops: true, ..repeat });
+        return false;
+    }
     ex.threads[t].window.clear();
-    ex.looking = false;
+    ex.looking = ex.tracking;
     if ex.modes.versions {
         seen.iter().for_each(|s| ex.has_polled(s.0));
     }
@@ -327,26 +375,34 @@ pub(crate) fn after_step(
     applied: &Applied,
     option: u32,
 ) {
+    // A reading of the clock that finds that no time has passed is a look.
+    let clock = op.kind == OpKind::Choose && op.b == CLOCK && option == 0;
+    let is_look = (LOOKS >> op.kind as u8 & 1 == 1 || clock) && applied.word == before;
+    let spurious = op.kind == OpKind::CompareExchangeWeak && option == 1;
+    cycles::after_step(ex, op, site, before, applied, option, is_look && !spurious);
     let t = ex.current.index();
     if LOCKS >> op.kind as u8 & 1 == 1 && ex.modes.versions && after_lock(ex, *op, site, applied.ok) {
         return;
     }
-    let spurious = op.kind == OpKind::CompareExchangeWeak && option == 1;
-    // A reading of the clock that finds that no time has passed.
-    let clock = op.kind == OpKind::Choose && op.b == CLOCK && option == 0;
-    let looks = LOOKS >> op.kind as u8 & 1 == 1 || clock;
-    if looks && applied.word == before && !spurious && ex.settings.spin_loops {
+    if is_look && !spurious && ex.settings.spin_loops {
         let (a, b) = match op.kind {
             OpKind::Rmw => (0, 0),
             OpKind::Choose => (0, CLOCK),
             _ => (op.a, op.b),
         };
-        let key = Key { site, object: op.object, kind: op.kind, a, b };
+        let key = Key { site, object: op.object, kind: strong(op.kind), a, b };
         ex.threads[t].window.push(key, op.object, before);
         ex.looking = true;
     } else if ex.looking {
-        changed(ex);
+        forget_looks(ex);
     }
+}
+
+/// The running thread took a step that is not a look.
+#[cold]
+fn forget_looks(ex: &mut Execution) {
+    ex.threads[ex.current.index()].window.clear();
+    ex.looking = ex.tracking;
 }
 
 /// The same for locks that have versions; says whether that was all. To take one is a look at its version, to give it back is
@@ -370,10 +426,11 @@ fn after_lock(ex: &mut Execution, op: Op, site: Site, ok: bool) -> bool {
     true
 }
 
-/// The running thread did something that is not a look.
+/// The running thread changed something, or learned something, that is in none of its steps.
 #[cold]
 pub(crate) fn changed(ex: &mut Execution) {
     ex.threads[ex.current.index()].window.clear();
+    cycles::forget(ex);
     ex.looking = false;
 }
 

@@ -1,16 +1,17 @@
 //! Steps: what our types call for each operation.
 
 use crate::context;
+use crate::cycles::{self, Waiting};
 use crate::execution::{Execution, Phase};
 use crate::fiber::{Abandoned, Resume, Said};
 use crate::objects::Handle;
 use crate::panics;
 use crate::polling;
 use crate::session;
-use crate::spin::{self, On, Probe};
-use crate::threads::wake_bits;
+use crate::spin::{self, Key, On, Probe};
 use crate::{Class, Done, Place, Request};
 use explore::{End, FailureKind, MemoryOrder, Op, OpKind, Site, semantics};
+use std::time::Duration;
 
 /// After so many operations a destructor of an abandoned fiber is taken to loop for ever.
 const MOST_TEARDOWN_OPS: u32 = 100_000;
@@ -212,8 +213,9 @@ unsafe fn step_given_up(ex: *mut Execution, op: Op) -> Done {
 pub(crate) unsafe fn await_change(ex: *mut Execution, site: Site) -> bool {
     // SAFETY: our callers hand on the contract of `turn`.
     unsafe {
-        if !spin::announce(&mut *ex, site) {
-            return true;
+        let stops = |ex: *mut Execution| (*ex).repeat.is_some_and(|r| r.stops);
+        if stops(ex) || !spin::announce(&mut *ex, site) {
+            return !stops(ex) || cycles::stop(ex, site);
         }
         if (*ex).next != Some((*ex).current) && !suspend(ex) {
             return false;
@@ -244,7 +246,7 @@ fn run(request: &Request<'_>) -> Done {
     unsafe {
         let object = (*ex).resolve(request.object, request.class, request.initial, request.place);
         let mut kind = request.kind;
-        if kind == OpKind::CompareExchangeWeak && !(*ex).may_fail_spuriously(object) {
+        if kind == OpKind::CompareExchangeWeak && !(*ex).may_fail_spuriously(object, request.place) {
             kind = OpKind::CompareExchange;
         }
         let op = Op::new(kind, object).with(request.a, request.b).ordered(request.order);
@@ -329,9 +331,39 @@ fn run_local(kind: OpKind, order: MemoryOrder, place: Place) {
     unsafe { step_on(ex, Op::local(kind).ordered(order), place) };
 }
 
-/// Releases the mutex (`change` says whether what it guards may have changed), waits for a notification (or, when `timed`, for the time to run out), takes the mutex again. Says
-/// whether it was woken by a notification.
-pub fn wait(condvar: &Handle, mutex: &Handle, change: bool, timed: bool, place: Place) -> bool {
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// By a notification, or by the token.
+    Notified,
+    /// Spuriously.
+    Spuriously,
+    /// By its time limit.
+    TimedOut,
+}
+
+/// Releases the mutex (`change` says whether what it guards may have changed), waits for a notification, or until `limit`, and takes
+/// the mutex again.
+///
+/// How the wait ends is decided when it is called: by a notification, spuriously, or by the limit. A wait that ends
+/// spuriously or by its limit never touches the condition variable: it releases the mutex and takes it again.
+// Inlined for the sake of the local state, as `step`.
+#[inline(always)]
+pub fn wait(condvar: &Handle, mutex: &Handle, change: bool, limit: Option<Duration>, place: Place) -> Ended {
+    spin::watch(&Probe { kind: OpKind::Choose, on: On::Object(condvar), a: 0, b: 0, place });
+    let ended = run_wait(condvar, mutex, change, limit, place);
+    spin::leave();
+    ended
+}
+
+#[inline(never)]
+pub(crate) fn run_wait(
+    condvar: &Handle,
+    mutex: &Handle,
+    change: bool,
+    limit: Option<Duration>,
+    place: Place,
+) -> Ended {
     let ex = context::required("a `Condvar`", place);
     if change {
         polling::changed(mutex, Class::Mutex, place);
@@ -340,42 +372,143 @@ pub fn wait(condvar: &Handle, mutex: &Handle, change: bool, timed: bool, place: 
     unsafe {
         if (*ex).phase != Phase::Running {
             given_up(ex);
-            return true;
+            return Ended::Notified;
         }
-        let mut condvar = (*ex).resolve(condvar, Class::Condvar, 0, place);
+        let condvar = (*ex).resolve(condvar, Class::Condvar, 0, place);
         let mutex = (*ex).resolve(mutex, Class::Mutex, 0, place);
-        let t = (*ex).current;
+        let key = Key { site: site(place), object: condvar, kind: OpKind::Choose, a: 0, b: 0 };
+        let Some((waiting, how)) = decide_end(ex, condvar, key, limit, place) else {
+            return Ended::Notified;
+        };
         let site = site(place);
-        let exhausted = (&(*ex).threads)[t.index()].seldom().exhausted.contains(&condvar);
-        let spurious = !exhausted && (*ex).settings.spurious_wakeups;
-        if spurious && !timed && chance(ex, place) {
-            condvar = (*ex).queue_of_nobody(t, condvar);
+        if how == Ended::Notified {
+            if !wait_in_queue(ex, condvar, mutex, site) {
+                return Ended::Notified;
+            }
+        } else {
+            let unlock = Op::new(OpKind::Unlock, mutex);
+            if !turn(ex, unlock, site) {
+                return how;
+            }
+            (*ex).finish(unlock, 0);
         }
-        if (*ex).phase != Phase::Running {
-            given_up(ex);
-            return true;
+        let timed_out = how == Ended::Notified && take_timed_out(ex);
+        if waiting.takes(&mut *ex, mutex) {
+            cycles::stop(ex, site);
+            return how;
         }
-        let by_chance = (*ex).condvar_of(condvar) != condvar;
-        let wait = Op { other: mutex, ..Op::new(OpKind::Wait, condvar) };
-        if !turn(ex, wait, site) {
-            return true;
-        }
-        (*ex).finish(wait, 0);
-
-        (&mut (*ex).threads)[t.index()].seldom_mut().timed = timed;
-        let bits = if exhausted { 0 } else { wake_bits(timed, by_chance || timed && spurious) };
-        if !turn(ex, Op::new(OpKind::Wake, condvar).with(bits, 0), site) {
-            return true;
-        }
-        // Who notified it was written into the announced operation.
-        let wake = (&(*ex).pending)[t.index()].op;
-        let woken = (*ex).finish(wake, 0).ok;
-
         let lock = Op::new(OpKind::Lock, mutex);
         if turn(ex, lock, site) {
             (*ex).finish(lock, 0);
         }
-        woken
+        waiting.ended(&mut *ex);
+        if timed_out { Ended::TimedOut } else { how }
+    }
+}
+
+/// Releases the mutex and waits in the queue of a condition variable, in one step, until it is notified, or, where timeouts are
+/// patient, until nothing else can run. Says `false` where the execution is given up.
+///
+/// # Safety
+///
+/// As for [`turn`].
+pub(crate) unsafe fn wait_in_queue(
+    ex: *mut Execution,
+    condvar: explore::ObjectId,
+    mutex: explore::ObjectId,
+    site: Site,
+) -> bool {
+    // SAFETY: by the contract.
+    unsafe {
+        let t = (*ex).current;
+        let wait = Op { other: mutex, ..Op::new(OpKind::Wait, condvar) };
+        if !turn(ex, wait, site) {
+            return false;
+        }
+        (*ex).finish(wait, 0);
+        if !turn(ex, Op::new(OpKind::Wake, condvar), site) {
+            return false;
+        }
+        // Who notified it was written into the announced operation.
+        let wake = (&(*ex).pending)[t.index()].op;
+        let woken = (*ex).finish(wake, 0).ok;
+        (&mut (*ex).threads)[t.index()].seldom_mut().time_passed = !woken;
+        true
+    }
+}
+
+/// Whether the wait that has just ended was ended by its limit, because nothing else could run.
+///
+/// # Safety
+///
+/// As for [`turn`].
+pub(crate) unsafe fn take_timed_out(ex: *mut Execution) -> bool {
+    // SAFETY: the callers hand on the contract of `turn`.
+    unsafe {
+        let t = (*ex).current.index();
+        std::mem::take(&mut (&mut (*ex).threads)[t].seldom_mut().time_passed)
+    }
+}
+
+/// Decides how a wait of the running thread will end, as a step of its own where there is a choice. `None` where the execution is given
+/// up, or the thread is stopped because it repeats itself.
+///
+/// The choice is made beforehand because nobody can rely on a spurious end: in the executions in which the wait does not end so,
+/// nothing but a notification helps, so lost notifications are seen.
+///
+/// # Safety
+///
+/// As for [`turn`].
+pub(crate) unsafe fn decide_end(
+    ex: *mut Execution,
+    object: explore::ObjectId,
+    key: Key,
+    limit: Option<Duration>,
+    place: Place,
+) -> Option<(Waiting, Ended)> {
+    // SAFETY: by the contract.
+    unsafe {
+        if (*ex).repeat.take().is_some_and(|r| r.stops) {
+            cycles::stop(ex, site(place));
+            return None;
+        }
+        let settings = &(*ex).settings;
+        let patient = settings.patient.is_some_and(|least| limit.is_some_and(|l| l >= least));
+        let (wakes, most) = (settings.spurious_wakeups, settings.spurious);
+        let waiting = Waiting::new(&mut *ex, object, key);
+        if patient {
+            let text = "timed waits end by timeout only when nothing else can run (--timeouts patient, Config::timeouts)";
+            (*ex).caveats.add(explore::CaveatKind::Patient, text.into(), place);
+        }
+        let on = wakes && most > 0;
+        if !on && !(*ex).noted_off.0 {
+            (*ex).note_off(true, place);
+        }
+        let spurious = on && waiting.may_take(&mut *ex, most, place);
+        let times_out = limit.is_some() && !patient && waiting.may_take(&mut *ex, most.max(1), place);
+        // Where the bound does not let it time out, it still does when nothing else can run.
+        let t = (*ex).current.index();
+        if limit.is_some() || (&(*ex).threads)[t].seldom().timed.is_some() {
+            (&mut (*ex).threads)[t].seldom_mut().timed = limit.map(|l| (l, !times_out));
+        }
+        let options = match (spurious, times_out) {
+            (false, false) => &[Ended::Notified][..],
+            (true, false) => &[Ended::Notified, Ended::Spuriously],
+            (false, true) => &[Ended::Notified, Ended::TimedOut],
+            (true, true) => &[Ended::Notified, Ended::TimedOut, Ended::Spuriously],
+        };
+        let mut how = Ended::Notified;
+        if options.len() > 1 {
+            let kind = if spurious { CHANCE } else { 0 } | if times_out { LIMIT } else { 0 };
+            let op = Op::local(OpKind::Choose).with(options.len() as u64, kind);
+            how = options[step_on(ex, op, place).value as usize % options.len()];
+            if (*ex).phase != Phase::Running {
+                given_up(ex);
+                return None;
+            }
+        }
+        waiting.decided(&mut *ex, how != Ended::Notified);
+        Some((waiting, how))
     }
 }
 
@@ -418,23 +551,23 @@ pub fn enter_count(object: &Handle, place: Place) {
     }
 }
 
-/// Whether a wait that begins here ends for no reason; both are explored. That is decided beforehand, as a step of its own, because
-/// nobody can count on it: in the executions in which it does not end so, nothing but a notification helps. If a wake-up were
-/// only a step that may come, every order of steps would have it sooner or later, and lost notifications would not be seen.
-///
-/// # Safety
-///
-/// As for [`step_on`].
-pub(crate) unsafe fn chance(ex: *mut Execution, place: Place) -> bool {
-    // SAFETY: by the contract.
-    unsafe { step_on(ex, Op::local(OpKind::Choose).with(2, CHANCE), place).value == 1 }
-}
-
-/// What tells the choice of [`chance`] from those of the program.
+/// Operand `b` of a choice: it is how a wait ends, and it may end spuriously,
 pub(crate) const CHANCE: u64 = 1;
+/// or by its limit.
+pub(crate) const LIMIT: u64 = 4;
 
 /// One of the numbers below `n`; each is explored.
+// Inlined for the sake of the local state, as `step`.
+#[inline(always)]
 pub fn choose(n: u32, place: Place) -> u32 {
+    spin::watch(&Probe { kind: OpKind::Choose, on: On::Nothing, a: n as u64, b: 0, place });
+    let chosen = run_choose(n, place);
+    spin::leave();
+    chosen
+}
+
+#[inline(never)]
+fn run_choose(n: u32, place: Place) -> u32 {
     let ex = context::required("`choose`", place);
     // SAFETY: a current execution is valid.
     unsafe {

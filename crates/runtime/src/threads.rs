@@ -1,16 +1,18 @@
 //! Threads: their table, and what a test does with them.
 
 use crate::context;
+use crate::cycles::Cycles;
 use crate::execution::{Execution, Phase};
 use crate::fiber::{Fiber, FiberYielder};
 use crate::locals::Local;
 use crate::polling::{Restart, Rounds};
-use crate::spin::{self, On, Probe, Window};
-use crate::sync::{self, turn};
+use crate::spin::{self, Key, On, Probe, Window};
+use crate::sync::{self, Ended, turn};
 use crate::{Place, panics};
 use explore::{FailureKind, ObjectId, Op, OpKind, Site, ThreadId};
 use std::any::Any;
 use std::ptr::NonNull;
+use std::time::Duration;
 
 /// How a thread ended by a panic.
 pub(crate) struct Panicked {
@@ -119,6 +121,7 @@ pub(crate) struct Thread {
     /// How many steps it has taken.
     pub(crate) seq: u32,
     pub(crate) window: Window,
+    pub(crate) cycles: Cycles,
     /// What most threads do not have.
     seldom: Seldom,
     /// It has some of that.
@@ -135,18 +138,10 @@ pub(crate) struct Seldom {
     pub(crate) closure: Option<ObjectId>,
     /// The object that `park` and `unpark` change, once it was used.
     pub(crate) token: Option<ObjectId>,
-    /// The condition variables from which it last came back with nobody having notified it.
-    pub(crate) exhausted: Vec<ObjectId>,
-    /// The same for its token.
-    pub(crate) park_exhausted: bool,
-    /// Condition variables on which it waits for nothing, each with the queue in which it does.
-    pub(crate) queues: Vec<(ObjectId, ObjectId)>,
-    /// The wait it is in has a time limit.
-    pub(crate) timed: bool,
+    /// The limit of the wait it is in, and whether it is reached only when nothing else can run.
+    pub(crate) timed: Option<(Duration, bool)>,
     /// Its last wait ended because nothing else could happen than that time passes.
     pub(crate) time_passed: bool,
-    /// The atomics on which its last weak compare-exchange failed for no reason.
-    pub(crate) spurious: Vec<ObjectId>,
     /// What the panic hook noted last.
     pub(crate) noted: Option<(String, Option<String>)>,
     /// When it did.
@@ -188,6 +183,7 @@ impl Default for Thread {
             panicking: false,
             seq: 0,
             window: Window::default(),
+            cycles: Cycles::default(),
             seldom: Seldom::default(),
             has_seldom: false,
         }
@@ -212,6 +208,7 @@ impl Thread {
         self.left_process = false;
         self.panicking = false;
         self.window.clear();
+        self.cycles.reset();
         if self.has_seldom {
             self.forget_seldom();
         }
@@ -222,12 +219,8 @@ impl Thread {
         let s = &mut self.seldom;
         s.name = None;
         (s.life, s.closure, s.token) = (None, None, None);
-        s.exhausted.clear();
-        s.park_exhausted = false;
-        s.queues.clear();
-        s.timed = false;
+        s.timed = None;
         s.time_passed = false;
-        s.spurious.clear();
         s.noted = None;
         s.unwinding_from = None;
         s.panicked = None;
@@ -409,39 +402,43 @@ pub fn thread_name(thread: ThreadId) -> Option<String> {
     threads.get(thread.index()).and_then(|t| t.seldom().name.clone())
 }
 
-/// Waits for this thread's token.
-pub fn park(timed: bool, place: Place) {
+/// Waits for this thread's token, or until `limit`. It may also return spuriously; then it does not touch the token.
+#[inline(always)]
+pub fn park(limit: Option<Duration>, place: Place) -> Ended {
+    spin::watch(&Probe { kind: OpKind::Choose, on: On::Nothing, a: 0, b: 0, place });
+    let ended = run_park(limit, place);
+    spin::leave();
+    ended
+}
+
+#[inline(never)]
+fn run_park(limit: Option<Duration>, place: Place) -> Ended {
     let ex = context::required("`thread::park`", place);
     // SAFETY: as in `spawn`.
     unsafe {
         if (*ex).phase != Phase::Running {
-            return sync::given_up(ex);
+            sync::given_up(ex);
+            return Ended::Notified;
         }
-        let spurious = (*ex).settings.spurious_wakeups;
-        let t = (*ex).current.index();
         let token = (*ex).token_of((*ex).current);
-        let thread = (&mut (*ex).threads)[t].seldom_mut();
-        thread.timed = timed;
-        let spurious = spurious && !thread.park_exhausted;
-        let timed = timed && !thread.park_exhausted;
-        let by_chance = if timed { spurious } else { spurious && sync::chance(ex, place) };
-        if (*ex).phase != Phase::Running {
-            return sync::given_up(ex);
+        let site = sync::site(place);
+        let key = Key { site, object: ObjectId::NONE, kind: OpKind::Choose, a: 0, b: 0 };
+        let Some((waiting, mut how)) = sync::decide_end(ex, token, key, limit, place) else {
+            return Ended::Notified;
+        };
+        if how == Ended::Notified {
+            let op = Op::new(OpKind::Park, token);
+            if !turn(ex, op, site) {
+                return how;
+            }
+            let op = (&(*ex).pending)[(*ex).current.index()].op;
+            if !(*ex).finish(op, 0).ok {
+                how = Ended::TimedOut;
+            }
         }
-        let bits = wake_bits(timed, by_chance);
-        let op = Op::new(OpKind::Park, token).with(bits, 0);
-        if turn(ex, op, sync::site(place)) {
-            let op = (&(*ex).pending)[t].op;
-            (*ex).finish(op, 0);
-        }
+        waiting.ended(&mut *ex);
+        how
     }
-}
-
-/// Why a wait may end with nobody having ended it.
-pub(crate) fn wake_bits(timed: bool, spurious: bool) -> u64 {
-    let time = if timed { Op::MAY_TIME_OUT } else { 0 };
-    let nothing = if spurious { Op::MAY_WAKE_SPURIOUSLY } else { 0 };
-    time | nothing
 }
 
 /// Gives a thread its token.

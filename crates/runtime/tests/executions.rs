@@ -302,7 +302,8 @@ impl Condvar {
 
     #[track_caller]
     fn wait(&self, m: &Mutex, timed: bool) -> bool {
-        runtime::wait(&self.0, &m.0.handle, true, timed, Place::caller())
+        let limit = timed.then_some(std::time::Duration::from_millis(1));
+        runtime::wait(&self.0, &m.0.handle, true, limit, Place::caller()) == runtime::Ended::Notified
     }
 
     #[track_caller]
@@ -379,7 +380,7 @@ fn a_timed_wait_may_time_out_at_once_and_must_when_nobody_notifies() {
 }
 
 #[test]
-fn spurious_wake_ups_are_explored_once_in_a_row() {
+fn spurious_wake_ups_are_explored_and_loops_of_them_end() {
     let settings = Settings { spurious_wakeups: true, keep_going: true, ..settings() };
     let found = explore_with(&settings, Naive::default(), || {
         let (m, c) = (shared(Mutex::new()), shared(Condvar::new()));
@@ -397,7 +398,7 @@ fn spurious_wake_ups_are_explored_once_in_a_row() {
         }
     });
     assert_eq!(found.failures.len(), 1);
-    assert!(found.failures[0].trace.iter().any(|s| s.detail.as_deref() == Some("woken by nobody")));
+    assert!(found.failures[0].trace.iter().any(|s| s.detail.as_deref() == Some("ends spuriously")));
     let ends = explore_with(&settings, Naive::default(), || {
         let (m, c) = (shared(Mutex::new()), shared(Condvar::new()));
         let flag = Rc::new(Cell::new(false));
@@ -416,20 +417,36 @@ fn spurious_wake_ups_are_explored_once_in_a_row() {
 }
 
 #[test]
-fn a_weak_compare_exchange_may_fail_once() {
-    let settings = Settings { spurious_cas: true, ..settings() };
-    let tries = RefCell::new(BTreeSet::new());
+fn a_weak_compare_exchange_may_fail_as_often_as_the_bound_says() {
+    let tries = |most: u32| {
+        let settings = Settings { spurious_cas: true, spurious: most, ..settings() };
+        let tries = RefCell::new(BTreeSet::new());
+        let found = explore_with(&settings, Naive::default(), || {
+            let x = Atomic::new(0);
+            let mut n = 1;
+            while !x.cas_weak(0, 1) {
+                n += 1;
+            }
+            tries.borrow_mut().insert(n);
+        });
+        assert!(found.failures.is_empty());
+        tries.into_inner().into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(tries(0), [1]);
+    // The second one is free: whether the thread counts cannot be told before the third.
+    assert_eq!(tries(1), [1, 2, 3]);
+    assert_eq!(tries(4), [1, 2, 3, 4, 5, 6]);
+}
+
+#[test]
+fn a_loop_that_does_not_count_its_failures_has_one_execution() {
+    let settings = Settings { spurious_cas: true, spurious: 8, ..settings() };
     let found = explore_with(&settings, Naive::default(), || {
         let x = Atomic::new(0);
-        let mut n = 1;
-        while !x.cas_weak(0, 1) {
-            n += 1;
-        }
-        tries.borrow_mut().insert(n);
+        while !x.cas_weak(0, 1) {}
     });
     assert!(found.failures.is_empty());
-    assert_eq!(tries.into_inner().into_iter().collect::<Vec<_>>(), [1, 2]);
-    assert_eq!(found.executions, 2);
+    assert_eq!((found.executions, found.pruned), (2, 1));
 }
 
 #[test]
@@ -442,13 +459,15 @@ fn park_waits_for_unpark_and_remembers_one() {
             f1.store(1);
             runtime::unpark(main, Place::caller());
         });
-        runtime::park(false, Place::caller());
+        runtime::park(None, Place::caller());
         assert_eq!(flag.load(), 1);
     });
-    let f = fails(|| runtime::park(false, Place::caller()));
+    let f = fails(|| assert_eq!(runtime::park(None, Place::caller()), runtime::Ended::Notified));
     assert_eq!(f.kind, FailureKind::Deadlock);
     assert!(f.message.contains("nobody unparks it"));
-    passes(|| runtime::park(true, Place::caller()));
+    passes(|| {
+        runtime::park(Some(std::time::Duration::ZERO), Place::caller());
+    });
 }
 
 #[test]
@@ -664,7 +683,7 @@ fn a_destructor_that_catches_its_own_panic_in_teardown_is_fine() {
     }
     let f = fails(|| {
         let _c = Catches(shared(Atomic::new(0)));
-        runtime::park(false, Place::caller());
+        runtime::park(None, Place::caller());
     });
     assert_eq!(f.kind, FailureKind::Deadlock);
 }
@@ -677,7 +696,7 @@ fn code_that_catches_the_unwinding_of_an_abandoned_execution_is_unwound_further(
         let _c = Counted::new(&counted);
         let x = Atomic::new(0);
         loop {
-            let _ = std::panic::catch_unwind(|| runtime::park(false, Place::caller()));
+            let _ = std::panic::catch_unwind(|| runtime::park(None, Place::caller()));
             x.add(1);
         }
     });
@@ -696,7 +715,7 @@ fn a_destructor_that_loops_in_teardown_is_left_behind() {
     let f = fails(|| {
         let x = shared(Atomic::new(0));
         let l = Loops(x.clone());
-        runtime::park(false, Place::caller());
+        runtime::park(None, Place::caller());
         x.store(1);
         drop(l);
     });

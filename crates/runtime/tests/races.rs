@@ -171,7 +171,7 @@ fn channels_barriers_and_tokens_order() {
             c1.write();
             runtime::unpark(main, Place::caller());
         });
-        runtime::park(false, Place::caller());
+        runtime::park(None, Place::caller());
         c.write();
     });
 }

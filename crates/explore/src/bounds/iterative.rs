@@ -255,6 +255,7 @@ impl Iterative {
             executions: a.executions + b.executions,
             blocked: a.blocked + b.blocked,
             assumed: a.assumed + b.assumed,
+            pruned: a.pruned + b.pruned,
             over_bound: a.over_bound + b.over_bound,
             steps: a.steps + b.steps,
             longest: a.longest.max(b.longest),
@@ -300,7 +301,8 @@ impl Iterative {
             round.new = round.executions;
             // A branch that was cut and taken up again since is not over any more.
             let (now, later) = s.reduction().waiting();
-            round.over_bound = stats.executions + stats.assumed - round.covered + (now + later) as u64;
+            round.over_bound =
+                stats.executions + stats.assumed + stats.pruned - round.covered + (now + later) as u64;
         }
     }
 
@@ -472,7 +474,11 @@ impl Progress for Iterative {
         if matches!(self.inner, Inner::Classes(_)) && self.rounds.len() > 1 {
             return None;
         }
-        let past = self.past.executions + self.past.blocked + self.past.assumed + self.past.over_bound;
+        let past = self.past.executions
+            + self.past.blocked
+            + self.past.assumed
+            + self.past.pruned
+            + self.past.over_bound;
         self.inner.progress().estimate().map(|e| e + past as f64)
     }
 

@@ -639,6 +639,7 @@ impl Explorer for BestFirst {
         }
         match end {
             End::Assumed => s.assumed += 1,
+            End::Pruned => s.pruned += 1,
             _ => s.executions += 1,
         }
         s.races += self.trace.races_since(self.from) as u64;
@@ -704,7 +705,7 @@ impl Progress for BestFirst {
     }
 
     fn estimate(&self) -> Option<f64> {
-        self.finished.then_some((self.stats.executions + self.stats.assumed) as f64)
+        self.finished.then_some((self.stats.executions + self.stats.assumed + self.stats.pruned) as f64)
     }
 
     fn schedule(&self) -> Schedule {

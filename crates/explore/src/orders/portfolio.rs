@@ -171,6 +171,7 @@ impl Progress for Portfolio {
             all.executions += s.executions;
             all.blocked += s.blocked;
             all.assumed += s.assumed;
+            all.pruned += s.pruned;
             all.steps += s.steps;
             all.races += s.races;
             all.longest = all.longest.max(s.longest);

@@ -45,15 +45,22 @@ impl Ran {
         self.report["executions"].as_u64().unwrap_or_default()
     }
 
+    /// It is right.
+    pub(crate) fn is_verified(&self) {
+        self.is_verified_in(self.executions());
+    }
+
     /// It is right, in so many executions.
     pub(crate) fn is_verified_in(&self, executions: u64) {
-        assert_eq!(
-            (self.verdict(), self.executions()),
-            ("verified", executions),
-            "{}: {}",
-            self.what,
-            self.report
-        );
+        // What a test turns off itself is named, and that is all.
+        let caveats = self.report["caveats"].as_array().map_or(&[][..], Vec::as_slice);
+        let turned_off =
+            |c: &serde_json::Value| c["text"].as_str().is_some_and(|t| t.contains("Config::spurious_"));
+        let verdict = match self.verdict() {
+            "no-failure-with-caveats" if caveats.iter().all(turned_off) => "verified",
+            other => other,
+        };
+        assert_eq!((verdict, self.executions()), ("verified", executions), "{}: {}", self.what, self.report);
         assert_eq!(self.report["blocked"], 0, "{}", self.what);
     }
 

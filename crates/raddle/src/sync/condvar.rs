@@ -1,14 +1,14 @@
 //! Waiting for a condition.
 
 use super::{LockResult, MutexGuard, PoisonError};
-use runtime::{Class, Handle, Place};
+use runtime::{Class, Ended, Handle, Place};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
-/// std's `Condvar`. A notification wakes any of the waiters, a wait may also end for no reason, and a timed wait may time out
-/// at once: all of that is explored.
+/// std's `Condvar`. A notification wakes any of the waiters, a wait may also end spuriously, as often as the test can tell apart, and a
+/// timed wait may time out at once: all of that is explored.
 ///
 /// ```
 /// use raddle::sync::{Arc, Condvar, Mutex};
@@ -78,8 +78,10 @@ impl Condvar {
         f(unsafe { &mut *waiters })
     }
 
-    /// Waits; says whether it was woken by a notification.
-    fn wait_on<T: ?Sized>(&self, guard: &MutexGuard<'_, T>, timed: bool, place: Place) -> bool {
+    /// Waits; says how that ended.
+    // Inlined for the sake of the local state that the runtime takes.
+    #[inline(always)]
+    fn wait_on<T: ?Sized>(&self, guard: &MutexGuard<'_, T>, limit: Option<Duration>, place: Place) -> Ended {
         let mutex = std::ptr::from_ref(guard.handle()).addr();
         let same = self.with_waiters(|w| {
             let same = w.count == 0 || w.mutex == mutex;
@@ -97,9 +99,9 @@ impl Condvar {
             }
         }
         let gone = Gone(self);
-        let woken = runtime::wait(&self.handle, guard.handle(), guard.take_changed(), timed, place);
+        let ended = runtime::wait(&self.handle, guard.handle(), guard.take_changed(), limit, place);
         drop(gone);
-        woken
+        ended
     }
 
     /// Gives the mutex back, waits for a notification, and takes the mutex again.
@@ -113,7 +115,7 @@ impl Condvar {
     /// Panics if another thread waits with another mutex, which std allows itself to do.
     #[track_caller]
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
-        self.wait_on(&guard, false, Place::caller());
+        self.wait_on(&guard, None, Place::caller());
         if guard.flag().get() { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
 
@@ -131,7 +133,7 @@ impl Condvar {
     where
         F: FnMut(&mut T) -> bool,
     {
-        while condition(&mut *guard) {
+        while holds(&mut guard, &mut condition) {
             guard = self.wait(guard)?;
         }
         Ok(guard)
@@ -158,7 +160,8 @@ impl Condvar {
         }
     }
 
-    /// Waits for a notification or for the time to run out. Both are explored, however long the time is.
+    /// Waits for a notification or for the time to run out. Both are explored, however long the time is (unless
+    /// [`Config::timeouts`](crate::Config::timeouts) is patient); and it may end spuriously, before the time is over.
     ///
     /// # Errors
     ///
@@ -170,12 +173,12 @@ impl Condvar {
         dur: Duration,
     ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
         let limit = crate::time::limit(dur);
-        let woken = self.wait_on(&guard, true, Place::caller());
-        if !woken {
+        let ended = self.wait_on(&guard, Some(dur), Place::caller());
+        if ended == Ended::TimedOut {
             runtime::clock_reach(limit);
         }
         let poisoned = guard.flag().get();
-        let result = (guard, WaitTimeoutResult(!woken));
+        let result = (guard, WaitTimeoutResult(ended == Ended::TimedOut));
         if poisoned { Err(PoisonError::new(result)) } else { Ok(result) }
     }
 
@@ -196,7 +199,7 @@ impl Condvar {
     {
         let mut over = false;
         loop {
-            if !condition(&mut *guard) {
+            if !holds(&mut guard, &mut condition) {
                 return Ok((guard, WaitTimeoutResult(false)));
             }
             if over {
@@ -220,6 +223,37 @@ impl Condvar {
     #[track_caller]
     pub fn notify_all(&self) {
         runtime::notify(&self.handle, true, Place::caller());
+    }
+}
+
+/// Whether the condition holds. One that leaves the bytes of the data as they are has not changed it, although it could.
+fn holds<T>(guard: &mut MutexGuard<'_, T>, condition: &mut impl FnMut(&mut T) -> bool) -> bool {
+    let changed = guard.take_changed();
+    let before = Bytes::of(&**guard);
+    let holds = condition(&mut **guard);
+    if !changed && before.0.is_some() && before == Bytes::of(&**guard) {
+        guard.take_changed();
+    }
+    holds
+}
+
+/// The bytes of a value, those between its fields too; as many as are worth to compare.
+#[derive(PartialEq)]
+struct Bytes(Option<[u8; 64]>);
+
+impl Bytes {
+    fn of<T>(value: &T) -> Bytes {
+        let size = size_of::<T>();
+        Bytes((size <= 64).then(|| {
+            let mut bytes = [0; 64];
+            let from = std::ptr::from_ref(value).cast::<u8>();
+            for (i, byte) in bytes.iter_mut().enumerate().take(size) {
+                // SAFETY: it lies inside the value. Bytes between fields may never have been written, so the compiler must not
+                // look at them as a value of ours.
+                *byte = unsafe { from.add(i).read_volatile() };
+            }
+            bytes
+        }))
     }
 }
 

@@ -236,7 +236,7 @@ pub fn sleep_ms(ms: u32) {
     sleep(Duration::from_millis(u64::from(ms)));
 }
 
-/// Waits for this thread's token, and takes it. It may also return for no reason, which is explored.
+/// Waits for this thread's token, and takes it. It may also return spuriously, which is explored.
 ///
 /// ```
 /// use raddle::thread;
@@ -247,26 +247,27 @@ pub fn sleep_ms(ms: u32) {
 ///     waiter.join().unwrap();
 /// });
 /// ```
-#[inline]
+#[inline(always)]
 #[track_caller]
 pub fn park() {
-    runtime::park(false, Place::caller());
+    runtime::park(None, Place::caller());
 }
 
 /// Waits for this thread's token or for the time to run out: both are explored, however long the time is.
-#[inline]
+#[inline(always)]
 #[track_caller]
 pub fn park_timeout(dur: Duration) {
-    let _ = dur;
-    runtime::park(true, Place::caller());
+    let limit = crate::time::limit(dur);
+    if runtime::park(Some(dur), Place::caller()) == runtime::Ended::TimedOut {
+        runtime::clock_reach(limit);
+    }
 }
 
 /// The old form of [`park_timeout`].
 #[deprecated(since = "0.1.0", note = "replaced by `raddle::thread::park_timeout`, as in std")]
 #[track_caller]
 pub fn park_timeout_ms(ms: u32) {
-    let _ = ms;
-    runtime::park(true, Place::caller());
+    runtime::park(Some(Duration::from_millis(u64::from(ms))), Place::caller());
 }
 
 /// Whether the running thread is unwinding from a panic.

@@ -44,7 +44,11 @@ fn briefly(report: &Report) -> String {
 #[track_caller]
 pub(crate) fn verified_with(config: Config, f: impl Fn()) -> Report {
     let report = config.run(f);
-    assert_eq!(report.verdict, Verdict::Verified, "{}{}", report.guarantee, briefly(&report));
+    // What a test turns off itself is named, and that is all.
+    let turned_off = |c: &raddle::Caveat| c.text.contains("Config::spurious_");
+    let verified = report.verdict == Verdict::Verified
+        || report.verdict == Verdict::NoFailureWithCaveats && report.caveats.iter().all(turned_off);
+    assert!(verified, "{}{}{:?}", report.guarantee, briefly(&report), report.caveats);
     report
 }
 

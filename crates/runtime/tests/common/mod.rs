@@ -17,6 +17,7 @@ pub struct Naive {
     pub at: usize,
     pub executions: u64,
     pub assumed: u64,
+    pub pruned: u64,
     pub steps: u64,
     /// Yielding threads go last, unless nothing else can run.
     pub fair: bool,
@@ -62,6 +63,7 @@ impl Explorer for Naive {
     fn end(&mut self, end: End, _view: &View<'_>) -> bool {
         match end {
             End::Assumed => self.assumed += 1,
+            End::Pruned => self.pruned += 1,
             _ => self.executions += 1,
         }
         self.path.truncate(self.at);
@@ -112,6 +114,7 @@ pub fn settings() -> Settings {
 pub struct Found {
     pub executions: u64,
     pub assumed: u64,
+    pub pruned: u64,
     pub failures: Vec<Failure>,
     pub stopped: Option<explore::Stop>,
 }
@@ -119,7 +122,7 @@ pub struct Found {
 /// Every schedule, all failures.
 pub fn explore_with(settings: &Settings, mut search: Naive, test: impl Fn()) -> Found {
     let runtime::Found { failures, stopped, .. } = runtime::check(settings, &mut search, &test, &mut |_| ());
-    Found { executions: search.executions, assumed: search.assumed, failures, stopped }
+    Found { executions: search.executions, assumed: search.assumed, pruned: search.pruned, failures, stopped }
 }
 
 pub fn explore_all(test: impl Fn()) -> Found {

@@ -1,0 +1,588 @@
+//! Threads that repeat themselves although they change something, or because a wait ended spuriously.
+//!
+//! # The rule
+//!
+//! A thread that announces an operation in exactly the local state in which it announced it before has gone round a *cycle*.
+//! The cycle is *removable* if, for every object that the thread changed in it, the word after its last change is the
+//! word before its first one, and no other thread accessed the object in conflict between these two changes. Objects that
+//! the thread only looked at do not matter. A thread that closes a removable cycle is stopped for the rest of the execution,
+//! and all others continue, as after an assumption that does not hold ([`explore::End::Pruned`]).
+//!
+//! # Why it loses nothing
+//!
+//! The execution without the cycle is an execution of the program: the other threads see the same values, the thread is in the
+//! same local state, and all words are the same. So every state is reached by an execution without removable cycles. Whether
+//! a thread is stopped is decided by its own steps and by accesses that conflict with them, so it is the same in
+//! all orders of independent steps, and every reduction that copes with assumptions copes with it.
+//!
+//! Cycles of looks alone, in which no option was taken, belong to [`crate::spin`]: there the thread waits for a change, which makes
+//! livelocks visible. Only a thread that is woken in vain again and again, with the same words each time, is stopped here.
+//!
+//! # What is remembered
+//!
+//! Nothing, until a thread takes an option (a spurious end of a wait, a timeout, a spurious failure), waits for a change, or
+//! comes a third time to a place where it changes something. From then on the steps of the thread are kept in a window. The
+//! local state is taken where an operation is met again. A step that is forgotten, or whose state was not taken, costs
+//! executions and loses none.
+//!
+//! # Programs that tell infinitely many apart
+//!
+//! Where the local state differs each time (the program counts its failures), no cycle closes. There, the options that are
+//! taken *in a row* are bounded: by one thread, on one object, without a look in between that saw another value. Only options
+//! in a state that the thread was not in before count. A thread that comes to the bound gets no more options, and the report
+//! says so ([`crate::Settings::spurious`]).
+
+use crate::Place;
+use crate::execution::Execution;
+use crate::record::Logged;
+use crate::spin::Key;
+use crate::sync::turn;
+use crate::time::CLOCK;
+use explore::semantics::Applied;
+use explore::{Access, CaveatKind, Mode, ObjectId, Op, OpKind, Pending, Site, ThreadId};
+
+/// The most steps of a thread that are remembered.
+const WINDOW: usize = 64;
+/// Places are told apart by their lowest bits, which do not depend on where the program is loaded.
+const PLACES: usize = 32;
+/// A thread that comes so often to a place where it changes something may be in a loop.
+const ROUNDS: u8 = 3;
+/// Options that a thread may take in a row where it was before. The rule ends such loops, so this is only reached where threads observe
+/// each other's temporary changes.
+const MOST_KNOWN: u32 = 32;
+/// So often in a row a thread may wait for the same words to differ from the same values, in the same state.
+const MOST_AWAITS: usize = 3;
+
+/// Operand `a` of an [`OpKind::Assume`]: the thread was stopped by the rule above.
+pub(crate) const STOPPED: u64 = 1;
+
+/// A step of a thread.
+#[derive(Clone, Copy)]
+struct Visit {
+    key: Key,
+    /// The local state in which it was announced, if that was taken.
+    state: Option<u64>,
+    /// Its place in the log, or that of the next step of the execution when it was announced.
+    at: usize,
+    /// The object that was seen, and its word before the step.
+    seen: (ObjectId, u64),
+    /// It took an option that the thread cannot rely on.
+    option: bool,
+}
+
+/// A change of an object by the thread.
+#[derive(Clone, Copy)]
+struct Change {
+    at: usize,
+    object: ObjectId,
+    before: u64,
+    after: u64,
+    access: Access,
+}
+
+/// Options taken in a row on one object.
+#[derive(Clone, Copy)]
+struct Row {
+    object: ObjectId,
+    /// In states that the thread was not in before.
+    fresh: u32,
+    /// In states that it was in.
+    known: u32,
+}
+
+/// What is known of the operation that is about to be announced.
+#[derive(Clone, Copy)]
+struct Arrival {
+    state: u64,
+    /// The thread was in this state here before, or it cannot be told yet.
+    known: bool,
+}
+
+/// A cycle that can be removed.
+struct Cycle {
+    options: bool,
+    changes: bool,
+    free_switch: bool,
+}
+
+/// What the runtime remembers of one thread's way.
+#[derive(Default)]
+pub(crate) struct Cycles {
+    visits: Vec<Visit>,
+    changes: Vec<Change>,
+    rows: Vec<Row>,
+    /// How often the thread has changed something at a place, by the place's lowest bits.
+    rounds: [u8; PLACES],
+    arrival: Option<Arrival>,
+    /// What the thread has waited for: state and words, as a hash, and when.
+    awaits: Vec<(u64, usize)>,
+    /// It is inside a wait, which notes its phases itself.
+    in_wait: bool,
+    /// Why it was stopped, if it was.
+    stopped: Option<Stopped>,
+}
+
+/// Why a thread was stopped.
+struct Stopped {
+    /// The place of its first step in the log.
+    from: usize,
+    /// An option was taken in the cycle: the thread may go another way.
+    options: bool,
+    /// What it saw in the cycle, for reports.
+    seen: Vec<(ObjectId, u64)>,
+    /// What it changed in the cycle.
+    changed: Vec<ObjectId>,
+}
+
+impl Cycles {
+    pub(crate) fn reset(&mut self) {
+        self.visits.clear();
+        self.changes.clear();
+        self.rows.clear();
+        self.rounds = [0; PLACES];
+        self.arrival = None;
+        self.awaits.clear();
+        self.in_wait = false;
+        self.stopped = None;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.visits.is_empty()
+    }
+
+    fn forget(&mut self) {
+        self.visits.clear();
+        self.changes.clear();
+        self.awaits.clear();
+        self.arrival = None;
+    }
+
+    fn push(&mut self, visit: Visit) {
+        if self.visits.len() == WINDOW {
+            self.visits.drain(..WINDOW / 2);
+            let from = self.visits[0].at;
+            self.changes.retain(|c| c.at >= from);
+            self.awaits.retain(|a| a.1 >= from);
+        }
+        self.visits.push(visit);
+    }
+}
+
+/// The running thread changed something that is not a step: its steps so far are in no cycle that can be removed.
+pub(crate) fn forget(ex: &mut Execution) {
+    ex.threads[ex.current.index()].cycles.forget();
+    ex.tracking = false;
+}
+
+/// Whether the local state is wanted for an operation of the running thread that is about to be announced.
+///
+/// It is, where the thread did the operation before. When it does so for the first time, its frames may have parts that it has not written
+/// yet, and what lies there is left from an earlier execution.
+pub(crate) fn wants_state(ex: &Execution, key: &Key) -> bool {
+    ex.tracking
+        && ex.settings.spin_loops
+        && ex.threads[ex.current.index()].cycles.visits.iter().any(|v| v.key == *key)
+}
+
+/// The running thread is about to announce an operation in this state. Says whether it is stopped instead.
+pub(crate) fn arrive(ex: &mut Execution, key: Key, state: u64) -> bool {
+    let t = ex.current;
+    let visits = &ex.threads[t.index()].cycles.visits;
+    let here = visits.iter().filter(|v| v.key == key);
+    let (mut met, mut taken) = (false, false);
+    for v in here.clone() {
+        met = true;
+        taken |= v.state.is_some();
+    }
+    let mut same = false;
+    // Under a bound, to remove a cycle may cost a preemption where the thread gave way of its own accord.
+    let wanted = |c: &Cycle| 1 + (ex.settings.bounded && c.free_switch) as u32;
+    let (mut closed, mut stop) = (0, None);
+    for v in here.rev().filter(|v| v.state == Some(state)) {
+        same = true;
+        if let Some(cycle) = removable(ex, t, v.at)
+            && (cycle.options || cycle.changes)
+        {
+            closed += 1;
+            if closed >= wanted(&cycle) {
+                stop = Some((v.at, cycle));
+                break;
+            }
+        }
+    }
+    let known = same || met && !taken;
+    ex.threads[t.index()].cycles.arrival = Some(Arrival { state, known });
+    match stop {
+        Some((from, cycle)) => {
+            note_stop(ex, from, cycle.options);
+            true
+        }
+        None => false,
+    }
+}
+
+/// Notes why the running thread is stopped.
+fn note_stop(ex: &mut Execution, from: usize, options: bool) {
+    let cycles = &mut ex.threads[ex.current.index()].cycles;
+    let mut seen: Vec<(ObjectId, u64)> = Vec::new();
+    for v in cycles.visits.iter().filter(|v| v.at >= from && v.seen.0.is_some()) {
+        if !seen.contains(&v.seen) {
+            seen.push(v.seen);
+        }
+    }
+    let changed: Vec<ObjectId> = cycles.changes.iter().filter(|c| c.at >= from).map(|c| c.object).collect();
+    // What it changed itself is as it was, and says nothing of the others.
+    seen.retain(|s| !changed.contains(&s.0));
+    cycles.stopped = Some(Stopped { from, options, seen, changed });
+}
+
+/// Whether the steps of a thread since that step of the execution can be removed; says what there is in them.
+fn removable(ex: &Execution, t: ThreadId, from: usize) -> Option<Cycle> {
+    let cycles = &ex.threads[t.index()].cycles;
+    let first = cycles.changes.iter().position(|c| c.at >= from).unwrap_or(cycles.changes.len());
+    let own = &cycles.changes[first..];
+    for (k, first) in own.iter().enumerate() {
+        if own[..k].iter().any(|c| c.object == first.object) {
+            continue;
+        }
+        let all = || own.iter().filter(|c| c.object == first.object);
+        let Some(last) = all().next_back() else { continue };
+        if !leaves_unchanged(all(), first, last) {
+            return None;
+        }
+        let between = ex.log.get(first.at + 1..last.at).unwrap_or_default();
+        for l in between.iter().filter(|l| l.thread != t) {
+            let access = if l.object == first.object {
+                Access { mode: l.mode, aux: l.aux }
+            } else if l.other == first.object && l.other.is_some() {
+                Access::new(Mode::Write)
+            } else {
+                continue;
+            };
+            if all().any(|c| conflicts(&access, &c.access)) {
+                return None;
+            }
+        }
+    }
+    let since = || cycles.visits.iter().filter(|v| v.at >= from);
+    let switches = |v: &Visit| matches!(v.key.kind, OpKind::Yield | OpKind::Choose);
+    Some(Cycle {
+        options: since().any(|v| v.option),
+        changes: !own.is_empty(),
+        free_switch: since().any(switches),
+    })
+}
+
+/// Whether these changes of one object by one thread leave it as it was.
+fn leaves_unchanged<'a>(mut all: impl Iterator<Item = &'a Change>, first: &Change, last: &Change) -> bool {
+    // Others may come and go meanwhile: the thread's own contributions count.
+    let contribution = |c: &Change| match c.access.mode {
+        Mode::ReadTaken | Mode::CountedUp => Some(1i64),
+        Mode::ReadGiven | Mode::CountedDown => Some(-1),
+        _ => None,
+    };
+    match all.try_fold(0, |sum, c| contribution(c).map(|n| sum + n)) {
+        Some(sum) => sum == 0,
+        None => first.before == last.after,
+    }
+}
+
+/// Whether an access from the log conflicts with a change. The log has other numbers than the search for some modes.
+fn conflicts(theirs: &Access, own: &Access) -> bool {
+    use Mode::*;
+    match (theirs.mode, own.mode) {
+        (WokenBy | Notified | ArrivedEarly | ArrivedLast | Passed, _) => true,
+        _ => theirs.conflicts(0, own, 0),
+    }
+}
+
+/// Notes a step of the running thread that has run: its window is in use, or the thread comes again and again to a place where it
+/// changes something, or it took an option.
+#[inline(always)]
+pub(crate) fn after_step(
+    ex: &mut Execution,
+    op: &Op,
+    site: Site,
+    before: u64,
+    applied: &Applied,
+    option: u32,
+    is_look: bool,
+) {
+    if !is_look && !ex.tracking {
+        let cycles = &mut ex.threads[ex.current.index()].cycles;
+        let place = &mut cycles.rounds[(site.0 >> 3 & 0xfff) % PLACES];
+        *place = place.saturating_add(1);
+        if *place < ROUNDS && !(op.kind == OpKind::CompareExchangeWeak && option == 1) {
+            return;
+        }
+    }
+    if op.kind == OpKind::Choose && op.b == CLOCK && option != 0 {
+        // The clock is not in the local state.
+        return forget(ex);
+    }
+    if ex.tracking || !is_look {
+        let op = *op;
+        keep(ex, op, site, before, applied, option);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn keep(ex: &mut Execution, op: Op, site: Site, before: u64, applied: &Applied, option: u32) {
+    if !ex.settings.spin_loops {
+        return;
+    }
+    let at = ex.log.len() - 1;
+    let spurious = op.kind == OpKind::CompareExchangeWeak && option == 1;
+    let t = ex.current;
+    if let Some(last) = ex.threads[t.index()].cycles.rows.last()
+        && !(spurious && last.object == op.object)
+    {
+        end_rows(
+            ex,
+            op.object,
+            before,
+            applied.ok && matches!(op.kind, OpKind::CompareExchange | OpKind::CompareExchangeWeak),
+        );
+    }
+    let cycles = &mut ex.threads[t.index()].cycles;
+    if applied.word != before {
+        let change = Change { at, object: op.object, before, after: applied.word, access: applied.access };
+        cycles.changes.push(change);
+    }
+    if op.kind == OpKind::Wait {
+        let before = t.0 as u64 + 1;
+        let change = Change { at, object: op.other, before, after: 0, access: Access::new(Mode::Write) };
+        cycles.changes.push(change);
+    }
+    if op.kind == OpKind::Await || cycles.in_wait {
+        return;
+    }
+    let arrival = cycles.arrival.take();
+    let option = spurious || op.kind == OpKind::Choose && op.b != CLOCK;
+    let seen = (op.object, before);
+    cycles.push(Visit { key: Key::of(&op, site), state: arrival.map(|a| a.state), at, seen, option });
+    if spurious {
+        took(ex, op.object, arrival.is_some_and(|a| a.known));
+    }
+    ex.tracking = true;
+    ex.looking = true;
+}
+
+/// The running thread saw this word of an object. If it saw another one last, or has got what it wanted there, options that it takes from now on
+/// are not in a row with those before.
+fn end_rows(ex: &mut Execution, object: ObjectId, word: u64, done: bool) {
+    let cycles = &mut ex.threads[ex.current.index()].cycles;
+    if !object.is_some() {
+        return;
+    }
+    let last = cycles.visits.iter().rev().find(|v| v.seen.0 == object);
+    if last.is_some_and(|v| v.seen.1 != word) && !cycles.changes.iter().any(|c| c.object == object) {
+        cycles.rows.clear();
+    } else if done {
+        cycles.rows.retain(|r| r.object != object);
+    }
+}
+
+/// Whether the running thread, which is about to do an operation on this object, may take an option that it cannot rely on. `most`
+/// is the bound on such options in a row.
+fn may_take(ex: &mut Execution, object: ObjectId, known: bool, most: u32, place: Place) -> bool {
+    let rows = &ex.threads[ex.current.index()].cycles.rows;
+    let Some(row) = rows.iter().find(|r| r.object == object) else { return most > 0 };
+    if if known { row.known < MOST_KNOWN } else { row.fresh < most } {
+        return true;
+    }
+    ex.refused_option = true;
+    let text = format!(
+        "more than {most} spurious wake-ups, spurious failures or timeouts in a row were not explored (--spurious, \
+         Config::spurious)"
+    );
+    ex.caveats.add(CaveatKind::Spurious, text.into(), place);
+    false
+}
+
+/// The same for a compare-exchange that may fail spuriously.
+pub(crate) fn may_fail(ex: &mut Execution, object: ObjectId, place: Place) -> bool {
+    let known = ex.threads[ex.current.index()].cycles.arrival.is_some_and(|a| a.known);
+    let most = ex.settings.spurious;
+    may_take(ex, object, known, most, place)
+}
+
+/// The running thread took such an option on an object, in a state that is known or not.
+fn took(ex: &mut Execution, object: ObjectId, known: bool) {
+    let rows = &mut ex.threads[ex.current.index()].cycles.rows;
+    let i = rows.iter().position(|r| r.object == object).unwrap_or_else(|| {
+        rows.push(Row { object, fresh: 0, known: 0 });
+        rows.len() - 1
+    });
+    if known {
+        rows[i].known += 1;
+    } else {
+        rows[i].fresh += 1;
+    }
+}
+
+/// A wait of the running thread on an object: the phases of it are visits, all in the local state in which the wait was called.
+pub(crate) struct Waiting {
+    object: ObjectId,
+    arrival: Option<Arrival>,
+    key: Key,
+}
+
+/// What stands for a phase of a wait in its key.
+const IN_WAIT: u64 = u64::MAX;
+
+impl Waiting {
+    /// The running thread begins to wait on an object; `key` is that of the call.
+    pub(crate) fn new(ex: &mut Execution, object: ObjectId, key: Key) -> Waiting {
+        let cycles = &mut ex.threads[ex.current.index()].cycles;
+        cycles.in_wait = true;
+        Waiting { object, arrival: cycles.arrival.take(), key }
+    }
+
+    /// Whether the wait may end in a way that the thread cannot rely on.
+    pub(crate) fn may_take(&self, ex: &mut Execution, most: u32, place: Place) -> bool {
+        let known = self.arrival.is_some_and(|a| a.known);
+        may_take(ex, self.object, known, most, place)
+    }
+
+    /// It is over.
+    pub(crate) fn ended(self, ex: &mut Execution) {
+        ex.threads[ex.current.index()].cycles.in_wait = false;
+    }
+
+    /// It has decided how the wait will end.
+    pub(crate) fn decided(&self, ex: &mut Execution, option: bool) {
+        if option {
+            took(ex, self.object, self.arrival.is_some_and(|a| a.known));
+        } else {
+            ex.threads[ex.current.index()].cycles.rows.retain(|r| r.object != self.object);
+        }
+        if ex.settings.spin_loops && (option || ex.tracking) {
+            self.visit(ex, self.key, option);
+        }
+    }
+
+    /// It is about to take the mutex again. Says whether it is stopped instead.
+    pub(crate) fn takes(&self, ex: &mut Execution, mutex: ObjectId) -> bool {
+        if !ex.tracking || !ex.settings.spin_loops {
+            return false;
+        }
+        let key = Key { object: mutex, kind: OpKind::Lock, a: IN_WAIT, ..self.key };
+        if let Some(arrival) = self.arrival {
+            let stop = arrive(ex, key, arrival.state);
+            ex.threads[ex.current.index()].cycles.arrival = None;
+            if stop {
+                return true;
+            }
+        }
+        self.visit(ex, key, false);
+        false
+    }
+
+    fn visit(&self, ex: &mut Execution, key: Key, option: bool) {
+        let at = ex.log.len();
+        let state = self.arrival.map(|a| a.state);
+        let cycles = &mut ex.threads[ex.current.index()].cycles;
+        cycles.push(Visit { key, state, at, seen: (ObjectId::NONE, 0), option });
+        ex.tracking = true;
+        ex.looking = true;
+    }
+}
+
+/// The running thread is about to wait until one of these words differs, in this state at this place. Says whether it is stopped
+/// instead: it was woken in vain again and again.
+pub(crate) fn awaits_again(ex: &mut Execution, site: Site, state: u64, seen: &[(ObjectId, u64)]) -> bool {
+    let mut h = state ^ site.0 as u64;
+    for (object, word) in seen {
+        for w in [object.0 as u64, *word] {
+            h = (h ^ w).wrapping_mul(0xFF51_AFD7_ED55_8CCD).rotate_left(29);
+        }
+    }
+    let (t, at) = (ex.current, ex.log.len());
+    let awaits = &ex.threads[t.index()].cycles.awaits;
+    let same: Vec<usize> = awaits.iter().filter(|a| a.0 == h).map(|a| a.1).collect();
+    if same.len() + 1 >= MOST_AWAITS
+        && let Some(from) = same.iter().rev().copied().find(|from| removable(ex, t, *from).is_some())
+    {
+        note_stop(ex, from, false);
+        return true;
+    }
+    let cycles = &mut ex.threads[t.index()].cycles;
+    if cycles.awaits.len() >= WINDOW {
+        cycles.awaits.drain(..WINDOW / 2);
+    }
+    cycles.awaits.push((h, at));
+    if cycles.visits.is_empty() {
+        // From here on changes are kept.
+        let key = Key { site, object: ObjectId::NONE, kind: OpKind::Await, a: 0, b: 0 };
+        cycles.push(Visit { key, state: None, at, seen: (ObjectId::NONE, 0), option: false });
+    }
+    ex.tracking = true;
+    false
+}
+
+/// Stops the running thread for the rest of the execution. Comes back, with `false`, only where the execution is given up.
+///
+/// # Safety
+///
+/// As for [`turn`].
+#[cold]
+pub(crate) unsafe fn stop(ex: *mut Execution, site: Site) -> bool {
+    // SAFETY: by the contract. The operation is never enabled.
+    unsafe { turn(ex, Op::local(OpKind::Assume).with(STOPPED, 0), site) };
+    false
+}
+
+impl Execution {
+    /// Whether a thread was stopped because it repeats itself.
+    pub(crate) fn is_stopped(&self, t: ThreadId) -> bool {
+        let op = &self.pending[t.index()].op;
+        op.kind == OpKind::Assume && op.a == STOPPED
+    }
+
+    /// Whether all threads that were stopped would go round for ever: none of them took an option, nobody has done anything since that
+    /// they could notice, and nobody waits for what they change.
+    pub(crate) fn stopped_for_ever(&self) -> bool {
+        self.live.iter().filter(|t| self.is_stopped(*t)).all(|t| {
+            let Some(stopped) = &self.threads[t.index()].cycles.stopped else { return false };
+            !stopped.options && !self.was_disturbed(t, stopped.from) && self.goes_round_alone(t, stopped)
+        })
+    }
+
+    /// Whether a step of another thread conflicts with one of this thread, from that place in the log on.
+    fn was_disturbed(&self, t: ThreadId, from: usize) -> bool {
+        let steps = self.log.get(from..).unwrap_or_default();
+        let of = |object: ObjectId, l: &Logged| match object {
+            ObjectId::NONE => None,
+            o if l.object == o => Some(Access { mode: l.mode, aux: l.aux }),
+            o if l.other == o => Some(Access::new(Mode::Write)),
+            _ => None,
+        };
+        steps.iter().filter(|l| l.thread == t).any(|own| {
+            [own.object, own.other].into_iter().any(|object| {
+                let Some(access) = of(object, own) else { return false };
+                let theirs = steps.iter().filter(|l| l.thread != t).filter_map(|l| of(object, l));
+                theirs.into_iter().any(|theirs| conflicts(&theirs, &access))
+            })
+        })
+    }
+
+    /// Whether nobody waits for something that a thread changes in its cycle.
+    fn goes_round_alone(&self, t: ThreadId, stopped: &Stopped) -> bool {
+        self.live.iter().filter(|u| *u != t).all(|u| {
+            let Pending { op, awaited: (from, n), .. } = self.pending[u.index()];
+            let awaited = &self.awaited[from as usize..(from + n) as usize];
+            let other = self.threads[u.index()].cycles.stopped.as_ref();
+            !stopped.changed.iter().any(|o| {
+                let seen = |s: &Stopped| s.changed.contains(o) || s.seen.iter().any(|s| s.0 == *o);
+                op.object == *o || awaited.iter().any(|a| a.0 == *o) || other.is_some_and(seen)
+            })
+        })
+    }
+
+    /// What a thread that was stopped saw last, for reports.
+    pub(crate) fn stopped_at_words(&self, t: ThreadId) -> &[(ObjectId, u64)] {
+        self.threads[t.index()].cycles.stopped.as_ref().map_or(&[], |s| &s.seen)
+    }
+}
