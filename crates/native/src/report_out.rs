@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The variables that mean something here. Another one that starts with `RADDLE_` is a slip of the pen, and who made it should know.
-const VARIABLES: [&str; 47] = [
+const VARIABLES: &[&str] = &[
     "RADDLE_ALGORITHM",
     "RADDLE_BOUND",
     "RADDLE_CACHE",
