@@ -242,8 +242,12 @@ macro_rules! opens {
     ($($function:ident $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty $(, $then:path)?;)*) => {
         $(extern "C" fn $function($($arg: $ty),*) -> $ret {
             note_opened();
+            // What the C++ library opens it closes by itself. Asked before the call, which may call functions of ours.
+            let _is_programs = modules::owner(return_address()) == Some(Owner::Program);
             let opened = real!($name($($arg),*): fn($($ty),*) -> $ret);
-            $($then(opened);)?
+            $(if _is_programs {
+                $then(opened);
+            })?
             opened
         })*
         export! { $($name => $function;)* }

@@ -934,8 +934,31 @@ fn vectors(fd: c_int, vectors: *const libc::iovec, count: c_int, is_write: bool)
 }
 
 extern "C" fn readv_here(fd: c_int, list: *const libc::iovec, count: c_int) -> isize {
-    vectors(fd, list, count, false)
-        .unwrap_or_else(|| real!(readv(fd, list, count): fn(c_int, *const libc::iovec, c_int) -> isize))
+    if let Some(n) = vectors(fd, list, count, false) {
+        return n;
+    }
+    let of_program =
+        runtime::in_execution() && modules::owner(return_address()) == Some(Owner::Program) && count > 0;
+    let call = of_program.then(call);
+    // SAFETY: the program hands in that many buffers.
+    let buffers = unsafe { std::slice::from_raw_parts(list, if of_program { count as usize } else { 0 }) };
+    if let Some(call) = call {
+        for b in buffers {
+            // The kernel cannot write to pages that are watched.
+            image::snapshot::prepare_write(b.iov_base as usize, b.iov_len);
+            crate::libc::streams::to_be_filled(fd, b.iov_base as usize, b.iov_len, true, call);
+        }
+    }
+    let result = real!(readv(fd, list, count): fn(c_int, *const libc::iovec, c_int) -> isize);
+    let mut left = usize::try_from(result).unwrap_or(0);
+    if let Some(call) = call {
+        for b in buffers {
+            let got = left.min(b.iov_len);
+            left -= got;
+            crate::libc::streams::filled(b.iov_base as usize, got as isize, call);
+        }
+    }
+    result
 }
 
 extern "C" fn writev_here(fd: c_int, list: *const libc::iovec, count: c_int) -> isize {

@@ -177,7 +177,33 @@ pub(crate) fn broken_pipe(call: Call) {
     }
 }
 
+/// The running thread sends itself a signal, and its handler runs at once.
+extern "C" fn raise_here(signal: c_int) -> c_int {
+    let by_mistake =
+        [libc::SIGABRT, libc::SIGSEGV, libc::SIGFPE, libc::SIGILL, libc::SIGBUS, libc::SIGTRAP, libc::SIGSYS];
+    if !runtime::in_execution() || !of_program() || !is_valid(signal) || by_mistake.contains(&signal) {
+        return real!(raise(signal): fn(c_int) -> c_int);
+    }
+    let harmless = [libc::SIGCHLD, libc::SIGURG, libc::SIGWINCH, libc::SIGCONT].contains(&signal);
+    match signals().actions[signal as usize].handler {
+        libc::SIG_IGN => {}
+        libc::SIG_DFL if harmless => {}
+        libc::SIG_DFL => {
+            let call = call();
+            runtime::settle();
+            let message = format!("{} ends the program, which raises it", name(signal));
+            runtime::fail(FailureKind::Signal, message, call.place);
+        }
+        handler => {
+            // SAFETY: the program has set this handler; the signal comes from what its own thread does.
+            unsafe { crate::threads::run_handler(handler as *const std::ffi::c_void, signal as usize, 0) };
+        }
+    }
+    0
+}
+
 export! {
+    raise => raise_here;
     sigaction => set_action;
     signal => set_handler;
 }

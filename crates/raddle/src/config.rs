@@ -564,6 +564,12 @@ impl Config {
             None => search.spent().map(report::spent),
         };
         failures.sort_by_key(|f| f.kind == explore::FailureKind::Leak);
+        // Threads that repeat themselves are stopped, because other executions show what they can still do. There are none here.
+        if finished && stats.executions == 0 && stats.pruned > 0 {
+            let text =
+                "no execution ends: in each one, threads repeat what they did before and see no change";
+            Caveat::new(explore::CaveatKind::MayNotEnd, text).add_to(&mut caveats);
+        }
         let verdict = Verdict::of(!failures.is_empty(), finished, &promise, &caveats);
         let bounds: Vec<String> = self.plan.bounds.iter().map(Limit::to_string).collect();
         // Rounds may run the same execution again; what is covered is what the last one covers.
