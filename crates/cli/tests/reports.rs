@@ -127,9 +127,6 @@ fn a_check_that_cannot_start_says_so_as_json_too() {
     let (code, report) = check("error", "int main(void) { return x; }\n", &["--json"]);
     let report: Value = serde_json::from_str(&report).unwrap();
     assert_eq!((code, &report["verdict"]), (Some(2), &"error".into()), "{report}");
-    let (code, report) = check("error", "int main(void) { return 0; }\n", &["--json", "--memory", "x86"]);
-    let report: Value = serde_json::from_str(&report).unwrap();
-    assert_eq!((code, &report["verdict"]), (Some(2), &"error".into()), "{report}");
 }
 
 #[test]

@@ -269,6 +269,7 @@ impl Waits {
             })
             .collect();
         let mut fails: BTreeMap<usize, L::Formula> = BTreeMap::new();
+        #[allow(clippy::type_complexity)] // By thread: when it can help, and which threads that takes.
         let mut helps: BTreeMap<usize, Vec<(L::Formula, Vec<(ThreadId, L::Formula)>)>> = BTreeMap::new();
         for c in used {
             let holds = logic.term(self.conditions[c].term)?;

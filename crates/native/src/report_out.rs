@@ -402,7 +402,8 @@ fn check_names() {
 
 /// What the settings leave out.
 fn left_out_by_settings() -> impl Iterator<Item = Caveat> {
-    let races = (options().races == Races::Ignore)
+    // Rust without unsafe code has no data races, and unsafe code is named by the command.
+    let races = (options().races == Races::Ignore && !crate::rust_tests::is_rust())
         .then(|| Caveat::new(CaveatKind::Races, "data races were not looked for (--races ignore)"));
     let volatile = options().volatile_is_atomic.then(|| {
         let text = "accesses to volatile variables were explored as atomic operations (--volatile atomic)";

@@ -110,7 +110,8 @@ mod locks {
     #[test]
     fn locks_of_cpp_work() {
         run("thread.cpp", &[]).is_verified_in(2);
-        run("locks.cpp", &[]).is_verified_in(4);
+        // Twice as many as there are orders: the clock that a timed lock reads may be late.
+        run("locks.cpp", &[]).is_verified_in(2 * 4);
     }
 }
 
@@ -265,8 +266,9 @@ mod waiting {
 
     #[test]
     fn a_loop_with_a_deadline_can_be_late_and_need_not_be() {
-        run("deadline.c", &[]).is_verified_in(27);
-        run("deadline.c", &["-DLATE"]).is_verified_in(3);
+        let deadline = run("deadline.c", &[]);
+        assert_eq!(deadline.verdict(), "no-failure-with-caveats", "{}", deadline.report);
+        assert_eq!(deadline.report["caveats"][0]["kind"], "clock", "{}", deadline.report);
         run("deadline.c", &["-DNEVER_LATE"]).fails_with("assertion", "!late");
     }
 

@@ -625,11 +625,7 @@ impl Config {
             }
             let executions = self.budget.executions.unwrap_or(u64::MAX).min(DEEPER_EXECUTIONS);
             let seconds = self.budget.seconds.unwrap_or(f64::MAX).min(DEEPER_SECONDS);
-            let budget = Budget {
-                executions: Some(executions.saturating_sub(run)),
-                seconds: Some(seconds),
-                ..self.budget
-            };
+            let budget = Budget { executions: Some(executions.saturating_sub(run)), seconds: Some(seconds) };
             let meter = Meter::new(budget, Box::new(move || start.elapsed().as_secs_f64()));
             let Ok(mut deeper) = plan.search(meter) else { return };
             let stop_at =

@@ -1,4 +1,6 @@
 //! What surrounds a test: locks that prefer writers, the clock, pointers into cells, destructors of thread-locals, types of std.
+// What these tests do to cells is right or wrong on purpose: the checks say which.
+#![allow(clippy::undocumented_unsafe_blocks, clippy::redundant_closure, clippy::deref_addrof)]
 
 use raddle::cell::UnsafeCell;
 use raddle::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 pub(crate) struct Noted {
     /// Places of machine code are read from debug information, so they stay addresses until a report is made.
     list: Vec<(CaveatKind, Cow<'static, str>, Vec<Place>)>,
-    named: Vec<Caveat>,
+    pub(crate) named: Vec<Caveat>,
 }
 
 impl Noted {

@@ -215,6 +215,11 @@ pub(crate) fn arrive(ex: &mut Execution, key: Key, state: u64) -> bool {
     match stop {
         Some((from, cycle)) => {
             note_stop(ex, from, cycle.options);
+            if !cycle.options {
+                // Executions without the cycle show all that the threads can do, but not that they may go round for ever.
+                let text = "threads that change something, take it back and start again were stopped: whether they can do so for ever was not explored";
+                explore::Caveat::new(explore::CaveatKind::MayNotEnd, text).add_to(&mut ex.caveats.named);
+            }
             true
         }
         None => false,

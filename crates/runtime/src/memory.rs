@@ -467,8 +467,12 @@ pub fn forget_accesses(object: &Handle) {
 /// A number of a thread that is the same in every session.
 pub fn thread_path(t: ThreadId) -> u64 {
     let ex = context::current();
+    if ex.is_null() {
+        return 0;
+    }
     // SAFETY: a current execution is valid; the borrow ends here.
-    if ex.is_null() { 0 } else { unsafe { (&(*ex).threads).get(t.index()).map_or(0, |t| t.path) } }
+    let threads = unsafe { &(*ex).threads };
+    threads.get(t.index()).map_or(0, |t| t.path)
 }
 
 /// Chooses which of `n` addresses `malloc` gives out: 0 is a fresh one.

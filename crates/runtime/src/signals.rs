@@ -165,7 +165,7 @@ mod previous {
             }
             1
         }
-        let mut code = usize::MAX..0;
+        let mut code = std::ops::Range { start: usize::MAX, end: 0 };
         // SAFETY: `visit` has the signature that is asked for, and gets a pointer to a live range.
         unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut code).cast()) };
         code

@@ -363,6 +363,7 @@ fn uses(stream: usize, write: bool) {
     }
     // SAFETY: one OS thread alone runs code of the program.
     if let Some(which) = standard(stream)
+        // SAFETY: one OS thread alone runs code of the program.
         && unsafe { SYNCHRONISED }
     {
         // SAFETY: the C library defines them.

@@ -111,7 +111,7 @@ fn put_back() {
         let _ = match original {
             Original::Missing => std::fs::remove_file(path),
             Original::NoDirectory => std::fs::remove_dir(path),
-            Original::File(bytes) => match std::fs::read(&path) {
+            Original::File(bytes) => match std::fs::read(path) {
                 Ok(now) if now == *bytes => Ok(()),
                 _ => std::fs::write(path, bytes),
             },

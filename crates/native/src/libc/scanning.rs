@@ -137,7 +137,7 @@ fn scan(
         before(reads(), call);
     });
     let result = undisturbed(real);
-    if result > 0 || result == 0 {
+    if result >= 0 {
         // SAFETY: as above.
         keeping_errno(|| unsafe { assigned(format, copy, result as usize, call) });
     }
