@@ -240,7 +240,7 @@ fn kind(i: &Instruction<'_>, last: bool) -> Option<(u32, bool, bool)> {
     if i.operands.len() > 3 && i.operands.iter().all(|o| !matches!(o, Operand::Immediate(_))) {
         return None;
     }
-    integer(i, last).or_else(|| float(m, last)).or_else(|| vector(i, last)).or_else(|| match m {
+    integer(i, last).or_else(|| float(m, last)).or_else(|| vector(i, last)).or(match m {
         "cmpxchg16b" => Some((16, true, true)),
         "cmpxchg8b" => Some((8, true, true)),
         "ldmxcsr" | "vldmxcsr" => Some((4, true, false)),
