@@ -25,6 +25,8 @@ struct Condition {
     helpers: Vec<Helper>,
     /// The thread whose end it asks for.
     end_of: Option<ThreadId>,
+    /// Whether it is about variables of one thread alone.
+    local: bool,
 }
 
 /// Edges that may make a condition hold.
@@ -361,7 +363,9 @@ impl Waits {
                         for c in step {
                             let Some(child) = self.conditions[*c].end_of else { continue };
                             let mut here = at.clone();
-                            for d in step.iter().filter(|d| *d != c) {
+                            // Which thread is joined is up to its own variables. Other conditions are those of what comes after the
+                            // join, where that is one step with it.
+                            for d in step.iter().filter(|d| *d != c && self.conditions[**d].local) {
                                 let d = logic.term(self.conditions[*d].term)?;
                                 here = logic.and(&here, &d)?;
                             }
@@ -429,7 +433,7 @@ fn condition(p: &Program, writers: &HashMap<VarId, Vec<(ThreadId, usize)>>, term
         let life = p.thread(*t).life;
         life.is_some_and(|life| about.contains(&life) && asks_for(p, term, life, Thread::ENDED))
     });
-    Condition { term, helpers, end_of }
+    Condition { term, helpers, end_of, local: about.is_empty() }
 }
 
 /// Whether a condition says that a variable has a value.

@@ -5,6 +5,12 @@ use model::{Interpreter, Program, State, TransitionId, Wrong};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use verify::{Schedule, Sections};
 
+/// What is wrong in a state for a schedule: an error, or that nobody can go on. Threads that wait beside others that run for ever are
+/// looked for only where deadlocks are.
+fn wrong(run: &Interpreter<'_>, s: &State) -> Option<Wrong> {
+    run.error(s).or_else(|| run.all_wait(s).then_some(Wrong::Deadlock))
+}
+
 /// All states, where each thread leads from them, and what is wrong there.
 pub struct Game {
     /// By state and thread: the states after its steps, for all inputs; `None` if it cannot be let go.
@@ -27,7 +33,7 @@ impl Game {
         let mut i = 0;
         while i < states.len() {
             let s = states[i].clone();
-            let wrong = run.wrong(&s);
+            let wrong = wrong(&run, &s);
             game.bad.push(wrong.is_some());
             let live = p.thread_ids().any(|t| run.is_live(&s, t));
             game.end.push(wrong.is_none() && (run.is_over(&s) || !live));
@@ -67,7 +73,7 @@ impl Game {
         let mut i = 0;
         while i < sets.len() {
             let set = sets[i].clone();
-            game.bad.push(set.iter().any(|s| run.wrong(s).is_some()));
+            game.bad.push(set.iter().any(|s| wrong(&run, s).is_some()));
             let ends = |s: &State| run.is_over(s) || !p.thread_ids().any(|t| run.is_live(s, t));
             game.end.push(!game.bad[i] && set.iter().all(ends));
             let (mut row, mut may) = (Vec::new(), Vec::new());
@@ -176,9 +182,9 @@ pub fn run_under(p: &Program, schedule: &Schedule, most: usize) -> usize {
         assert_eq!(s.locations, node.locations, "the schedule is where the program is");
         assert_eq!(schedule.terms.eval(node.label, &mut |v, i| run.value(&s, v, i)), 1, "its label holds");
         assert!(
-            !matches!(run.wrong(&s), Some(Wrong::Error { .. } | Wrong::Deadlock)),
+            !matches!(wrong(&run, &s), Some(Wrong::Error { .. } | Wrong::Deadlock)),
             "node {n}: {:?}",
-            run.wrong(&s)
+            wrong(&run, &s)
         );
         let live = p.thread_ids().any(|t| run.is_live(&s, t));
         if node.next.is_empty() {
@@ -209,7 +215,11 @@ pub fn run_in_sections(p: &Program, sections: &Sections, most: usize) -> usize {
     let mut seen = HashSet::from([start.clone()]);
     let mut stack = vec![start];
     while let Some((s, at)) = stack.pop() {
-        assert!(!matches!(run.wrong(&s), Some(Wrong::Error { .. } | Wrong::Deadlock)), "{:?}", run.wrong(&s));
+        assert!(
+            !matches!(wrong(&run, &s), Some(Wrong::Error { .. } | Wrong::Deadlock)),
+            "{:?}",
+            wrong(&run, &s)
+        );
         // Who has called exit leaves the others where they are.
         if run.is_over(&s) {
             continue;
