@@ -29,13 +29,17 @@ fn compare(seeds: std::ops::Range<u64>, most: usize) -> Tally {
     for seed in seeds {
         let text = random_program(seed);
         let p = read(&text);
-        let Some(game) = Game::of(&p, 3000) else { continue };
-        let (won, fairly) = (game.is_won(), game.is_won_fairly());
-        assert!(won || !fairly);
-        // What a schedule cannot see it cannot make use of.
-        let blindly = Game::without_values(&p, 3000).map(|g| g.is_won_fairly());
-        assert!(fairly || blindly != Some(true));
         for deadlocks in [false, true] {
+            let Some(game) = Game::of(&p, deadlocks, 3000) else { continue };
+            let (won, fairly) = (game.is_won(), game.is_won_fairly());
+            assert!(won || !fairly);
+            // What a schedule cannot see it cannot make use of.
+            let blindly = Game::without_values(&p, deadlocks, 3000).map(|g| g.is_won_fairly());
+            assert!(fairly || blindly != Some(true));
+            // Where every fair schedule leaves somebody waiting the search for one takes all that it has: some are enough.
+            if deadlocks && !fairly && seed % 10 != 0 {
+                continue;
+            }
             let what = format!("seed {seed}, deadlocks: {deadlocks}\n{text}\n{p}");
             let budget = Budget { seconds: None, work: Some(16_000) };
             let options = Options { deadlocks, budget };
@@ -58,7 +62,7 @@ fn compare(seeds: std::ops::Range<u64>, most: usize) -> Tally {
             tally.schedules += seen.len() as u32;
             let reach = model::Reach { most: 200_000, ..model::Reach::default() };
             let reach = reach.search(&model::Interpreter::new(&p)).unwrap();
-            let goes_wrong = reach.errors > 0 || deadlocks && reach.deadlocks > 0;
+            let goes_wrong = reach.errors > 0 || deadlocks && game.bad.contains(&true);
             match found.outcome.verdict.name() {
                 "safe" => {
                     assert!(!goes_wrong, "it finds nothing: {what}");

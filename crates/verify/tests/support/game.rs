@@ -5,10 +5,11 @@ use model::{Interpreter, Program, State, TransitionId, Wrong};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use verify::{Schedule, Sections};
 
-/// What is wrong in a state for a schedule: an error, or that nobody can go on. Threads that wait beside others that run for ever are
-/// looked for only where deadlocks are.
-fn wrong(run: &Interpreter<'_>, s: &State) -> Option<Wrong> {
-    run.error(s).or_else(|| run.all_wait(s).then_some(Wrong::Deadlock))
+/// What is wrong in a state for a schedule: an error, or that nobody can go on. Threads that wait for ever while others run count where
+/// `stuck` asks for them.
+fn wrong(run: &Interpreter<'_>, s: &State, stuck: bool) -> Option<Wrong> {
+    let waits = run.all_wait(s) || stuck && run.some_are_stuck(s);
+    run.error(s).or_else(|| waits.then_some(Wrong::Deadlock))
 }
 
 /// All states, where each thread leads from them, and what is wrong there.
@@ -25,7 +26,7 @@ pub struct Game {
 
 impl Game {
     /// The game of a program; `None` if there are more states than this.
-    pub fn of(p: &Program, most: usize) -> Option<Game> {
+    pub fn of(p: &Program, stuck: bool, most: usize) -> Option<Game> {
         let run = Interpreter::new(p);
         let mut number: HashMap<State, usize> = HashMap::from([(run.initial(), 0)]);
         let mut states = vec![run.initial()];
@@ -33,7 +34,7 @@ impl Game {
         let mut i = 0;
         while i < states.len() {
             let s = states[i].clone();
-            let wrong = wrong(&run, &s);
+            let wrong = wrong(&run, &s, stuck);
             game.bad.push(wrong.is_some());
             let live = p.thread_ids().any(|t| run.is_live(&s, t));
             game.end.push(wrong.is_none() && (run.is_over(&s) || !live));
@@ -64,7 +65,7 @@ impl Game {
 
     /// The same game for a scheduler that sees which transitions are taken and no values, as a schedule does: its states are sets of those
     /// in which the program may be. It lets a thread go only if it can in all of them.
-    pub fn without_values(p: &Program, most: usize) -> Option<Game> {
+    pub fn without_values(p: &Program, stuck: bool, most: usize) -> Option<Game> {
         let run = Interpreter::new(p);
         let first = BTreeSet::from([run.initial()]);
         let mut number: HashMap<BTreeSet<State>, usize> = HashMap::from([(first.clone(), 0)]);
@@ -73,7 +74,7 @@ impl Game {
         let mut i = 0;
         while i < sets.len() {
             let set = sets[i].clone();
-            game.bad.push(set.iter().any(|s| wrong(&run, s).is_some()));
+            game.bad.push(set.iter().any(|s| wrong(&run, s, stuck).is_some()));
             let ends = |s: &State| run.is_over(s) || !p.thread_ids().any(|t| run.is_live(s, t));
             game.end.push(!game.bad[i] && set.iter().all(ends));
             let (mut row, mut may) = (Vec::new(), Vec::new());
@@ -182,9 +183,9 @@ pub fn run_under(p: &Program, schedule: &Schedule, most: usize) -> usize {
         assert_eq!(s.locations, node.locations, "the schedule is where the program is");
         assert_eq!(schedule.terms.eval(node.label, &mut |v, i| run.value(&s, v, i)), 1, "its label holds");
         assert!(
-            !matches!(wrong(&run, &s), Some(Wrong::Error { .. } | Wrong::Deadlock)),
+            !matches!(wrong(&run, &s, false), Some(Wrong::Error { .. } | Wrong::Deadlock)),
             "node {n}: {:?}",
-            wrong(&run, &s)
+            wrong(&run, &s, false)
         );
         let live = p.thread_ids().any(|t| run.is_live(&s, t));
         if node.next.is_empty() {
@@ -216,9 +217,9 @@ pub fn run_in_sections(p: &Program, sections: &Sections, most: usize) -> usize {
     let mut stack = vec![start];
     while let Some((s, at)) = stack.pop() {
         assert!(
-            !matches!(wrong(&run, &s), Some(Wrong::Error { .. } | Wrong::Deadlock)),
+            !matches!(wrong(&run, &s, false), Some(Wrong::Error { .. } | Wrong::Deadlock)),
             "{:?}",
-            wrong(&run, &s)
+            wrong(&run, &s, false)
         );
         // Who has called exit leaves the others where they are.
         if run.is_over(&s) {
