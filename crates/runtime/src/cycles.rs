@@ -215,7 +215,7 @@ pub(crate) fn arrive(ex: &mut Execution, key: Key, state: u64) -> bool {
     match stop {
         Some((from, cycle)) => {
             note_stop(ex, from, cycle.options);
-            if !cycle.options {
+            if !cycle.options && may_go_round(ex, from) {
                 // Executions without the cycle show all that the threads can do, but not that they may go round for ever.
                 let text = "threads that change something, take it back and start again were stopped: whether they can do so for ever was not explored";
                 explore::Caveat::new(explore::CaveatKind::MayNotEnd, text).add_to(&mut ex.caveats.named);
@@ -224,6 +224,21 @@ pub(crate) fn arrive(ex: &mut Execution, key: Key, state: u64) -> bool {
         }
         None => false,
     }
+}
+
+/// Whether a cycle of the running thread is one that it may go through for ever because of what others do in theirs: it writes words or
+/// tries locks. A loop that polls under a lock is not.
+fn may_go_round(ex: &Execution, from: usize) -> bool {
+    use crate::Class;
+    let cycles = &ex.threads[ex.current.index()].cycles;
+    let is_word = |o: ObjectId| {
+        ex.objects.get(o.index()).is_some_and(|o| matches!(o.class, Class::Atomic | Class::Variable))
+    };
+    let tries = |k: OpKind| {
+        matches!(k, OpKind::TryLock | OpKind::TryReadLock | OpKind::TryWriteLock | OpKind::SemTryWait)
+    };
+    cycles.changes.iter().any(|c| c.at >= from && is_word(c.object))
+        || cycles.visits.iter().any(|v| v.at >= from && tries(v.key.kind))
 }
 
 /// Notes why the running thread is stopped.
