@@ -411,7 +411,7 @@ impl Config {
     /// # Panics
     ///
     /// If an execution fails, or if the search stopped early and was not given a budget ([`Config::max_executions`],
-    /// [`Config::max_seconds`]).
+    /// [`Config::max_time`]).
     #[track_caller]
     pub fn check(self, test: impl Fn()) {
         let config = self.with_environment();
