@@ -100,7 +100,7 @@ fn compare(seeds: std::ops::Range<u64>, most: usize) -> Tally {
 fn schedules_of_random_programs_stand_up_to_being_run_and_are_found_where_there_are_any() {
     let t = compare(0..150, 3);
     println!("{t:?}");
-    assert!(t.safe > 100 && t.partially > 30 && t.wrong > 20, "all answers occur: {t:?}");
+    assert!(t.safe > 100 && t.partially > 30 && t.wrong > 10, "all answers occur: {t:?}");
     assert!(t.schedules > 300, "{t:?}");
     assert!(t.missed == 0 && t.unknown == 0, "all are found: {t:?}");
 }
