@@ -60,11 +60,6 @@ static mut WATCHES: Vec<(Option<Duration>, Option<u64>)> = Vec::new();
 /// The timers of this process: of the watchdog, and of the end of the time. A copy of the process has none.
 static mut TIMERS: (libc::pid_t, [libc::timer_t; 2]) = (0, [std::ptr::null_mut(); 2]);
 
-/// Whether a signal is one that we must get.
-pub(crate) fn is_ours(signal: libc::c_int) -> bool {
-    SIGNALS.contains(&signal) || signal == TICK
-}
-
 /// A real clock, in nanoseconds. In an execution the C library's function shows the clock of the search.
 fn real_clock(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -84,12 +84,18 @@ fn set(signal: c_int, action: Action) -> Action {
     *entry = action;
     if runtime::in_execution() {
         all.changed = true;
-        if action.handler > libc::SIG_IGN && signal != libc::SIGPIPE {
+        if action.handler > libc::SIG_IGN && !is_synchronous(signal) {
             let text = format!("the handler of {} is not run", name(signal));
             runtime::caveat_at(CaveatKind::Signal, text, call().place);
         }
     }
     old
+}
+
+/// Whether a signal comes from what a thread does itself. A fault is a failure of the execution before its handler would run, and
+/// [`broken_pipe`] runs the handler of SIGPIPE: nothing is left out.
+fn is_synchronous(signal: c_int) -> bool {
+    crash::SIGNALS.contains(&signal) || matches!(signal, libc::SIGSYS | libc::SIGPIPE)
 }
 
 fn is_valid(signal: c_int) -> bool {
@@ -130,7 +136,6 @@ extern "C" fn set_handler(signal: c_int, handler: usize) -> usize {
         crate::sync::with_errno(libc::EINVAL);
         return libc::SIG_ERR;
     }
-    let _ = crash::is_ours(signal);
     set(signal, Action { handler, flags: libc::SA_RESTART, mask: 0 }).handler
 }
 
