@@ -84,6 +84,10 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "S")]
     watchdog: Option<u64>,
 
+    /// A thread gives way after so many turns of a loop that saw no change; 0 for never
+    #[arg(long, value_name = "N")]
+    turns: Option<u32>,
+
     /// Stop at an execution of more steps than this
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_steps: Option<u64>,
@@ -425,6 +429,7 @@ impl CheckArgs {
         set("RADDLE_MAX_EXECUTIONS", self.max_executions.map(|n| n.to_string()));
         set("RADDLE_MAX_SECONDS", self.max_seconds.map(|n| n.to_string()));
         set("RADDLE_MAX_STEPS", self.max_steps.map(|n| n.to_string()));
+        set("RADDLE_TURNS", self.turns.map(|n| n.to_string()));
         set("RADDLE_STACK_SIZE", self.stack_size.map(|n| n.to_string()));
         set("RADDLE_LATE", self.late.map(|n| n.to_string()));
         set("RADDLE_KEEP_GOING", yes(self.keep_going));
@@ -455,6 +460,7 @@ impl CheckArgs {
         option("inputs", self.inputs.clone());
         option("spurious", self.spurious.map(|n| n.to_string()));
         option("timeouts", self.timeouts.clone());
+        option("turns", self.turns.map(|n| n.to_string()));
         option("max-steps", self.max_steps.map(|n| n.to_string()));
         option("stack-size", self.stack_size.map(|n| n.to_string()));
         option("late", self.late.map(|n| n.to_string()));

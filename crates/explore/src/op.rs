@@ -267,7 +267,7 @@ impl Op {
     pub fn same_step(&self, other: &Op) -> bool {
         use OpKind::*;
         let operands = match self.kind {
-            Rmw | Wake | Park | Assign => true,
+            Rmw | Wake | Park | Assign | Await => true,
             Transfer | TryTransfer => self.b == other.b,
             // A program in machine code does this itself, when its turn has come.
             Store if self.order == MemoryOrder::None => true,

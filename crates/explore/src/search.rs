@@ -739,6 +739,7 @@ impl<R: Reduction> Progress for Search<R> {
         self.reduction = (self.make)();
         self.divergence = None;
         self.ready = false;
+        self.finished = false;
     }
 
     fn spent(&self) -> Option<Spent> {

@@ -461,7 +461,8 @@ impl Trace {
                 self.add_link(f, x.op.other, Access::new(Mode::Write));
             }
         }
-        if matches!(x.op.kind, OpKind::Wake | OpKind::Park) && x.op.a & Op::TIME_PASSES != 0 {
+        let waits = matches!(x.op.kind, OpKind::Wake | OpKind::Park | OpKind::Await);
+        if waits && x.op.a & Op::TIME_PASSES != 0 {
             // Nothing else could run: the step comes after everything, and races with nothing.
             self.races.truncate(self.events[f].first_race as usize);
             for u in 0..self.last.len() {

@@ -55,6 +55,7 @@ const VARIABLES: &[&str] = &[
     "RADDLE_STACK_SIZE",
     "RADDLE_TIMEOUTS",
     "RADDLE_TRACE",
+    "RADDLE_TURNS",
     "RADDLE_VOLATILE",
     "RADDLE_WATCHDOG",
     // Of this crate's own.

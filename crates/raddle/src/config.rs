@@ -5,7 +5,7 @@ use explore::{
     BadPlan, Budget, Caveat, Limit, Meter, Order, Plan, Progress, Promise, Report, Schedule, Spent, Stats,
     Stop, StopReason, UnknownAlgorithm, Verdict,
 };
-use runtime::{Found, Labels, Settings};
+use runtime::{Completed, Found, Labels, Settings};
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::fs::File;
@@ -332,6 +332,14 @@ impl Config {
         self
     }
 
+    /// Lets a thread give way to the others after so many turns in a row of a loop that saw no change; 0 for never. Executions with more such turns
+    /// are left out, which the report says. Unless set, the number is 32, or 3 where that takes too long, and is raised while the search stays
+    /// short. `RADDLE_TURNS`.
+    pub fn turns(mut self, turns: u32) -> Config {
+        self.settings.turns = Some(turns);
+        self
+    }
+
     /// Looks for a schedule with fewer preemptions before it reports a failure. On unless turned off. `RADDLE_SHRINK`.
     pub fn shrink(mut self, yes: bool) -> Config {
         self.settings.shrink = yes;
@@ -544,11 +552,14 @@ impl Config {
         let Found { mut failures, caveats: noted, mut stopped, .. } = found;
         let mut caveats = self.caveats.clone();
         noted.into_iter().for_each(|c| c.add_to(&mut caveats));
-        let (stats, finished, promise) = (search.stats(), search.finished(), search.promise());
-        let finished = finished && stopped.is_none();
-        let rounds = search.rounds().to_vec();
+        let finished = search.finished() && stopped.is_none() || found.completed.is_some();
+        let (stats, promise, rounds) = match found.completed {
+            Some(Completed { stats, promise, rounds, .. }) => (stats, promise, rounds),
+            None => (search.stats(), search.promise(), search.rounds().to_vec()),
+        };
         if let Some(Spent::Seconds(_)) = search.spent()
             && stopped.is_none()
+            && !finished
         {
             let text = "the time limit".to_owned();
             stopped = Some(Stop {
@@ -704,6 +715,7 @@ impl Config {
         set(&mut s.max_threads, "RADDLE_MAX_THREADS")?;
         set(&mut s.stack_size, "RADDLE_STACK_SIZE")?;
         set(&mut s.late, "RADDLE_LATE")?;
+        s.turns = variable("RADDLE_TURNS")?.or(s.turns);
         set_flag(&mut s.keep_going, "RADDLE_KEEP_GOING")?;
         set_flag(&mut s.spurious_wakeups, "RADDLE_SPURIOUS_WAKEUPS")?;
         set_flag(&mut s.spurious_cas, "RADDLE_SPURIOUS_FAILURES")?;

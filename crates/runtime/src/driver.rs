@@ -6,8 +6,8 @@ use crate::polling::{Modes, Restart};
 use crate::record;
 use crate::session::Session;
 use explore::{
-    Caveat, Divergence, Failure, FailureKind, Follow, Guide, OpKind, Progress, Replay, Schedule, Stop,
-    StopReason, ThreadId, simpler,
+    Caveat, CaveatKind, Divergence, Failure, FailureKind, Follow, Guide, OpKind, Progress, Promise, Replay,
+    Schedule, Stats, Stop, StopReason, ThreadId, simpler,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,6 +37,9 @@ pub struct Settings {
     pub bounded: bool,
     /// A thread that can only look again at what it has seen waits for a change; see the crate's module `spin`.
     pub spin_loops: bool,
+    /// After how many turns in a row that saw no change a thread gives way; 0 for never. `None` starts with [`FIRST_TURNS`], and takes other
+    /// numbers where that costs too much or leaves something out. See the crate's module `turns`.
+    pub turns: Option<u32>,
     /// A thread that computes for so long (CPU time) without a step is stopped, and so is one that waits for so long in the kernel: it is
     /// stuck in something that is not controlled. `None` waits for ever.
     pub watchdog: Option<Duration>,
@@ -66,6 +69,7 @@ impl Default for Settings {
             bounded: false,
             spin_loops: true,
             watchdog: Some(Duration::from_secs(10)),
+            turns: None,
             stop_at: None,
             leaks: true,
             keep_going: false,
@@ -93,6 +97,93 @@ pub struct Found {
     /// A thread was refused a spurious wake-up, a spurious failure or a timeout because of [`Settings::spurious`]: with a greater
     /// bound there may be more to see.
     pub refused_option: bool,
+    /// What an earlier round was complete for, with fewer turns of loops that see no change, where the last one was not finished.
+    pub completed: Option<Completed>,
+}
+
+/// A complete round of a search.
+#[derive(Clone, Debug)]
+pub struct Completed {
+    /// Its numbers.
+    pub stats: Stats,
+    /// What it promises.
+    pub promise: Promise,
+    /// What was done within each limit.
+    pub rounds: Vec<explore::Round>,
+    /// What it left out.
+    caveats: Vec<Caveat>,
+}
+
+/// After how many fruitless turns a thread gives way at first. Loops that end by themselves take no more, as a rule, so that most programs are
+/// explored once.
+pub(crate) const FIRST_TURNS: u32 = 32;
+
+/// The rounds of a search, each with another number of turns after which threads give way.
+struct Rounds {
+    /// The number, unless the settings fix it.
+    turns: Option<u32>,
+    /// Executions of this round.
+    runs: u64,
+    start: Instant,
+    completed: Option<Completed>,
+}
+
+/// What to do after an execution.
+enum Next {
+    /// Whatever the search wants.
+    GoOn,
+    /// Start again with this number of turns.
+    Turns(u32),
+    /// Stop: an earlier round is complete.
+    Stop,
+}
+
+impl Rounds {
+    fn new(settings: &Settings) -> Rounds {
+        let turns = if settings.turns.is_some() { None } else { Some(FIRST_TURNS) };
+        Rounds { turns, runs: 0, start: Instant::now(), completed: None }
+    }
+
+    /// An execution has run. Rounds that take too long are abandoned.
+    fn ran(&mut self, session: &Session) -> Next {
+        self.runs += 1;
+        let Some(turns) = self.turns.filter(|_| session.gave_way()) else { return Next::GoOn };
+        let (most, seconds) = if self.completed.is_none() { (2_000, 1.0) } else { (20_000, 3.0) };
+        if self.runs <= most
+            && (!self.runs.is_multiple_of(16) || self.start.elapsed().as_secs_f64() < seconds)
+        {
+            return Next::GoOn;
+        }
+        match &self.completed {
+            Some(_) => Next::Stop,
+            None if turns == FIRST_TURNS => Next::Turns(3),
+            None => Next::GoOn,
+        }
+    }
+
+    /// The search has come to its end.
+    fn completed(&mut self, session: &Session, search: &dyn Progress) -> Next {
+        let Some(turns) = self.turns.filter(|_| session.gave_way() && search.finished()) else {
+            return Next::GoOn;
+        };
+        self.completed = Some(Completed {
+            stats: search.stats(),
+            promise: search.promise(),
+            rounds: search.rounds().to_vec(),
+            caveats: session.caveats(),
+        });
+        match turns {
+            3 => Next::Turns(8),
+            8 if self.runs < 5_000 => Next::Turns(32),
+            32 if self.runs < 500 => Next::Turns(128),
+            128 if self.runs < 500 => Next::Turns(512),
+            _ => Next::GoOn,
+        }
+    }
+
+    fn restart(&mut self, turns: u32) {
+        (self.turns, self.runs, self.start) = (Some(turns), 0, Instant::now());
+    }
 }
 
 impl Found {
@@ -117,6 +208,7 @@ pub fn check(
     let mut failures: Vec<Failure> = Vec::new();
     let mut stopped = None;
     let mut session = Session::new(settings);
+    let mut rounds = Rounds::new(settings);
     loop {
         let once = session.run_once(search, test, false);
         if once.stopped.is_some() {
@@ -141,8 +233,19 @@ pub fn check(
                 break;
             }
         }
-        if !once.again {
-            break;
+        let next = match once.again {
+            true => rounds.ran(&session),
+            false => rounds.completed(&session, search),
+        };
+        match next {
+            Next::Turns(turns) => {
+                rounds.restart(turns);
+                session.set_turns(turns);
+                search.restart();
+            }
+            Next::Stop => break,
+            Next::GoOn if !once.again => break,
+            Next::GoOn => {}
         }
         if let Some(stop) = session.stop_requested() {
             stopped = Some(stop);
@@ -150,7 +253,14 @@ pub fn check(
         }
     }
     let refused_option = session.refused_option();
-    Found { failures, caveats: session.caveats(), stopped, refused_option }
+    let mut caveats = session.caveats();
+    let completed = rounds.completed.filter(|_| !search.finished() && failures.is_empty());
+    if let Some(completed) = &completed {
+        caveats.retain(|c| c.kind != CaveatKind::Turns);
+        completed.caveats.iter().for_each(|c| c.clone().add_to(&mut caveats));
+        stopped = None;
+    }
+    Found { failures, caveats, stopped, refused_option, completed }
 }
 
 /// Runs `test` once, under a schedule that was recorded, and gives what failed, with its full trace.
@@ -186,6 +296,13 @@ pub fn replay(settings: &Settings, schedule: &Schedule, search: &mut dyn Progres
         }
         if again.divergence.is_none() {
             return found(again.failure);
+        }
+    }
+    // Or from one in which threads gave way after another number of turns.
+    for turns in [3, 8, 128, 512] {
+        let again = recorded(settings, Modes { turns, ..Modes::default() }, test, schedule);
+        if again.divergence.is_none() {
+            return Found { stopped: again.stopped, ..found(again.failure) };
         }
     }
     if let Some(front) = front::front() {

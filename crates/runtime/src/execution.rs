@@ -14,6 +14,7 @@ use crate::record::{Logged, Recorded};
 use crate::spin;
 use crate::statics::Statics;
 use crate::threads::{Panicked, Thread};
+use crate::turns;
 use crate::watchdog::Watched;
 use crate::{Class, Done, Place};
 use explore::semantics::Applied;
@@ -148,6 +149,12 @@ pub(crate) struct Execution {
     pub(crate) refused_option: bool,
     /// It was noted, in this session, that spurious wake-ups and spurious failures are turned off.
     pub(crate) noted_off: (bool, bool),
+    /// The running thread may have to give way; see [`crate::turns`].
+    pub(crate) due: bool,
+    /// After how many fruitless turns a thread gives way.
+    pub(crate) turns: u32,
+    /// A thread gave way while another one could run, since this was last reset.
+    pub(crate) gave_way: bool,
     /// Where the operation that is about to run comes back to a state its thread was in before.
     pub(crate) repeat: Option<spin::Repeat>,
     waiters: Vec<u32>,
@@ -286,6 +293,9 @@ impl Execution {
             arriving: None,
             refused_option: false,
             noted_off: (false, false),
+            due: false,
+            turns: u32::MAX,
+            gave_way: false,
             repeat: None,
             waiters: Vec::new(),
             running_on: Vec::new(),
@@ -318,6 +328,7 @@ impl Execution {
         self.modes = Modes::default();
         self.with_callers = false;
         self.search_panicked = false;
+        self.gave_way = false;
         self.caveats.clear();
         self.weak.clear();
         (self.refused_option, self.noted_off) = (false, (false, false));
@@ -361,6 +372,12 @@ impl Execution {
         self.versioned.clear();
         (self.looking, self.tracking) = (false, false);
         (self.repeat, self.arriving) = (None, None);
+        self.due = false;
+        self.turns = match (self.modes.turns, self.settings.turns) {
+            (0, None) => crate::driver::FIRST_TURNS,
+            (0, Some(0)) => u32::MAX,
+            (0, Some(n)) | (n, _) => n,
+        };
         self.read_locks = 0;
         self.times.clear();
         self.lent.clear();
@@ -564,6 +581,7 @@ impl Execution {
         if kind == OpKind::Spawn && self.looking {
             spin::changed(self);
         }
+        turns::saw_change(self);
         if self.recording {
             self.record_quietly(&Op::local(kind).with(other.0 as u64, 0), site);
         }
@@ -1059,6 +1077,7 @@ impl Execution {
             self.after(t, op, option, applied.ok);
         }
         spin::after_step(self, &op, site, before, &applied, option);
+        turns::after_step(self, &op, site, before, &applied);
         if let Some(e) = self.next_of_script()
             && (e.value, e.access) == (applied.value, applied.access)
         {
@@ -1113,9 +1132,11 @@ impl Execution {
     pub(crate) fn recheck_awaiting(&mut self) {
         for u in self.awaiting.iter() {
             let (from, n) = self.pending[u.index()].awaited;
-            let differs = self.awaited[from as usize..(from + n) as usize]
-                .iter()
-                .any(|(object, seen)| self.objects[object.index()].word != *seen);
+            let released = self.pending[u.index()].op.a & Op::TIME_PASSES != 0;
+            let differs = released
+                || self.awaited[from as usize..(from + n) as usize]
+                    .iter()
+                    .any(|(object, seen)| self.objects[object.index()].word != *seen);
             if differs {
                 self.enabled.insert(u);
             } else {

@@ -54,12 +54,13 @@ mod switch;
 mod sync;
 mod threads;
 mod time;
+mod turns;
 mod watchdog;
 
 pub use alien::alien_uses;
 pub use caveats::{caveat, caveat_at};
 pub use clock::cpu_seconds;
-pub use driver::{DEEPENING, Found, Settings, check, follow, replay};
+pub use driver::{Completed, DEEPENING, Found, Settings, check, follow, replay};
 pub use fiber::make_stacks_executable;
 pub use foreign::{
     end_looking, enter_block, have_blocks, hush, leave_block, name_thread, peek, put_word, stack_of,

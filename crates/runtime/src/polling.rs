@@ -64,6 +64,8 @@ pub struct Modes {
     pub(crate) has_writer: bool,
     /// A thread did something that depends on whether waiting writers hold up new readers, in this execution or an earlier one.
     pub(crate) tells_waiting_writers: bool,
+    /// After how many fruitless turns a thread gives way; 0 for what the settings say. See [`crate::turns`].
+    pub(crate) turns: u32,
 }
 
 impl Modes {

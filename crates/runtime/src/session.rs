@@ -132,6 +132,20 @@ impl Session {
         }
     }
 
+    /// Sets after how many fruitless turns a thread gives way. The search must start again.
+    pub(crate) fn set_turns(&mut self, turns: u32) {
+        self.forget_caveats(CaveatKind::Turns);
+        if let Some(execution) = &mut self.execution {
+            execution.modes.turns = turns;
+            execution.gave_way = false;
+        }
+    }
+
+    /// Whether a thread gave way while another one could run.
+    pub(crate) fn gave_way(&self) -> bool {
+        self.execution().gave_way
+    }
+
     /// Why the search has to stop, if it was asked to.
     pub fn stop_requested(&self) -> Option<Stop> {
         self.execution().stop_requested()
@@ -509,6 +523,7 @@ unsafe fn become_current(ex: *mut Execution, t: ThreadId) {
         (*ex).stack_floor = (*thread).stack_floor;
         (*ex).tracking = !(*thread).cycles.is_empty();
         (*ex).looking = (*ex).tracking || !(*thread).window.is_empty();
+        (*ex).due = (*thread).turns.due;
         (*ex).repeat = None;
         if let Some(front) = (*ex).front {
             front.switch(Some(t));

@@ -68,7 +68,27 @@ pub(crate) unsafe fn turn_here(ex: *mut Execution, op: Op, site: Site) -> bool {
         if !(*ex).lent.is_empty() {
             crate::lent::settle(ex);
         }
+        if (*ex).due && !give_way(ex, &op, site) {
+            return false;
+        }
         (*ex).announce(op, site) || suspend(ex)
+    }
+}
+
+/// Lets the others run first, if the running thread has to at this operation. Says `false` as [`turn`] does.
+#[cold]
+unsafe fn give_way(ex: *mut Execution, op: &Op, site: Site) -> bool {
+    // SAFETY: our callers hand on the contract of `turn`.
+    unsafe {
+        if !crate::turns::announce(&mut *ex, op, site) {
+            return true;
+        }
+        if (*ex).next != Some((*ex).current) && !suspend(ex) {
+            return false;
+        }
+        let op = (&(*ex).pending)[(*ex).current.index()].op;
+        (*ex).finish(op, 0);
+        true
     }
 }
 

@@ -8,6 +8,7 @@ use crate::locals::Local;
 use crate::polling::{Restart, Rounds};
 use crate::spin::{self, Key, On, Probe, Window};
 use crate::sync::{self, Ended, turn};
+use crate::turns::Turns;
 use crate::{Place, panics};
 use explore::{FailureKind, ObjectId, Op, OpKind, Site, ThreadId};
 use std::any::Any;
@@ -122,6 +123,7 @@ pub(crate) struct Thread {
     pub(crate) seq: u32,
     pub(crate) window: Window,
     pub(crate) cycles: Cycles,
+    pub(crate) turns: Turns,
     /// What most threads do not have.
     seldom: Seldom,
     /// It has some of that.
@@ -184,6 +186,7 @@ impl Default for Thread {
             seq: 0,
             window: Window::default(),
             cycles: Cycles::default(),
+            turns: Turns::default(),
             seldom: Seldom::default(),
             has_seldom: false,
         }
@@ -209,6 +212,7 @@ impl Thread {
         self.panicking = false;
         self.window.clear();
         self.cycles.reset();
+        self.turns.clear();
         if self.has_seldom {
             self.forget_seldom();
         }
