@@ -348,11 +348,11 @@ impl Problem {
     /// Whether an operation that can block is enabled after the cut, though not all that it came after is in it.
     fn enabled(&self, trace: &Trace, t: usize, op: &Op, awaited: &[(ObjectId, u64)], cut: &[u32]) -> bool {
         match op.kind {
+            // Time passes only when nobody else can run.
+            OpKind::Wake | OpKind::Park | OpKind::Await if op.a & Op::TIME_PASSES != 0 => false,
             OpKind::Await => awaited
                 .iter()
                 .any(|(object, seen)| self.word(trace, *object, cut).is_some_and(|word| word != *seen)),
-            // Time passes only when nobody else can run.
-            OpKind::Wake | OpKind::Park if op.a & Op::TIME_PASSES != 0 => false,
             OpKind::Wake => {
                 let (thread, seq) = ((op.b >> 32) as usize, op.b as u32);
                 op.a != 0 || thread > 0 && cut.get(thread - 1).is_some_and(|has| *has >= seq)
