@@ -630,7 +630,7 @@ impl Config {
                 || found.stopped.is_some()
                 || !found.refused_option
                 || !found.failures.is_empty()
-                || !search.finished()
+                || !(search.finished() || found.completed.is_some())
             {
                 return;
             }
@@ -644,7 +644,8 @@ impl Config {
             let settings = Settings { spurious, stop_at, ..settings.clone() };
             let more = runtime::check(&settings, &mut *deeper, test, &mut |s| ticker.tick(s));
             run += deeper.stats().executions;
-            if more.failures.is_empty() && (!deeper.finished() || more.stopped.is_some()) {
+            let finished = deeper.finished() || more.completed.is_some();
+            if more.failures.is_empty() && (!finished || more.stopped.is_some()) {
                 return;
             }
             (*found, *search) = (more, deeper);
@@ -661,6 +662,10 @@ impl Config {
             if self.deepens && plan.order.is_sampling() {
                 settings.spurious = 8;
             }
+        }
+        if plan.order.is_sampling() && settings.turns.is_none() {
+            // Nothing is complete, so no number of turns is tried after another.
+            settings.to_mut().turns = Some(32);
         }
         if plan.order != Order::DepthFirst {
             plan.to_mut().spill = Some(Arc::new(FileSpill::default()));

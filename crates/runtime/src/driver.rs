@@ -161,6 +161,14 @@ impl Rounds {
         }
     }
 
+    /// An execution took too many steps. With fewer turns it may end.
+    fn too_long(&self, session: &Session) -> Next {
+        match self.turns.filter(|_| session.gave_way() && self.completed.is_none()) {
+            Some(FIRST_TURNS) => Next::Turns(3),
+            _ => Next::GoOn,
+        }
+    }
+
     /// The search has come to its end.
     fn completed(&mut self, session: &Session, search: &dyn Progress) -> Next {
         let Some(turns) = self.turns.filter(|_| session.gave_way() && search.finished()) else {
@@ -211,8 +219,16 @@ pub fn check(
     let mut rounds = Rounds::new(settings);
     loop {
         let once = session.run_once(search, test, false);
-        if once.stopped.is_some() {
-            stopped = once.stopped.map(|s| *s);
+        if let Some(stop) = once.stopped {
+            if stop.reason == StopReason::Limit
+                && let Next::Turns(turns) = rounds.too_long(&session)
+            {
+                rounds.restart(turns);
+                session.set_turns(turns);
+                search.restart();
+                continue;
+            }
+            stopped = Some(*stop);
             break;
         }
         if once.restart {
@@ -254,7 +270,10 @@ pub fn check(
     }
     let refused_option = session.refused_option();
     let mut caveats = session.caveats();
-    let completed = rounds.completed.filter(|_| !search.finished() && failures.is_empty());
+    let asked = |s: &Stop| matches!(s.reason, StopReason::Interrupt | StopReason::CpuLimit);
+    let completed = rounds
+        .completed
+        .filter(|_| !search.finished() && failures.is_empty() && !stopped.as_ref().is_some_and(asked));
     if let Some(completed) = &completed {
         caveats.retain(|c| c.kind != CaveatKind::Turns);
         completed.caveats.iter().for_each(|c| c.clone().add_to(&mut caveats));

@@ -725,7 +725,7 @@ impl Execution {
 
     #[inline(never)]
     fn ask_search(&mut self) -> Option<ThreadId> {
-        if self.enabled.is_empty() && (self.live.is_empty() || !self.let_time_pass()) {
+        if self.enabled.is_empty() && (self.live.is_empty() || !self.nobody_can_run()) {
             self.end = Some(self.natural_end());
             return None;
         }
@@ -825,7 +825,7 @@ impl Execution {
             return End::Assumed;
         }
         if stands_at(STOPPED) && !self.stopped_for_ever()
-            || self.live.iter().any(|t| self.waits_with_limit(t))
+            || self.live.iter().any(|t| self.waits_with_limit(t) || self.gives_way(t))
         {
             return End::Pruned;
         }
@@ -837,6 +837,16 @@ impl Execution {
     fn waits_with_limit(&self, t: ThreadId) -> bool {
         let waits = matches!(self.pending[t.index()].op.kind, OpKind::Wake | OpKind::Park);
         waits && self.threads[t.index()].seldom().timed.is_some()
+    }
+
+    /// Nobody can run: a thread that gave way continues, or time passes. Says whether anybody can run now.
+    #[cold]
+    fn nobody_can_run(&mut self) -> bool {
+        let may_run = |t: ThreadId| {
+            self.waits_with_limit(t) || self.pending[t.index()].op.kind == OpKind::Assume
+        };
+        let others_may_run = self.exited || self.live.iter().any(may_run);
+        self.release(others_may_run) || self.let_time_pass()
     }
 
     /// Nobody can run: of the waits that are patient, those with the earliest limit end now. Says whether there are any.
@@ -1077,7 +1087,7 @@ impl Execution {
             self.after(t, op, option, applied.ok);
         }
         spin::after_step(self, &op, site, before, &applied, option);
-        turns::after_step(self, &op, site, before, &applied);
+        turns::after_step(self, &op, site, before, &applied, option);
         if let Some(e) = self.next_of_script()
             && (e.value, e.access) == (applied.value, applied.access)
         {

@@ -2,14 +2,16 @@
 //!
 //! # The rule
 //!
-//! A *look* is a step that left its object as it was: a load, a failed compare-exchange or `try_lock`, a yield. A *turn* leads from one
-//! look to the next one at the same place on the same object. A turn is *fruitless* if every look in it saw what it saw in the turn
-//! before, or what the thread itself has written since. A thread may count its turns and write to other words meanwhile: so its local
-//! state differs each time, and [`crate::spin`] does not apply. After a number of fruitless turns in a row the thread *gives way*: at the
-//! next look of the loop it announces an [`explore::OpKind::Await`] on the words that it has looked at.
+//! A *look* is a step that left its object as it was: a load, a failed compare-exchange or `try_lock`, a yield, a reading of the clock, a
+//! wait that ended without a notification. A *turn* leads from one look to the next one at the same place on the same object. A turn is
+//! *fruitless* if every look in it saw what it saw in the turn before, or what the thread itself has written since. A thread may
+//! count its turns and write to other words meanwhile: so its local state differs each time, and [`crate::spin`] does not apply. After
+//! a number of fruitless turns in a row the thread *gives way*: at the next look of the loop it announces an
+//! [`explore::OpKind::Await`] on the words that it has looked at.
 //!
 //! The wait ends when one of the words differs, or when no other thread can run. The second is a *release*: the step comes after
-//! everything before it, as a timeout does when time passes, and the thread gets as many turns again.
+//! everything before it, as a timeout does when time passes, and the thread gets as many turns again. Of several threads that gave
+//! way, the one that was released least recently is released. So every release is decided by the steps before it.
 //!
 //! # What it leaves out
 //!
@@ -20,11 +22,18 @@
 
 use crate::execution::Execution;
 use crate::record;
+use crate::spin::strong;
+use crate::sync::{CHANCE, LIMIT};
+use crate::time::CLOCK;
 use explore::semantics::Applied;
-use explore::{CaveatKind, ObjectId, Op, OpKind, Site};
+use explore::{CaveatKind, ObjectId, Op, OpKind, Site, ThreadId};
 
-/// The most looks and words that are remembered.
-const MOST: usize = 32;
+/// The most looks that are remembered.
+const MOST: usize = 64;
+
+/// A thread may be released so often in a row while another one waits for its time limit, or was stopped because it repeats itself. Other
+/// executions show what that thread does then.
+const MOST_RELEASES: u32 = 3;
 
 const fn bit(kind: OpKind) -> u64 {
     1 << kind as u8
@@ -39,35 +48,24 @@ const LOOKS: u64 = bit(OpKind::Load)
     | bit(OpKind::TryReadLock)
     | bit(OpKind::TryWriteLock)
     | bit(OpKind::SemTryWait)
+    | bit(OpKind::TryTransfer)
     | bit(OpKind::TrySend)
     | bit(OpKind::TryRecv)
     | bit(OpKind::IsFinished)
     | bit(OpKind::CountRead)
     | bit(OpKind::Yield);
 
-/// Kinds that see a word and change it.
-const CHANGES: u64 = bit(OpKind::Rmw)
-    | bit(OpKind::CompareExchange)
-    | bit(OpKind::CompareExchangeWeak)
-    | bit(OpKind::SemTryWait);
-
-/// Kinds that tell the thread nothing new.
-const NEUTRAL: u64 = bit(OpKind::Store)
-    | bit(OpKind::Fence)
-    | bit(OpKind::Lock)
-    | bit(OpKind::Unlock)
-    | bit(OpKind::TryLock)
-    | bit(OpKind::ReadLock)
-    | bit(OpKind::TryReadLock)
-    | bit(OpKind::ReadUnlock)
-    | bit(OpKind::WriteLock)
-    | bit(OpKind::TryWriteLock)
-    | bit(OpKind::WriteUnlock)
-    | bit(OpKind::NotifyOne)
-    | bit(OpKind::NotifyAll)
-    | bit(OpKind::Wait)
-    | bit(OpKind::Choose)
-    | bit(OpKind::Await);
+/// Kinds by which a thread gets something from another one.
+const NEWS: u64 = bit(OpKind::Wake)
+    | bit(OpKind::Park)
+    | bit(OpKind::Recv)
+    | bit(OpKind::TryRecv)
+    | bit(OpKind::SemWait)
+    | bit(OpKind::Transfer)
+    | bit(OpKind::TryTransfer)
+    | bit(OpKind::Pass)
+    | bit(OpKind::SendDone)
+    | bit(OpKind::Join);
 
 /// A look in a loop.
 struct Look {
@@ -76,108 +74,126 @@ struct Look {
     kind: OpKind,
     /// What it saw last.
     word: u64,
-    /// How many fruitless turns in a row have ended with it.
+    /// The last word of the object that the thread has seen or written.
+    known: u64,
+    /// How many fruitless turns in a row have ended with it, if it is of this stretch.
     turns: u32,
+    stretch: u32,
 }
 
-/// What a thread has seen since it last saw something new.
+/// What a thread has seen in its loops.
 #[derive(Default)]
 pub(crate) struct Turns {
     looks: Vec<Look>,
-    /// Words that the thread itself has written, and what it has left there.
-    own: Vec<(ObjectId, u64)>,
+    /// Where the next look is put when there is no more room.
+    next: usize,
+    /// The number of the stretch of steps since the thread last saw something new.
+    stretch: u32,
     /// One of the looks has reached the limit.
     pub(crate) due: bool,
+    /// The loop in which the thread gave way reads the clock: it ends when the thread is late, which is explored where it reads it.
+    reads_clock: bool,
+    /// How often the thread was released since it last saw something new.
+    releases: u32,
+    /// When it was released last, as the number of steps then.
+    released: u64,
 }
 
 impl Turns {
     pub(crate) fn clear(&mut self) {
         self.looks.clear();
-        self.own.clear();
-        self.due = false;
+        (self.next, self.stretch, self.due) = (0, 0, false);
+        (self.releases, self.released, self.reads_clock) = (0, 0, false);
     }
 
     /// The thread has seen something new.
     fn saw_change(&mut self) {
-        self.looks.iter_mut().for_each(|l| l.turns = 0);
+        self.start_again();
+        self.releases = 0;
+    }
+
+    /// Turns are counted from 0 again.
+    fn start_again(&mut self) {
+        self.stretch += 1;
         self.due = false;
     }
 
-    fn own_word(&self, object: ObjectId) -> Option<u64> {
-        self.own.iter().find(|o| o.0 == object).map(|o| o.1)
+    /// The thread has written a word.
+    fn wrote(&mut self, object: ObjectId, word: u64) {
+        self.looks.iter_mut().filter(|l| l.object == object).for_each(|l| l.known = word);
     }
 
-    fn wrote(&mut self, object: ObjectId, word: u64) {
-        match self.own.iter_mut().find(|o| o.0 == object) {
-            Some(own) => own.1 = word,
-            None => {
-                if self.own.len() == MOST {
-                    self.own.remove(0);
-                }
-                self.own.push((object, word));
+    fn look(&mut self, kind: OpKind, object: ObjectId, site: Site, word: u64, limit: u32) {
+        let (mut found, mut known) = (None, None);
+        for (i, l) in self.looks.iter_mut().enumerate() {
+            if l.object == object && object.is_some() {
+                known = Some(std::mem::replace(&mut l.known, word));
+            }
+            if l.site == site && l.object == object && l.kind == kind {
+                found = Some(i);
             }
         }
-    }
-
-    fn look(&mut self, op: &Op, site: Site, word: u64, limit: u32) {
-        let found =
-            self.looks.iter_mut().find(|l| l.site == site && l.object == op.object && l.kind == op.kind);
-        match found {
-            Some(look) => {
-                let last = std::mem::replace(&mut look.word, word);
-                if last == word {
-                    look.turns += 1;
-                    self.due |= look.turns >= limit;
-                } else if self.own_word(op.object) == Some(word) {
-                    if let Some(look) =
-                        self.looks.iter_mut().find(|l| l.site == site && l.object == op.object)
-                    {
-                        look.turns += 1;
-                        self.due |= look.turns >= limit;
-                    }
-                } else {
-                    self.saw_change();
-                }
+        let Some(i) = found else {
+            let stretch = self.stretch + 1;
+            let look = Look { site, object, kind, word, known: word, turns: 0, stretch };
+            if self.looks.len() < MOST {
+                self.looks.push(look);
+            } else {
+                self.looks[self.next % MOST] = look;
+                self.next += 1;
             }
-            None => {
-                if self.looks.len() == MOST {
-                    self.looks.remove(0);
-                }
-                self.saw_change();
-                self.looks.push(Look { site, object: op.object, kind: op.kind, word, turns: 0 });
-            }
+            return self.saw_change();
+        };
+        let look = &mut self.looks[i];
+        if std::mem::replace(&mut look.word, word) == word || known == Some(word) {
+            look.turns = if look.stretch == self.stretch { look.turns + 1 } else { 1 };
+            look.stretch = self.stretch;
+            self.due |= look.turns >= limit;
+        } else {
+            self.saw_change();
         }
     }
 }
 
 /// Notes a step of the running thread.
 #[inline(always)]
-pub(crate) fn after_step(ex: &mut Execution, op: &Op, site: Site, before: u64, applied: &Applied) {
-    let looks = LOOKS >> op.kind as u8 & 1 == 1 && applied.word == before;
-    let turns = &ex.threads[ex.current.index()].turns;
-    if looks || !turns.looks.is_empty() {
-        note(ex, *op, site, before, applied.word, looks, applied.ok);
+pub(crate) fn after_step(
+    ex: &mut Execution,
+    op: &Op,
+    site: Site,
+    before: u64,
+    applied: &Applied,
+    option: u32,
+) {
+    let looks = (LOOKS >> op.kind as u8 & 1 == 1 && applied.word == before) || op.kind == OpKind::Choose;
+    if looks || !ex.threads[ex.current.index()].turns.looks.is_empty() {
+        note(ex, *op, site, before, applied.word, applied.ok, option);
     }
 }
 
 #[inline(never)]
-fn note(ex: &mut Execution, op: Op, site: Site, before: u64, after: u64, looks: bool, ok: bool) {
+fn note(ex: &mut Execution, op: Op, site: Site, before: u64, after: u64, ok: bool, option: u32) {
     let limit = ex.turns;
+    if limit == u32::MAX {
+        return;
+    }
     let turns = &mut ex.threads[ex.current.index()].turns;
-    if looks {
-        turns.look(&op, site, before, limit);
-    } else if CHANGES >> op.kind as u8 & 1 == 1 {
-        if turns.own_word(op.object) != Some(before) {
-            turns.saw_change();
+    match op.kind {
+        OpKind::Choose if op.b == CLOCK => match option {
+            0 => turns.look(op.kind, ObjectId::NONE, site, 0, limit),
+            _ => turns.saw_change(),
+        },
+        // How a wait ends. The notification, if it waits for one, is another step.
+        OpKind::Choose if op.b & (CHANCE | LIMIT) != 0 && option != 0 => {
+            turns.look(op.kind, ObjectId::NONE, site, option as u64, limit);
         }
-        turns.wrote(op.object, after);
-    } else if op.kind == OpKind::Store {
-        turns.wrote(op.object, after);
-    } else if matches!(op.kind, OpKind::Wake | OpKind::Park) && !ok {
-        // A wait that ended with no notification is a look as well.
-        turns.look(&op, site, 0, limit);
-    } else if NEUTRAL >> op.kind as u8 & 1 == 0 {
-        turns.saw_change();
+        OpKind::Wake | OpKind::Park if !ok => turns.look(op.kind, op.object, site, 0, limit),
+        kind if LOOKS >> kind as u8 & 1 == 1 && after == before => {
+            turns.look(strong(kind), op.object, site, before, limit);
+        }
+        kind if NEWS >> kind as u8 & 1 == 1 => turns.saw_change(),
+        _ if after != before => turns.wrote(op.object, after),
+        _ => {}
     }
     ex.due = turns.due;
 }
@@ -193,41 +209,79 @@ pub(crate) fn saw_change(ex: &mut Execution) {
 pub(crate) fn announce(ex: &mut Execution, op: &Op, site: Site) -> bool {
     let (t, limit) = (ex.current, ex.turns);
     let turns = &mut ex.threads[t.index()].turns;
-    let is_due = |l: &Look| l.turns >= limit && l.site == site && l.object == op.object && l.kind == op.kind;
-    if !turns.looks.iter().any(is_due) {
+    let of_stretch = |l: &&Look| l.stretch == turns.stretch && l.turns > 0;
+    let is_due = |l: &Look| {
+        l.turns >= limit && l.site == site && l.object == op.object && l.kind == strong(op.kind)
+    };
+    if !turns.looks.iter().filter(of_stretch).any(is_due) {
         return false;
     }
     let mut seen = std::mem::take(&mut ex.seen);
     seen.clear();
-    for look in turns.looks.iter().filter(|l| l.turns > 0 && l.object.is_some()) {
-        match seen.iter_mut().find(|s| s.0 == look.object) {
-            Some(known) => known.1 = look.word,
-            None => seen.push((look.object, look.word)),
+    for look in turns.looks.iter().filter(of_stretch).filter(|l| l.object.is_some()) {
+        if seen.iter().all(|s| s.0 != look.object) {
+            seen.push((look.object, look.known));
         }
     }
-    // What the thread itself has written since is no news.
-    for (object, word) in &mut seen {
-        *word = turns.own_word(*object).unwrap_or(*word);
-    }
-    turns.saw_change();
+    let reads_clock = turns.looks.iter().filter(of_stretch).any(|l| l.kind == OpKind::Choose);
+    turns.reads_clock = reads_clock;
+    turns.start_again();
     ex.due = false;
     ex.threads[t.index()].window.clear();
-    ex.looking = false;
+    ex.looking = ex.tracking;
     ex.repeat = None;
     let mut others = ex.enabled;
     others.remove(t);
     if !others.is_empty() {
-        ex.gave_way = true;
-        if let Some(place) = record::place_of(site) {
-            let text =
-                format!("a loop was not explored beyond {limit} turns in a row that saw no change (--turns)");
-            ex.caveats.add(CaveatKind::Turns, text.into(), place);
-        }
+        note_caveat(ex, site);
     }
+    ex.yielded.insert(t);
     ex.announce_await(&seen, GIVES_WAY, site);
     ex.seen = seen;
     true
 }
 
+/// Notes that more turns of the loop at this place were not explored.
+fn note_caveat(ex: &mut Execution, site: Site) {
+    ex.gave_way = true;
+    if let Some(place) = record::place_of(site) {
+        let limit = ex.turns;
+        let text = format!(
+            "more than {limit} turns in a row of a loop that saw no change were not explored (--turns, Config::turns)"
+        );
+        ex.caveats.add(CaveatKind::Turns, text.into(), place);
+    }
+}
+
 /// How a thread awaits that gives way: the wait also ends when no other thread can run.
 pub(crate) const GIVES_WAY: u64 = 8;
+
+impl Execution {
+    /// Whether a thread stands where it gave way to the others.
+    pub(crate) fn gives_way(&self, t: ThreadId) -> bool {
+        let op = &self.pending[t.index()].op;
+        op.kind == OpKind::Await && op.a & GIVES_WAY != 0
+    }
+
+    /// Nobody can run: a thread that gave way continues. Says whether there is one.
+    ///
+    /// Where another thread waits for its time limit or was stopped (`others_may_run`), a thread continues a few times only.
+    #[cold]
+    pub(crate) fn release(&mut self, others_may_run: bool) -> bool {
+        let waits = self.live.iter().filter(|t| self.gives_way(*t));
+        let Some(t) = waits.min_by_key(|t| self.threads[t.index()].turns.released) else { return false };
+        let now = self.steps;
+        let site = self.pending[t.index()].site;
+        let turns = &self.threads[t.index()].turns;
+        if (others_may_run || turns.reads_clock) && turns.releases >= MOST_RELEASES {
+            note_caveat(self, site);
+            return false;
+        }
+        let turns = &mut self.threads[t.index()].turns;
+        turns.releases += 1;
+        turns.released = now + 1;
+        self.pending[t.index()].op.a |= Op::TIME_PASSES;
+        self.enabled.insert(t);
+        true
+    }
+}

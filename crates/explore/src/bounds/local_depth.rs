@@ -35,7 +35,7 @@ impl LocalDepth {
         let trace = &core.trace;
         let op = &view.pending[t.index()].op;
         trace.past_of_next(t, row);
-        if matches!(op.kind, OpKind::Wake | OpKind::Park) && op.a & Op::TIME_PASSES != 0 {
+        if matches!(op.kind, OpKind::Wake | OpKind::Park | OpKind::Await) && op.a & Op::TIME_PASSES != 0 {
             // Comes after everything.
             for e in (0..trace.threads()).filter_map(|u| trace.last_of(ThreadId(u as u16))) {
                 joined(row, trace.clock(e));
