@@ -157,3 +157,191 @@ fn true_livelocks_are_still_found() {
     });
     assert_eq!(report.failures[0].kind, raddle::FailureKind::Livelock);
 }
+
+/// Small random programs whose loops count, write, take locks and retry: all reductions give the outcomes of the naive search within the same
+/// number of turns.
+mod random {
+    use super::*;
+
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, n: u64) -> u64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            self.0 % n
+        }
+    }
+
+    /// What a turn of a loop does besides its look.
+    #[derive(Clone, Copy, Debug)]
+    enum Body {
+        Nothing,
+        Yield,
+        Add(usize),
+        Store(usize),
+        Lock(usize),
+        Look(usize),
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Part {
+        Store(usize, u32),
+        Add(usize),
+        Load(usize),
+        Locked(usize),
+        /// Looks up to so many times, until a word is not 0.
+        Poll(usize, u32, Body),
+        /// Tries the lock up to so many times.
+        Try(u32, Body),
+        /// Tries to change 1 to 2.
+        Retry(usize, u32),
+    }
+
+    type Words = [AtomicU32; 3];
+
+    fn run(part: Part, x: &Words, m: &Mutex<()>) -> u64 {
+        let body = |body: Body, i: u32| match body {
+            Body::Nothing => {}
+            Body::Yield => thread::yield_now(),
+            Body::Add(w) => drop(x[w].fetch_add(1, SeqCst)),
+            Body::Store(w) => x[w].store(i, SeqCst),
+            Body::Lock(w) => {
+                let _held = m.lock().unwrap();
+                x[w].fetch_add(1, SeqCst);
+            }
+            Body::Look(w) => drop(x[w].load(SeqCst)),
+        };
+        match part {
+            Part::Store(w, v) => x[w].store(v, SeqCst),
+            Part::Add(w) => return u64::from(x[w].fetch_add(1, SeqCst)),
+            Part::Load(w) => return u64::from(x[w].load(SeqCst)),
+            Part::Locked(w) => {
+                let _held = m.lock().unwrap();
+                x[w].fetch_add(1, SeqCst);
+            }
+            Part::Poll(w, n, b) => {
+                for i in 0..n {
+                    if x[w].load(SeqCst) != 0 {
+                        return u64::from(i);
+                    }
+                    body(b, i);
+                }
+                return u64::from(n);
+            }
+            Part::Try(n, b) => {
+                for i in 0..n {
+                    if m.try_lock().is_ok() {
+                        return u64::from(i);
+                    }
+                    body(b, i);
+                }
+                return u64::from(n);
+            }
+            Part::Retry(w, n) => {
+                for i in 0..n {
+                    if x[w].compare_exchange(1, 2, SeqCst, SeqCst).is_ok() {
+                        return u64::from(i);
+                    }
+                }
+                return u64::from(n);
+            }
+        }
+        9
+    }
+
+    fn program(r: &mut Random) -> Vec<Vec<Part>> {
+        let w = |r: &mut Random| r.below(3) as usize;
+        let body = |r: &mut Random| match r.below(6) {
+            0 => Body::Nothing,
+            1 => Body::Yield,
+            2 => Body::Add(w(r)),
+            3 => Body::Store(w(r)),
+            4 => Body::Lock(w(r)),
+            _ => Body::Look(w(r)),
+        };
+        let part = |r: &mut Random| match r.below(9) {
+            0 => Part::Store(w(r), r.below(2) as u32),
+            1 => Part::Add(w(r)),
+            2 => Part::Load(w(r)),
+            3 => Part::Locked(w(r)),
+            4..=6 => Part::Poll(w(r), 2 + r.below(5) as u32, body(r)),
+            7 => Part::Try(2 + r.below(5) as u32, body(r)),
+            _ => Part::Retry(w(r), 2 + r.below(5) as u32),
+        };
+        let threads = if r.below(4) == 0 { 3 } else { 2 };
+        (0..threads).map(|_| (0..1 + r.below(2)).map(|_| part(r)).collect()).collect()
+    }
+
+    type Outcome = Vec<u64>;
+
+    fn explore(config: Config, program: &[Vec<Part>]) -> (BTreeSet<Outcome>, Report) {
+        let seen = StdMutex::new(BTreeSet::new());
+        let report = config.run(|| {
+            let x: Arc<Words> = Arc::new([AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0)]);
+            let m = Arc::new(Mutex::new(()));
+            let threads: Vec<_> = program
+                .iter()
+                .map(|parts| {
+                    let (parts, x, m) = (parts.clone(), x.clone(), m.clone());
+                    thread::spawn(move || {
+                        parts.iter().fold(0, |sum, part| sum * 10 + run(*part, &x, &m) % 10)
+                    })
+                })
+                .collect();
+            let mut outcome: Outcome = threads.into_iter().map(|t| t.join().unwrap()).collect();
+            outcome.extend(x.iter().map(|w| u64::from(w.load(SeqCst))));
+            seen.lock().unwrap().insert(outcome);
+        });
+        (seen.into_inner().unwrap(), report)
+    }
+
+    /// Compares so many programs; gives how many of them were small enough, and in how many a thread gave way.
+    fn compare(seed: u64, programs: usize) -> (usize, usize) {
+        let mut r = Random(0x9E37_79B9_7F4A_7C15 ^ seed << 32 | 1);
+        let (mut compared, mut gave_way) = (0, 0);
+        for _ in 0..programs {
+            let program = program(&mut r);
+            let turns = 1 + r.below(3) as u32;
+            let config = |algorithm: &str| default().algorithm(algorithm).turns(turns);
+            let (all, naive) = explore(config("none").max_executions(4_000), &program);
+            if naive.verdict == Verdict::Incomplete {
+                continue;
+            }
+            let caveat = |r: &Report| r.caveats.iter().any(|c| c.kind == CaveatKind::Turns);
+            compared += 1;
+            gave_way += usize::from(caveat(&naive));
+            // More turns give more outcomes at most, and none where no caveat says so. Where a thread gave way to others that it has
+            // nothing to do with, a reduction may not notice.
+            let (more, full) = explore(default().turns(0).max_executions(100_000), &program);
+            assert!(more.is_superset(&all), "{turns} turns, of {program:?}");
+            for algorithm in ["optimal", "source", "dpor"] {
+                let (found, report) = explore(config(algorithm), &program);
+                assert_eq!(found, all, "{algorithm}, {turns} turns, of {program:?}");
+                let complete = full.verdict != Verdict::Incomplete;
+                assert!(
+                    caveat(&report) || complete && more == found,
+                    "no caveat by {algorithm}, {turns} turns, of {program:?}"
+                );
+                assert!(!caveat(&report) || caveat(&naive), "{algorithm}, {turns} turns, of {program:?}");
+            }
+        }
+        (compared, gave_way)
+    }
+
+    #[test]
+    fn reductions_agree_with_the_naive_search() {
+        let (compared, gave_way) = compare(1, 60);
+        assert!(compared >= 20 && gave_way >= 8, "{compared} compared, {gave_way} gave way");
+    }
+
+    #[test]
+    #[ignore = "some minutes"]
+    fn reductions_agree_with_the_naive_search_on_many_programs() {
+        for seed in 2..200 {
+            let (compared, gave_way) = compare(seed, 100);
+            println!("{seed}: {compared} compared, {gave_way} gave way");
+        }
+    }
+}

@@ -26,6 +26,11 @@ impl Noted {
         }
     }
 
+    /// Whether something of this kind was noted at a place.
+    pub(crate) fn is_noted(&self, kind: CaveatKind, place: Place) -> bool {
+        self.list.iter().any(|(k, _, places)| *k == kind && places.contains(&place))
+    }
+
     /// As [`caveat_at`], for one who has the execution.
     pub(crate) fn note_at(&mut self, kind: CaveatKind, text: impl Into<Cow<'static, str>>, place: Place) {
         self.add(kind, text.into(), place);

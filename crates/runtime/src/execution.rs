@@ -842,9 +842,8 @@ impl Execution {
     /// Nobody can run: a thread that gave way continues, or time passes. Says whether anybody can run now.
     #[cold]
     fn nobody_can_run(&mut self) -> bool {
-        let may_run = |t: ThreadId| {
-            self.waits_with_limit(t) || self.pending[t.index()].op.kind == OpKind::Assume
-        };
+        let may_run =
+            |t: ThreadId| self.waits_with_limit(t) || self.pending[t.index()].op.kind == OpKind::Assume;
         let others_may_run = self.exited || self.live.iter().any(may_run);
         self.release(others_may_run) || self.let_time_pass()
     }

@@ -210,9 +210,8 @@ pub(crate) fn announce(ex: &mut Execution, op: &Op, site: Site) -> bool {
     let (t, limit) = (ex.current, ex.turns);
     let turns = &mut ex.threads[t.index()].turns;
     let of_stretch = |l: &&Look| l.stretch == turns.stretch && l.turns > 0;
-    let is_due = |l: &Look| {
-        l.turns >= limit && l.site == site && l.object == op.object && l.kind == strong(op.kind)
-    };
+    let is_due =
+        |l: &Look| l.turns >= limit && l.site == site && l.object == op.object && l.kind == strong(op.kind);
     if !turns.looks.iter().filter(of_stretch).any(is_due) {
         return false;
     }
@@ -244,7 +243,9 @@ pub(crate) fn announce(ex: &mut Execution, op: &Op, site: Site) -> bool {
 /// Notes that more turns of the loop at this place were not explored.
 fn note_caveat(ex: &mut Execution, site: Site) {
     ex.gave_way = true;
-    if let Some(place) = record::place_of(site) {
+    if let Some(place) = record::place_of(site)
+        && !ex.caveats.is_noted(CaveatKind::Turns, place)
+    {
         let limit = ex.turns;
         let text = format!(
             "more than {limit} turns in a row of a loop that saw no change were not explored (--turns, Config::turns)"
