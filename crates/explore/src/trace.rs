@@ -463,8 +463,11 @@ impl Trace {
         }
         let waits = matches!(x.op.kind, OpKind::Wake | OpKind::Park | OpKind::Await);
         if waits && x.op.a & Op::TIME_PASSES != 0 {
-            // Nothing else could run: the step comes after everything, and races with nothing.
-            self.races.truncate(self.events[f].first_race as usize);
+            // Nothing else could run: the step comes after everything, and races with nothing. A wait for words that differ may
+            // also have ended before the last writes to these words.
+            if x.op.kind != OpKind::Await {
+                self.races.truncate(self.events[f].first_race as usize);
+            }
             for u in 0..self.last.len() {
                 if self.last[u] != NONE {
                     self.join_rows(f, self.last[u] as usize);

@@ -308,7 +308,7 @@ fn leaves_unchanged<'a>(mut all: impl Iterator<Item = &'a Change>, first: &Chang
 }
 
 /// Whether an access from the log conflicts with a change. The log has other numbers than the search for some modes.
-fn conflicts(theirs: &Access, own: &Access) -> bool {
+pub(crate) fn conflicts(theirs: &Access, own: &Access) -> bool {
     use Mode::*;
     match (theirs.mode, own.mode) {
         (WokenBy | Notified | ArrivedEarly | ArrivedLast | Passed, _) => true,

@@ -20,13 +20,14 @@
 //! could run, the session notes a caveat with the place of the loop. The search is then repeated with more turns while that is cheap
 //! (see [`crate::driver`]).
 
+use crate::cycles;
 use crate::execution::Execution;
 use crate::record;
 use crate::spin::strong;
 use crate::sync::{CHANCE, LIMIT};
 use crate::time::CLOCK;
 use explore::semantics::Applied;
-use explore::{CaveatKind, ObjectId, Op, OpKind, Site, ThreadId};
+use explore::{Access, CaveatKind, Mode, ObjectId, Op, OpKind, Site, ThreadId, ThreadSet};
 
 /// The most looks that are remembered.
 const MOST: usize = 64;
@@ -240,6 +241,11 @@ pub(crate) fn announce(ex: &mut Execution, op: &Op, site: Site) -> bool {
     true
 }
 
+/// Whether there is such a caveat about a place.
+fn is_noted(ex: &Execution, site: Site) -> bool {
+    record::place_of(site).is_none_or(|place| ex.caveats.is_noted(CaveatKind::Turns, place))
+}
+
 /// Notes that more turns of the loop at this place were not explored.
 fn note_caveat(ex: &mut Execution, site: Site) {
     ex.gave_way = true;
@@ -258,6 +264,48 @@ fn note_caveat(ex: &mut Execution, site: Site) {
 pub(crate) const GIVES_WAY: u64 = 8;
 
 impl Execution {
+    /// Whether another thread has taken a step that does not happen before the last step of this one.
+    fn has_concurrent_steps(&self, t: ThreadId) -> bool {
+        // Threads of which a step that comes later in the log happens before, and the accesses of such steps.
+        let mut before = ThreadSet::single(t);
+        let mut accesses: Vec<(ObjectId, Access)> = Vec::new();
+        for l in self.log.iter().rev() {
+            let own = [(l.object, Access { mode: l.mode, aux: l.aux }), (l.other, Access::new(Mode::Write))];
+            let own = own.iter().filter(|(o, _)| o.is_some());
+            match l.kind {
+                OpKind::Spawn => {
+                    if before.contains(ThreadId(l.aux as u16)) {
+                        before.insert(l.thread);
+                    }
+                    continue;
+                }
+                OpKind::Join => {
+                    if before.contains(l.thread) {
+                        before.insert(ThreadId(l.aux as u16));
+                    }
+                    continue;
+                }
+                _ if l.mode == Mode::Local => continue,
+                _ => {}
+            }
+            if !before.contains(l.thread) {
+                let conflicts = own.clone().any(|(o, a)| {
+                    accesses.iter().any(|(object, later)| object == o && cycles::conflicts(a, later))
+                });
+                if !conflicts {
+                    return true;
+                }
+                before.insert(l.thread);
+            }
+            for access in own {
+                if !accesses.iter().any(|a| a.0 == access.0 && a.1.mode == access.1.mode) {
+                    accesses.push(*access);
+                }
+            }
+        }
+        false
+    }
+
     /// Whether a thread stands where it gave way to the others.
     pub(crate) fn gives_way(&self, t: ThreadId) -> bool {
         let op = &self.pending[t.index()].op;
@@ -277,6 +325,10 @@ impl Execution {
         if (others_may_run || turns.reads_clock) && turns.releases >= MOST_RELEASES {
             note_caveat(self, site);
             return false;
+        }
+        // The release comes after all steps so far, so no reversal lets the thread continue before one of them.
+        if !is_noted(self, site) && self.has_concurrent_steps(t) {
+            note_caveat(self, site);
         }
         let turns = &mut self.threads[t.index()].turns;
         turns.releases += 1;
