@@ -30,13 +30,6 @@ pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The limit of a wait that starts now, which counts as named.
-pub(crate) fn limit(duration: Duration) -> u64 {
-    let limit = runtime::clock_now().saturating_add(nanoseconds(duration));
-    runtime::clock_limit(limit);
-    limit
-}
-
 /// A time on the clock of the search. See [`std::time::Instant`].
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(Duration);

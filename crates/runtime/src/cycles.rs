@@ -3,9 +3,9 @@
 //! # The rule
 //!
 //! A thread that announces an operation in exactly the local state in which it announced it before has gone round a *cycle*.
-//! The cycle is *removable* if, for every object that the thread changed in it, the word after its last change is the
-//! word before its first one, and no other thread accessed the object in conflict between these two changes. Objects that
-//! the thread only looked at do not matter. A thread that closes a removable cycle is stopped for the rest of the execution,
+//! The cycle is *removable* if no other thread can tell that it was there: for every object that the thread changed in it, the word is as if
+//! the thread had not changed it whenever another thread accesses it in conflict with these changes, and at the end. So a lock that is
+//! taken and released is nothing, unless somebody tried it meanwhile. Objects that the thread only looked at do not matter. A thread that closes a removable cycle is stopped for the rest of the execution,
 //! and all others continue, as after an assumption that does not hold ([`explore::End::Pruned`]).
 //!
 //! # Why it loses nothing
@@ -36,7 +36,7 @@ use crate::Place;
 use crate::execution::Execution;
 use crate::record::Logged;
 use crate::spin::Key;
-use crate::sync::turn;
+use crate::sync::{Ended, turn};
 use crate::time::CLOCK;
 use explore::semantics::Applied;
 use explore::{Access, CaveatKind, Mode, ObjectId, Op, OpKind, Pending, Site, ThreadId};
@@ -186,6 +186,11 @@ pub(crate) fn wants_state(ex: &Execution, key: &Key) -> bool {
 
 /// The running thread is about to announce an operation in this state. Says whether it is stopped instead.
 pub(crate) fn arrive(ex: &mut Execution, key: Key, state: u64) -> bool {
+    let state = ex.with_time(state);
+    arrive_in(ex, key, state)
+}
+
+fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
     let t = ex.current;
     let visits = &ex.threads[t.index()].cycles.visits;
     let here = visits.iter().filter(|v| v.key == key);
@@ -265,23 +270,8 @@ fn removable(ex: &Execution, t: ThreadId, from: usize) -> Option<Cycle> {
         if own[..k].iter().any(|c| c.object == first.object) {
             continue;
         }
-        let all = || own.iter().filter(|c| c.object == first.object);
-        let Some(last) = all().next_back() else { continue };
-        if !leaves_unchanged(all(), first, last) {
+        if !leaves_no_trace(ex, t, &own[k..]) {
             return None;
-        }
-        let between = ex.log.get(first.at + 1..last.at).unwrap_or_default();
-        for l in between.iter().filter(|l| l.thread != t) {
-            let access = if l.object == first.object {
-                Access { mode: l.mode, aux: l.aux }
-            } else if l.other == first.object && l.other.is_some() {
-                Access::new(Mode::Write)
-            } else {
-                continue;
-            };
-            if all().any(|c| conflicts(&access, &c.access)) {
-                return None;
-            }
         }
     }
     let since = || cycles.visits.iter().filter(|v| v.at >= from);
@@ -293,17 +283,47 @@ fn removable(ex: &Execution, t: ThreadId, from: usize) -> Option<Cycle> {
     })
 }
 
+/// Whether nobody can tell that a thread made the changes of the first object among these: whenever another thread accessed the object in
+/// conflict with them, and after the last one, it was as if there had been none.
+fn leaves_no_trace(ex: &Execution, t: ThreadId, own: &[Change]) -> bool {
+    let object = own[0].object;
+    let all = || own.iter().filter(|c| c.object == object);
+    let accessed = |l: &Logged| {
+        let access = if l.object == object {
+            Access { mode: l.mode, aux: l.aux }
+        } else if l.other == object {
+            Access::new(Mode::Write)
+        } else {
+            return false;
+        };
+        l.thread != t && all().any(|c| conflicts(&access, &c.access))
+    };
+    let mut group: Vec<&Change> = Vec::new();
+    for change in all() {
+        if let Some(last) = group.last()
+            && ex.log.get(last.at + 1..change.at).unwrap_or_default().iter().any(accessed)
+        {
+            if !leaves_unchanged(&group) {
+                return false;
+            }
+            group.clear();
+        }
+        group.push(change);
+    }
+    leaves_unchanged(&group)
+}
+
 /// Whether these changes of one object by one thread leave it as it was.
-fn leaves_unchanged<'a>(mut all: impl Iterator<Item = &'a Change>, first: &Change, last: &Change) -> bool {
+fn leaves_unchanged(all: &[&Change]) -> bool {
     // Others may come and go meanwhile: the thread's own contributions count.
     let contribution = |c: &Change| match c.access.mode {
         Mode::ReadTaken | Mode::CountedUp => Some(1i64),
         Mode::ReadGiven | Mode::CountedDown => Some(-1),
         _ => None,
     };
-    match all.try_fold(0, |sum, c| contribution(c).map(|n| sum + n)) {
+    match all.iter().try_fold(0, |sum, c| contribution(c).map(|n| sum + n)) {
         Some(sum) => sum == 0,
-        None => first.before == last.after,
+        None => all.first().map(|c| c.before) == all.last().map(|c| c.after),
     }
 }
 
@@ -483,14 +503,14 @@ impl Waiting {
         }
     }
 
-    /// It is about to take the mutex again. Says whether it is stopped instead.
-    pub(crate) fn takes(&self, ex: &mut Execution, mutex: ObjectId) -> bool {
+    /// It is about to take the mutex again, after it ended so. Says whether it is stopped instead.
+    pub(crate) fn takes(&self, ex: &mut Execution, mutex: ObjectId, how: Ended) -> bool {
         if !ex.tracking || !ex.settings.spin_loops {
             return false;
         }
-        let key = Key { object: mutex, kind: OpKind::Lock, a: IN_WAIT, ..self.key };
+        let key = Key { object: mutex, kind: OpKind::Lock, a: IN_WAIT, b: how as u64, ..self.key };
         if let Some(arrival) = self.arrival {
-            let stop = arrive(ex, key, arrival.state);
+            let stop = arrive_in(ex, key, arrival.state);
             ex.threads[ex.current.index()].cycles.arrival = None;
             if stop {
                 return true;

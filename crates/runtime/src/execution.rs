@@ -147,6 +147,8 @@ pub(crate) struct Execution {
     pub(crate) arriving: Option<spin::Key>,
     /// A thread was refused an option because of the bound on options in a row, in an execution of the session.
     pub(crate) refused_option: bool,
+    /// Local states were compared without the clock, although it had moved.
+    pub(crate) ignored_clock: bool,
     /// It was noted, in this session, that spurious wake-ups and spurious failures are turned off.
     pub(crate) noted_off: (bool, bool),
     /// The running thread may have to give way; see [`crate::turns`].
@@ -292,6 +294,7 @@ impl Execution {
             tracking: false,
             arriving: None,
             refused_option: false,
+            ignored_clock: false,
             noted_off: (false, false),
             due: false,
             turns: u32::MAX,
@@ -331,7 +334,7 @@ impl Execution {
         self.gave_way = false;
         self.caveats.clear();
         self.weak.clear();
-        (self.refused_option, self.noted_off) = (false, (false, false));
+        (self.refused_option, self.ignored_clock, self.noted_off) = (false, false, (false, false));
     }
 
     /// Makes everything ready for the next execution.

@@ -96,7 +96,10 @@ pub use threads::{
     Body, Task, closure_ended, current, is_finished, join, panicking, park, spawn, thread_name, unpark,
 };
 
-pub use time::{clock_limit, clock_now, clock_pass, clock_reach, clock_read, clock_read_in};
+pub use time::{
+    clock_end_wait, clock_limit, clock_now, clock_pass, clock_reach, clock_read, clock_read_in,
+    clock_start_wait,
+};
 
 use explore::{MemoryOrder, OpKind};
 

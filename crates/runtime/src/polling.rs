@@ -42,6 +42,8 @@ pub(crate) enum Restart {
     WritersWait,
     /// A thread of a scope has thread-locals to drop when its closure has ended, so the end of the closure is a step.
     ClosuresEnd,
+    /// The test reads the clock after threads were compared without it, so clocks are part of local states.
+    ReadsClock,
     /// The front end has learned something of the program, and keeps it itself.
     FrontLearned,
 }
@@ -62,6 +64,8 @@ pub struct Modes {
     pub(crate) writers_wait: bool,
     /// A thread took a reader-writer lock for writing, in this execution or an earlier one.
     pub(crate) has_writer: bool,
+    /// A thread read the clock, in this execution or an earlier one.
+    pub(crate) reads_clock: bool,
     /// A thread did something that depends on whether waiting writers hold up new readers, in this execution or an earlier one.
     pub(crate) tells_waiting_writers: bool,
     /// After how many fruitless turns a thread gives way; 0 for what the settings say. See [`crate::turns`].
@@ -74,6 +78,7 @@ impl Modes {
             Restart::EndsAreSteps => self.ends_are_steps = true,
             Restart::LocksHaveVersions => self.versions = true,
             Restart::FrontLearned => {}
+            Restart::ReadsClock => self.reads_clock = true,
             Restart::ClosuresEnd => self.closures_end = true,
             Restart::WritersWait => self.writers_wait = true,
             Restart::NoVersions => (self.versions, self.no_versions) = (false, true),

@@ -413,7 +413,7 @@ pub(crate) fn run_wait(
             (*ex).finish(unlock, 0);
         }
         let timed_out = how == Ended::Notified && take_timed_out(ex);
-        if waiting.takes(&mut *ex, mutex) {
+        if waiting.takes(&mut *ex, mutex, if timed_out { Ended::TimedOut } else { how }) {
             cycles::stop(ex, site);
             return how;
         }

@@ -13,6 +13,7 @@
 use crate::context;
 use crate::execution::{Execution, Phase};
 use crate::memory::LocalState;
+use crate::polling::Restart;
 use crate::spin::{self, On, Probe};
 use crate::{Place, sync};
 use explore::{CaveatKind, Op, OpKind, ThreadId};
@@ -51,6 +52,8 @@ pub(crate) struct OfThread {
     named: u64,
     /// How often it was late.
     late: u32,
+    /// The limit of the wait that it is in.
+    until: u64,
 }
 
 impl Execution {
@@ -85,8 +88,26 @@ impl Execution {
         clock.named = clock.named.max(limit);
     }
 
+    /// A local state of the running thread together with its clock, if the program reads clocks. Otherwise nobody can tell how late it is.
+    pub(crate) fn with_time(&mut self, state: u64) -> u64 {
+        if self.times.moved.is_empty() {
+            return state;
+        }
+        if !self.modes.reads_clock {
+            self.ignored_clock = true;
+            return state;
+        }
+        (state ^ self.time()).wrapping_mul(0xFF51_AFD7_ED55_8CCD).rotate_left(29)
+    }
+
     /// The step of a reading: whether it may be late.
     fn reading(&mut self, place: Place) -> Op {
+        if !self.modes.reads_clock {
+            self.modes.reads_clock = true;
+            if self.ignored_clock {
+                self.restart = Some(Restart::ReadsClock);
+            }
+        }
         let late = self.threads[self.current.index()].seldom().clock.late;
         let may_be_late = late < self.settings.late;
         if !may_be_late {
@@ -158,6 +179,24 @@ pub fn clock_now() -> u64 {
 /// Says that the running thread has named a time, as the limit of a wait or otherwise: when it is late, it is later than that.
 pub fn clock_limit(limit: u64) {
     with_running(|ex| ex.name_limit(limit));
+}
+
+/// The running thread starts a wait that lasts so many nanoseconds at most. The limit is kept here, because it is not part of the local
+/// state of a thread that waits again and again.
+pub fn clock_start_wait(nanoseconds: u64) {
+    with_running(|ex| {
+        let until = ex.time().saturating_add(nanoseconds);
+        ex.name_limit(until);
+        ex.threads[ex.current.index()].seldom_mut().clock.until = until;
+    });
+}
+
+/// The wait of the running thread has reached its limit.
+pub fn clock_end_wait() {
+    with_running(|ex| {
+        let until = ex.threads[ex.current.index()].seldom().clock.until;
+        ex.move_clock(until);
+    });
 }
 
 /// The running thread has waited until `limit`.

@@ -172,10 +172,10 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         dur: Duration,
     ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
-        let limit = crate::time::limit(dur);
+        runtime::clock_start_wait(crate::time::nanoseconds(dur));
         let ended = self.wait_on(&guard, Some(dur), Place::caller());
         if ended == Ended::TimedOut {
-            runtime::clock_reach(limit);
+            runtime::clock_end_wait();
         }
         let poisoned = guard.flag().get();
         let result = (guard, WaitTimeoutResult(ended == Ended::TimedOut));

@@ -302,13 +302,13 @@ impl<T> Receiver<T> {
     /// Fails if there was no message; says whether one may still come.
     #[track_caller]
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
-        let limit = crate::time::limit(timeout);
+        runtime::clock_start_wait(crate::time::nanoseconds(timeout));
         let place = Place::caller();
         self.announce(place);
         // A message that comes while it waits is one that came before a single look.
         self.try_take(place).map_err(|error| match error {
             TryRecvError::Empty => {
-                runtime::clock_reach(limit);
+                runtime::clock_end_wait();
                 RecvTimeoutError::Timeout
             }
             TryRecvError::Disconnected => RecvTimeoutError::Disconnected,

@@ -257,9 +257,9 @@ pub fn park() {
 #[inline(always)]
 #[track_caller]
 pub fn park_timeout(dur: Duration) {
-    let limit = crate::time::limit(dur);
+    runtime::clock_start_wait(crate::time::nanoseconds(dur));
     if runtime::park(Some(dur), Place::caller()) == runtime::Ended::TimedOut {
-        runtime::clock_reach(limit);
+        runtime::clock_end_wait();
     }
 }
 
@@ -267,7 +267,7 @@ pub fn park_timeout(dur: Duration) {
 #[deprecated(since = "0.1.0", note = "replaced by `raddle::thread::park_timeout`, as in std")]
 #[track_caller]
 pub fn park_timeout_ms(ms: u32) {
-    runtime::park(Some(Duration::from_millis(u64::from(ms))), Place::caller());
+    park_timeout(Duration::from_millis(u64::from(ms)));
 }
 
 /// Whether the running thread is unwinding from a panic.
