@@ -52,6 +52,10 @@ impl Noted {
     }
 }
 
+/// A test compares addresses, of the kind [`CaveatKind::Reuse`].
+pub const ADDRESSES: &str =
+    "whether freed memory gets an address again that compare_exchange compares was left to the allocator";
+
 /// Notes something that the session leaves out, once. Outside of an execution it does nothing.
 pub fn caveat(kind: CaveatKind, text: impl Into<String>, place: Option<String>) {
     let ex = context::current();

@@ -58,7 +58,7 @@ mod turns;
 mod watchdog;
 
 pub use alien::alien_uses;
-pub use caveats::{caveat, caveat_at};
+pub use caveats::{ADDRESSES, caveat, caveat_at};
 pub use clock::cpu_seconds;
 pub use driver::{Completed, DEEPENING, Found, Settings, check, follow, replay};
 pub use fiber::make_stacks_executable;
@@ -89,8 +89,8 @@ pub use rwlock::{rw_attempt, rw_reads, rw_tries_to_read, rw_writes};
 pub use session::{Once, Session};
 pub use statics::data;
 pub use sync::{
-    Ended, active, assume, choose, enter_count, fail, local_step, notify, rmw, step, stop_here, take_word,
-    tearing_down, wait,
+    Ended, active, assume, choose, enter_count, fail, local_step, notify, rmw, step, stop_here,
+    stop_repeating, take_word, tearing_down, wait,
 };
 pub use threads::{
     Body, Task, closure_ended, current, is_finished, join, panicking, park, spawn, thread_name, unpark,

@@ -16,7 +16,7 @@
 
 use super::pointer;
 use crate::object::Step;
-use explore::{MemoryOrder, OpKind};
+use explore::{CaveatKind, MemoryOrder, OpKind};
 use runtime::{Class, Handle, Place};
 use std::fmt;
 use std::panic::RefUnwindSafe;
@@ -30,6 +30,10 @@ trait AsWord: Copy {
     /// The word of a value that an atomic was made with.
     fn initial_word(self) -> u64 {
         self.to_word()
+    }
+    /// Whether it is, or looks like, the address of something.
+    fn is_address(self) -> bool {
+        false
     }
 }
 
@@ -47,7 +51,34 @@ macro_rules! integers_are_words {
         }
     )*};
 }
-integers_are_words!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize);
+integers_are_words!(u8 u16 u32 i8 i16 i32);
+
+/// Integers that can hold an address: those that look like one are named as pointers are.
+macro_rules! integers_may_be_addresses {
+    ($($int:ty)*) => {$(
+        impl AsWord for $int {
+            #[inline(always)]
+            fn to_word(self) -> u64 {
+                let n = self as u64;
+                if pointer::is_like_an_address(n) { pointer::number_to_word(n) } else { n }
+            }
+            #[inline(always)]
+            fn from_word(word: u64) -> $int {
+                (if pointer::is_like_an_address(word) { pointer::word_to_number(word) } else { word }) as $int
+            }
+            #[inline(always)]
+            fn initial_word(self) -> u64 {
+                let n = self as u64;
+                if pointer::is_like_an_address(n) { pointer::initial_number_to_word(n) } else { n }
+            }
+            #[inline(always)]
+            fn is_address(self) -> bool {
+                pointer::is_like_an_address(self as u64)
+            }
+        }
+    )*};
+}
+integers_may_be_addresses!(u64 usize i64 isize);
 
 impl AsWord for bool {
     #[inline(always)]
@@ -72,6 +103,10 @@ impl<T> AsWord for *mut T {
     #[inline(always)]
     fn initial_word(self) -> u64 {
         pointer::initial_name(self.expose_provenance())
+    }
+    #[inline(always)]
+    fn is_address(self) -> bool {
+        !self.is_null()
     }
 }
 
@@ -132,6 +167,10 @@ impl<V: AsWord> Atom<V> {
         place: Place,
     ) -> Result<V, V> {
         failure_order(failure, place);
+        if current.is_address() {
+            // It may be the address of something else by now.
+            runtime::caveat_at(CaveatKind::Reuse, runtime::ADDRESSES, place);
+        }
         self.note(if success == Ordering::SeqCst { failure } else { success }, place);
         let done =
             self.step(kind, any_order(success), place).operands(current.to_word(), new.to_word()).run();

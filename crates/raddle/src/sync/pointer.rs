@@ -7,6 +7,9 @@
 //! many that thread has named before. A pointer that an atomic was made with is named by how many of those came before, since
 //! any of several threads may be the first to meet it.
 //!
+//! An integer of 64 bits that looks like an address is taken for one: programs keep addresses in an `AtomicUsize`, with tags in their
+//! lowest or highest bits. Its word has the same tags around the name, and looks like an address itself.
+//!
 //! What is left of the addresses: whether the allocator gives memory again that was freed in the same execution, and, if atomics
 //! that were made with different pointers are first used by racing threads, which of them came first.
 
@@ -119,4 +122,61 @@ pub(super) fn address(name: u64) -> usize {
         return 0;
     }
     with_names(|names| names.by_name.get(&name).copied().unwrap_or(0))
+}
+
+/// The bits of a number that an address takes; those above may be a tag.
+const ADDRESS_BITS: u32 = 48;
+/// The lowest bits of an address are 0, as allocators align what they give out; in a number they may be a tag.
+const TAG_BITS: u32 = 4;
+/// Where Linux puts libraries, stacks and large blocks. Words that stand for addresses look as if they were there.
+const LOWEST: u64 = 0x7f00_0000_0000;
+const END: u64 = 0x8000_0000_0000;
+/// The heap begins not farther than this behind the variables of the program.
+const HEAP: u64 = 1 << 36;
+
+/// Whether a number may be an address, or the word of one. Few others are taken for one, and these are named like addresses.
+#[inline(always)]
+pub(super) fn is_like_an_address(n: u64) -> bool {
+    static VARIABLE: u8 = 0;
+    let address = n & ((1 << ADDRESS_BITS) - 1);
+    let program = (&raw const VARIABLE).addr() as u64;
+    address.wrapping_sub(LOWEST) < END - LOWEST || address.wrapping_sub(program & !(HEAP - 1)) < 2 * HEAP
+}
+
+/// What is around the address in a number or word, and the rest of it.
+fn parts(n: u64) -> (u64, u64) {
+    let tags = !((1 << ADDRESS_BITS) - 1) | ((1 << TAG_BITS) - 1);
+    (n & tags, n & !tags)
+}
+
+fn word_of(n: u64, name: impl FnOnce(usize) -> u64) -> u64 {
+    let (tags, address) = parts(n);
+    match name(address as usize) {
+        // Outside of an execution nothing is compared.
+        0 => n,
+        name => tags | LOWEST + (name << TAG_BITS),
+    }
+}
+
+/// The word of a number that looks like an address and that the running thread hands to an atomic.
+#[cold]
+pub(super) fn number_to_word(n: u64) -> u64 {
+    word_of(n, name)
+}
+
+/// The word of a number that looks like an address and that an atomic was made with.
+#[cold]
+pub(super) fn initial_number_to_word(n: u64) -> u64 {
+    word_of(n, initial_name)
+}
+
+/// The number that such a word stands for.
+#[cold]
+pub(super) fn word_to_number(word: u64) -> u64 {
+    let (tags, rest) = parts(word);
+    match address((rest - LOWEST) >> TAG_BITS) {
+        // It is not a word of this execution, but a number that was kept as it is.
+        0 => word,
+        address => tags | address as u64,
+    }
 }

@@ -1,0 +1,114 @@
+//! Addresses that tests keep in atomics, as pointers and as numbers.
+
+mod common;
+
+use common::fails;
+use raddle::FailureKind::Assertion;
+use raddle::sync::Arc;
+use raddle::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use raddle::{CaveatKind, Config, Report, Verdict, thread};
+
+fn run(test: fn()) -> Report {
+    Config::new().quiet(true).run(test)
+}
+
+fn new_box(n: u64) -> usize {
+    Box::into_raw(Box::new(n)).expose_provenance()
+}
+
+/// Frees what [`new_box`] made, whatever the tag is.
+fn free(address: usize) {
+    let address = address & !7;
+    if address != 0 {
+        // SAFETY: the callers hand in what `new_box` gave, once.
+        drop(unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut::<u64>(address)) });
+    }
+}
+
+#[test]
+fn a_number_that_is_an_address_is_no_nondeterminism() {
+    // Each execution has other addresses, also for blocks of other sizes.
+    let report = run(|| {
+        let noise: Vec<Vec<u8>> = (0..8).map(|n| vec![0; 24 + 8 * n]).collect();
+        let slot = Arc::new((AtomicUsize::new(new_box(1)), AtomicU64::new(0)));
+        let other = slot.clone();
+        let t = thread::spawn(move || {
+            // The lowest bit is a tag.
+            let address = other.0.load(SeqCst);
+            other.1.store((address | 1) as u64, SeqCst);
+        });
+        let seen = slot.1.load(SeqCst);
+        assert!(seen == 0 || seen as usize == slot.0.load(SeqCst) | 1);
+        t.join().unwrap();
+        assert_eq!(slot.1.fetch_and(!1, SeqCst) as usize, slot.0.load(SeqCst) | 1);
+        assert_eq!(slot.1.load(SeqCst) as usize, slot.0.load(SeqCst));
+        free(slot.0.swap(0, SeqCst));
+        drop(noise);
+    });
+    assert_eq!((report.verdict, report.stats.executions), (Verdict::Verified, 2), "{report:?}");
+}
+
+#[test]
+fn numbers_at_either_end_of_the_range_come_back_as_they_were() {
+    let report = run(|| {
+        let x = AtomicU64::new(0);
+        let words = [0, 1, 0x7eff_ffff_ffff, 0x7f00_0000_0000, 0x7fff_ffff_ffff, 0x8000_0000_0000, u64::MAX];
+        for n in words.into_iter().chain([0xabcd_7f12_3456_7890, 0x7f00_0000_0010]) {
+            x.store(n, SeqCst);
+            assert_eq!(x.load(SeqCst), n);
+            assert_eq!(x.fetch_add(1, SeqCst), n);
+            assert_eq!(x.swap(n, SeqCst), n.wrapping_add(1));
+            assert_eq!(AtomicU64::new(n).load(SeqCst), n);
+            assert_eq!(AtomicU64::new(n).into_inner(), n);
+        }
+    });
+    assert_eq!((report.verdict, report.stats.executions), (Verdict::Verified, 1), "{report:?}");
+}
+
+#[test]
+fn an_address_that_comes_back_is_taken_for_the_old_one() {
+    let failure = fails(Assertion, || {
+        let slot = Arc::new((AtomicUsize::new(new_box(1)), AtomicUsize::new(0)));
+        let other = slot.clone();
+        let t = thread::spawn(move || {
+            let old = other.0.swap(0, SeqCst);
+            if old == 0 {
+                return;
+            }
+            free(old);
+            other.1.fetch_add(1, SeqCst);
+            let new = new_box(2);
+            if other.0.compare_exchange(0, new, SeqCst, SeqCst).is_err() {
+                free(new);
+            }
+        });
+        let p = slot.0.load(SeqCst);
+        let version = slot.1.load(SeqCst);
+        if p != 0 && slot.0.compare_exchange(p, 0, SeqCst, SeqCst).is_ok() {
+            assert_eq!(slot.1.load(SeqCst), version, "another box at the same address");
+            free(p);
+        }
+        t.join().unwrap();
+        free(slot.0.load(SeqCst));
+    });
+    assert!(failure.message.contains("another box at the same address"), "{failure:?}");
+}
+
+#[test]
+fn addresses_that_are_compared_are_named_in_the_report() {
+    let report = run(|| {
+        let mut n = 1;
+        let slot = AtomicPtr::new(&raw mut n);
+        let seen = slot.load(SeqCst);
+        assert!(slot.compare_exchange(seen, std::ptr::null_mut(), SeqCst, SeqCst).is_ok());
+    });
+    assert_eq!(report.verdict, Verdict::NoFailureWithCaveats);
+    assert_eq!(report.caveats.iter().map(|c| c.kind).collect::<Vec<_>>(), [CaveatKind::Reuse]);
+    // Whether there is one at all is no question of addresses.
+    let report = run(|| {
+        let mut n = 1;
+        let slot = AtomicPtr::new(std::ptr::null_mut());
+        assert!(slot.compare_exchange(std::ptr::null_mut(), &raw mut n, SeqCst, SeqCst).is_ok());
+    });
+    assert_eq!(report.verdict, Verdict::Verified, "{report:?}");
+}
