@@ -123,6 +123,8 @@ struct Image {
     snapshot: Option<&'static Snapshot>,
     /// The program's variables.
     regions: Vec<Region>,
+    /// Its code and its constants.
+    constants: Vec<Region>,
     donors: Donors,
     capture: Capture,
 }
@@ -143,6 +145,12 @@ fn save(handed: Region) {
     let tls: Vec<_> = objects.iter().filter_map(|o| o.tls).collect();
     heap().seal();
     let mut regions: Vec<_> = objects.iter().flat_map(|o| o.writable.iter().copied()).collect();
+    let constants = objects.iter().filter_map(|o| {
+        let start = o.base.max(LOWEST);
+        let end = o.writable.iter().map(|r| r.start).min()?;
+        (start < end).then(|| Region::new(start, end - start))
+    });
+    let constants: Vec<_> = constants.collect();
     regions.extend(heap().sealed());
     regions.push(handed);
     let built = move || {
@@ -154,7 +162,7 @@ fn save(handed: Region) {
                 true => None,
                 false => Some(Snapshot::take(&regions, Mode::Dirty)?),
             };
-            Ok(Image { snapshot, regions, donors, capture })
+            Ok(Image { snapshot, regions, constants, donors, capture })
         }
     };
     match built() {
@@ -191,6 +199,14 @@ pub(crate) fn restore() {
 /// Whether an address is that of a variable with a fixed place.
 pub(crate) fn is_variable(address: usize) -> bool {
     image().regions.iter().any(|r| r.contains(address))
+}
+
+/// No object is loaded below this address.
+const LOWEST: usize = 1 << 16;
+
+/// Whether an address is that of something in the program that is never written: code, a constant, the table of a `switch`.
+pub(crate) fn is_constant(address: usize) -> bool {
+    image().constants.iter().any(|r| r.contains(address))
 }
 
 /// Where pointers to the heap may lie when all threads have ended.

@@ -36,6 +36,9 @@ unsafe extern "C" fn touched(address: usize, bytes: usize, kind: u32, saved: *co
     if !runtime::in_execution() {
         return;
     }
+    if matches!(kind, READ | READ_UNTIL | NOTE) && crate::start::is_constant(address) {
+        return;
+    }
     // SAFETY: the entry points hand in what they saved, on the running stack.
     let Saved { frame, site, .. } = unsafe { &*saved };
     let state = if shim::is_looking() { LocalState::on_stack(saved as usize) } else { LocalState::UNKNOWN };
