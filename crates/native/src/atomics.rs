@@ -133,8 +133,8 @@ fn entry<V: Value>(address: usize, call: Call) -> &'static mut Entry {
 #[inline(always)]
 fn done<V: Value>(entry: &Entry, address: usize, write: bool, call: Call) {
     crate::heap::check(address, V::BYTES, write, call);
-    if write && V::BYTES >= 8 {
-        // SAFETY: the program has just written there.
+    if V::BYTES >= 8 {
+        // What was read was published, perhaps before anybody looked. SAFETY: the program has just accessed it.
         let words = unsafe { std::slice::from_raw_parts(address as *const u64, V::BYTES / 8) };
         words.iter().for_each(|word| crate::reuse::published(*word));
     }

@@ -70,7 +70,7 @@ impl Memory for Mapped {
 const MOST_FRAMES: usize = 64;
 
 /// The frames of a thread, innermost first, by the chain of frame pointers.
-fn frames(t: ThreadId) -> Vec<StackFrame> {
+pub(crate) fn frames(t: ThreadId) -> Vec<StackFrame> {
     let (site, frame) = shim::last_call(t);
     let mut found = Vec::new();
     let (mut return_address, mut frame) = (site, frame);

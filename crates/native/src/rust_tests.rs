@@ -8,7 +8,7 @@
 //! A panic that leaves the test finds nobody to catch it: std gives up with `abort`, with the message written already.
 
 use crate::shim::export_past;
-use crate::{functions, real::real, start, threads};
+use crate::{functions, names, real::real, shim, start, threads};
 use explore::{FailureKind, ThreadId};
 use runtime::Place;
 use std::ffi::c_void;
@@ -46,6 +46,50 @@ pub(crate) fn entry() -> Option<usize> {
 /// Whether the program is Rust.
 pub(crate) fn is_rust() -> bool {
     tests().entry.is_some() || tests().harness
+}
+
+/// Where the functions of the harness are: the one that calls a test, and all.
+struct Harness {
+    calls_test: Vec<(usize, usize)>,
+    all: Vec<(usize, usize)>,
+}
+
+static HARNESS: OnceLock<Harness> = OnceLock::new();
+
+fn harness() -> &'static Harness {
+    HARNESS.get_or_init(|| {
+        let mut found = Harness { calls_test: Vec::new(), all: Vec::new() };
+        let base = functions::base();
+        functions::each(|symbol| {
+            let Ok(name) = std::str::from_utf8(symbol.name) else { return };
+            // A crate in both ways of mangling.
+            let is_of_test =
+                name.starts_with("_ZN4test") || name.starts_with("_R") && name.contains("_4test");
+            if !symbol.is_variable && is_of_test {
+                let range = (base + symbol.address, base + symbol.address + symbol.size);
+                found.all.push(range);
+                if name.contains("4test28__rust_begin_short_backtrace") {
+                    found.calls_test.push(range);
+                }
+            }
+        });
+        found
+    })
+}
+
+/// Whether the harness itself makes the call at hand, and not the test that it runs.
+pub(crate) fn is_in_harness() -> bool {
+    if !tests().harness {
+        return false;
+    }
+    let is_in = |ranges: &[(usize, usize)], at: usize| ranges.iter().any(|(a, b)| (*a..*b).contains(&at));
+    shim::undisturbed(|| {
+        // What comes after this makes calls, too.
+        let own = names::frames(runtime::current());
+        let harness = harness();
+        let found = own.iter().map(|f| f.return_address).find(|at| is_in(&harness.all, *at));
+        found.is_some_and(|at| !is_in(&harness.calls_test, at))
+    })
 }
 
 /// Whether the harness has asked for its thread, in this execution.

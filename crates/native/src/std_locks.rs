@@ -47,6 +47,8 @@ extern "C" fn lock_mutex(word: usize) {
         atomics::wait_while_taken(word, found, true, call);
         match exchange(word, 0, 1, ACQUIRE, call) {
             Ok(()) => return,
+            // Somebody was faster. To have waited all the time would have been the same.
+            Err(other) if other == found => runtime::stop_repeating(call.place),
             Err(other) => found = other,
         }
     }

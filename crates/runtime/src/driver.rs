@@ -31,7 +31,7 @@ pub struct Settings {
     /// So many spurious failures, spurious ends of waits and timeouts in a row, by one thread on one object, are explored where the program
     /// can tell them apart. See the crate's module `cycles`. 0 turns the spurious ones off.
     pub spurious: u32,
-    /// Waits that take at least so long time out only when nothing else can run.
+    /// Waits that take at least so long time out only when nothing else can run. By default it is so long that the program means for ever.
     pub patient: Option<Duration>,
     /// The search has a bound, so a preemption costs something.
     pub bounded: bool,
@@ -55,6 +55,9 @@ pub struct Settings {
     pub labels: Option<Arc<Labels>>,
 }
 
+/// Whoever waits for so long means to wait for ever.
+pub(crate) const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
 impl Default for Settings {
     fn default() -> Self {
         Settings {
@@ -65,7 +68,7 @@ impl Default for Settings {
             spurious_wakeups: true,
             late: 1,
             spurious: 1,
-            patient: None,
+            patient: Some(CENTURY),
             bounded: false,
             spin_loops: true,
             watchdog: Some(Duration::from_secs(10)),
@@ -287,7 +290,7 @@ pub fn check(
 /// What a search learns of machine code changes its steps. Where the schedule does not fit what is known at first, `search`, which
 /// should be the one that the schedule is from, goes over the program again, and the schedule is tried at each failure that it finds.
 pub fn replay(settings: &Settings, schedule: &Schedule, search: &mut dyn Progress, test: &dyn Fn()) -> Found {
-    let Recorded { failure, divergence, stopped } = recorded(settings, Modes::default(), test, schedule);
+    let Recorded { failure, divergence, stopped, .. } = recorded(settings, Modes::default(), test, schedule);
     let found = |failure: Option<Failure>| Found::of(failure.into_iter().collect());
     if stopped.is_some() {
         return Found { stopped, ..found(failure) };
@@ -424,6 +427,10 @@ fn full(settings: &Settings, modes: Modes, test: &dyn Fn(), found: Failure, sche
     let mut best = match recorded(settings, modes, test, schedule) {
         Recorded { failure: Some(again), .. } if repeats(&again, &found) => again,
         Recorded { stopped: Some(_), .. } => return found,
+        Recorded { addresses: true, .. } => match fails_again(settings, modes, test, &found, schedule) {
+            Some(again) => again,
+            None => return Failure { help: Some(OTHER_ADDRESSES.to_owned()), ..found },
+        },
         Recorded { failure, divergence, .. } => return differs(found, failure, divergence),
     };
     if settings.shrink && cost(&best) > (0, 0) {
@@ -431,6 +438,28 @@ fn full(settings: &Settings, modes: Modes, test: &dyn Fn(), found: Failure, sche
     }
     with_callers(settings, modes, test, &best).unwrap_or(best)
 }
+
+/// The failure of a schedule that depends on which addresses the allocator gives out, if it comes again in a few attempts. To record
+/// the callers of steps takes memory in between, so that is left out.
+fn fails_again(
+    settings: &Settings,
+    modes: Modes,
+    test: &dyn Fn(),
+    found: &Failure,
+    schedule: &Schedule,
+) -> Option<Failure> {
+    let mut session = Session::like(settings, modes);
+    (0..ATTEMPTS).find_map(|_| {
+        let once = session.run_once(&mut Replay::strict(schedule.clone()), test, true);
+        once.failure.filter(|again| repeats(again, found)).map(|again| *again)
+    })
+}
+
+/// So often a failure is looked for that depends on addresses.
+const ATTEMPTS: usize = 8;
+
+const OTHER_ADDRESSES: &str = "this needs memory that is freed and allocated again at the same address, and the allocator did not do \
+                               that when the schedule was run again, so there is no trace";
 
 /// The same failure, recorded with the callers of each step.
 fn with_callers(settings: &Settings, modes: Modes, test: &dyn Fn(), best: &Failure) -> Option<Failure> {
@@ -455,13 +484,16 @@ fn recorded(settings: &Settings, modes: Modes, test: &dyn Fn(), schedule: &Sched
         once = session.run_once(&mut replay, test, true);
     }
     let divergence = explore::Explorer::divergence(&replay).cloned();
-    Recorded { failure: once.failure.map(|f| *f), divergence, stopped: once.stopped.map(|s| *s) }
+    let addresses = session.caveats().iter().any(|c| c.text == crate::caveats::ADDRESSES);
+    Recorded { failure: once.failure.map(|f| *f), divergence, stopped: once.stopped.map(|s| *s), addresses }
 }
 
 /// What one recorded run gave.
 struct Recorded {
     failure: Option<Failure>,
     divergence: Option<Divergence>,
+    /// The program compared addresses.
+    addresses: bool,
     stopped: Option<Stop>,
 }
 

@@ -497,7 +497,14 @@ pub(crate) unsafe fn decide_end(
         let (wakes, most) = (settings.spurious_wakeups, settings.spurious);
         let waiting = Waiting::new(&mut *ex, object, key);
         if patient {
-            let text = "timed waits end by timeout only when nothing else can run (--timeouts patient, Config::timeouts)";
+            let text = match settings.patient {
+                Some(crate::driver::CENTURY) => {
+                    "timed waits of a hundred years and more end by timeout only when nothing else can run (--timeouts any, Config::timeouts)"
+                }
+                _ => {
+                    "timed waits end by timeout only when nothing else can run (--timeouts patient, Config::timeouts)"
+                }
+            };
             (*ex).caveats.add(explore::CaveatKind::Patient, text.into(), place);
         }
         let on = wakes && most > 0;
@@ -613,6 +620,19 @@ pub fn assume(condition: bool, place: Place) {
             return given_up(ex);
         }
         turn(ex, Op::local(OpKind::Assume), site(place));
+    }
+}
+
+/// Stops the running thread for the rest of the execution, while the others continue: since it was last in its present local state it has only
+/// looked, so an execution without these looks shows the same. See the module `cycles`.
+pub fn stop_repeating(place: Place) {
+    let ex = context::required("a lock", place);
+    // SAFETY: as in `assume`.
+    unsafe {
+        if (*ex).phase != Phase::Running {
+            return given_up(ex);
+        }
+        cycles::stop(ex, site(place));
     }
 }
 
