@@ -134,7 +134,7 @@ pub(crate) struct CheckArgs {
     spurious: Option<u32>,
 
     /// How timed waits end: any (by timeout at any time), or patient[=DURATION] (those of at least 1h, 5m, 10s, ... only when nothing
-    /// else can run)
+    /// else can run). Without it, waits of a hundred years and more are patient
     #[arg(long, value_name = "HOW")]
     timeouts: Option<String>,
 

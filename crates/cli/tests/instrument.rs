@@ -24,6 +24,8 @@ impl Place {
         for (name, _) in std::env::vars_os().filter(|(n, _)| n.to_string_lossy().starts_with("RADDLE_")) {
             command.env_remove(name);
         }
+        // Cargo has libraries looked for where an older build of ours may lie.
+        command.env_remove("LD_LIBRARY_PATH");
         let cpp = if compiler == "gcc" { "g++" } else { "clang++" };
         command.env("CC", compiler).env("CXX", cpp);
         command.env("RADDLE_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
@@ -286,7 +288,11 @@ fn accesses_that_compilers_leave_bare_are_seen() {
             for (i, (name, ..)) in BARE.iter().enumerate() {
                 let run = |locked: &[&str]| -> Value {
                     let mut command = Command::new(place.0.join("pairs"));
-                    command.arg(i.to_string()).args(locked).env("RADDLE_JSON", "1");
+                    command
+                        .arg(i.to_string())
+                        .args(locked)
+                        .env("RADDLE_JSON", "1")
+                        .env_remove("LD_LIBRARY_PATH");
                     let output = command.output().unwrap();
                     serde_json::from_slice(&output.stdout)
                         .unwrap_or_else(|e| panic!("{compiler} {level} {name}: {e}: {output:?}"))

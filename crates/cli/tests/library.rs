@@ -23,6 +23,8 @@ fn command(directory: &Path, program: &Path) -> Command {
     for (name, _) in std::env::vars_os().filter(|(n, _)| n.to_string_lossy().starts_with("RADDLE_")) {
         command.env_remove(name);
     }
+    // Cargo has libraries looked for where an older build of ours may lie.
+    command.env_remove("LD_LIBRARY_PATH");
     command.env("RADDLE_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
     command.current_dir(directory).env("RADDLE_MAX_SECONDS", "60");
     command

@@ -25,6 +25,8 @@ impl Place {
         for (name, _) in std::env::vars_os().filter(|(n, _)| n.to_string_lossy().starts_with("RADDLE_")) {
             command.env_remove(name);
         }
+        // Cargo has libraries looked for where an older build of ours may lie.
+        command.env_remove("LD_LIBRARY_PATH");
         for name in ["CC", "CXX", "MAKEFLAGS", "CARGO_MAKEFLAGS", "MFLAGS"] {
             command.env_remove(name);
         }

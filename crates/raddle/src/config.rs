@@ -284,9 +284,9 @@ impl Config {
         self
     }
 
-    /// How timed waits end: `any` (the default), by timeout at any time; or `patient`, by timeout only when nothing else can run, the
-    /// earliest limit first. `patient=1h` is patient with waits of at least an hour (also `ms`, `s`, `m`). The report names
-    /// patience. `RADDLE_TIMEOUTS`.
+    /// How timed waits end: `any`, by timeout at any time; or `patient`, by timeout only when nothing else can run, the
+    /// earliest limit first. `patient=1h` is patient with waits of at least an hour (also `ms`, `s`, `m`). By default only waits of a
+    /// hundred years and more are patient. The report names patience. `RADDLE_TIMEOUTS`.
     ///
     /// # Panics
     ///

@@ -20,6 +20,10 @@ pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     for (name, _) in std::env::vars_os().filter(|(n, _)| n.to_string_lossy().starts_with("RADDLE_")) {
         command.env_remove(name);
     }
-    command.env_remove("CC").env("RADDLE_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+    // Cargo has libraries looked for where an older build of ours may lie.
+    command
+        .env_remove("LD_LIBRARY_PATH")
+        .env_remove("CC")
+        .env("RADDLE_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
     command
 }
