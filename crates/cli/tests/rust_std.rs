@@ -53,7 +53,7 @@ fn with_accesses() -> &'static Reports {
 /// parking_lot and crossbeam, which have much to explore: so many executions are enough for each of the bugs.
 fn of_crates() -> &'static Reports {
     static REPORTS: OnceLock<Reports> = OnceLock::new();
-    REPORTS.get_or_init(|| run("rust-crates", &["--max-executions", "3000"]))
+    REPORTS.get_or_init(|| run("rust-crates", &["--max-executions", "20000"]))
 }
 
 fn verified_in(reports: &Reports, test: &str) -> u64 {

@@ -1,7 +1,7 @@
 //! The system call `futex`, as the kernel does it: a lock that nobody sees, a look at the word, and a queue.
 //!
-//! To wait is to take the hidden lock, to load the word, and, if it is what was expected, to give the lock back and wait in one
-//! step. To wake is to take the lock, to notify, and to give it back. So a wake-up that comes after the word was changed
+//! To wait is to load the word, to take the hidden lock, to load the word again, and, if it is what was expected, to give the lock back and
+//! wait in one step. A wait that ends spuriously or by its limit does the first of these alone. To wake is to take the lock, to notify, and to give it back. So a wake-up that comes after the word was changed
 //! either finds the waiter in the queue, or the waiter finds the new word.
 //!
 //! C++'s `atomic::wait`, `std::latch`, semaphores, barriers and futures, and all of Rust's std stand on this. Other system
@@ -29,14 +29,15 @@ fn lock(word: usize) -> On {
 
 /// Waits; gives 0 or an error.
 fn wait(word: usize, expected: u32, limit: Option<Limit>, call: Call) -> i32 {
-    lock(word).step(OpKind::Lock, call);
-    if atomics::load_at::<u32>(word, RELAXED, call) != expected {
-        lock(word).step(OpKind::Unlock, call);
+    let look = |call: Call| atomics::load_at::<u32>(word, RELAXED, call) == expected;
+    if !look(call) {
         return libc::EAGAIN;
     }
     let (queue, lock) = (&queue(word).entry().handle, &lock(word).entry().handle);
     let left = limit.as_ref().map(Limit::left);
-    match (limit, runtime::wait_once(queue, lock, left, call.state, call.place)) {
+    // The second look is another one than that of a loop around this.
+    let again = || look(call.with(1));
+    match (limit, runtime::wait_once(queue, lock, left, again, call.state, call.place)) {
         (Some(limit), Ended::TimedOut) => {
             limit.reach();
             libc::ETIMEDOUT

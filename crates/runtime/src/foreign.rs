@@ -77,11 +77,15 @@ pub fn wait_in(
     sync::run_wait(condvar, mutex, change, limit, place)
 }
 
-/// Releases the lock and waits, as [`crate::wait`] does, but does not take the lock again.
+/// Waits in a queue without taking the lock again, if `look` says so while the lock is held.
+///
+/// The caller has looked before, so a wait that ends spuriously or by its limit has nothing to do. A wait for a notification that finds
+/// another word than the caller did stops the thread: it could have looked later.
 pub fn wait_once(
     queue: &Handle,
     lock: &Handle,
     limit: Option<Duration>,
+    look: impl FnOnce() -> bool,
     state: LocalState,
     place: Place,
 ) -> Ended {
@@ -101,18 +105,25 @@ pub fn wait_once(
             return Ended::Notified;
         };
         if how == Ended::Notified {
+            let take = Op::new(OpKind::Lock, lock);
+            if !turn(ex, take, site(place)) {
+                return how;
+            }
+            (*ex).finish(take, 0);
+            if !look() {
+                let give = Op::new(OpKind::Unlock, lock);
+                if turn(ex, give, site(place)) {
+                    (*ex).finish(give, 0);
+                    sync::stop_repeating(place);
+                }
+                return how;
+            }
             if !sync::wait_in_queue(ex, queue, lock, site(place)) {
                 return how;
             }
             if sync::take_timed_out(ex) {
                 how = Ended::TimedOut;
             }
-        } else {
-            let unlock = Op::new(OpKind::Unlock, lock);
-            if !turn(ex, unlock, site(place)) {
-                return how;
-            }
-            (*ex).finish(unlock, 0);
         }
         waiting.ended(&mut *ex);
         how
