@@ -373,6 +373,13 @@ impl Config {
         self
     }
 
+    /// Stops threads that repeat themselves by another rule, which is wrong: for tests that have to notice.
+    #[doc(hidden)]
+    pub fn loop_rule(mut self, rule: runtime::Rule) -> Config {
+        self.settings.rule = rule;
+        self
+    }
+
     /// For a process with a front end: called in place of the rest of the process if a search that has to stop does not.
     #[doc(hidden)]
     pub fn last_words(mut self, tell: fn(Report)) -> Config {
@@ -656,8 +663,9 @@ impl Config {
     /// order does not need is not made.
     pub(crate) fn prepared<'a>(&'a self, plan: &'a Plan) -> (Cow<'a, Plan>, Cow<'a, Settings>) {
         let (mut plan, mut settings) = (Cow::Borrowed(plan), Cow::Borrowed(&self.settings));
-        if !plan.bounds.is_empty() || self.deepens && plan.order.is_sampling() {
+        if !plan.bounds.is_empty() || plan.order.is_sampling() {
             let settings = settings.to_mut();
+            settings.samples = plan.order.is_sampling();
             settings.bounded = !plan.bounds.is_empty();
             if self.deepens && plan.order.is_sampling() {
                 settings.spurious = 8;

@@ -38,3 +38,5 @@ pub use config::{Config, check, to_json};
 pub use explore::{BadPlan, Compared, Comparison, Coverage, Plan};
 pub use explore::{Caveat, CaveatKind, Failure, FailureKind, Report, Stats, Stop, StopReason, Verdict};
 pub use nondet::{Nondet, any, assume, choose};
+#[doc(hidden)]
+pub use runtime::Rule as LoopRule;

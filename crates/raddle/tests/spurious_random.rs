@@ -5,7 +5,8 @@
 
 mod spurious;
 
-use raddle::Config;
+use raddle::{Config, LoopRule};
+use spurious::Ins::{self, *};
 use spurious::{Explored, Program, brute_force, explored, is_well_formed, program, shrunk};
 
 const MOST_EXECUTIONS: u64 = 6_000;
@@ -96,5 +97,140 @@ fn many_random_programs_have_exactly_the_outcomes_of_brute_force() {
     for algorithm in algorithms.split(',') {
         let (same, too_large) = compare_all(number(from)..number(to), &|| exact(algorithm), 5);
         println!("{algorithm}: {same} compared, {too_large} too large");
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------------
+// Wrong rules, and the smallest programs that tell them from the right one.
+
+/// Numbers of random programs that a wrong rule gets wrong.
+fn caught(rule: LoopRule, seeds: std::ops::Range<u64>) -> Vec<u64> {
+    let differs = |seed: &u64| {
+        let config = exact("source").loop_rule(rule);
+        matches!(compare(&program(*seed), config), Compared::Different(_))
+    };
+    seeds.filter(differs).collect()
+}
+
+#[test]
+fn random_programs_catch_wrong_rules() {
+    for (rule, seed) in WITNESSES {
+        assert_eq!(caught(rule, seed..seed + 1), [seed], "{rule:?}");
+    }
+}
+
+const WRONG: [LoopRule; 7] = [
+    LoopRule::OneInARow,
+    LoopRule::LooksOnly,
+    LoopRule::SamePlace,
+    LoopRule::OwnChangesIgnored,
+    LoopRule::LooksOfOthersIgnored,
+    LoopRule::PhaseIgnored,
+    LoopRule::EndsExecution,
+];
+
+/// A number of a random program for each rule that some of the first catch. The others are caught by the programs below.
+const WITNESSES: [(LoopRule, u64); 4] = [
+    (LoopRule::OneInARow, 0),
+    (LoopRule::LooksOnly, 0),
+    (LoopRule::SamePlace, 0),
+    (LoopRule::EndsExecution, 19),
+];
+
+#[test]
+#[ignore = "takes long"]
+fn how_many_random_programs_catch_a_wrong_rule() {
+    let text = std::env::var("RADDLE_TEST_PROGRAMS").unwrap_or_else(|_| "0:300".to_owned());
+    let (from, to) = text.split_once(':').expect("FROM:TO");
+    let number = |n: &str| n.parse::<u64>().expect("a number");
+    for rule in WRONG.into_iter().rev() {
+        let caught = caught(rule, number(from)..number(to));
+        println!("{rule:?}: {}, {:?}", caught.len(), &caught[..caught.len().min(8)]);
+    }
+}
+
+/// A program, and the wrong rule that it tells from the right one.
+fn tells(name: &str, program: Vec<Vec<Ins>>, rule: LoopRule) {
+    assert!(is_well_formed(&program), "{name}");
+    for algorithm in ["optimal", "source"] {
+        assert_eq!(compare(&program, exact(algorithm)), Compared::Same, "{name}, {algorithm}");
+    }
+    let wrong = compare(&program, exact("optimal").loop_rule(rule));
+    assert!(matches!(wrong, Compared::Different(_)), "{name}: {rule:?} is not caught: {wrong:?}");
+}
+
+#[test]
+fn trap_1_failures_that_are_counted() {
+    // n = 0; while (!cas_weak(x, 0, 1)) if (++n == 3) break;
+    let t = vec![Set(1, 0), WeakCas(0, 0, 0, 1), IfNot(0, 0, 6), Count(1), If(1, 3, 6), Jump(1)];
+    let seen = explored(&vec![t.clone()], exact("optimal")).seen;
+    assert_eq!(seen.ends.iter().map(|e| e.1[0][1]).collect::<Vec<_>>(), [3, 0, 1, 2]);
+    tells("counted failures", vec![t], LoopRule::OneInARow);
+}
+
+#[test]
+fn trap_2_waits_that_are_counted() {
+    // for (n = 0; n < 3 && !ready; n++) wait(c, m);
+    let t = vec![Lock, Set(1, 0), Load(0, 0), IfNot(0, 0, 8), If(1, 3, 8), Wait, Count(1), Jump(2), Unlock];
+    tells("counted waits", vec![t], LoopRule::SamePlace);
+}
+
+#[test]
+fn trap_3_a_notification_that_is_lost() {
+    // T: lock m; while (!f) { wait(c, m); r = 1; } unlock m.  U: await r; lock m; unlock m; f = 1; notify c.
+    let t = vec![Lock, Load(0, 0), IfNot(0, 0, 6), Wait, Store(1, 1), Jump(1), Unlock];
+    let u = vec![Load(0, 1), If(0, 0, 0), Lock, Unlock, Store(0, 1), Notify(true)];
+    let both = vec![t, u];
+    assert!(explored(&both, exact("optimal")).seen.deadlock);
+    tells("lost notification", both, LoopRule::LooksOfOthersIgnored);
+}
+
+#[test]
+fn trap_4_writes_that_another_thread_reads() {
+    // T: while (!cas_weak(x, 0, 1)) y = 1.  U waits for y and takes it back, three times.
+    let t = vec![WeakCas(0, 0, 0, 1), IfNot(0, 0, 4), Store(1, 1), Jump(0)];
+    let u = (0..3).flat_map(|n| [Load(0, 1), If(0, 0, 3 * n), Store(1, 0)]).collect();
+    tells("writes that are read", vec![t, u], LoopRule::OwnChangesIgnored);
+}
+
+#[test]
+fn trap_5_the_others_continue() {
+    // T: while (!cas_weak(x, 0, 1)) if (y) { z = 2; break; }  U: y = 1.
+    let t = vec![WeakCas(0, 0, 0, 1), IfNot(0, 0, 5), Load(0, 1), If(0, 0, 0), Store(2, 2)];
+    assert_eq!(compare(&vec![t, vec![Store(1, 1)]], exact("source")), Compared::Same);
+    // T: while (!y) { x = 1; x = 0; }  U: y = 1.
+    let t = vec![Load(0, 1), IfNot(0, 0, 5), Store(0, 1), Store(0, 0), Jump(0)];
+    tells("others continue", vec![t, vec![Store(1, 1)]], LoopRule::EndsExecution);
+}
+
+#[test]
+fn a_timeout_after_a_notification_is_not_the_notification() {
+    // T waits with a limit until it times out. V says that it waits. U notifies one of them when T has waited once and V waits. If T takes
+    // the notification and then times out, V waits for ever.
+    let t = vec![Lock, WaitTimed(0), Store(2, 1), If(0, 0, 1), Unlock];
+    let v = vec![Lock, Store(0, 1), Wait, Unlock];
+    let u = vec![Load(0, 0), If(0, 0, 0), Load(0, 2), If(0, 0, 2), Lock, Notify(false), Unlock];
+    tells("timeout after notification", vec![t, v, u], LoopRule::PhaseIgnored);
+}
+
+#[test]
+fn failures_of_a_weak_compare_exchange_that_is_tried_again_are_pruned() {
+    // The local state is first taken when a thread comes back to the operation, so one failure is told from none, and no more.
+    // Of a failure f and a success s of each of two threads there are these orders: s, s: 2. f s, s: 3, twice. f s, f s: 4.
+    for (threads, executions) in [(1, 2), (2, 2 + 3 + 3 + 4)] {
+        let t = vec![WeakCas(0, 0, 0, 0), If(0, 0, 0)];
+        let report = explored(&vec![t; threads], exact("optimal")).report;
+        assert_eq!(report.stats.executions, executions, "{threads} threads: {:?}", report.stats);
+    }
+}
+
+#[test]
+fn a_repeated_state_of_all_threads_does_not_end_an_execution() {
+    // T: while (!f) x ^= 1.  U: while (!x) { y = 1; y = 0; } f = 1.
+    let t = vec![Load(0, 2), IfNot(0, 0, 4), Toggle(0, 0), Jump(0)];
+    let u = vec![Load(0, 0), IfNot(0, 0, 5), Store(1, 1), Store(1, 0), Jump(0), Store(2, 1)];
+    for algorithm in ["optimal", "source"] {
+        let compared = compare(&vec![t.clone(), u.clone()], exact(algorithm));
+        assert_eq!(compared, Compared::Same, "{algorithm}");
     }
 }

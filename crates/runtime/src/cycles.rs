@@ -36,7 +36,7 @@ use crate::Place;
 use crate::execution::Execution;
 use crate::record::Logged;
 use crate::spin::Key;
-use crate::sync::{Ended, turn};
+use crate::sync::{Ended, leave_for_good, suspend, turn};
 use crate::time::CLOCK;
 use explore::semantics::Applied;
 use explore::{Access, CaveatKind, Mode, ObjectId, Op, OpKind, Pending, Site, ThreadId};
@@ -53,6 +53,28 @@ const MOST_KNOWN: u32 = 32;
 /// So often in a row a thread may wait for the same words to differ from the same values, in the same state.
 const MOST_AWAITS: usize = 3;
 
+/// When a thread that repeats itself is stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rule {
+    /// When it closes a removable cycle: the rule above.
+    #[default]
+    Removable,
+    /// Never, and options are taken at most once in a row.
+    OneInARow,
+    /// Never: only loops that look are stopped.
+    LooksOnly,
+    /// At the same place, in any local state.
+    SamePlace,
+    /// Whatever it changed.
+    OwnChangesIgnored,
+    /// If its changes are undone, whoever looked meanwhile.
+    LooksOfOthersIgnored,
+    /// At the phase of a wait in which it was before, however the wait ends.
+    PhaseIgnored,
+    /// Rightly, but the execution ends there for all threads.
+    EndsExecution,
+}
+
 /// Operand `a` of an [`OpKind::Assume`]: the thread was stopped by the rule above.
 pub(crate) const STOPPED: u64 = 1;
 
@@ -68,6 +90,8 @@ struct Visit {
     seen: (ObjectId, u64),
     /// It took an option that the thread cannot rely on.
     option: bool,
+    /// That is a spurious failure.
+    failed: bool,
 }
 
 /// A change of an object by the thread.
@@ -192,6 +216,7 @@ pub(crate) fn arrive(ex: &mut Execution, key: Key, state: u64) -> bool {
 
 fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
     let t = ex.current;
+    let state = if ex.settings.rule == Rule::SamePlace { 0 } else { state };
     let visits = &ex.threads[t.index()].cycles.visits;
     let here = visits.iter().filter(|v| v.key == key);
     let (mut met, mut taken) = (false, false);
@@ -203,8 +228,12 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
     // Under a bound, to remove a cycle may cost a preemption where the thread gave way of its own accord.
     let wanted = |c: &Cycle| 1 + (ex.settings.bounded && c.free_switch) as u32;
     let (mut closed, mut stop) = (0, None);
+    let stops = !matches!(ex.settings.rule, Rule::OneInARow | Rule::LooksOnly);
     for v in here.rev().filter(|v| v.state == Some(state)) {
         same = true;
+        if !stops {
+            break;
+        }
         if let Some(cycle) = removable(ex, t, v.at)
             && (cycle.options || cycle.changes)
         {
@@ -220,6 +249,7 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
     match stop {
         Some((from, cycle)) => {
             note_stop(ex, from, cycle.options);
+            ex.same_as_earlier = is_single_failure(ex, from) && !ex.settings.samples;
             if !cycle.options && may_go_round(ex, from) {
                 // Executions without the cycle show all that the threads can do, but not that they may go round for ever.
                 let text = "threads that change something, take it back and start again were stopped: whether they can do so for ever was not explored";
@@ -229,6 +259,15 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
         }
         None => false,
     }
+}
+
+/// Whether the steps of the running thread since that step of the execution are a single spurious failure. The execution in which the step
+/// succeeds has all that can follow, and it was explored before: outcomes of a step are taken in their order.
+fn is_single_failure(ex: &Execution, from: usize) -> bool {
+    let mut since = ex.threads[ex.current.index()].cycles.visits.iter().filter(|v| v.at >= from);
+    let first = since.next();
+    first.is_some_and(|v| v.option && v.key.kind == OpKind::CompareExchange && v.failed)
+        && since.next().is_none()
 }
 
 /// Whether a cycle of the running thread is one that it may go through for ever because of what others do in theirs: it writes words or
@@ -287,6 +326,9 @@ fn removable(ex: &Execution, t: ThreadId, from: usize) -> Option<Cycle> {
 /// conflict with them, and after the last one, it was as if there had been none.
 fn leaves_no_trace(ex: &Execution, t: ThreadId, own: &[Change]) -> bool {
     let object = own[0].object;
+    if ex.settings.rule == Rule::OwnChangesIgnored {
+        return true;
+    }
     let all = || own.iter().filter(|c| c.object == object);
     let accessed = |l: &Logged| {
         let access = if l.object == object {
@@ -296,7 +338,9 @@ fn leaves_no_trace(ex: &Execution, t: ThreadId, own: &[Change]) -> bool {
         } else {
             return false;
         };
-        l.thread != t && all().any(|c| conflicts(&access, &c.access))
+        l.thread != t
+            && all().any(|c| conflicts(&access, &c.access))
+            && ex.settings.rule != Rule::LooksOfOthersIgnored
     };
     let mut group: Vec<&Change> = Vec::new();
     for change in all() {
@@ -401,7 +445,14 @@ fn keep(ex: &mut Execution, op: Op, site: Site, before: u64, applied: &Applied, 
     let arrival = cycles.arrival.take();
     let option = spurious || op.kind == OpKind::Choose && op.b != CLOCK;
     let seen = (op.object, before);
-    cycles.push(Visit { key: Key::of(&op, site), state: arrival.map(|a| a.state), at, seen, option });
+    cycles.push(Visit {
+        key: Key::of(&op, site),
+        state: arrival.map(|a| a.state),
+        at,
+        seen,
+        option,
+        failed: spurious,
+    });
     if spurious {
         took(ex, op.object, arrival.is_some_and(|a| a.known));
     }
@@ -429,7 +480,13 @@ fn end_rows(ex: &mut Execution, object: ObjectId, word: u64, done: bool) {
 fn may_take(ex: &mut Execution, object: ObjectId, known: bool, most: u32, place: Place) -> bool {
     let rows = &ex.threads[ex.current.index()].cycles.rows;
     let Some(row) = rows.iter().find(|r| r.object == object) else { return most > 0 };
-    if if known { row.known < MOST_KNOWN } else { row.fresh < most } {
+    if if ex.settings.rule == Rule::OneInARow {
+        row.known + row.fresh < 1
+    } else if known {
+        row.known < MOST_KNOWN
+    } else {
+        row.fresh < most
+    } {
         return true;
     }
     ex.refused_option = true;
@@ -508,6 +565,7 @@ impl Waiting {
         if !ex.tracking || !ex.settings.spin_loops {
             return false;
         }
+        let how = if ex.settings.rule == Rule::PhaseIgnored { Ended::Notified } else { how };
         let key = Key { object: mutex, kind: OpKind::Lock, a: IN_WAIT, b: how as u64, ..self.key };
         if let Some(arrival) = self.arrival {
             let stop = arrive_in(ex, key, arrival.state);
@@ -524,7 +582,7 @@ impl Waiting {
         let at = ex.log.len();
         let state = self.arrival.map(|a| a.state);
         let cycles = &mut ex.threads[ex.current.index()].cycles;
-        cycles.push(Visit { key, state, at, seen: (ObjectId::NONE, 0), option });
+        cycles.push(Visit { key, state, at, seen: (ObjectId::NONE, 0), option, failed: false });
         ex.tracking = true;
         ex.looking = true;
     }
@@ -556,7 +614,7 @@ pub(crate) fn awaits_again(ex: &mut Execution, site: Site, state: u64, seen: &[(
     if cycles.visits.is_empty() {
         // From here on changes are kept.
         let key = Key { site, object: ObjectId::NONE, kind: OpKind::Await, a: 0, b: 0 };
-        cycles.push(Visit { key, state: None, at, seen: (ObjectId::NONE, 0), option: false });
+        cycles.push(Visit { key, state: None, at, seen: (ObjectId::NONE, 0), option: false, failed: false });
     }
     ex.tracking = true;
     false
@@ -570,8 +628,28 @@ pub(crate) fn awaits_again(ex: &mut Execution, site: Site, state: u64, seen: &[(
 #[cold]
 pub(crate) unsafe fn stop(ex: *mut Execution, site: Site) -> bool {
     // SAFETY: by the contract. The operation is never enabled.
-    unsafe { turn(ex, Op::local(OpKind::Assume).with(STOPPED, 0), site) };
+    unsafe {
+        if (*ex).settings.rule == Rule::EndsExecution || (*ex).same_as_earlier {
+            end_execution(ex);
+        }
+        turn(ex, Op::local(OpKind::Assume).with(STOPPED, 0), site);
+    }
     false
+}
+
+/// Ends the execution for all threads.
+///
+/// # Safety
+///
+/// As for [`turn`].
+unsafe fn end_execution(ex: *mut Execution) -> ! {
+    // SAFETY: by the contract. The fiber is only resumed to be unwound.
+    unsafe {
+        (*ex).end = Some(explore::End::Pruned);
+        (*ex).next = None;
+        suspend(ex);
+        leave_for_good(ex)
+    }
 }
 
 impl Execution {

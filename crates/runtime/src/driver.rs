@@ -1,5 +1,6 @@
 //! The loop of a check: executions until the search has no more, and full reports for what failed.
 
+use crate::cycles::Rule;
 use crate::front;
 use crate::labels::Labels;
 use crate::polling::{Modes, Restart};
@@ -35,6 +36,10 @@ pub struct Settings {
     pub patient: Option<Duration>,
     /// The search has a bound, so a preemption costs something.
     pub bounded: bool,
+    /// When a thread that repeats itself is stopped. All rules but the default are wrong, and exist for tests that have to notice.
+    pub rule: Rule,
+    /// Executions are a sample: another one that differs in a choice may never be run.
+    pub samples: bool,
     /// A thread that can only look again at what it has seen waits for a change; see the crate's module `spin`.
     pub spin_loops: bool,
     /// After how many turns in a row that saw no change a thread gives way; 0 for never. `None` starts with [`FIRST_TURNS`], and takes other
@@ -70,6 +75,8 @@ impl Default for Settings {
             spurious: 1,
             patient: Some(CENTURY),
             bounded: false,
+            rule: Rule::default(),
+            samples: false,
             spin_loops: true,
             watchdog: Some(Duration::from_secs(10)),
             turns: None,

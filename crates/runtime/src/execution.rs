@@ -147,6 +147,8 @@ pub(crate) struct Execution {
     pub(crate) arriving: Option<spin::Key>,
     /// A thread was refused an option because of the bound on options in a row, in an execution of the session.
     pub(crate) refused_option: bool,
+    /// The execution continues as one that was explored before.
+    pub(crate) same_as_earlier: bool,
     /// Local states were compared without the clock, although it had moved.
     pub(crate) ignored_clock: bool,
     /// It was noted, in this session, that spurious wake-ups and spurious failures are turned off.
@@ -295,6 +297,7 @@ impl Execution {
             arriving: None,
             refused_option: false,
             ignored_clock: false,
+            same_as_earlier: false,
             noted_off: (false, false),
             due: false,
             turns: u32::MAX,
@@ -344,6 +347,7 @@ impl Execution {
         self.phase = Phase::Running;
         self.next = None;
         self.end = None;
+        self.same_as_earlier = false;
         self.live = ThreadSet::EMPTY;
         self.enabled = ThreadSet::EMPTY;
         self.yielded = ThreadSet::EMPTY;

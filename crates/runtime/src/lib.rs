@@ -60,6 +60,7 @@ mod watchdog;
 pub use alien::alien_uses;
 pub use caveats::{ADDRESSES, caveat, caveat_at};
 pub use clock::cpu_seconds;
+pub use cycles::Rule;
 pub use driver::{Completed, DEEPENING, Found, Settings, check, follow, replay};
 pub use fiber::make_stacks_executable;
 pub use foreign::{

@@ -99,6 +99,8 @@ impl Session {
         let mut session = Session::new(settings);
         if let Some(execution) = &mut session.execution {
             execution.modes = modes;
+            // It follows one schedule.
+            execution.settings.samples = true;
         }
         session
     }

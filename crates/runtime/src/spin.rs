@@ -306,9 +306,12 @@ fn compare_in(ex: &mut Execution, state: u64) {
     // A thread that would wait for a change goes on when there is one, so a livelock is seen.
     if let Some(key) = arriving
         && cycles::arrive(ex, key, state)
-        && !awaits
     {
-        ex.repeat = Some(Repeat { state, repeats: 0, await_from: None, stops: true });
+        if awaits {
+            ex.same_as_earlier = false;
+        } else {
+            ex.repeat = Some(Repeat { state, repeats: 0, await_from: None, stops: true });
+        }
     }
 }
 
