@@ -7,7 +7,9 @@ mod spurious;
 
 use raddle::{Config, LoopRule};
 use spurious::Ins::{self, *};
-use spurious::{Explored, Program, brute_force, explored, is_well_formed, program, shrunk};
+use spurious::{
+    Explored, Program, brute_force, brute_force_within, explored, is_well_formed, program, shrunk,
+};
 
 const MOST_EXECUTIONS: u64 = 6_000;
 
@@ -97,6 +99,53 @@ fn many_random_programs_have_exactly_the_outcomes_of_brute_force() {
     for algorithm in algorithms.split(',') {
         let (same, too_large) = compare_all(number(from)..number(to), &|| exact(algorithm), 5);
         println!("{algorithm}: {same} compared, {too_large} too large");
+    }
+}
+
+/// Compares the programs of these numbers within a number of preemptions: nothing may be missing, and nothing may be unreal.
+fn compare_within(preemptions: u32, seeds: std::ops::Range<u64>, algorithm: &str) -> (u64, u64) {
+    let (mut same, mut too_large) = (0, 0);
+    for seed in seeds {
+        let program = program(seed);
+        // The threads start together only where none has to know the others.
+        if program.iter().flatten().any(|i| matches!(i, Unpark(_))) {
+            continue;
+        }
+        let (Some(all), Some(within)) = (brute_force(&program), brute_force_within(&program, preemptions))
+        else {
+            too_large += 1;
+            continue;
+        };
+        let config = exact(algorithm).bound(&format!("preemptions={preemptions}"));
+        let Explored { seen, failure, report, .. } = explored(&program, config);
+        assert_eq!(failure, None, "seed {seed}: {program:?}");
+        assert_eq!(seen.without(&all), "", "unreal, seed {seed}: {program:?}");
+        let stats = &report.stats;
+        let run = stats.executions + stats.blocked + stats.assumed + stats.pruned + stats.over_bound;
+        if report.stopped.is_some() || stats.open > 0 || run + 10 >= MOST_EXECUTIONS {
+            too_large += 1;
+            continue;
+        }
+        let lost = within.without(&seen);
+        assert_eq!(lost, "", "lost, seed {seed}: {program:?} {stats:?}");
+        same += 1;
+    }
+    (same, too_large)
+}
+
+#[test]
+fn nothing_is_lost_within_a_number_of_preemptions() {
+    for preemptions in [0, 1] {
+        let (same, too_large) = compare_within(preemptions, 0..100, "bpor");
+        assert!(too_large * 5 < same, "{preemptions}: {same} compared, {too_large} too large");
+    }
+}
+
+#[test]
+#[ignore = "takes long"]
+fn nothing_is_lost_in_many_programs_within_a_number_of_preemptions() {
+    for preemptions in [0, 1, 2] {
+        println!("{preemptions}: {:?} compared, too large", compare_within(preemptions, 100..2000, "bpor"));
     }
 }
 

@@ -294,6 +294,10 @@ enum Phase {
     InQueue,
     /// Takes the mutex again, with this result for its register.
     Relocks(u64),
+    /// It was decided that the wait ends by a notification, or by the token.
+    Relies,
+    /// It was decided that the wait ends otherwise, with this result.
+    Leaves(u64),
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -344,6 +348,93 @@ pub(crate) fn brute_force(program: &Program) -> Option<Seen> {
     Some(seen)
 }
 
+/// The same within a number of preemptions, where waits decide how they end when they are called. A preemption is a step of another thread
+/// although the last one could have gone on.
+pub(crate) fn brute_force_within(program: &Program, preemptions: u32) -> Option<Seen> {
+    let n = program.len();
+    let threads = vec![(0, [0; 2], Phase::Ready); n];
+    let first = State { words: [0; WORDS], owner: None, tokens: vec![false; n], threads };
+    let first = (first, None::<usize>, 0);
+    let (mut known, mut open) = (HashSet::from([first.clone()]), vec![first]);
+    let mut seen = Seen::default();
+    while let Some((state, last, used)) = open.pop() {
+        if known.len() > MOST_STATES {
+            return None;
+        }
+        for (t, (pc, regs, phase)) in state.threads.iter().enumerate() {
+            if *phase == Phase::Ready && is_shared(program[t].get(*pc)) {
+                seen.locals.insert((t, *pc, *regs));
+            }
+        }
+        // Local instructions belong to the step before them.
+        let local = (0..n).find(|t| {
+            let (pc, _, _) = state.threads[*t];
+            pc < program[*t].len() && !is_shared(program[*t].get(pc))
+        });
+        if let Some(t) = local {
+            for (next, _) in steps(program, &state, t) {
+                let next = (next, last, used);
+                if known.insert(next.clone()) {
+                    open.push(next);
+                }
+            }
+            continue;
+        }
+        let all: Vec<Vec<State>> = (0..n).map(|t| decided_steps(program, &state, t)).collect();
+        if state.threads.iter().enumerate().all(|(t, s)| s.0 >= program[t].len()) {
+            seen.ends.insert((state.words.to_vec(), state.threads.iter().map(|t| t.1).collect()));
+        }
+        for (t, to) in all.iter().enumerate() {
+            let cost = last.is_some_and(|l| l != t && !all[l].is_empty()) as u32;
+            if used + cost > preemptions {
+                continue;
+            }
+            for next in to {
+                let next = (next.clone(), Some(t), used + cost);
+                if known.insert(next.clone()) {
+                    open.push(next);
+                }
+            }
+        }
+    }
+    Some(seen)
+}
+
+/// The states to which a step of a thread leads, where waits decide how they end when they are called.
+fn decided_steps(program: &Program, state: &State, t: usize) -> Vec<State> {
+    let (pc, _, phase) = state.threads[t];
+    let Some(ins) = program[t].get(pc) else { return Vec::new() };
+    let to = |phase: Phase| {
+        let mut next = state.clone();
+        next.threads[t].2 = phase;
+        next
+    };
+    let over = |mut next: State| {
+        next.threads[t].0 += 1;
+        next.threads[t].2 = Phase::Ready;
+        next
+    };
+    let options = match ins {
+        Wait | Park(_) => vec![Phase::Relies, Phase::Leaves(0)],
+        WaitTimed(_) => vec![Phase::Relies, Phase::Leaves(0), Phase::Leaves(1)],
+        _ => Vec::new(),
+    };
+    match (phase, ins) {
+        (Phase::Ready, Wait | WaitTimed(_)) => options.into_iter().map(to).collect(),
+        // The choice is the last step of a park that relies on nothing.
+        (Phase::Ready, Park(_)) => vec![to(Phase::Relies), over(to(Phase::Ready))],
+        (Phase::Relies, Park(_)) if state.tokens[t] => {
+            let mut next = to(Phase::Ready);
+            next.tokens[t] = false;
+            vec![over(next)]
+        }
+        (Phase::Relies, Park(_)) | (Phase::InQueue, _) => Vec::new(),
+        (Phase::Relies, _) => vec![State { owner: None, ..to(Phase::InQueue) }],
+        (Phase::Leaves(v), _) => vec![State { owner: None, ..to(Phase::Relocks(v)) }],
+        _ => steps(program, state, t).into_iter().map(|s| s.0).collect(),
+    }
+}
+
 /// Whether other threads can notice an instruction: local states are compared there.
 fn is_shared(ins: Option<&Ins>) -> bool {
     !matches!(ins, None | Some(Count(_) | Set(..) | If(..) | IfNot(..) | Jump(_)))
@@ -390,6 +481,7 @@ fn steps(program: &Program, state: &State, t: usize) -> Vec<(State, bool)> {
             return out;
         }
         Phase::Ready => {}
+        Phase::Relies | Phase::Leaves(_) => return out,
     }
     match *ins {
         Load(r, x) => go(true, &|s| {
