@@ -84,6 +84,11 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "S")]
     watchdog: Option<u64>,
 
+    /// Which livelocks are failures: `confirmed` ones, from which no fair schedule leads out, or `all` that some fair schedule does not
+    /// leave
+    #[arg(long, value_name = "WHICH", value_parser = ["confirmed", "all"])]
+    livelocks: Option<String>,
+
     /// A thread gives way after so many turns of a loop that saw no change; 0 for never
     #[arg(long, value_name = "N")]
     turns: Option<u32>,
@@ -429,6 +434,7 @@ impl CheckArgs {
         set("RADDLE_MAX_EXECUTIONS", self.max_executions.map(|n| n.to_string()));
         set("RADDLE_MAX_SECONDS", self.max_seconds.map(|n| n.to_string()));
         set("RADDLE_MAX_STEPS", self.max_steps.map(|n| n.to_string()));
+        set("RADDLE_LIVELOCKS", self.livelocks.clone());
         set("RADDLE_TURNS", self.turns.map(|n| n.to_string()));
         set("RADDLE_STACK_SIZE", self.stack_size.map(|n| n.to_string()));
         set("RADDLE_LATE", self.late.map(|n| n.to_string()));
@@ -460,6 +466,7 @@ impl CheckArgs {
         option("inputs", self.inputs.clone());
         option("spurious", self.spurious.map(|n| n.to_string()));
         option("timeouts", self.timeouts.clone());
+        option("livelocks", self.livelocks.clone());
         option("turns", self.turns.map(|n| n.to_string()));
         option("max-steps", self.max_steps.map(|n| n.to_string()));
         option("stack-size", self.stack_size.map(|n| n.to_string()));

@@ -74,6 +74,7 @@ raddle::Config):
   RADDLE_SPIN_LOOPS=0         do not let a spinning thread wait for a change
   RADDLE_SCAN=0               do not look for types of std in the code of a test
   RADDLE_SHRINK=0             do not look for a schedule with fewer preemptions
+  RADDLE_LIVELOCKS=all        report livelocks that some fair schedules leave, too
   RADDLE_TURNS=N              turns of a loop that saw no change before a thread gives way; 0 is never
   RADDLE_WATCHDOG=S           CPU time that a thread may compute without a step; 0 is for ever
   RADDLE_QUIET=1              print nothing

@@ -340,6 +340,14 @@ impl Config {
         self
     }
 
+    /// Reports threads that can repeat themselves for ever under some fair schedules as a livelock, also where other fair schedules end
+    /// that. Otherwise that is the caveat `may-not-end`, and only a livelock from which no fair schedule was seen to lead out is a
+    /// failure. `RADDLE_LIVELOCKS`: `all` or `confirmed`.
+    pub fn all_livelocks(mut self, yes: bool) -> Config {
+        self.settings.all_livelocks = yes;
+        self
+    }
+
     /// Looks for a schedule with fewer preemptions before it reports a failure. On unless turned off. `RADDLE_SHRINK`.
     pub fn shrink(mut self, yes: bool) -> Config {
         self.settings.shrink = yes;
@@ -729,6 +737,13 @@ impl Config {
         set(&mut s.stack_size, "RADDLE_STACK_SIZE")?;
         set(&mut s.late, "RADDLE_LATE")?;
         s.turns = variable("RADDLE_TURNS")?.or(s.turns);
+        if let Some(which) = variable::<String>("RADDLE_LIVELOCKS")? {
+            s.all_livelocks = match which.as_str() {
+                "all" => true,
+                "confirmed" => false,
+                _ => return Err(bad("RADDLE_LIVELOCKS", &which, &"say all or confirmed")),
+            };
+        }
         set_flag(&mut s.keep_going, "RADDLE_KEEP_GOING")?;
         set_flag(&mut s.spurious_wakeups, "RADDLE_SPURIOUS_WAKEUPS")?;
         set_flag(&mut s.spurious_cas, "RADDLE_SPURIOUS_FAILURES")?;

@@ -64,6 +64,18 @@ impl Execution {
         Some((noted, cycle.into_iter().map(|t| self.rank(t)).collect()))
     }
 
+    /// The places of the threads that repeat themselves, or run for too long.
+    pub(crate) fn repeating(&self) -> Vec<crate::Place> {
+        let repeats = |t: &ThreadId| {
+            let spins = matches!(self.pending[t.index()].op, Op { kind: OpKind::Await, a: 0, .. });
+            spins || self.is_stopped(*t) || self.enabled.contains(*t)
+        };
+        let sites = self.live.iter().filter(repeats).map(|t| self.pending[t.index()].site);
+        let mut places: Vec<crate::Place> = sites.filter_map(place_of).collect();
+        places.dedup();
+        places
+    }
+
     /// What a blocked thread waits for, and which threads could end that.
     fn waits(&self, t: ThreadId) -> (String, Vec<ThreadId>) {
         let pending = &self.pending[t.index()];

@@ -34,12 +34,11 @@
 
 use crate::Place;
 use crate::execution::Execution;
-use crate::record::Logged;
 use crate::spin::Key;
 use crate::sync::{Ended, leave_for_good, suspend, turn};
 use crate::time::CLOCK;
 use explore::semantics::Applied;
-use explore::{Access, CaveatKind, Mode, ObjectId, Op, OpKind, Pending, Site, ThreadId};
+use explore::{Access, CaveatKind, Mode, ObjectId, Op, OpKind, Site, ThreadId};
 
 /// The most steps of a thread that are remembered.
 const WINDOW: usize = 64;
@@ -92,6 +91,8 @@ struct Visit {
     option: bool,
     /// That is a spurious failure.
     failed: bool,
+    /// The option was that a wait ends by its time limit.
+    timeout: bool,
 }
 
 /// A change of an object by the thread.
@@ -125,6 +126,8 @@ struct Arrival {
 /// A cycle that can be removed.
 struct Cycle {
     options: bool,
+    /// Options other than timeouts.
+    spurious: bool,
     changes: bool,
     free_switch: bool,
 }
@@ -148,14 +151,14 @@ pub(crate) struct Cycles {
 
 /// Why a thread was stopped.
 struct Stopped {
-    /// The place of its first step in the log.
-    from: usize,
-    /// An option was taken in the cycle: the thread may go another way.
-    options: bool,
+    /// An option other than a timeout was taken in the cycle: the thread may go another way.
+    spurious: bool,
+    /// A wait in the cycle ended by its time limit.
+    timeouts: bool,
     /// What it saw in the cycle, for reports.
     seen: Vec<(ObjectId, u64)>,
-    /// What it changed in the cycle.
-    changed: Vec<ObjectId>,
+    /// What it changed in the cycle, and the words that it left there.
+    left: Vec<(ObjectId, u64)>,
 }
 
 impl Cycles {
@@ -196,6 +199,7 @@ impl Cycles {
 pub(crate) fn forget(ex: &mut Execution) {
     ex.threads[ex.current.index()].cycles.forget();
     ex.tracking = false;
+    ex.note_hidden_change();
 }
 
 /// Whether the local state is wanted for an operation of the running thread that is about to be announced.
@@ -248,13 +252,8 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
     ex.threads[t.index()].cycles.arrival = Some(Arrival { state, known });
     match stop {
         Some((from, cycle)) => {
-            note_stop(ex, from, cycle.options);
+            note_stop(ex, from, &cycle);
             ex.same_as_earlier = is_single_failure(ex, from) && !ex.settings.samples;
-            if !cycle.options && may_go_round(ex, from) {
-                // Executions without the cycle show all that the threads can do, but not that they may go round for ever.
-                let text = "threads that change something, take it back and start again were stopped: whether they can do so for ever was not explored";
-                explore::Caveat::new(explore::CaveatKind::MayNotEnd, text).add_to(&mut ex.caveats.named);
-            }
             true
         }
         None => false,
@@ -270,23 +269,8 @@ fn is_single_failure(ex: &Execution, from: usize) -> bool {
         && since.next().is_none()
 }
 
-/// Whether a cycle of the running thread is one that it may go through for ever because of what others do in theirs: it writes words or
-/// tries locks. A loop that polls under a lock is not.
-fn may_go_round(ex: &Execution, from: usize) -> bool {
-    use crate::Class;
-    let cycles = &ex.threads[ex.current.index()].cycles;
-    let is_word = |o: ObjectId| {
-        ex.objects.get(o.index()).is_some_and(|o| matches!(o.class, Class::Atomic | Class::Variable))
-    };
-    let tries = |k: OpKind| {
-        matches!(k, OpKind::TryLock | OpKind::TryReadLock | OpKind::TryWriteLock | OpKind::SemTryWait)
-    };
-    cycles.changes.iter().any(|c| c.at >= from && is_word(c.object))
-        || cycles.visits.iter().any(|v| v.at >= from && tries(v.key.kind))
-}
-
 /// Notes why the running thread is stopped.
-fn note_stop(ex: &mut Execution, from: usize, options: bool) {
+fn note_stop(ex: &mut Execution, from: usize, cycle: &Cycle) {
     let cycles = &mut ex.threads[ex.current.index()].cycles;
     let mut seen: Vec<(ObjectId, u64)> = Vec::new();
     for v in cycles.visits.iter().filter(|v| v.at >= from && v.seen.0.is_some()) {
@@ -294,10 +278,21 @@ fn note_stop(ex: &mut Execution, from: usize, options: bool) {
             seen.push(v.seen);
         }
     }
-    let changed: Vec<ObjectId> = cycles.changes.iter().filter(|c| c.at >= from).map(|c| c.object).collect();
+    let (mut left, mut changed): (Vec<(ObjectId, u64)>, Vec<ObjectId>) = Default::default();
+    for c in cycles.changes.iter().filter(|c| c.at >= from) {
+        left.retain(|l| l.0 != c.object);
+        // Others may have joined it there, and have left since.
+        let shared =
+            matches!(c.access.mode, Mode::ReadTaken | Mode::ReadGiven | Mode::CountedUp | Mode::CountedDown);
+        if !shared {
+            left.push((c.object, c.after));
+        }
+        changed.push(c.object);
+    }
     // What it changed itself is as it was, and says nothing of the others.
     seen.retain(|s| !changed.contains(&s.0));
-    cycles.stopped = Some(Stopped { from, options, seen, changed });
+    let timeouts = cycle.options && !cycle.spurious;
+    cycles.stopped = Some(Stopped { spurious: cycle.spurious, timeouts, seen, left });
 }
 
 /// Whether the steps of a thread since that step of the execution can be removed; says what there is in them.
@@ -317,6 +312,7 @@ fn removable(ex: &Execution, t: ThreadId, from: usize) -> Option<Cycle> {
     let switches = |v: &Visit| matches!(v.key.kind, OpKind::Yield | OpKind::Choose);
     Some(Cycle {
         options: since().any(|v| v.option),
+        spurious: since().any(|v| v.option && !v.timeout),
         changes: !own.is_empty(),
         free_switch: since().any(switches),
     })
@@ -452,6 +448,7 @@ fn keep(ex: &mut Execution, op: Op, site: Site, before: u64, applied: &Applied, 
         seen,
         option,
         failed: spurious,
+        timeout: false,
     });
     if spurious {
         took(ex, op.object, arrival.is_some_and(|a| a.known));
@@ -549,20 +546,20 @@ impl Waiting {
     }
 
     /// It has decided how the wait will end.
-    pub(crate) fn decided(&self, ex: &mut Execution, option: bool) {
+    pub(crate) fn decided(&self, ex: &mut Execution, option: bool, timeout: bool) {
         if option {
             took(ex, self.object, self.arrival.is_some_and(|a| a.known));
         } else {
             ex.threads[ex.current.index()].cycles.rows.retain(|r| r.object != self.object);
         }
         if ex.settings.spin_loops && (option || ex.tracking) {
-            self.visit(ex, self.key, option);
+            self.visit(ex, self.key, option, timeout);
         }
     }
 
     /// It is about to take the mutex again, after it ended so. Says whether it is stopped instead.
     pub(crate) fn takes(&self, ex: &mut Execution, mutex: ObjectId, how: Ended) -> bool {
-        if !ex.tracking || !ex.settings.spin_loops {
+        if !ex.tracking || !ex.settings.spin_loops || ex.is_fair() {
             return false;
         }
         let how = if ex.settings.rule == Rule::PhaseIgnored { Ended::Notified } else { how };
@@ -574,15 +571,15 @@ impl Waiting {
                 return true;
             }
         }
-        self.visit(ex, key, false);
+        self.visit(ex, key, false, false);
         false
     }
 
-    fn visit(&self, ex: &mut Execution, key: Key, option: bool) {
+    fn visit(&self, ex: &mut Execution, key: Key, option: bool, timeout: bool) {
         let at = ex.log.len();
         let state = self.arrival.map(|a| a.state);
         let cycles = &mut ex.threads[ex.current.index()].cycles;
-        cycles.push(Visit { key, state, at, seen: (ObjectId::NONE, 0), option, failed: false });
+        cycles.push(Visit { key, state, at, seen: (ObjectId::NONE, 0), option, failed: false, timeout });
         ex.tracking = true;
         ex.looking = true;
     }
@@ -601,9 +598,10 @@ pub(crate) fn awaits_again(ex: &mut Execution, site: Site, state: u64, seen: &[(
     let awaits = &ex.threads[t.index()].cycles.awaits;
     let same: Vec<usize> = awaits.iter().filter(|a| a.0 == h).map(|a| a.1).collect();
     if same.len() + 1 >= MOST_AWAITS
-        && let Some(from) = same.iter().rev().copied().find(|from| removable(ex, t, *from).is_some())
+        && let Some((from, cycle)) =
+            same.iter().rev().find_map(|from| removable(ex, t, *from).map(|cycle| (*from, cycle)))
     {
-        note_stop(ex, from, false);
+        note_stop(ex, from, &cycle);
         return true;
     }
     let cycles = &mut ex.threads[t.index()].cycles;
@@ -614,13 +612,14 @@ pub(crate) fn awaits_again(ex: &mut Execution, site: Site, state: u64, seen: &[(
     if cycles.visits.is_empty() {
         // From here on changes are kept.
         let key = Key { site, object: ObjectId::NONE, kind: OpKind::Await, a: 0, b: 0 };
-        cycles.push(Visit { key, state: None, at, seen: (ObjectId::NONE, 0), option: false, failed: false });
+        cycles.push(Visit { key, state: None, at, seen: (ObjectId::NONE, 0), option: false, failed: false, timeout: false });
     }
     ex.tracking = true;
     false
 }
 
-/// Stops the running thread for the rest of the execution. Comes back, with `false`, only where the execution is given up.
+/// Stops the running thread for the rest of the execution. Comes back with `false` where the execution is given up, and with `true` where it
+/// is continued because a livelock is suspected.
 ///
 /// # Safety
 ///
@@ -632,9 +631,8 @@ pub(crate) unsafe fn stop(ex: *mut Execution, site: Site) -> bool {
         if (*ex).settings.rule == Rule::EndsExecution || (*ex).same_as_earlier {
             end_execution(ex);
         }
-        turn(ex, Op::local(OpKind::Assume).with(STOPPED, 0), site);
+        turn(ex, Op::local(OpKind::Assume).with(STOPPED, 0), site)
     }
-    false
 }
 
 /// Ends the execution for all threads.
@@ -659,42 +657,19 @@ impl Execution {
         op.kind == OpKind::Assume && op.a == STOPPED
     }
 
-    /// Whether all threads that were stopped would go round for ever: none of them took an option, nobody has done anything since that
-    /// they could notice, and nobody waits for what they change.
-    pub(crate) fn stopped_for_ever(&self) -> bool {
+    /// Whether all threads that were stopped would go round for ever: none of them took an option other than a timeout, and all words that they
+    /// saw, and those that they left, are as they were. Each of them alone would do the same again, so there is an execution that
+    /// never ends.
+    pub(crate) fn stopped_in_place(&self) -> bool {
+        let as_it_was = |(object, word): &(ObjectId, u64)| self.word(*object) == *word;
+        let main_ended = !self.live.contains(ThreadId::MAIN);
         self.live.iter().filter(|t| self.is_stopped(*t)).all(|t| {
-            let Some(stopped) = &self.threads[t.index()].cycles.stopped else { return false };
-            !stopped.options && !self.was_disturbed(t, stopped.from) && self.goes_round_alone(t, stopped)
-        })
-    }
-
-    /// Whether a step of another thread conflicts with one of this thread, from that place in the log on.
-    fn was_disturbed(&self, t: ThreadId, from: usize) -> bool {
-        let steps = self.log.get(from..).unwrap_or_default();
-        let of = |object: ObjectId, l: &Logged| match object {
-            ObjectId::NONE => None,
-            o if l.object == o => Some(Access { mode: l.mode, aux: l.aux }),
-            o if l.other == o => Some(Access::new(Mode::Write)),
-            _ => None,
-        };
-        steps.iter().filter(|l| l.thread == t).any(|own| {
-            [own.object, own.other].into_iter().any(|object| {
-                let Some(access) = of(object, own) else { return false };
-                let theirs = steps.iter().filter(|l| l.thread != t).filter_map(|l| of(object, l));
-                theirs.into_iter().any(|theirs| conflicts(&theirs, &access))
-            })
-        })
-    }
-
-    /// Whether nobody waits for something that a thread changes in its cycle.
-    fn goes_round_alone(&self, t: ThreadId, stopped: &Stopped) -> bool {
-        self.live.iter().filter(|u| *u != t).all(|u| {
-            let Pending { op, awaited: (from, n), .. } = self.pending[u.index()];
-            let awaited = &self.awaited[from as usize..(from + n) as usize];
-            let other = self.threads[u.index()].cycles.stopped.as_ref();
-            !stopped.changed.iter().any(|o| {
-                let seen = |s: &Stopped| s.changed.contains(o) || s.seen.iter().any(|s| s.0 == *o);
-                op.object == *o || awaited.iter().any(|a| a.0 == *o) || other.is_some_and(seen)
+            self.threads[t.index()].cycles.stopped.as_ref().is_some_and(|s| {
+                // A thread that is left over when the program is done may look again now and then.
+                !s.spurious
+                    && !(s.timeouts && main_ended)
+                    && s.seen.iter().all(as_it_was)
+                    && s.left.iter().all(as_it_was)
             })
         })
     }

@@ -3,9 +3,10 @@
 use crate::cycles::Rule;
 use crate::front;
 use crate::labels::Labels;
+use crate::livelock::{self, Course};
 use crate::polling::{Modes, Restart};
 use crate::record;
-use crate::session::Session;
+use crate::session::{Once, Session};
 use explore::{
     Caveat, CaveatKind, Divergence, Failure, FailureKind, Follow, Guide, OpKind, Progress, Promise, Replay,
     Schedule, Stats, Stop, StopReason, ThreadId, simpler,
@@ -42,6 +43,9 @@ pub struct Settings {
     pub samples: bool,
     /// A thread that can only look again at what it has seen waits for a change; see the crate's module `spin`.
     pub spin_loops: bool,
+    /// Threads that can repeat themselves for ever under some fair schedules are a failure, not only those that must. See the crate's module
+    /// `livelock`.
+    pub all_livelocks: bool,
     /// After how many turns in a row that saw no change a thread gives way; 0 for never. `None` starts with [`FIRST_TURNS`], and takes other
     /// numbers where that costs too much or leaves something out. See the crate's module `turns`.
     pub turns: Option<u32>,
@@ -78,6 +82,7 @@ impl Default for Settings {
             rule: Rule::default(),
             samples: false,
             spin_loops: true,
+            all_livelocks: false,
             watchdog: Some(Duration::from_secs(10)),
             turns: None,
             stop_at: None,
@@ -227,9 +232,19 @@ pub fn check(
     let mut stopped = None;
     let mut session = Session::new(settings);
     let mut rounds = Rounds::new(settings);
+    let mut doubts = Doubts::new();
     loop {
         let once = session.run_once(search, test, false);
         if let Some(stop) = once.stopped {
+            if stop.reason == StopReason::Limit
+                && !once.suspects.is_empty()
+                && let Some(failure) =
+                    doubts.at_limit(settings, session.modes(), test, &stop, once.shown_after)
+            {
+                progress(search);
+                failures.push(failure);
+                break;
+            }
             if stop.reason == StopReason::Limit
                 && let Next::Turns(turns) = rounds.too_long(&session)
             {
@@ -250,10 +265,16 @@ pub fn check(
             failures.push(nondeterminism(divergence, &once.schedule));
             break;
         }
+        let mut once = once;
+        if !once.suspects.is_empty() && !settings.all_livelocks {
+            doubts.judge(settings, &mut session, test, &mut once);
+        }
         if let Some(found) = once.failure {
             let known = failures.iter().any(|f| same(f, &found));
             if !known {
-                failures.push(full(settings, session.modes(), test, *found, &once.schedule));
+                let report_suspects = !once.suspects.is_empty();
+                let modes = Modes { report_suspects, ..session.modes() };
+                failures.push(full(settings, modes, test, *found, &once.schedule));
             }
             if !settings.keep_going || failures.len() >= MOST_FAILURES {
                 break;
@@ -292,6 +313,76 @@ pub fn check(
     Found { failures, caveats, stopped, refused_option, completed }
 }
 
+/// What is done about suspected livelocks.
+struct Doubts {
+    /// How many of them may still be looked into.
+    left: u32,
+    spent: Duration,
+}
+
+/// Threads can repeat themselves for ever, but do not have to.
+const MAY_NOT_END: &str = "threads can keep repeating themselves here without ending: some fair schedules end this and others do not (--livelocks all, \
+     Config::all_livelocks)";
+
+impl Doubts {
+    fn new() -> Doubts {
+        Doubts { left: 2_000, spent: Duration::ZERO }
+    }
+
+    /// Whether the threads of an execution go on for ever after the steps of a schedule.
+    fn confirm(&mut self, settings: &Settings, modes: Modes, test: &dyn Fn(), schedule: &Schedule) -> Course {
+        if self.left == 0 || self.spent > Duration::from_secs(10) {
+            return Course::Unknown;
+        }
+        self.left -= 1;
+        let start = Instant::now();
+        let course = livelock::confirm(settings, modes, test, schedule);
+        self.spent += start.elapsed();
+        course
+    }
+
+    /// Threads repeat themselves at the end of an execution: a livelock that is confirmed is its failure, and one that is not is a
+    /// caveat.
+    #[cold]
+    fn judge(&mut self, settings: &Settings, session: &mut Session, test: &dyn Fn(), once: &mut Once) {
+        let modes = session.modes();
+        if matches!(self.confirm(settings, modes, test, &once.schedule), Course::Cycle(_)) {
+            if once.failure.is_none() {
+                let modes = Modes { report_suspects: true, ..modes };
+                once.failure = recorded(settings, modes, test, &once.schedule).failure.map(Box::new);
+            }
+            if once.failure.is_some() {
+                return;
+            }
+        }
+        once.failure = None;
+        session.note(CaveatKind::MayNotEnd, MAY_NOT_END, &once.suspects);
+    }
+
+    /// The failure of an execution that reached the step limit, if that is a livelock.
+    #[cold]
+    fn at_limit(
+        &mut self,
+        settings: &Settings,
+        modes: Modes,
+        test: &dyn Fn(),
+        stop: &Stop,
+        shown_after: u64,
+    ) -> Option<Failure> {
+        let schedule: Schedule = stop.replay.parse().ok()?;
+        let confirmed = settings.all_livelocks
+            || matches!(self.confirm(settings, modes, test, &schedule), Course::Cycle(_));
+        if !confirmed {
+            return None;
+        }
+        let modes = Modes { report_suspects: true, ..modes };
+        let settings = Settings { max_steps: shown_after.max(1), ..settings.clone() };
+        let options = schedule.options().to_vec();
+        let steps = schedule.threads()[..schedule.threads().len().min(shown_after as usize)].to_vec();
+        recorded(&settings, modes, test, &Schedule::new(steps, options)).failure
+    }
+}
+
 /// Runs `test` once, under a schedule that was recorded, and gives what failed, with its full trace.
 ///
 /// What a search learns of machine code changes its steps. Where the schedule does not fit what is known at first, `search`, which
@@ -311,6 +402,11 @@ pub fn replay(settings: &Settings, schedule: &Schedule, search: &mut dyn Progres
                 return found(again.failure);
             }
         }
+    }
+    if failure.is_none() && divergence.is_none() {
+        // It may be one of a livelock that was confirmed.
+        let modes = Modes { report_suspects: true, ..Modes::default() };
+        return found(recorded(settings, modes, test, schedule).failure);
     }
     let Some(divergence) = divergence else { return found(failure) };
     // The token may be from a search that has learned what a schedule alone does not tell, and took other steps.
@@ -440,7 +536,9 @@ fn full(settings: &Settings, modes: Modes, test: &dyn Fn(), found: Failure, sche
         },
         Recorded { failure, divergence, .. } => return differs(found, failure, divergence),
     };
-    if settings.shrink && cost(&best) > (0, 0) {
+    // Another schedule may lead to a state from which the threads can end.
+    let livelock = best.kind == FailureKind::Livelock;
+    if settings.shrink && !livelock && cost(&best) > (0, 0) {
         shrink(settings, modes, test, &mut best, schedule);
     }
     with_callers(settings, modes, test, &best).unwrap_or(best)

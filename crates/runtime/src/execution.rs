@@ -53,6 +53,18 @@ impl Noted {
     }
 }
 
+/// Steps that are the same again and again.
+pub(crate) struct Repeated {
+    /// Where they start in the log.
+    pub(crate) from: usize,
+    /// How many there are.
+    steps: usize,
+    /// After how many they come again.
+    pub(crate) period: usize,
+    /// The threads that take them.
+    who: Vec<String>,
+}
+
 /// A point of an execution: how much was recorded by then.
 #[derive(Clone, Copy)]
 pub(crate) struct Moment {
@@ -159,6 +171,10 @@ pub(crate) struct Execution {
     pub(crate) turns: u32,
     /// A thread gave way while another one could run, since this was last reset.
     pub(crate) gave_way: bool,
+    /// How the execution is continued where a livelock is suspected; see [`crate::livelock`].
+    pub(crate) fair: Option<Box<crate::livelock::Fair>>,
+    /// Threads repeat themselves at the end of the execution, and nobody has changed what they see.
+    pub(crate) suspect: bool,
     /// Where the operation that is about to run comes back to a state its thread was in before.
     pub(crate) repeat: Option<spin::Repeat>,
     waiters: Vec<u32>,
@@ -190,6 +206,8 @@ pub(crate) struct Execution {
     pub(crate) lent: crate::lent::Lending,
     /// Room for what an await has seen.
     pub(crate) seen: Vec<(ObjectId, u64)>,
+    /// Room for accesses of steps that happen before another one.
+    pub(crate) accesses: Vec<(ObjectId, Access)>,
     /// Addresses between which the stacks of threads lie that have ended; empty if none has.
     pub(crate) ended_stacks: (usize, usize),
     /// How many threads were spawned and not joined yet.
@@ -302,6 +320,8 @@ impl Execution {
             due: false,
             turns: u32::MAX,
             gave_way: false,
+            fair: None,
+            suspect: false,
             repeat: None,
             waiters: Vec::new(),
             running_on: Vec::new(),
@@ -318,6 +338,7 @@ impl Execution {
             times: Default::default(),
             lent: Default::default(),
             seen: Vec::new(),
+            accesses: Vec::new(),
             unjoined: 0,
             ended_stacks: (usize::MAX, 0),
         }
@@ -335,6 +356,7 @@ impl Execution {
         self.with_callers = false;
         self.search_panicked = false;
         self.gave_way = false;
+        self.fair = None;
         self.caveats.clear();
         self.weak.clear();
         (self.refused_option, self.ignored_clock, self.noted_off) = (false, false, (false, false));
@@ -379,6 +401,7 @@ impl Execution {
         self.versioned.clear();
         (self.looking, self.tracking) = (false, false);
         (self.repeat, self.arriving) = (None, None);
+        self.suspect = false;
         self.due = false;
         self.turns = match (self.modes.turns, self.settings.turns) {
             (0, None) => crate::driver::FIRST_TURNS,
@@ -668,6 +691,11 @@ impl Execution {
         if !semantics::enabled(op, word, t) {
             self.enabled.remove(t);
         }
+        if self.fair.is_some() && self.is_fair() && self.waits_with_limit(t) {
+            self.pending[t.index()].op.a |= Op::TIME_PASSES | Op::MAY_TIME_OUT;
+            self.enabled.insert(t);
+        }
+        let op = &self.pending[t.index()].op;
         // Whether these can run depends on more than the word, and is kept up to date by those who change it.
         if !matches!(op.kind, OpKind::Wake | OpKind::Await | OpKind::Assume) {
             let object = op.object.index();
@@ -732,6 +760,12 @@ impl Execution {
 
     #[inline(never)]
     fn ask_search(&mut self) -> Option<ThreadId> {
+        if self.fair.is_some()
+            && !self.is_stopping()
+            && let Some(next) = self.continue_fairly()
+        {
+            return next;
+        }
         if self.enabled.is_empty() && (self.live.is_empty() || !self.nobody_can_run()) {
             self.end = Some(self.natural_end());
             return None;
@@ -819,7 +853,7 @@ impl Execution {
         self.end = Some(End::Cut);
     }
 
-    fn natural_end(&self) -> End {
+    fn natural_end(&mut self) -> End {
         let stands_at = |a: u64| {
             let assumes = move |op: &Op| op.kind == OpKind::Assume && op.a == a;
             self.live.iter().any(|t| assumes(&self.pending[t.index()].op))
@@ -831,17 +865,20 @@ impl Execution {
         if stands_at(0) || self.live.iter().any(polls_clock) {
             return End::Assumed;
         }
-        if stands_at(STOPPED) && !self.stopped_for_ever()
-            || self.live.iter().any(|t| self.waits_with_limit(t) || self.gives_way(t))
-        {
+        if self.live.iter().any(|t| self.waits_with_limit(t) || self.gives_way(t)) {
             return End::Pruned;
+        }
+        if stands_at(STOPPED) {
+            self.suspect = self.stopped_in_place();
+            let reported = self.suspect && (self.modes.report_suspects || self.settings.all_livelocks);
+            return if reported { End::Complete } else { End::Pruned };
         }
         End::Complete
     }
 
     /// Whether a thread waits for a notification or for its token, and would not wait for ever: that its limit is reached is
     /// another end of the wait, which is explored too.
-    fn waits_with_limit(&self, t: ThreadId) -> bool {
+    pub(crate) fn waits_with_limit(&self, t: ThreadId) -> bool {
         let waits = matches!(self.pending[t.index()].op.kind, OpKind::Wake | OpKind::Park);
         waits && self.threads[t.index()].seldom().timed.is_some()
     }
@@ -876,23 +913,38 @@ impl Execution {
     fn took_too_long(&mut self) {
         let busiest =
             self.order.iter().copied().max_by_key(|t| self.threads[t.index()].seq).unwrap_or(ThreadId::MAIN);
+        let place = crate::record::place_of(self.pending[busiest.index()].site);
+        self.suspect = true;
+        self.end = Some(End::Cut);
+        let repeated = self.over_and_over();
+        if self.modes.report_suspects {
+            let (what, who) = match &repeated {
+                Some(r) => (format!("the same {} steps", r.period), r.who.join(" and ")),
+                None => ("their steps".to_owned(), self.thread_label(busiest)),
+            };
+            let message = format!("livelock: {who} repeat {what} for ever, and keep each other from ending");
+            return self.note_failure(FailureKind::Livelock, message, place, Some(busiest));
+        }
+        let repeated = repeated.map_or(String::new(), |r| {
+            let Repeated { steps, period, who, .. } = r;
+            format!(
+                ". The last {steps} of them are the same {period} again and again, by {}",
+                who.join(" and ")
+            )
+        });
         let message = format!(
-            "{} took {} steps without the execution ending, {} steps in all{}; if it would end, allow it more \
+            "{} took {} steps without the execution ending, {} steps in all{repeated}. If it would end, allow it more \
              (--max-steps, Config::max_steps, RADDLE_MAX_STEPS)",
             self.thread_label(busiest),
             self.threads[busiest.index()].seq,
             self.steps,
-            self.over_and_over()
         );
-        let place = crate::record::place_of(self.pending[busiest.index()].site);
         self.note_failure(FailureKind::Limit, message, place, Some(busiest));
-        self.end = Some(End::Cut);
     }
 
-    /// What an execution did last that took too many steps: whether it was the same again and again, and whose.
-    ///
-    /// That is what a livelock looks like whose loops write, but no proof of one: the values that were written are not compared.
-    fn over_and_over(&self) -> String {
+    /// What an execution did last that took too many steps, if it was the same again and again. The values that were written are not
+    /// compared.
+    pub(crate) fn over_and_over(&self) -> Option<Repeated> {
         /// The most steps that are looked for as a turn of the loop, how many turns there must be, and how many steps may come after.
         const LONGEST: usize = 500;
         const TURNS: usize = 5;
@@ -907,23 +959,13 @@ impl Execution {
         let ends = (0..=AFTER).filter_map(|after| self.log.len().checked_sub(after));
         let turn = ends.flat_map(|end| (1..=LONGEST.min(end)).map(move |p| (end, p)));
         let turn = turn.map(|(end, p)| (end, p, same(end, p))).find(|(_, p, steps)| *steps >= p * TURNS);
-        let Some((end, period, steps)) = turn else {
-            return ": it goes on for ever, or it is long".to_owned();
-        };
+        let (end, period, steps) = turn?;
         let turn = &self.log[end - period..end];
         let mut threads: Vec<ThreadId> = turn.iter().map(|l| l.thread).collect();
         threads.sort_unstable();
         threads.dedup();
-        let who: Vec<String> = threads.iter().map(|t| self.thread_label(*t)).collect();
-        let nobody = if who.len() > 1 {
-            "a livelock, it seems, in which they keep each other from getting on"
-        } else {
-            "a livelock, it seems, in a loop that writes, so that it cannot be seen to wait for another thread"
-        };
-        format!(
-            ": {steps} of them, at the end, were the same {period} again and again, by {}: {nobody}",
-            who.join(" and ")
-        )
+        let who = threads.iter().map(|t| self.thread_label(*t)).collect();
+        Some(Repeated { from: end - steps, steps, period, who })
     }
 
     /// Remembers a failure unless there is one already. A limit that is reached stops the search.
@@ -978,6 +1020,9 @@ impl Execution {
 
     /// Whether a weak compare-exchange of the running thread on this object may fail spuriously. If not, it counts as a strong one.
     pub(crate) fn may_fail_spuriously(&mut self, object: ObjectId, place: Place) -> bool {
+        if self.fair.is_some() && self.is_fair() {
+            return false;
+        }
         if !self.settings.spurious_cas || self.settings.spurious == 0 {
             if !self.noted_off.1 {
                 self.note_off(false, place);
@@ -1034,6 +1079,15 @@ impl Execution {
     fn ask(&mut self, asked: Asked) -> u32 {
         if !self.script.is_empty() {
             self.forget_script();
+        }
+        if self.fair.is_some() && self.is_fair() {
+            return match asked {
+                Asked::Below(n) => self.fair_option(n as usize, false) as u32,
+                Asked::Waiters => {
+                    let k = self.fair_option(self.waiters.len(), true);
+                    self.waiters[k]
+                }
+            };
         }
         let options = match asked {
             Asked::Below(n) => Options::Below(n),
@@ -1094,6 +1148,9 @@ impl Execution {
         }
         spin::after_step(self, &op, site, before, &applied, option);
         turns::after_step(self, &op, site, before, &applied, option);
+        if self.fair.is_some() && self.is_fair() {
+            self.note_fair_step(t, op.kind, applied.value, applied.ok);
+        }
         if let Some(e) = self.next_of_script()
             && (e.value, e.access) == (applied.value, applied.access)
         {

@@ -36,6 +36,7 @@ mod front;
 mod labels;
 mod lent;
 mod limits;
+mod livelock;
 mod locals;
 mod memory;
 mod objects;

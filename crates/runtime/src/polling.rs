@@ -70,6 +70,8 @@ pub struct Modes {
     pub(crate) tells_waiting_writers: bool,
     /// After how many fruitless turns a thread gives way; 0 for what the settings say. See [`crate::turns`].
     pub(crate) turns: u32,
+    /// An execution in which threads repeat themselves for ever is a failure, whether or not it was confirmed. See [`crate::livelock`].
+    pub(crate) report_suspects: bool,
 }
 
 impl Modes {
@@ -200,7 +202,7 @@ pub fn changed(lock: &Handle, class: Class, place: Place) {
         if (*ex).phase != Phase::Running {
             return;
         }
-        if (*ex).tracking {
+        if (*ex).tracking || (*ex).fair.is_some() {
             crate::cycles::forget(&mut *ex);
         }
         if !(*ex).modes.versions {

@@ -5,6 +5,7 @@ use crate::driver::Settings;
 use crate::execution::{Execution, Phase};
 use crate::fiber::{self, Exit, Fiber, Resume, Said, Stacks};
 use crate::front::{Front, Place};
+use crate::livelock::{Course, Fair};
 use crate::polling::{Modes, Restart};
 use crate::watchdog::Watched;
 use crate::{panics, signals, statics, threads};
@@ -33,6 +34,12 @@ pub struct Once {
     /// The choices that were made; empty unless something went wrong. Threads are numbered in the order in which this
     /// execution spawned them, as a fresh session numbers them when it follows the schedule.
     pub schedule: Schedule,
+    /// Where threads repeat themselves at the end, if that may be a livelock.
+    pub(crate) suspects: Vec<Place>,
+    /// After so many steps it has shown what it repeats, if it reached the step limit.
+    pub(crate) shown_after: u64,
+    /// What the continuation of the execution came to, if there was one.
+    pub(crate) course: Option<Course>,
 }
 
 /// The executions of one program on the calling OS thread, with what is kept from one to the next: the numbers of threads,
@@ -127,6 +134,20 @@ impl Session {
         }
     }
 
+    /// Continues the next execution under a fair schedule.
+    pub(crate) fn continue_after(&mut self, fair: Fair) {
+        if let Some(execution) = &mut self.execution {
+            execution.fair = Some(Box::new(fair));
+        }
+    }
+
+    /// Notes something that the session leaves out at these places.
+    pub(crate) fn note(&mut self, kind: CaveatKind, text: &'static str, places: &[Place]) {
+        if let Some(execution) = &mut self.execution {
+            places.iter().for_each(|p| execution.caveats.add(kind, text.into(), *p));
+        }
+    }
+
     /// Records the callers of each step in executions that are recorded.
     pub(crate) fn record_callers(&mut self) {
         if let Some(execution) = &mut self.execution {
@@ -196,7 +217,17 @@ impl Session {
             _ if self.stop_requested().is_some() => {
                 let stopped = self.stop_requested().map(Box::new);
                 let schedule = Schedule::default();
-                Once { again: false, end: End::Cut, failure: None, restart: false, stopped, schedule }
+                Once {
+                    again: false,
+                    end: End::Cut,
+                    failure: None,
+                    restart: false,
+                    stopped,
+                    schedule,
+                    suspects: Vec::new(),
+                    shown_after: 0,
+                    course: None,
+                }
             }
             (ended, _) => {
                 let why = ended.err().map_or_else(|| "its process left no result".to_owned(), |c| c.0);
@@ -218,7 +249,17 @@ impl Session {
         execution.end = Some(End::Cut);
         let failure = judge(execution, End::Cut);
         let schedule = execution.schedule();
-        Once { again: false, end: End::Cut, failure, restart: false, stopped: None, schedule }
+        Once {
+            again: false,
+            end: End::Cut,
+            failure,
+            restart: false,
+            stopped: None,
+            schedule,
+            suspects: Vec::new(),
+            shown_after: 0,
+            course: None,
+        }
     }
 
     fn run_here(&mut self, explorer: &mut dyn Explorer, test: &dyn Fn(), record: bool) -> Once {
@@ -264,6 +305,9 @@ impl Session {
                     restart: true,
                     stopped: None,
                     schedule: Schedule::default(),
+                    suspects: Vec::new(),
+                    shown_after: 0,
+                    course: None,
                 };
             }
             if (*ex).failure.is_none()
@@ -273,6 +317,9 @@ impl Session {
                 if stop.reason == StopReason::Limit {
                     stop.replay = (*ex).schedule().to_string();
                 }
+                let suspects = if (*ex).suspect { (*ex).repeating() } else { Vec::new() };
+                let repeated = if (*ex).suspect { (*ex).over_and_over() } else { None };
+                let shown_after = repeated.map_or((*ex).steps, |r| (r.from + 3 * r.period) as u64);
                 self.tear_down(ex);
                 (*ex).forget_script();
                 drop(entered);
@@ -284,6 +331,9 @@ impl Session {
                     restart: false,
                     stopped: Some(stop),
                     schedule: Schedule::default(),
+                    suspects,
+                    shown_after,
+                    course: None,
                 };
             }
             let end = (*ex).end.unwrap_or(End::Cut);
@@ -307,9 +357,25 @@ impl Session {
             let again = (*(*ex).explorer).end(end, &(*ex).view());
             drop(entered);
             (*ex).explorer = &raw mut NO_EXPLORER;
-            let schedule =
-                if found.is_some() { failing_schedule(&*ex, found.as_deref()) } else { Schedule::default() };
-            Once { again, end, failure: found, restart: false, stopped: None, schedule }
+            let spins = found.as_ref().is_some_and(|f| f.kind == FailureKind::Livelock);
+            let suspects = if (*ex).suspect || spins { (*ex).repeating() } else { Vec::new() };
+            let schedule = if found.is_some() || (*ex).suspect {
+                failing_schedule(&*ex, found.as_deref())
+            } else {
+                Schedule::default()
+            };
+            let course = (*ex).fair.as_ref().and_then(|f| f.course());
+            Once {
+                again,
+                end,
+                failure: found,
+                restart: false,
+                stopped: None,
+                schedule,
+                suspects,
+                shown_after: 0,
+                course,
+            }
         }
     }
 
@@ -525,6 +591,7 @@ unsafe fn become_current(ex: *mut Execution, t: ThreadId) {
         (*ex).stack_floor = (*thread).stack_floor;
         (*ex).tracking = !(*thread).cycles.is_empty();
         (*ex).looking = (*ex).tracking || !(*thread).window.is_empty();
+        (*ex).looking |= (*ex).fair.is_some() && (*ex).is_fair();
         (*ex).due = (*thread).turns.due;
         (*ex).repeat = None;
         if let Some(front) = (*ex).front {

@@ -235,6 +235,10 @@ unsafe extern "sysv64" fn seen_before(probe: *const ()) -> usize {
 
 /// Whether the local state is wanted for the operation that is about to be announced.
 fn wants_state(ex: &mut Execution, key: Key) -> bool {
+    if ex.is_fair() {
+        (ex.repeat, ex.arriving) = (None, None);
+        return ex.phase == Phase::Running;
+    }
     let is_look = find(ex, key);
     let wanted = cycles::wants_state(ex, &key);
     ex.arriving = wanted.then_some(key);
@@ -300,6 +304,9 @@ fn hash(from: usize, end: usize) -> u64 {
 }
 
 fn compare_in(ex: &mut Execution, state: u64) {
+    if ex.is_fair() {
+        return ex.note_fair_state(state);
+    }
     let arriving = ex.arriving.take();
     compare_looks(ex, state);
     let awaits = ex.repeat.is_some_and(|r| r.await_from.is_some());
@@ -434,7 +441,7 @@ fn after_lock(ex: &mut Execution, op: Op, site: Site, ok: bool) -> bool {
 pub(crate) fn changed(ex: &mut Execution) {
     ex.threads[ex.current.index()].window.clear();
     cycles::forget(ex);
-    ex.looking = false;
+    ex.looking = ex.is_fair();
 }
 
 #[cfg(all(target_arch = "x86_64", unix))]

@@ -235,7 +235,9 @@ pub(crate) unsafe fn await_change(ex: *mut Execution, site: Site) -> bool {
     unsafe {
         let stops = |ex: *mut Execution| (*ex).repeat.is_some_and(|r| r.stops);
         if stops(ex) || !spin::announce(&mut *ex, site) {
-            return !stops(ex) || cycles::stop(ex, site);
+            let stops = stops(ex);
+            (*ex).repeat = None;
+            return !stops || cycles::stop(ex, site);
         }
         if (*ex).next != Some((*ex).current) && !suspend(ex) {
             return false;
@@ -414,8 +416,9 @@ pub(crate) fn run_wait(
         }
         let timed_out = how == Ended::Notified && take_timed_out(ex);
         if waiting.takes(&mut *ex, mutex, if timed_out { Ended::TimedOut } else { how }) {
-            cycles::stop(ex, site);
-            return how;
+            if !cycles::stop(ex, site) {
+                return how;
+            }
         }
         let lock = Op::new(OpKind::Lock, mutex);
         if turn(ex, lock, site) {
@@ -488,8 +491,7 @@ pub(crate) unsafe fn decide_end(
 ) -> Option<(Waiting, Ended)> {
     // SAFETY: by the contract.
     unsafe {
-        if (*ex).repeat.take().is_some_and(|r| r.stops) {
-            cycles::stop(ex, site(place));
+        if (*ex).repeat.take().is_some_and(|r| r.stops) && !cycles::stop(ex, site(place)) {
             return None;
         }
         let settings = &(*ex).settings;
@@ -508,11 +510,13 @@ pub(crate) unsafe fn decide_end(
             (*ex).caveats.add(explore::CaveatKind::Patient, text.into(), place);
         }
         let on = wakes && most > 0;
-        if !on && !(*ex).noted_off.0 {
+        let is_fair = (*ex).is_fair();
+        if !on && !(*ex).noted_off.0 && !is_fair {
             (*ex).note_off(true, place);
         }
-        let spurious = on && waiting.may_take(&mut *ex, most, place);
-        let times_out = limit.is_some() && !patient && waiting.may_take(&mut *ex, most.max(1), place);
+        let spurious = on && !is_fair && waiting.may_take(&mut *ex, most, place);
+        let times_out =
+            limit.is_some() && !patient && !is_fair && waiting.may_take(&mut *ex, most.max(1), place);
         // Where the bound does not let it time out, it still does when nothing else can run.
         let t = (*ex).current.index();
         if limit.is_some() || (&(*ex).threads)[t].seldom().timed.is_some() {
@@ -534,7 +538,7 @@ pub(crate) unsafe fn decide_end(
                 return None;
             }
         }
-        waiting.decided(&mut *ex, how != Ended::Notified);
+        waiting.decided(&mut *ex, how != Ended::Notified, how == Ended::TimedOut);
         Some((waiting, how))
     }
 }

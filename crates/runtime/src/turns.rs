@@ -265,10 +265,17 @@ pub(crate) const GIVES_WAY: u64 = 8;
 
 impl Execution {
     /// Whether another thread has taken a step that does not happen before the last step of this one.
-    fn has_concurrent_steps(&self, t: ThreadId) -> bool {
+    fn has_concurrent_steps(&mut self, t: ThreadId) -> bool {
+        let mut accesses = std::mem::take(&mut self.accesses);
+        accesses.clear();
+        let any = self.finds_concurrent_step(t, &mut accesses);
+        self.accesses = accesses;
+        any
+    }
+
+    fn finds_concurrent_step(&self, t: ThreadId, accesses: &mut Vec<(ObjectId, Access)>) -> bool {
         // Threads of which a step that comes later in the log happens before, and the accesses of such steps.
         let mut before = ThreadSet::single(t);
-        let mut accesses: Vec<(ObjectId, Access)> = Vec::new();
         for l in self.log.iter().rev() {
             let own = [(l.object, Access { mode: l.mode, aux: l.aux }), (l.other, Access::new(Mode::Write))];
             let own = own.iter().filter(|(o, _)| o.is_some());
