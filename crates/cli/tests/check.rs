@@ -919,13 +919,126 @@ fn standard_input_that_is_never_closed_holds_up_nobody_but_who_reads_it() {
 }
 
 #[test]
-fn a_livelock_whose_loops_write_is_never_called_verified() {
+fn a_livelock_that_some_fair_schedules_leave_is_a_caveat_unless_told_otherwise() {
     let place = Place::new("livelock");
     let program = format!("{}/../../programs/c/failures/livelock.c", env!("CARGO_MANIFEST_DIR"));
-    let (code, report) = place.json(&[&program, "--max-steps", "1000"]);
+    let (code, report) = place.json(&[&program]);
     assert_eq!((code, &report["verdict"]), (Some(0), &"no-failure-with-caveats".into()), "{report:#}");
-    let kinds: Vec<&Value> = report["caveats"].as_array().unwrap().iter().map(|c| &c["kind"]).collect();
-    assert!(kinds.contains(&&Value::from("may-not-end")), "{report:#}");
+    let caveat = &report["caveats"][0];
+    assert_eq!(
+        (&caveat["kind"], caveat["places"].as_array().map(Vec::len)),
+        (&"may-not-end".into(), Some(1))
+    );
+    let (code, report) = place.json(&[&program, "--livelocks", "all"]);
+    assert_eq!((code, &report["failures"][0]["kind"]), (Some(1), &"livelock".into()), "{report:#}");
+    assert!(!report.to_string().contains("it seems"), "{report:#}");
+}
+
+/// Loops that wait for others: what is right about each is a verdict, and the kind of its failure or of its only caveat.
+#[test]
+fn loops_that_wait_for_others_are_judged_as_fair_schedules_go() {
+    const COMMON: &str = r#"
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <unistd.h>
+#include <semaphore.h>
+#include <errno.h>
+static atomic_int flag, held, x, y;
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+static int data;
+static void *set(void *u) { atomic_store(&flag, 1); return 0; }
+static void *locked(void *u) { pthread_mutex_lock(&m); data = 1; pthread_mutex_unlock(&m); return 0; }
+static void *idle(void *u) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m); return 0; }
+static void take(int *n) { int e = 0; while (!atomic_compare_exchange_strong(&held, &e, 1)) { e = 0; if (n) ++*n; } }
+static void give(void) { atomic_store(&held, 0); }
+static void *spin(void *u) { int n = 0; take(u ? &n : 0); data++; give(); return 0; }
+static void *never(void *u) { for (;;) { take(0); int d = data; give(); if (d) return 0; } }
+static void *steps_back(void *u) { for (;;) { atomic_fetch_add(&x, 1); if (atomic_load(&flag)) return 0; atomic_fetch_sub(&x, 1); } }
+static void timed(int *n) { pthread_mutex_lock(&m); while (!data) { struct timespec t = { 1, 0 }; pthread_cond_timedwait(&c, &m, &t); if (n) ++*n; } pthread_mutex_unlock(&m); }
+#define WITH(f, body) int main(void) { int n = 0; pthread_t t; pthread_create(&t, 0, f, 0); body; pthread_join(t, 0); return 0; }
+"#;
+    let cases: [(&str, &str, &str, &str); 16] = [
+        (
+            "polls, writes and takes it back",
+            "WITH(set, while (!atomic_load(&flag)) { atomic_store(&x, 1); atomic_store(&x, 0); })",
+            "verified",
+            "",
+        ),
+        (
+            "polls and writes",
+            "WITH(set, while (!atomic_load(&flag)) atomic_fetch_add(&x, 1))",
+            "no-failure-with-caveats",
+            "turns",
+        ),
+        (
+            "polls, writes and sleeps",
+            "WITH(set, while (!atomic_load(&flag)) { atomic_fetch_add(&x, 1); usleep(9); })",
+            "no-failure-with-caveats",
+            "turns",
+        ),
+        (
+            "counts its looks",
+            "WITH(set, while (!atomic_load(&flag)) n++)",
+            "no-failure-with-caveats",
+            "turns",
+        ),
+        (
+            "counts and yields",
+            "WITH(set, while (!atomic_load(&flag)) { n++; sched_yield(); })",
+            "no-failure-with-caveats",
+            "turns",
+        ),
+        (
+            "tries five times",
+            "WITH(idle, for (; n < 5; n++) if (!pthread_mutex_trylock(&m)) { pthread_mutex_unlock(&m); break; })",
+            "verified",
+            "",
+        ),
+        (
+            "tries and counts",
+            "WITH(idle, while (pthread_mutex_trylock(&m)) n++; pthread_mutex_unlock(&m))",
+            "no-failure-with-caveats",
+            "turns",
+        ),
+        ("waits with a timeout", "WITH(locked, timed(0))", "verified", ""),
+        ("waits with a timeout and counts", "WITH(locked, timed(&n))", "no-failure-with-caveats", "spurious"),
+        ("waits with a timeout for ever", "WITH(idle, timed(0))", "failure", "livelock"),
+        ("spins on a lock", "WITH(spin, spin(0))", "verified", ""),
+        ("spins on a lock and counts", "WITH(spin, spin(&x))", "no-failure-with-caveats", "turns"),
+        (
+            "polls under a lock",
+            "WITH(locked, do { pthread_mutex_lock(&m); n = data; pthread_mutex_unlock(&m); } while (!n))",
+            "verified",
+            "",
+        ),
+        ("two poll under a spin lock for ever", "WITH(never, never(0))", "failure", "livelock"),
+        ("two write and take it back for ever", "WITH(steps_back, steps_back(0))", "failure", "livelock"),
+        (
+            "counts for ever",
+            "int main(void) { unsigned n = 0; while (!atomic_load(&flag)) n++; return n; }",
+            "incomplete",
+            "",
+        ),
+    ];
+    let place = Place::new("fair");
+    let wrong: Vec<String> = cases
+        .iter()
+        .filter_map(|(what, program, verdict, kind)| {
+            fs::write(place.0.join("waits.c"), format!("{COMMON}{program}")).unwrap();
+            let (code, report) = place.json(&["waits.c", "--max-steps", "20000"]);
+            let kinds: Vec<&str> = [&report["failures"], &report["caveats"]]
+                .iter()
+                .flat_map(|list| list.as_array().unwrap())
+                .map(|one| one["kind"].as_str().unwrap())
+                .collect();
+            let expected: &[&str] = if kind.is_empty() { &[] } else { std::slice::from_ref(kind) };
+            let right = report["verdict"] == **verdict && kinds == expected;
+            (!right).then(|| format!("{what}: {code:?}, {}, {kinds:?}", report["verdict"]))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

@@ -591,7 +591,7 @@ impl Config {
         };
         failures.sort_by_key(|f| f.kind == explore::FailureKind::Leak);
         // Threads that repeat themselves are stopped, because other executions show what they can still do. There are none here.
-        if finished && stats.executions == 0 && stats.pruned > 0 {
+        if finished && failures.is_empty() && stats.executions == 0 && stats.pruned > 0 {
             let text =
                 "no execution ends: in each one, threads repeat what they did before and see no change";
             Caveat::new(explore::CaveatKind::MayNotEnd, text).add_to(&mut caveats);

@@ -158,6 +158,137 @@ fn true_livelocks_are_still_found() {
     assert_eq!(report.failures[0].kind, raddle::FailureKind::Livelock);
 }
 
+/// What a report says of a loop: the verdict, and the kinds of its failures and caveats.
+fn judged(test: impl Fn() + 'static) -> (Verdict, Vec<&'static str>) {
+    let report = default().max_steps(20_000).run(test);
+    let kinds =
+        report.failures.iter().map(|f| f.kind.name()).chain(report.caveats.iter().map(|c| c.kind.name()));
+    (report.verdict, kinds.collect())
+}
+
+/// A thread that runs beside a loop of the main thread.
+fn beside(
+    other: impl Fn(&Shared) + Copy + Send + Sync + 'static,
+    main: impl Fn(&Shared) + 'static,
+) -> (Verdict, Vec<&'static str>) {
+    judged(move || {
+        let shared = Arc::new(Shared::default());
+        let theirs = shared.clone();
+        let t = thread::spawn(move || other(&theirs));
+        main(&shared);
+        t.join().unwrap();
+    })
+}
+
+#[derive(Default)]
+struct Shared {
+    flag: AtomicBool,
+    x: AtomicU32,
+    held: AtomicBool,
+    data: Mutex<bool>,
+    changed: raddle::sync::Condvar,
+}
+
+impl Shared {
+    fn set(&self) {
+        self.flag.store(true, SeqCst);
+    }
+
+    fn set_data(&self) {
+        *self.data.lock().unwrap() = true;
+    }
+
+    fn spin(&self) {
+        while self.held.swap(true, SeqCst) {}
+        self.held.store(false, SeqCst);
+    }
+
+    fn timed(&self) {
+        let mut data = self.data.lock().unwrap();
+        while !*data {
+            data = self.changed.wait_timeout(data, std::time::Duration::from_millis(1)).unwrap().0;
+        }
+    }
+
+    fn step_back(&self) {
+        loop {
+            self.x.fetch_add(1, SeqCst);
+            if self.flag.load(SeqCst) {
+                return;
+            }
+            self.x.fetch_sub(1, SeqCst);
+        }
+    }
+}
+
+#[test]
+fn loops_that_wait_for_others_are_judged_as_fair_schedules_go() {
+    let verified = (Verdict::Verified, vec![]);
+    let turns = (Verdict::NoFailureWithCaveats, vec!["turns"]);
+    let livelock = (Verdict::Failure, vec!["livelock"]);
+    let take_back = |s: &Shared| {
+        while !s.flag.load(SeqCst) {
+            s.x.store(1, SeqCst);
+            s.x.store(0, SeqCst);
+        }
+    };
+    assert_eq!(beside(Shared::set, take_back), verified);
+    let writes_and_yields = |s: &Shared| {
+        while !s.flag.load(SeqCst) {
+            s.x.fetch_add(1, SeqCst);
+            thread::yield_now();
+        }
+    };
+    assert_eq!(beside(Shared::set, writes_and_yields), turns);
+    let counts = |s: &Shared| {
+        let mut n = 0;
+        while !s.flag.load(SeqCst) {
+            n += 1;
+            std::hint::black_box(&n);
+        }
+    };
+    assert_eq!(beside(Shared::set, counts), turns);
+    let polls_under_a_lock = |s: &Shared| while !*s.data.lock().unwrap() {};
+    assert_eq!(beside(Shared::set_data, polls_under_a_lock), verified);
+    // Without optimisation what a wait leaves in its caller's frame may be another word each time, so that no cycle closes.
+    let timed = beside(Shared::set_data, Shared::timed);
+    assert!(timed == verified || timed == (Verdict::NoFailureWithCaveats, vec!["spurious"]), "{timed:?}");
+    assert_eq!(beside(Shared::spin, Shared::spin), verified);
+    // Nobody sets what these wait for.
+    assert_eq!(beside(|_| (), take_back), livelock);
+    assert_eq!(beside(Shared::step_back, Shared::step_back), livelock);
+}
+
+#[test]
+fn what_some_fair_schedules_leave_is_a_livelock_only_if_asked() {
+    let test = || {
+        let wants = [AtomicBool::new(false), AtomicBool::new(false)];
+        thread::scope(|s| {
+            for i in 0..2 {
+                let wants = &wants;
+                s.spawn(move || {
+                    loop {
+                        wants[i].store(true, SeqCst);
+                        if !wants[1 - i].load(SeqCst) {
+                            break;
+                        }
+                        wants[i].store(false, SeqCst);
+                        thread::yield_now();
+                    }
+                    wants[i].store(false, SeqCst);
+                });
+            }
+        });
+    };
+    let report = default().run(test);
+    let kinds: Vec<_> = report.caveats.iter().map(|c| c.kind).collect();
+    assert_eq!((report.verdict, kinds), (Verdict::NoFailureWithCaveats, vec![CaveatKind::MayNotEnd]));
+    let report = default().all_livelocks(true).run(test);
+    assert_eq!(report.failures[0].kind, raddle::FailureKind::Livelock);
+    let again = default().all_livelocks(true).replay(&report.failures[0].replay).run(test);
+    assert_eq!(again.failures[0].message, report.failures[0].message);
+}
+
 /// Small random programs whose loops count, write, take locks and retry: all reductions give the outcomes of the naive search within the same
 /// number of turns.
 mod random {

@@ -4,6 +4,7 @@ use crate::Class;
 use crate::cycles::STOPPED;
 use crate::execution::{Execution, Noted};
 use crate::record::place_of;
+use crate::session::Suspicion;
 use explore::semantics::{Channel, RwWord};
 use explore::{FailureKind, Mode, ObjectId, Op, OpKind, ThreadId, ThreadInfo};
 
@@ -64,8 +65,23 @@ impl Execution {
         Some((noted, cycle.into_iter().map(|t| self.rank(t)).collect()))
     }
 
+    /// What may be a livelock at the end of this execution.
+    #[cold]
+    pub(crate) fn suspicion(&self) -> Suspicion {
+        let shown_after = match self.over_and_over() {
+            Some(r) if !self.enabled.is_empty() => (r.from + 3 * r.period) as u64,
+            _ => self.steps,
+        };
+        Suspicion {
+            places: self.repeating(),
+            schedule: self.schedule_of_session(),
+            shown_after,
+            may_not_end: self.live.iter().any(|t| self.is_stopped(t)) && self.cycles_leave_others_blocked(),
+        }
+    }
+
     /// The places of the threads that repeat themselves, or run for too long.
-    pub(crate) fn repeating(&self) -> Vec<crate::Place> {
+    fn repeating(&self) -> Vec<crate::Place> {
         let repeats = |t: &ThreadId| {
             let spins = matches!(self.pending[t.index()].op, Op { kind: OpKind::Await, a: 0, .. });
             spins || self.is_stopped(*t) || self.enabled.contains(*t)

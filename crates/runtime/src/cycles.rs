@@ -38,7 +38,7 @@ use crate::spin::Key;
 use crate::sync::{Ended, leave_for_good, suspend, turn};
 use crate::time::CLOCK;
 use explore::semantics::Applied;
-use explore::{Access, CaveatKind, Mode, ObjectId, Op, OpKind, Site, ThreadId};
+use explore::{Access, CaveatKind, Mode, ObjectId, Op, OpKind, Pending, Site, ThreadId};
 
 /// The most steps of a thread that are remembered.
 const WINDOW: usize = 64;
@@ -157,8 +157,10 @@ struct Stopped {
     timeouts: bool,
     /// What it saw in the cycle, for reports.
     seen: Vec<(ObjectId, u64)>,
-    /// What it changed in the cycle, and the words that it left there.
+    /// The words that it left where it changed something in the cycle.
     left: Vec<(ObjectId, u64)>,
+    /// What it changed in the cycle.
+    changed: Vec<ObjectId>,
 }
 
 impl Cycles {
@@ -292,7 +294,7 @@ fn note_stop(ex: &mut Execution, from: usize, cycle: &Cycle) {
     // What it changed itself is as it was, and says nothing of the others.
     seen.retain(|s| !changed.contains(&s.0));
     let timeouts = cycle.options && !cycle.spurious;
-    cycles.stopped = Some(Stopped { spurious: cycle.spurious, timeouts, seen, left });
+    cycles.stopped = Some(Stopped { spurious: cycle.spurious, timeouts, seen, left, changed });
 }
 
 /// Whether the steps of a thread since that step of the execution can be removed; says what there is in them.
@@ -671,6 +673,20 @@ impl Execution {
                     && s.seen.iter().all(as_it_was)
                     && s.left.iter().all(as_it_was)
             })
+        })
+    }
+
+    /// Whether no thread that is blocked waits for something that one of the stopped threads changes in its cycle.
+    pub(crate) fn cycles_leave_others_blocked(&self) -> bool {
+        let changes = |o: ObjectId| {
+            let stopped = |t: ThreadId| self.threads[t.index()].cycles.stopped.as_ref();
+            let mut all = self.live.iter().filter(|t| self.is_stopped(*t)).filter_map(stopped);
+            o.is_some() && all.any(|s| s.changed.contains(&o))
+        };
+        self.live.iter().filter(|t| !self.is_stopped(*t)).all(|u| {
+            let Pending { op, awaited: (from, n), .. } = self.pending[u.index()];
+            let awaited = &self.awaited[from as usize..(from + n) as usize];
+            !changes(op.object) && !awaited.iter().any(|a| changes(a.0))
         })
     }
 

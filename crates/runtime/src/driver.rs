@@ -3,10 +3,10 @@
 use crate::cycles::Rule;
 use crate::front;
 use crate::labels::Labels;
-use crate::livelock::{self, Course};
+use crate::livelock::{self, Course, Learned};
 use crate::polling::{Modes, Restart};
 use crate::record;
-use crate::session::{Once, Session};
+use crate::session::{Once, Session, Suspicion};
 use explore::{
     Caveat, CaveatKind, Divergence, Failure, FailureKind, Follow, Guide, OpKind, Progress, Promise, Replay,
     Schedule, Stats, Stop, StopReason, ThreadId, simpler,
@@ -236,14 +236,19 @@ pub fn check(
     loop {
         let once = session.run_once(search, test, false);
         if let Some(stop) = once.stopped {
-            if stop.reason == StopReason::Limit
-                && !once.suspects.is_empty()
-                && let Some(failure) =
-                    doubts.at_limit(settings, session.modes(), test, &stop, once.shown_after)
-            {
-                progress(search);
-                failures.push(failure);
-                break;
+            if let Some(suspicion) = once.suspicion.filter(|_| stop.reason == StopReason::Limit) {
+                match doubts.at_limit(settings, &mut session, test, &stop, &suspicion) {
+                    Ok(None) => {}
+                    Ok(Some(failure)) => {
+                        progress(search);
+                        failures.push(failure);
+                        break;
+                    }
+                    Err(Learned) => {
+                        search.restart();
+                        continue;
+                    }
+                }
             }
             if stop.reason == StopReason::Limit
                 && let Next::Turns(turns) = rounds.too_long(&session)
@@ -266,13 +271,18 @@ pub fn check(
             break;
         }
         let mut once = once;
-        if !once.suspects.is_empty() && !settings.all_livelocks {
-            doubts.judge(settings, &mut session, test, &mut once);
+        let suspicion = once.suspicion.take();
+        if let Some(suspicion) = &suspicion
+            && !settings.all_livelocks
+            && doubts.judge(settings, &mut session, test, &mut once, suspicion).is_err()
+        {
+            search.restart();
+            continue;
         }
         if let Some(found) = once.failure {
             let known = failures.iter().any(|f| same(f, &found));
             if !known {
-                let report_suspects = !once.suspects.is_empty();
+                let report_suspects = suspicion.is_some();
                 let modes = Modes { report_suspects, ..session.modes() };
                 failures.push(full(settings, modes, test, *found, &once.schedule));
             }
@@ -329,34 +339,50 @@ impl Doubts {
         Doubts { left: 2_000, spent: Duration::ZERO }
     }
 
-    /// Whether the threads of an execution go on for ever after the steps of a schedule.
-    fn confirm(&mut self, settings: &Settings, modes: Modes, test: &dyn Fn(), schedule: &Schedule) -> Course {
+    /// Whether the threads of an execution go on for ever.
+    fn confirm(
+        &mut self,
+        session: &mut Session,
+        test: &dyn Fn(),
+        suspicion: &Suspicion,
+    ) -> Result<Course, Learned> {
         if self.left == 0 || self.spent > Duration::from_secs(10) {
-            return Course::Unknown;
+            return Ok(Course::Unknown);
         }
         self.left -= 1;
         let start = Instant::now();
-        let course = livelock::confirm(settings, modes, test, schedule);
+        let course = livelock::confirm(session, test, &suspicion.schedule);
         self.spent += start.elapsed();
         course
     }
 
-    /// Threads repeat themselves at the end of an execution: a livelock that is confirmed is its failure, and one that is not is a
-    /// caveat.
+    /// Threads repeat themselves at the end of an execution: a livelock that is confirmed is its failure. One that is not is a caveat,
+    /// unless the threads were only stopped before others had their turn.
     #[cold]
-    fn judge(&mut self, settings: &Settings, session: &mut Session, test: &dyn Fn(), once: &mut Once) {
+    fn judge(
+        &mut self,
+        settings: &Settings,
+        session: &mut Session,
+        test: &dyn Fn(),
+        once: &mut Once,
+        suspicion: &Suspicion,
+    ) -> Result<(), Learned> {
         let modes = session.modes();
-        if matches!(self.confirm(settings, modes, test, &once.schedule), Course::Cycle(_)) {
+        let course = self.confirm(session, test, suspicion)?;
+        if let Course::Cycle(_) = course {
             if once.failure.is_none() {
                 let modes = Modes { report_suspects: true, ..modes };
                 once.failure = recorded(settings, modes, test, &once.schedule).failure.map(Box::new);
             }
             if once.failure.is_some() {
-                return;
+                return Ok(());
             }
         }
-        once.failure = None;
-        session.note(CaveatKind::MayNotEnd, MAY_NOT_END, &once.suspects);
+        let spins = once.failure.take().is_some();
+        if course != Course::Ends || suspicion.may_not_end || spins {
+            session.note(CaveatKind::MayNotEnd, MAY_NOT_END, &suspicion.places);
+        }
+        Ok(())
     }
 
     /// The failure of an execution that reached the step limit, if that is a livelock.
@@ -364,22 +390,22 @@ impl Doubts {
     fn at_limit(
         &mut self,
         settings: &Settings,
-        modes: Modes,
+        session: &mut Session,
         test: &dyn Fn(),
         stop: &Stop,
-        shown_after: u64,
-    ) -> Option<Failure> {
-        let schedule: Schedule = stop.replay.parse().ok()?;
-        let confirmed = settings.all_livelocks
-            || matches!(self.confirm(settings, modes, test, &schedule), Course::Cycle(_));
+        suspicion: &Suspicion,
+    ) -> Result<Option<Failure>, Learned> {
+        let Ok(schedule) = stop.replay.parse::<Schedule>() else { return Ok(None) };
+        let confirmed =
+            settings.all_livelocks || matches!(self.confirm(session, test, suspicion)?, Course::Cycle(_));
         if !confirmed {
-            return None;
+            return Ok(None);
         }
-        let modes = Modes { report_suspects: true, ..modes };
-        let settings = Settings { max_steps: shown_after.max(1), ..settings.clone() };
-        let options = schedule.options().to_vec();
-        let steps = schedule.threads()[..schedule.threads().len().min(shown_after as usize)].to_vec();
-        recorded(&settings, modes, test, &Schedule::new(steps, options)).failure
+        let modes = Modes { report_suspects: true, ..session.modes() };
+        let steps = schedule.threads().len().min(suspicion.shown_after as usize).max(1);
+        let settings = Settings { max_steps: steps as u64, ..settings.clone() };
+        let schedule = Schedule::new(schedule.threads()[..steps].to_vec(), schedule.options().to_vec());
+        Ok(recorded(&settings, modes, test, &schedule).failure)
     }
 }
 

@@ -694,6 +694,7 @@ impl Execution {
         if self.fair.is_some() && self.is_fair() && self.waits_with_limit(t) {
             self.pending[t.index()].op.a |= Op::TIME_PASSES | Op::MAY_TIME_OUT;
             self.enabled.insert(t);
+            self.yielded.insert(t);
         }
         let op = &self.pending[t.index()].op;
         // Whether these can run depends on more than the word, and is kept up to date by those who change it.

@@ -13,9 +13,7 @@
 //! The local state is that of [`crate::spin`], taken at each operation; between operations whose state is not taken, the
 //! values that the thread has got since are hashed. A change of memory that is not part of this makes the state a new one.
 
-use crate::driver::Settings;
 use crate::execution::Execution;
-use crate::polling::Modes;
 use crate::session::Session;
 use explore::{End, Explorer, OpKind, Replay, Schedule, ThreadId, ThreadSet};
 use std::collections::HashMap;
@@ -223,6 +221,9 @@ impl Execution {
                 op.a |= explore::Op::TIME_PASSES | explore::Op::MAY_TIME_OUT;
             }
             let stopped = op.kind == OpKind::Assume && op.a == crate::cycles::STOPPED;
+            if limited {
+                self.yielded.insert(t);
+            }
             if spins || limited || stopped {
                 self.enabled.insert(t);
             }
@@ -302,44 +303,53 @@ impl Execution {
     }
 }
 
-/// Continues the execution of a schedule.
+/// Something was learned of the program, so the search has to start again.
+pub(crate) struct Learned;
+
+/// Continues the execution of a schedule of the session.
 fn continued(
-    settings: &Settings,
-    modes: Modes,
+    session: &mut Session,
     test: &dyn Fn(),
     schedule: &Schedule,
     first: u64,
     policy: Policy,
-) -> Course {
+) -> Result<Course, Learned> {
     let mut replay = Replay::strict(schedule.clone());
-    let mut session = Session::like(settings, modes);
-    let mut left = 4;
-    loop {
-        session.continue_after(Fair::new(schedule.threads().len() as u64, first, policy));
-        let once = session.run_once(&mut replay, test, false);
-        left -= 1;
-        if once.restart && left > 0 {
-            continue;
-        }
-        if once.restart || once.stopped.is_some() || replay.divergence().is_some() {
-            return Course::Unknown;
-        }
-        return once.course.unwrap_or(Course::Ends);
+    session.continue_after(Some(Fair::new(schedule.threads().len() as u64, first, policy)));
+    let once = session.run_once(&mut replay, test, false);
+    session.continue_after(None);
+    if once.restart {
+        return Err(Learned);
     }
+    if once.stopped.is_some() || replay.divergence().is_some() {
+        return Ok(Course::Unknown);
+    }
+    Ok(once.course.unwrap_or(Course::Ends))
 }
 
-/// Whether threads go on for ever after the steps of a schedule under all fair schedules that are tried.
-pub(crate) fn confirm(settings: &Settings, modes: Modes, test: &dyn Fn(), schedule: &Schedule) -> Course {
-    let course = continued(settings, modes, test, schedule, u64::MAX, Policy::RoundRobin(QUANTUM));
-    let Course::Cycle(from) = course else { return course };
+/// Whether threads go on for ever after the steps of a schedule of the session, under all fair schedules that are tried.
+pub(crate) fn confirm(
+    session: &mut Session,
+    test: &dyn Fn(),
+    schedule: &Schedule,
+) -> Result<Course, Learned> {
+    let course = continued(session, test, schedule, u64::MAX, Policy::RoundRobin(QUANTUM))?;
+    let from = match course {
+        Course::Cycle(from) => from,
+        Course::Ends => return Ok(course),
+        // Other schedules may end.
+        Course::Unknown => 0,
+    };
     let others = std::iter::once(Policy::RoundRobin(1)).chain((1..=8).map(Policy::Random));
-    for policy in others {
-        match continued(settings, modes, test, schedule, from, policy) {
+    let tried = if course == Course::Unknown { 1 } else { 9 };
+    for policy in others.take(tried) {
+        match continued(session, test, schedule, from, policy)? {
             Course::Cycle(_) => {}
-            other => return other,
+            Course::Unknown if course == Course::Unknown => {}
+            other => return Ok(other),
         }
     }
-    course
+    Ok(course)
 }
 
 impl Fair {

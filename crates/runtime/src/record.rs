@@ -342,6 +342,13 @@ impl Execution {
         self.schedule_until(None)
     }
 
+    /// The schedule, with the numbers that threads have in this session.
+    pub(crate) fn schedule_of_session(&self) -> Schedule {
+        let is_step = |l: &&Logged| !matches!(l.kind, OpKind::Spawn | OpKind::Join);
+        let threads = self.log.iter().filter(is_step).map(|l| l.thread).collect();
+        Schedule::new(threads, self.options.iter().map(|(o, _)| *o).collect())
+    }
+
     /// The schedule up to a point of the execution.
     pub(crate) fn schedule_until(&self, moment: Option<Moment>) -> Schedule {
         let is_step = |l: &&Logged| !matches!(l.kind, OpKind::Spawn | OpKind::Join);

@@ -34,12 +34,23 @@ pub struct Once {
     /// The choices that were made; empty unless something went wrong. Threads are numbered in the order in which this
     /// execution spawned them, as a fresh session numbers them when it follows the schedule.
     pub schedule: Schedule,
-    /// Where threads repeat themselves at the end, if that may be a livelock.
-    pub(crate) suspects: Vec<Place>,
-    /// After so many steps it has shown what it repeats, if it reached the step limit.
-    pub(crate) shown_after: u64,
+    /// What may be a livelock at its end.
+    pub(crate) suspicion: Option<Box<Suspicion>>,
     /// What the continuation of the execution came to, if there was one.
     pub(crate) course: Option<Course>,
+}
+
+/// An execution that may be a livelock.
+#[derive(Debug)]
+pub(crate) struct Suspicion {
+    /// Where threads repeat themselves.
+    pub(crate) places: Vec<Place>,
+    /// The choices that were made, with the numbers that threads have in the session.
+    pub(crate) schedule: Schedule,
+    /// After so many steps it has shown what it repeats.
+    pub(crate) shown_after: u64,
+    /// The threads can repeat themselves for ever while all others are blocked.
+    pub(crate) may_not_end: bool,
 }
 
 /// The executions of one program on the calling OS thread, with what is kept from one to the next: the numbers of threads,
@@ -134,10 +145,10 @@ impl Session {
         }
     }
 
-    /// Continues the next execution under a fair schedule.
-    pub(crate) fn continue_after(&mut self, fair: Fair) {
+    /// Continues executions under a fair schedule, or no more.
+    pub(crate) fn continue_after(&mut self, fair: Option<Fair>) {
         if let Some(execution) = &mut self.execution {
-            execution.fair = Some(Box::new(fair));
+            execution.fair = fair.map(Box::new);
         }
     }
 
@@ -224,8 +235,7 @@ impl Session {
                     restart: false,
                     stopped,
                     schedule,
-                    suspects: Vec::new(),
-                    shown_after: 0,
+                    suspicion: None,
                     course: None,
                 }
             }
@@ -256,8 +266,7 @@ impl Session {
             restart: false,
             stopped: None,
             schedule,
-            suspects: Vec::new(),
-            shown_after: 0,
+            suspicion: None,
             course: None,
         }
     }
@@ -305,8 +314,7 @@ impl Session {
                     restart: true,
                     stopped: None,
                     schedule: Schedule::default(),
-                    suspects: Vec::new(),
-                    shown_after: 0,
+                    suspicion: None,
                     course: None,
                 };
             }
@@ -317,9 +325,7 @@ impl Session {
                 if stop.reason == StopReason::Limit {
                     stop.replay = (*ex).schedule().to_string();
                 }
-                let suspects = if (*ex).suspect { (*ex).repeating() } else { Vec::new() };
-                let repeated = if (*ex).suspect { (*ex).over_and_over() } else { None };
-                let shown_after = repeated.map_or((*ex).steps, |r| (r.from + 3 * r.period) as u64);
+                let suspicion = if (*ex).suspect { Some(Box::new((*ex).suspicion())) } else { None };
                 self.tear_down(ex);
                 (*ex).forget_script();
                 drop(entered);
@@ -331,8 +337,7 @@ impl Session {
                     restart: false,
                     stopped: Some(stop),
                     schedule: Schedule::default(),
-                    suspects,
-                    shown_after,
+                    suspicion,
                     course: None,
                 };
             }
@@ -358,24 +363,14 @@ impl Session {
             drop(entered);
             (*ex).explorer = &raw mut NO_EXPLORER;
             let spins = found.as_ref().is_some_and(|f| f.kind == FailureKind::Livelock);
-            let suspects = if (*ex).suspect || spins { (*ex).repeating() } else { Vec::new() };
+            let suspicion = if (*ex).suspect || spins { Some(Box::new((*ex).suspicion())) } else { None };
             let schedule = if found.is_some() || (*ex).suspect {
                 failing_schedule(&*ex, found.as_deref())
             } else {
                 Schedule::default()
             };
             let course = (*ex).fair.as_ref().and_then(|f| f.course());
-            Once {
-                again,
-                end,
-                failure: found,
-                restart: false,
-                stopped: None,
-                schedule,
-                suspects,
-                shown_after: 0,
-                course,
-            }
+            Once { again, end, failure: found, restart: false, stopped: None, schedule, suspicion, course }
         }
     }
 

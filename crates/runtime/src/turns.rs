@@ -96,6 +96,8 @@ pub(crate) struct Turns {
     reads_clock: bool,
     /// How often the thread was released since it last saw something new.
     releases: u32,
+    /// So many steps of the execution are known to happen before what the thread does next.
+    ordered: usize,
     /// When it was released last, as the number of steps then.
     released: u64,
 }
@@ -105,6 +107,7 @@ impl Turns {
         self.looks.clear();
         (self.next, self.stretch, self.due) = (0, 0, false);
         (self.releases, self.released, self.reads_clock) = (0, 0, false);
+        self.ordered = 0;
     }
 
     /// The thread has seen something new.
@@ -270,13 +273,17 @@ impl Execution {
         accesses.clear();
         let any = self.finds_concurrent_step(t, &mut accesses);
         self.accesses = accesses;
+        if !any {
+            self.threads[t.index()].turns.ordered = self.log.len();
+        }
         any
     }
 
     fn finds_concurrent_step(&self, t: ThreadId, accesses: &mut Vec<(ObjectId, Access)>) -> bool {
         // Threads of which a step that comes later in the log happens before, and the accesses of such steps.
         let mut before = ThreadSet::single(t);
-        for l in self.log.iter().rev() {
+        let known = self.threads[t.index()].turns.ordered.min(self.log.len());
+        for l in self.log[known..].iter().rev() {
             let own = [(l.object, Access { mode: l.mode, aux: l.aux }), (l.other, Access::new(Mode::Write))];
             let own = own.iter().filter(|(o, _)| o.is_some());
             match l.kind {

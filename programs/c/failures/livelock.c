@@ -1,5 +1,5 @@
 // Two threads that want to pass step back for each other for ever, if they keep step.
-// Fails: `limit`. Its loops write, so they cannot be seen to wait; the message at the step limit says that it looks like a livelock.
+// Other fair schedules end it, so it is the caveat `may-not-end`, and with `--livelocks all` the failure `livelock`.
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
