@@ -34,6 +34,7 @@
 
 use crate::Place;
 use crate::execution::Execution;
+use crate::record::Logged;
 use crate::spin::Key;
 use crate::sync::{Ended, leave_for_good, suspend, turn};
 use crate::time::CLOCK;
@@ -614,7 +615,15 @@ pub(crate) fn awaits_again(ex: &mut Execution, site: Site, state: u64, seen: &[(
     if cycles.visits.is_empty() {
         // From here on changes are kept.
         let key = Key { site, object: ObjectId::NONE, kind: OpKind::Await, a: 0, b: 0 };
-        cycles.push(Visit { key, state: None, at, seen: (ObjectId::NONE, 0), option: false, failed: false, timeout: false });
+        cycles.push(Visit {
+            key,
+            state: None,
+            at,
+            seen: (ObjectId::NONE, 0),
+            option: false,
+            failed: false,
+            timeout: false,
+        });
     }
     ex.tracking = true;
     false
