@@ -900,6 +900,10 @@ impl Execution {
             let timed = ex.threads[t.index()].seldom().timed.filter(|_| ex.waits_with_limit(t));
             timed.filter(|(_, patient)| *patient).map(|(limit, _)| limit)
         };
+        // A thread that was stopped because it repeats itself can run on in the execution that shows the same without.
+        if self.live.iter().any(|t| self.pending[t.index()].op.kind == OpKind::Assume) {
+            return false;
+        }
         let Some(first) = self.live.iter().filter_map(|t| limit(self, t)).min() else { return false };
         for t in self.live.iter() {
             if limit(self, t) == Some(first) {
