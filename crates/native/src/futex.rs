@@ -47,36 +47,26 @@ fn wait(word: usize, expected: u32, limit: Option<Limit>, call: Call) -> i32 {
 }
 
 /// When a wait ends.
-struct Limit {
-    clock: Option<libc::clockid_t>,
-    time: *const libc::timespec,
+#[derive(Clone, Copy)]
+enum Limit {
+    /// At a time of a clock.
+    At(libc::clockid_t, *const libc::timespec),
+    After(Duration),
 }
 
 impl Limit {
     /// How long that is from now.
     fn left(&self) -> Duration {
-        match self.clock {
-            Some(clock) => time::left(clock, self.time),
-            // SAFETY: the program handed in a time.
-            None => unsafe {
-                let t = &*self.time;
-                Duration::new(t.tv_sec.max(0) as u64, t.tv_nsec.clamp(0, 999_999_999) as u32)
-            },
+        match *self {
+            Limit::At(clock, time) => time::left(clock, time),
+            Limit::After(duration) => duration,
         }
     }
 
     fn reach(&self) {
-        match self.clock {
-            Some(clock) => time::reach(clock, self.time),
-            // SAFETY: the program handed in a time.
-            None => unsafe {
-                let t = &*self.time;
-                time::pass(
-                    (t.tv_sec.max(0) as u64)
-                        .saturating_mul(1_000_000_000)
-                        .saturating_add(t.tv_nsec.max(0) as u64),
-                );
-            },
+        match *self {
+            Limit::At(clock, time) => time::reach(clock, time),
+            Limit::After(duration) => time::pass(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)),
         }
     }
 }
@@ -110,7 +100,17 @@ fn futex(word: usize, op: i32, value: u32, time: usize, mask: u32, call: Call) -
     let clock =
         if op & libc::FUTEX_CLOCK_REALTIME != 0 { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
     let time = time as *const libc::timespec;
-    let limit = |clock| (!time.is_null()).then_some(Limit { clock, time });
+    // Commands that wake have something else in its place.
+    let after = || {
+        // SAFETY: a command that waits has a time here or nothing.
+        let t = unsafe { time.as_ref() }?;
+        Some(Limit::After(Duration::new(t.tv_sec.max(0) as u64, t.tv_nsec.clamp(0, 999_999_999) as u32)))
+    };
+    let until = || match std_locks::has_duration(shim::return_address()) {
+        _ if time.is_null() => None,
+        true => Some(Limit::After(time::since_start(clock, time))),
+        false => Some(Limit::At(clock, time)),
+    };
     let command = op & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
     match command {
         libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET
@@ -119,10 +119,8 @@ fn futex(word: usize, op: i32, value: u32, time: usize, mask: u32, call: Call) -
             std_locks::wait_for_change(word, value, call);
             0
         }
-        libc::FUTEX_WAIT => with_errno(wait(word, value, limit(None), call)) as Long,
-        libc::FUTEX_WAIT_BITSET if mask == ANY => {
-            with_errno(wait(word, value, limit(Some(clock)), call)) as Long
-        }
+        libc::FUTEX_WAIT => with_errno(wait(word, value, after(), call)) as Long,
+        libc::FUTEX_WAIT_BITSET if mask == ANY => with_errno(wait(word, value, until(), call)) as Long,
         libc::FUTEX_WAKE => wake(word, value, call),
         libc::FUTEX_WAKE_BITSET if mask == ANY => wake(word, value, call),
         libc::FUTEX_WAIT_BITSET | libc::FUTEX_WAKE_BITSET => {

@@ -16,7 +16,7 @@
 //! whose locks are as here.
 
 use crate::shim::{Call, call, export};
-use crate::{atomics, functions, start};
+use crate::{atomics, functions, names, shim, start};
 use runtime::LocalState;
 
 const ACQUIRE: i32 = 2;
@@ -167,7 +167,31 @@ const REPLACED: [(&str, &str, Function); 9] = [
 const WAITS: [(&str, &str); 3] =
     [("3std6thread", "4park"), ("4sync4once5futex", "4Once4call"), ("4sync4once5futex", "4Once4wait")];
 
+/// Functions of std that wait for a duration. They read the clock to find its end, which the kernel wants. Here they read the time at which the
+/// execution began, and the end is counted from there: so what they do does not depend on the clock, and a loop that waits with a limit is
+/// in the same state in each turn.
+const WITH_DURATION: [(&str, &str); 2] =
+    [("4sync7condvar5futex", "7Condvar21wait_optional_timeout"), ("6thread6thread", "6Thread12park_timeout")];
+
 static mut WAITING: Vec<(usize, usize)> = Vec::new();
+static mut DURATIONS: Vec<(usize, usize)> = Vec::new();
+
+/// Whether a call comes from a function that waits for a duration.
+pub(crate) fn has_duration(site: usize) -> bool {
+    // SAFETY: set before the first execution.
+    unsafe { &*(&raw const DURATIONS) }.iter().any(|(a, b)| (*a..*b).contains(&site))
+}
+
+/// Whether the clock is read by such a function, or by what it calls for that.
+pub(crate) fn asks_for_a_limit() -> bool {
+    // SAFETY: set before the first execution.
+    if unsafe { (*(&raw const DURATIONS)).is_empty() } {
+        return false;
+    }
+    shim::undisturbed(|| {
+        names::frames(runtime::current()).iter().take(2).any(|f| has_duration(f.return_address))
+    })
+}
 
 /// Whether a call comes from one of these.
 pub(crate) fn waits_for_change(site: usize) -> bool {
@@ -209,6 +233,10 @@ pub(crate) fn prepare() {
         if WAITS.iter().any(|(module, function)| is_named(name, module, function)) {
             // SAFETY: nothing else runs yet.
             unsafe { (*(&raw mut WAITING)).push((start, start + symbol.size)) };
+        }
+        if WITH_DURATION.iter().any(|(module, function)| is_named(name, module, function)) {
+            // SAFETY: nothing else runs yet.
+            unsafe { (*(&raw mut DURATIONS)).push((start, start + symbol.size)) };
         }
         let found = REPLACED.iter().find(|(module, function, _)| is_named(name, module, function));
         if let Some((_, _, function)) = found.filter(|_| symbol.size >= JUMP) {
