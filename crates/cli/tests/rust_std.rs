@@ -247,7 +247,7 @@ fn a_run_ends_with_a_table_and_has_a_limit() {
     };
     row("environment::is_small", "verified");
     row("environment::deadline", "FAILED");
-    assert!(said.contains("with --cfg miri") && said.contains("(1 of 4)"), "{said}");
+    assert!(said.contains("with --cfg miri") && said.contains("(1 of 8)"), "{said}");
     let none = command("rust-project", "rust-project")
         .args(["environment::", "--max-total-seconds", "0.000001"])
         .output()
@@ -272,6 +272,23 @@ fn time_is_the_clock_of_the_search() {
     fails_with("environment::deadline", "panic", "deadline passed");
     no_failure_in(reports(), "environment::polls_the_clock");
     no_failure_in(reports(), "environment::time_does_not_run_backwards");
+}
+
+#[test]
+fn waits_with_a_limit_end_in_every_way() {
+    is_verified("environment::waits_with_a_limit_in_a_loop");
+    is_verified("environment::parks_with_a_limit_in_a_loop");
+    fails_with("environment::is_set_before_the_limit", "panic", "timed out: true");
+    // Who waits for 136 years waits for ever, and the report says so.
+    assert!(no_failure_in(reports(), "environment::waits_for_ever"));
+    assert_eq!(reports()["environment::waits_for_ever"]["report"]["caveats"][0]["kind"], "patient");
+}
+
+#[test]
+fn the_address_of_a_box_that_was_freed_comes_back() {
+    fails_in(of_crates(), "wrong::a_box_comes_back", "panic", "another box");
+    let exact = ["--accesses", "wrong::a_box_comes_back", "--exact"];
+    fails_in(&run("rust-crates", &exact), "wrong::a_box_comes_back", "panic", "another box");
 }
 
 /// Tests of published crates, which are fetched by name. None of them has a bug that its own tests show, so each failure is a false one.

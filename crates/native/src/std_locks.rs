@@ -171,7 +171,7 @@ const WAITS: [(&str, &str); 3] =
 /// execution began, and the end is counted from there: so what they do does not depend on the clock, and a loop that waits with a limit is
 /// in the same state in each turn.
 const WITH_DURATION: [(&str, &str); 2] =
-    [("4sync7condvar5futex", "7Condvar21wait_optional_timeout"), ("6thread6thread", "6Thread12park_timeout")];
+    [("4sync7condvar5futex", "7Condvar21wait_optional_timeout"), ("3std6thread", "12park_timeout")];
 
 static mut WAITING: Vec<(usize, usize)> = Vec::new();
 static mut DURATIONS: Vec<(usize, usize)> = Vec::new();

@@ -284,4 +284,34 @@ mod wrong {
         drop(guard);
         t.join().unwrap();
     }
+
+    #[test]
+    fn a_box_comes_back() {
+        let new = |n: u64| Box::into_raw(Box::new(n)) as usize;
+        let free = |p: usize| drop(unsafe { Box::from_raw(p as *mut u64) });
+        let slot = Arc::new((AtomicUsize::new(new(1)), AtomicUsize::new(0)));
+        let other = slot.clone();
+        let t = thread::spawn(move || {
+            let old = other.0.swap(0, SeqCst);
+            if old == 0 {
+                return;
+            }
+            free(old);
+            other.1.fetch_add(1, SeqCst);
+            let p = new(2);
+            if other.0.compare_exchange(0, p, SeqCst, SeqCst).is_err() {
+                free(p);
+            }
+        });
+        let (p, version) = (slot.0.load(SeqCst), slot.1.load(SeqCst));
+        if p != 0 && slot.0.compare_exchange(p, 0, SeqCst, SeqCst).is_ok() {
+            assert_eq!(slot.1.load(SeqCst), version, "another box");
+            free(p);
+        }
+        t.join().unwrap();
+        let p = slot.0.load(SeqCst);
+        if p != 0 {
+            free(p);
+        }
+    }
 }

@@ -286,4 +286,63 @@ mod environment {
         assert!(Instant::now() >= later);
         assert!(later - start >= Duration::from_secs(7_200));
     }
+
+    fn sets(pair: &Arc<(Mutex<bool>, Condvar)>) -> thread::JoinHandle<()> {
+        let other = pair.clone();
+        thread::spawn(move || {
+            *other.0.lock().unwrap() = true;
+            other.1.notify_one();
+        })
+    }
+
+    #[test]
+    fn waits_with_a_limit_in_a_loop() {
+        let pair = Arc::default();
+        let setter = sets(&pair);
+        let mut set = pair.0.lock().unwrap();
+        while !*set {
+            set = pair.1.wait_timeout(set, Duration::from_millis(10)).unwrap().0;
+        }
+        drop(set);
+        setter.join().unwrap();
+    }
+
+    #[test]
+    fn parks_with_a_limit_in_a_loop() {
+        let flag = Arc::new(AtomicBool::new(false));
+        let (main, other) = (thread::current(), flag.clone());
+        let setter = thread::spawn(move || {
+            other.store(true, SeqCst);
+            main.unpark();
+        });
+        while !flag.load(SeqCst) {
+            thread::park_timeout(Duration::from_millis(10));
+        }
+        setter.join().unwrap();
+    }
+
+    #[test]
+    fn waits_for_ever() {
+        let pair = Arc::default();
+        let setter = sets(&pair);
+        let mut set = pair.0.lock().unwrap();
+        while !*set {
+            let (again, result) = pair.1.wait_timeout(set, Duration::from_secs(u32::MAX.into())).unwrap();
+            set = again;
+            assert!(*set || !result.timed_out());
+        }
+        drop(set);
+        setter.join().unwrap();
+    }
+
+    #[test]
+    fn is_set_before_the_limit() {
+        let pair = Arc::default();
+        let setter = sets(&pair);
+        let (set, result) =
+            pair.1.wait_timeout_while(pair.0.lock().unwrap(), Duration::from_secs(60), |set| !*set).unwrap();
+        assert!(*set, "timed out: {}", result.timed_out());
+        drop(set);
+        setter.join().unwrap();
+    }
 }
