@@ -677,8 +677,7 @@ impl Execution {
         self.live.iter().filter(|t| self.is_stopped(*t)).all(|t| {
             self.threads[t.index()].cycles.stopped.as_ref().is_some_and(|s| {
                 // A thread that is left over when the program is done may look again now and then.
-                !s.spurious
-                    && !(s.timeouts && main_ended)
+                !(s.spurious || s.timeouts && main_ended)
                     && s.seen.iter().all(as_it_was)
                     && s.left.iter().all(as_it_was)
             })

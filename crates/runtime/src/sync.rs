@@ -415,10 +415,9 @@ pub(crate) fn run_wait(
             (*ex).finish(unlock, 0);
         }
         let timed_out = how == Ended::Notified && take_timed_out(ex);
-        if waiting.takes(&mut *ex, mutex, if timed_out { Ended::TimedOut } else { how }) {
-            if !cycles::stop(ex, site) {
-                return how;
-            }
+        let ended = if timed_out { Ended::TimedOut } else { how };
+        if waiting.takes(&mut *ex, mutex, ended) && !cycles::stop(ex, site) {
+            return how;
         }
         let lock = Op::new(OpKind::Lock, mutex);
         if turn(ex, lock, site) {
