@@ -64,6 +64,8 @@ pub enum Decision {
 pub enum Options<'a> {
     /// One of the numbers below this.
     Below(u32),
+    /// The same, but an execution in which it is not 0 does not count from here on, whatever comes: a search may leave it out.
+    First(u32),
     /// One of these.
     Of(&'a [u32]),
 }
@@ -72,8 +74,16 @@ impl Options<'_> {
     /// How many there are.
     pub fn len(&self) -> usize {
         match self {
-            Options::Below(n) => *n as usize,
+            Options::Below(n) | Options::First(n) => *n as usize,
             Options::Of(s) => s.len(),
+        }
+    }
+
+    /// How many of them, the first ones, lead to executions that count.
+    pub fn wanted(&self) -> usize {
+        match self {
+            Options::First(_) => 1,
+            _ => self.len(),
         }
     }
 
@@ -85,7 +95,7 @@ impl Options<'_> {
     /// The i-th.
     pub fn get(&self, i: usize) -> u32 {
         match self {
-            Options::Below(_) => i as u32,
+            Options::Below(_) | Options::First(_) => i as u32,
             Options::Of(s) => s[i],
         }
     }

@@ -651,9 +651,10 @@ impl<R: Reduction> Explorer for Search<R> {
             n.fixed
         } else {
             if n.options == n.options_end {
-                core.options.extend((0..options.len()).map(|k| options.get(k)));
+                core.options.extend((0..options.wanted()).map(|k| options.get(k)));
                 core.nodes[i].options_end = core.options.len() as u32;
-                let first = (0..count).find(|k| !core.option_sleeps(i, n.chosen, options.get(*k as usize)));
+                let first = (0..options.wanted() as u32)
+                    .find(|k| !core.option_sleeps(i, n.chosen, options.get(*k as usize)));
                 core.nodes[i].option = first.unwrap_or(0);
             }
             core.options[(core.nodes[i].options + core.nodes[i].option) as usize]

@@ -3,12 +3,13 @@
 //! By default they are checked for races and are no steps: where there is no race, the steps that order the accesses are
 //! all that schedules can differ in. With `RADDLE_RACES=sync` they are steps.
 
+use crate::front::Program;
 use crate::options::{Races, options};
 use crate::shim::{Call, call, export, export_if};
 use crate::table::{self, Entry, Found};
 use crate::{changes, heap};
 use explore::{FailureKind, MemoryOrder, OpKind, ThreadId};
-use runtime::{Class, Handle, Request, Touching};
+use runtime::{Class, Front, Handle, Request, Touching};
 
 /// An access to `bytes` bytes, of whatever alignment.
 #[inline]
@@ -73,6 +74,10 @@ fn note_unshared(address: usize, bytes: usize, write: bool) {
 /// An access within one granule.
 #[inline]
 fn part(address: usize, bytes: usize, write: bool, call: Call) {
+    // SAFETY: one OS thread alone runs code of the program.
+    if unsafe { crate::signals::ACTIVE } {
+        crate::signals::accessed(address, bytes, write, call);
+    }
     record(address, write, call);
     if write && bytes == 8 {
         crate::reuse::will_write(address);
@@ -190,6 +195,18 @@ fn check(entry: &mut Entry, address: usize, bytes: usize, write: bool, call: Cal
     touch(entry, address, bytes, how, call);
 }
 
+/// The name of a variable.
+pub(crate) fn name(address: usize, bytes: usize) -> String {
+    let entry = entry(table::memory(address, bytes));
+    let name = Program.object(Program.name_of(&entry.handle), Class::Variable);
+    name.unwrap_or_else(|| format!("{address:#x}"))
+}
+
+/// A step that looks at a variable.
+pub(crate) fn look(address: usize, bytes: usize, call: Call) {
+    step(entry(table::memory(address, bytes)), false, call);
+}
+
 /// Looks whether an access races with another. Neighbours do not, also where they are one object: then it is looked at byte by byte.
 pub(crate) fn touch(entry: &Entry, address: usize, bytes: usize, how: Touching, call: Call) {
     let one = |handle: &Handle| {
@@ -305,7 +322,11 @@ fn volatile(address: usize, bytes: usize, write: bool) {
         if bytes <= 8 && (address & 7) + bytes <= 8 {
             entry(table::memory(address, bytes)).volatile = true;
         }
-        return access(address, bytes, write, call);
+        // SAFETY: one OS thread alone runs code of the program.
+        unsafe { crate::signals::VOLATILE = true };
+        access(address, bytes, write, call);
+        // SAFETY: as above.
+        return unsafe { crate::signals::VOLATILE = false };
     }
     let found =
         if (address & 7) + bytes <= 8 { table::memory(address, bytes) } else { table::block(address, bytes) };

@@ -4,8 +4,7 @@
 //! scheduled on processors is none of a checked program's business: it may say what it likes.
 
 use crate::real::real;
-use crate::shim::{call, export, export_past};
-use crate::sync::not_modelled;
+use crate::shim::{export, export_past};
 use crate::threads::of_handle;
 use std::ffi::CStr;
 
@@ -65,16 +64,6 @@ extern "C" fn get_attributes(thread: Thread, out: Attributes) -> Code {
 
 extern "C" fn get_attributes_inside(thread: Thread, out: Attributes) -> Code {
     real!(pthread_getattr_np(thread, out): fn(Thread, Attributes) -> Code)
-}
-
-extern "C" fn kill(thread: Thread, signal: Code) -> Code {
-    if !runtime::in_execution() {
-        return real!(pthread_kill(thread, signal): fn(Thread, Code) -> Code);
-    }
-    if signal == 0 {
-        return if of_handle(thread).is_some() { 0 } else { libc::ESRCH };
-    }
-    not_modelled("pthread_kill", call())
 }
 
 extern "C" fn set_scheduling(thread: Thread, policy: Code, parameters: *const libc::sched_param) -> Code {
@@ -137,7 +126,6 @@ export_past! {
 
 export! {
     pthread_getname_np => get_name;
-    pthread_kill => kill;
     pthread_setschedparam => set_scheduling;
     pthread_getschedparam => get_scheduling;
     pthread_setschedprio => set_priority;

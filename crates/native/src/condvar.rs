@@ -72,6 +72,7 @@ fn wait_on(
     call: Call,
 ) -> Code {
     runtime::settle();
+    crate::signals::point_before(call);
     let on = used(cond, call);
     let held = Held::new(mutex as usize, call);
     if !held.is_mine() {

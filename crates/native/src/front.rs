@@ -83,6 +83,7 @@ impl Front for Program {
         if let Some(name) = process::name_of(address)
             .or_else(|| crate::locals::name_of(address))
             .or_else(|| crate::pipes::name_of(address))
+            .or_else(|| crate::signals::name_of(address))
         {
             return Some(name);
         }
@@ -150,6 +151,22 @@ impl Front for Program {
         shim::keep_call(to);
         crate::libc::restored::switch(to);
         start::switch(to);
+    }
+
+    fn interrupt(&self, place: runtime::Place) {
+        crate::signals::before_step(place);
+    }
+
+    fn stuck(&self) -> bool {
+        crate::signals::stuck()
+    }
+
+    fn can_come(&self, thread: ThreadId) -> bool {
+        crate::signals::can_come(thread)
+    }
+
+    fn has_signal(&self, thread: ThreadId) -> bool {
+        crate::signals::has_signal(thread)
     }
 
     fn forget(&self) {

@@ -142,7 +142,8 @@ extern "C" fn system_call(n: Long, a: usize, b: usize, c: usize, d: usize, e: us
         return system_call_inside(n, a, b, c, d, e, f);
     }
     let call = call();
-    futex(a, b as i32, c as u32, d, f as u32, call)
+    crate::signals::point_before(call);
+    crate::signals::quietly(|| futex(a, b as i32, c as u32, d, f as u32, call))
 }
 
 extern "C" fn system_call_inside(

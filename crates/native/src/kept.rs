@@ -1,6 +1,5 @@
 //! What a program does to its process that must not last: memory that it maps, and handlers of signals that are ours.
 
-use crate::crash;
 use crate::modules::{self, Owner};
 use crate::real::real;
 use crate::shim::{export, export_past, return_address};
@@ -78,27 +77,6 @@ extern "C" fn set_signal_stack(new: *const libc::stack_t, old: *mut libc::stack_
     0
 }
 
-/// Signals that are ours are never blocked.
-extern "C" fn set_mask(how: c_int, set: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
-    let mut allowed: libc::sigset_t;
-    let mut set = set;
-    if of_program() && !set.is_null() && how != libc::SIG_UNBLOCK {
-        // SAFETY: the program hands in a set, of which this is a copy.
-        unsafe {
-            allowed = *set;
-            crash::SIGNALS.iter().for_each(|s| {
-                libc::sigdelset(&mut allowed, *s);
-            });
-        }
-        set = &raw const allowed;
-    }
-    real!(sigprocmask(how, set, old): fn(c_int, *const libc::sigset_t, *mut libc::sigset_t) -> c_int)
-}
-
-extern "C" fn set_thread_mask(how: c_int, set: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
-    if set_mask(how, set, old) == 0 { 0 } else { libc::EINVAL }
-}
-
 /// Memory that grows or moves is tracked as what it is afterwards.
 extern "C" fn remap(start: usize, old: usize, new: usize, flags: c_int, to: *mut c_void) -> usize {
     let is_programs = of_program();
@@ -125,6 +103,4 @@ export_past! {
 export! {
     mremap => remap;
     sigaltstack => set_signal_stack;
-    sigprocmask => set_mask;
-    pthread_sigmask => set_thread_mask;
 }

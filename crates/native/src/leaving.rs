@@ -34,7 +34,6 @@ unsafe extern "C-unwind" {
 
 unsafe extern "C" {
     fn _Unwind_GetCFA(context: *mut c_void) -> usize;
-    fn longjmp(buffer: *mut c_void, value: libc::c_int) -> !;
 }
 
 const END_OF_STACK: libc::c_int = 16;
@@ -95,8 +94,8 @@ unsafe extern "C-unwind" fn at_frame(
         && buffer < frame_end
     {
         of().handlers.pop();
-        // SAFETY: the program has set the buffer up, in a frame that is still there.
-        unsafe { longjmp(buffer as *mut c_void, 1) };
+        // The program has set the buffer up, in a frame that is still there.
+        real!(longjmp(buffer, 1): fn(usize, libc::c_int) -> ());
     }
     if last {
         gone();

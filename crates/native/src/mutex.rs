@@ -173,6 +173,7 @@ impl Held {
 /// The step that gives a lock back, with what that means for those who poll under it.
 pub(crate) fn give_back(on: &On, kind: OpKind, call: Call) {
     runtime::settle();
+    crate::signals::point_before(call);
     let change = changes::given_back();
     let handle = &on.entry().handle;
     if change {

@@ -259,6 +259,11 @@ pub(crate) fn step(
     })
 }
 
+/// Whether a signal interrupts a call that waits until `guard` is met.
+fn is_interrupted(queue: usize, guard: u64, call: Call) -> bool {
+    crate::signals::is_interrupted(false, || !explore::semantics::meets(look(queue, call), guard), call)
+}
+
 /// A step that is always enabled.
 pub(crate) fn change(queue: usize, order: MemoryOrder, call: Call, change: impl FnOnce(&mut Queue)) {
     step(OpKind::Transfer, queue, 0, order, call, change);
@@ -558,6 +563,9 @@ pub(crate) fn read_from(fd: c_int, buffer: usize, n: usize, flags: c_int, call: 
     let all = flags & libc::MSG_WAITALL != 0 && wait;
     let mut got = 0;
     loop {
+        if wait && is_interrupted(queue, 1, call) {
+            return if got > 0 { Some(got as isize) } else { fail(libc::EINTR) };
+        }
         let how = if wait { OpKind::Transfer } else { OpKind::TryTransfer };
         let done = step(how, queue, 1, MemoryOrder::Acquire, call, |q| {
             let out = scratch();
@@ -630,6 +638,9 @@ pub(crate) fn write_to(fd: c_int, buffer: usize, n: usize, flags: c_int, call: C
         if value > MOST {
             not_modelled("a number of more than 31 bits that is written to an event descriptor", call);
         }
+        if wait && is_interrupted(queue, value << 32, call) {
+            return fail(libc::EINTR);
+        }
         let done = step(how, queue, value << 32, MemoryOrder::Release, call, |q| {
             q.count += value;
             q.arrived += 1;
@@ -646,6 +657,9 @@ pub(crate) fn write_to(fd: c_int, buffer: usize, n: usize, flags: c_int, call: C
     let mut sent = 0;
     loop {
         let least = if is_packet || n <= ATOMIC { n } else { 1 };
+        if wait && is_interrupted(queue, (least as u64) << 32, call) {
+            return if sent > 0 { Some(sent as isize) } else { fail(libc::EINTR) };
+        }
         let (mut broken, mut now) = (false, 0);
         let done = step(how, queue, (least as u64) << 32, MemoryOrder::Release, call, |q| {
             broken = q.readers == 0;

@@ -71,12 +71,36 @@ impl Words {
         }
     }
 
-    /// Waits until one of the words differs.
-    fn wait(&self, call: Call) {
-        runtime::wait_for_any(
-            self.list[..self.count].iter().filter_map(|(h, w)| h.map(|h| (h, *w))),
-            call.place,
-        );
+    fn all(&self) -> impl Iterator<Item = (&'static Handle, u64)> {
+        self.list[..self.count].iter().filter_map(|(h, w)| h.map(|h| (h, *w)))
+    }
+
+    /// Waits until one of the words differs. Says whether a signal interrupts it.
+    fn wait(&self, call: Call) -> bool {
+        if self.is_interrupted(call) {
+            return true;
+        }
+        crate::signals::point_before(call);
+        runtime::wait_for_any(self.all(), call.place);
+        false
+    }
+
+    /// Whether a signal interrupts the wait.
+    fn is_interrupted(&self, call: Call) -> bool {
+        let same = |(object, word): (&'static Handle, u64)| {
+            let request = runtime::Request {
+                kind: explore::OpKind::Load,
+                object,
+                class: runtime::Class::Channel,
+                initial: 0,
+                a: 0,
+                b: 0,
+                order: MemoryOrder::Acquire,
+                place: call.place,
+            };
+            runtime::step_in(&request, call.state).value == word
+        };
+        crate::signals::is_interrupted(true, || self.all().all(same), call)
     }
 }
 
@@ -150,8 +174,8 @@ fn settle_timers(asked: &mut [Asked], limit: Limit, call: Call) {
     }
 }
 
-/// Waits for descriptors; says how many were found.
-fn wait(asked: &mut [Asked], limit: Limit, call: Call) -> usize {
+/// Waits for descriptors; says how many were found. `None` if a signal interrupts the wait.
+fn wait(asked: &mut [Asked], limit: Limit, call: Call) -> Option<usize> {
     runtime::settle();
     if limit == Limit::Never && asked.iter().all(Asked::reads_only) {
         let mut words = Words::new();
@@ -160,8 +184,8 @@ fn wait(asked: &mut [Asked], limit: Limit, call: Call) -> usize {
                 words.add(q, state().queues[q].empty_word());
             }
         }
-        if words.count > 0 {
-            words.wait(call);
+        if words.count > 0 && words.wait(call) {
+            return None;
         }
     }
     loop {
@@ -172,12 +196,14 @@ fn wait(asked: &mut [Asked], limit: Limit, call: Call) -> usize {
         settle_timers(asked, limit, call);
         let found = asked.iter().filter(|a| a.found != 0).count();
         match limit {
-            _ if found > 0 => return found,
-            Limit::Never => words.wait(call),
-            Limit::Now => return 0,
+            _ if found > 0 => return Some(found),
+            Limit::Never if words.wait(call) => return None,
+            Limit::Never => {}
+            Limit::Now => return Some(0),
+            Limit::After(_) if words.is_interrupted(call) => return None,
             Limit::After(n) => {
                 time::pass(n);
-                return 0;
+                return Some(0);
             }
         }
     }
@@ -226,7 +252,7 @@ fn poll_in(fds: *mut libc::pollfd, n: usize, limit: Limit, what: &str, call: Cal
     if modelled == 0 && limit_now != Limit::Now {
         crate::time::let_others_run(call);
     }
-    let found = wait(&mut asked[..n], limit_now, call);
+    let Some(found) = wait(&mut asked[..n], limit_now, call) else { return with_errno(libc::EINTR) };
     access::access(fds as usize, n * size_of::<libc::pollfd>(), true, call);
     for i in 0..n {
         // SAFETY: as above.
@@ -288,7 +314,9 @@ fn select_in(n: c_int, sets: [Set; 3], limit: Limit, what: &str, call: Call) -> 
         access::access(set as usize, (n as usize).div_ceil(64) * 8, true, call);
     }
     // Our own list lies on the stack of the thread, where nobody else looks.
-    poll_in(fds.as_mut_ptr(), count, limit, what, call);
+    if poll_in(fds.as_mut_ptr(), count, limit, what, call) < 0 {
+        return -1;
+    }
     let mut all = 0;
     for one in &fds[..count] {
         let of = [
@@ -455,7 +483,9 @@ fn epoll_in(list: c_int, out: *mut libc::epoll_event, most: c_int, limit: Limit,
                     words.add(q, state().queues[q].empty_word());
                 }
             }
-            words.wait(call);
+            if words.wait(call) {
+                return with_errno(libc::EINTR);
+            }
         }
         let mut words = Words::new();
         words.add(queue, version);
@@ -509,8 +539,10 @@ fn epoll_in(list: c_int, out: *mut libc::epoll_event, most: c_int, limit: Limit,
             return found as c_int;
         }
         match limit {
-            Limit::Never => words.wait(call),
+            Limit::Never if words.wait(call) => return with_errno(libc::EINTR),
+            Limit::Never => {}
             Limit::Now => return 0,
+            Limit::After(_) if words.is_interrupted(call) => return with_errno(libc::EINTR),
             Limit::After(n) => {
                 time::pass(n);
                 return 0;

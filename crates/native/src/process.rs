@@ -172,7 +172,9 @@ fn take_exit_lock(call: Call) {
 
 extern "C" fn exit_with(code: c_int) -> ! {
     if runtime::in_execution() {
-        leave(code, call());
+        let call = call();
+        crate::signals::point_before(call);
+        leave(code, call);
     }
     real!(exit(code): fn(c_int) -> !)
 }
@@ -181,6 +183,7 @@ extern "C" fn exit_with(code: c_int) -> ! {
 extern "C" fn exit_at_once(code: c_int) -> ! {
     if runtime::in_execution() {
         let call = call();
+        crate::signals::point_before(call);
         check_code(code, call);
         runtime::exit_process();
         runtime::leave_thread()
@@ -318,21 +321,11 @@ refuse! {
     no_execve execve: "the program would be gone; check the two programs apart";
     no_execv execv: "the program would be gone; check the two programs apart";
     no_execvp execvp: "the program would be gone; check the two programs apart";
-    no_sigwait sigwait: "signals from outside do not come here; leave out the thread that handles them";
-    no_sigwaitinfo sigwaitinfo: "signals from outside do not come here; leave out the thread that handles them";
-    no_sigtimedwait sigtimedwait: "signals from outside do not come here; leave out the thread that handles them";
-    no_sigsuspend sigsuspend: "signals from outside do not come here; leave out the thread that handles them";
-    no_pause pause: "signals from outside do not come here; leave out the thread that handles them";
-    no_alarm alarm: "signals of timers are not modelled";
-    no_ualarm ualarm: "signals of timers are not modelled";
-    no_setitimer setitimer: "signals of timers are not modelled";
-    no_timer_settime timer_settime: "timers that send signals or start threads are not modelled";
-    no_kill kill: "signals between threads are not modelled";
     no_killpg killpg: "signals between processes are not modelled";
     no_tgkill tgkill: "signals between threads are not modelled";
     no_sigqueue sigqueue: "signals with data are not modelled";
     no_pthread_sigqueue pthread_sigqueue: "signals with data are not modelled";
-    no_signalfd signalfd: "signals are not modelled";
+    no_signalfd signalfd: "signals that are read from a descriptor are not modelled";
 }
 
 export! {

@@ -81,13 +81,33 @@ extern "C" fn wait(sem: Sem) -> Code {
         return real!(sem_wait(sem): fn(Sem) -> Code);
     }
     let call = call();
-    used(sem, call).step(OpKind::SemWait, call);
+    let on = used(sem, call);
+    if is_interrupted(&on, call) {
+        return with_errno(libc::EINTR);
+    }
+    on.step(OpKind::SemWait, call);
     0
+}
+
+/// Whether a signal interrupts a wait.
+fn is_interrupted(on: &On, call: Call) -> bool {
+    let is_zero = || on.step_with(OpKind::Load, 0, 0, MemoryOrder::Relaxed, call).value == 0;
+    crate::signals::is_interrupted(false, is_zero, call)
 }
 
 fn attempt(sem: Sem, busy: Code) -> Code {
     let call = call();
-    if used(sem, call).step(OpKind::SemTryWait, call).ok { 0 } else { with_errno(busy) }
+    let on = used(sem, call);
+    if busy == libc::ETIMEDOUT && is_interrupted(&on, call) {
+        return with_errno(libc::EINTR);
+    }
+    if on.step(OpKind::SemTryWait, call).ok { 0 } else { with_errno(busy) }
+}
+
+/// Whether the last call failed with this error.
+fn has_errno(code: Code) -> bool {
+    // SAFETY: `errno` can always be read.
+    unsafe { *libc::__errno_location() == code }
 }
 
 extern "C" fn try_wait(sem: Sem) -> Code {
@@ -102,7 +122,7 @@ extern "C" fn timed_wait(sem: Sem, until: *const libc::timespec) -> Code {
         return real!(sem_timedwait(sem, until): fn(Sem, *const libc::timespec) -> Code);
     }
     let code = attempt(sem, libc::ETIMEDOUT);
-    if code != 0 {
+    if code != 0 && !has_errno(libc::EINTR) {
         time::reach(libc::CLOCK_REALTIME, until);
     }
     code
@@ -113,7 +133,7 @@ extern "C" fn clock_wait(sem: Sem, clock: libc::clockid_t, until: *const libc::t
         return real!(sem_clockwait(sem, clock, until): fn(Sem, libc::clockid_t, *const libc::timespec) -> Code);
     }
     let code = attempt(sem, libc::ETIMEDOUT);
-    if code != 0 {
+    if code != 0 && !has_errno(libc::EINTR) {
         time::reach(clock, until);
     }
     code

@@ -1,16 +1,50 @@
-//! Signals of the program: what it wants done about them.
+//! Signals and timers of the program.
 //!
-//! Actions are kept here and never told to the kernel: signals from outside are not the program's.
+//! Actions, masks and pending signals are kept here and never told to the kernel: signals from outside are not the program's.
+//!
+//! # Handlers
+//!
+//! A handler runs as part of the thread that it interrupts, on its stack and with its locks. Before each of its steps, and before each
+//! access to memory that a handler accesses too, a thread decides as a choice whether a signal interrupts it there. If so, it waits
+//! until it has a signal that it does not block, takes it, and runs the handler. If not, nothing happens: the place is not
+//! ordered with the sender. An execution in which the signal never comes is not counted, as the one in which the thread does not wait
+//! for it has all of its behaviour. So the search finds every place at which a signal can arrive, each once.
+//!
+//! A thread that waits for ever with a signal that it could take is no deadlock: it takes the signal in another execution.
+//!
+//! The choice is offered only while more signals can come to the thread: how many are sent to it, and to the process, in one execution is
+//! learned. An execution with more of them makes the search start again. An execution in which more signals are waited for than can come is
+//! given up. What is offered depends on what the thread itself has done, so masks need no steps.
+//!
+//! Each thread has an object for the signals that are sent to it, and the process has one: any thread takes from both. Pending
+//! signals are bits, so two of a kind are one. An action is an object, too.
+//!
+//! A handler that runs right before an access of its thread, and accesses the same memory, could as well run in the middle of that
+//! access: that is a data race, unless both are volatile accesses to a `sig_atomic_t`, or atomic operations.
+//!
+//! # Timers and the outside
+//!
+//! Timers are threads: one that sends a signal, or calls the function of `SIGEV_THREAD`, at any time after it was set, unless the timer was
+//! stopped. Signals from outside do not come, unless all threads wait for ever in a program that handles or awaits one that it never sends:
+//! then the search starts again, with a thread that sends it once.
+//!
+//! All this is done only in programs that have a handler and send a signal or set a timer. That is learned; then the search starts again.
 
 use crate::crash;
 use crate::modules::{self, Owner};
+use crate::options::{Races, options};
 use crate::real::real;
-use crate::shim::{Call, call, export, return_address};
-use explore::{CaveatKind, FailureKind};
-use std::ffi::c_int;
+use crate::shim::{self, Call, call, export, return_address};
+use crate::sync::{On, not_modelled, with_errno};
+use crate::threads;
+use explore::{CaveatKind, FailureKind, MAX_THREADS, MemoryOrder, OpKind, ThreadId};
+use runtime::{Class, LocalState, Place, Request};
+use std::ffi::{c_int, c_uint, c_void};
 
 /// One more than the highest number of a signal.
 const MOST: usize = 65;
+/// The same for those that are modelled.
+const STANDARD: c_int = 32;
 
 /// What is done about a signal.
 #[derive(Clone, Copy)]
@@ -22,25 +56,176 @@ struct Action {
 
 const DEFAULT: Action = Action { handler: libc::SIG_DFL, flags: 0, mask: 0 };
 
+/// An access of a thread to memory that handlers access, too.
+#[derive(Clone, Copy)]
+struct Access {
+    address: usize,
+    bytes: usize,
+    write: bool,
+    /// To a variable that may be a `volatile sig_atomic_t`.
+    volatile: bool,
+}
+
+impl Access {
+    fn races_with(&self, other: &Access) -> bool {
+        let overlaps =
+            self.address < other.address + other.bytes && other.address < self.address + self.bytes;
+        overlaps && (self.write || other.write) && !(self.volatile && other.volatile)
+    }
+}
+
+/// What is kept of each thread, for one execution.
+#[derive(Clone, Copy)]
+struct Of {
+    mask: u64,
+    pending: u64,
+    /// How many handlers it is in.
+    depth: u32,
+    /// How many signals it has taken.
+    taken: u32,
+    /// What it does now is no place for signals.
+    busy: bool,
+    /// It is a timer: it gets no signals.
+    is_timer: bool,
+    /// What it waits for in a call that does nothing else.
+    awaited: u64,
+    /// How often it has decided that a signal comes.
+    decided: u32,
+    /// The access that the innermost handler has interrupted.
+    interrupted: Option<Access>,
+    /// Where it has accessed memory of handlers without a step in between, and how often.
+    turns: (Option<Place>, u32),
+}
+
+const NOTHING: Of = Of {
+    mask: 0,
+    pending: 0,
+    depth: 0,
+    taken: 0,
+    busy: false,
+    is_timer: false,
+    awaited: 0,
+    decided: 0,
+    interrupted: None,
+    turns: (None, 0),
+};
+
+#[derive(Clone, Copy)]
+struct Timer {
+    used: bool,
+    /// What it does: sends this signal, or calls a function with a value.
+    signal: c_int,
+    function: usize,
+    value: usize,
+    /// How often it was set or stopped.
+    version: u64,
+    interval: bool,
+}
+
+const TIMERS: usize = 32;
+const NO_TIMER: Timer = Timer { used: false, signal: 0, function: 0, value: 0, version: 0, interval: false };
+/// The timer of `alarm` and `setitimer`; others come after it.
+const ALARM: usize = 0;
+/// So often a timer with an interval expires.
+const EXPIRATIONS: u32 = 2;
+/// So often in a row a thread may be interrupted at one access without a step in between.
+const TURNS: u32 = 4;
+/// After so many turns a loop does more than look.
+const MANY_TURNS: u32 = 16;
+
 struct Signals {
     actions: [Action; MOST],
     /// The same before `main`.
     before: [Action; MOST],
-    /// Some action has changed in this execution.
+    threads: [Of; MAX_THREADS + 1],
+    timers: [Timer; TIMERS],
+    /// The program has a handler now.
+    has_handler: bool,
+    /// How often signals were sent to each thread and to the process,
+    direct: [u32; MAX_THREADS + 1],
+    /// and in all.
+    sent: u32,
+    /// Signals from outside that have a sender.
+    outside: u64,
+    /// Signals that are waited for.
+    awaited: u64,
+    /// Something of all this has changed in this execution.
     changed: bool,
 }
 
-static mut SIGNALS: Signals = Signals { actions: [DEFAULT; MOST], before: [DEFAULT; MOST], changed: false };
+static mut SIGNALS: Signals = Signals {
+    actions: [DEFAULT; MOST],
+    before: [DEFAULT; MOST],
+    threads: [NOTHING; MAX_THREADS + 1],
+    timers: [NO_TIMER; TIMERS],
+    has_handler: false,
+    direct: [0; MAX_THREADS + 1],
+    sent: 0,
+    outside: 0,
+    awaited: 0,
+    changed: false,
+};
+
+/// What is learned of the program. It is allocated, so that processes share it where executions have their own.
+struct Learned {
+    /// It sends signals or sets timers.
+    sends: bool,
+    /// Which signals it sends.
+    sent: u64,
+    /// The most signals that are sent in one execution to each thread, and to the process,
+    direct: [u32; MAX_THREADS + 1],
+    /// and in all.
+    most: u32,
+    /// Signals that a thread does not block at some time.
+    free: [u64; MAX_THREADS],
+    /// Signals that come from outside, once in each execution.
+    outside: u64,
+    /// Memory that handlers access, by granules of eight bytes, in order.
+    memory: Vec<usize>,
+}
+
+static mut LEARNED: *mut Learned = std::ptr::null_mut();
+
+/// Whether a thread may be interrupted before its steps.
+pub(crate) static mut ACTIVE: bool = false;
+/// The access that is announced is to a volatile variable.
+pub(crate) static mut VOLATILE: bool = false;
+
+/// The process, among threads.
+const PROCESS: usize = MAX_THREADS;
+/// The addresses that stand for the pending signals of threads and of the process, for timers, and for actions.
+static PLACE: [u64; MAX_THREADS + 1 + TIMERS + MOST] = [0; MAX_THREADS + 1 + TIMERS + MOST];
 
 fn signals() -> &'static mut Signals {
     // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a step.
     unsafe { &mut *(&raw mut SIGNALS) }
 }
 
+fn learned() -> &'static mut Learned {
+    // SAFETY: as above; `prepare` was called before the first execution.
+    unsafe { &mut *LEARNED }
+}
+
+fn is_active() -> bool {
+    // SAFETY: as in `signals`.
+    unsafe { ACTIVE }
+}
+
 /// Called before the first execution.
 pub(crate) fn prepare() {
     let all = signals();
     all.before = all.actions;
+    let nothing = Learned {
+        sends: false,
+        sent: 0,
+        direct: [0; MAX_THREADS + 1],
+        most: 0,
+        free: [0; MAX_THREADS],
+        outside: 0,
+        memory: Vec::new(),
+    };
+    // SAFETY: nothing else runs yet.
+    unsafe { LEARNED = Box::leak(Box::new(nothing)) };
 }
 
 /// An execution begins.
@@ -50,6 +235,116 @@ pub(crate) fn begin() {
     if all.changed {
         all.changed = false;
         all.actions = all.before;
+        all.threads = [NOTHING; MAX_THREADS + 1];
+        all.timers = [NO_TIMER; TIMERS];
+        all.direct = [0; MAX_THREADS + 1];
+        all.sent = 0;
+        (all.outside, all.awaited) = (0, 0);
+    }
+    update();
+}
+
+/// Whether the action for a signal is a handler that can run at any time.
+fn has_handler(signal: usize) -> bool {
+    let signal = signal as c_int;
+    signals().actions[signal as usize].handler > libc::SIG_IGN && !is_fault(signal)
+}
+
+fn update() {
+    let all = signals();
+    all.has_handler = (1..MOST).any(has_handler);
+    let active = all.has_handler && learned().sends;
+    // SAFETY: as in `signals`.
+    unsafe { ACTIVE = active };
+    runtime::have_interrupts(active);
+}
+
+/// A thread begins: it has the mask of the one that makes it.
+pub(crate) fn fresh(t: ThreadId) {
+    let all = signals();
+    let mask = if runtime::in_execution() { all.threads[runtime::current().index()].mask } else { 0 };
+    all.threads[t.index()] = Of { mask, ..NOTHING };
+    if learned().sends {
+        is_free(t.index(), mask);
+    }
+}
+
+/// A thread does not block the signals that are not in this mask.
+fn is_free(i: usize, mask: u64) {
+    let free = !mask & learned().sent;
+    if learned().free[i] & free != free {
+        learned().free[i] |= free;
+        runtime::restart_soon();
+    }
+}
+
+/// What stands for something is called this in reports.
+pub(crate) fn name_of(address: usize) -> Option<String> {
+    let i = address.checked_sub(&raw const PLACE as usize)? / size_of::<u64>();
+    match i {
+        i if i < PROCESS => Some(format!("signals of {}", runtime::label(ThreadId(i as u16)))),
+        PROCESS => Some("signals of the process".to_owned()),
+        i if i <= PROCESS + TIMERS => Some(format!("timer #{}", i - PROCESS)),
+        i if i < PLACE.len() => Some(format!("action for {}", name((i - PROCESS - TIMERS - 1) as c_int))),
+        _ => None,
+    }
+}
+
+fn me() -> usize {
+    runtime::current().index()
+}
+
+fn of(i: usize) -> &'static mut Of {
+    &mut signals().threads[i]
+}
+
+/// The program sends a signal or sets a timer.
+fn sends(signal: c_int) {
+    signals().changed = true;
+    let sent = if is_valid(signal) { bit(signal) } else { 0 };
+    if !learned().sends || learned().sent & sent != sent {
+        learned().sends = true;
+        learned().sent |= sent;
+        // What was said before this was known may not hold.
+        runtime::forget_caveats(CaveatKind::Signal);
+        runtime::restart_soon();
+    }
+}
+
+/// A signal is sent to a thread or to the process, which does not take it at once.
+fn count_sent(to: usize) {
+    let (all, learned) = (signals(), learned());
+    all.direct[to] += 1;
+    all.sent += 1;
+    if all.direct[to] > learned.direct[to] || all.sent > learned.most {
+        learned.direct[to] = learned.direct[to].max(all.direct[to]);
+        learned.most = learned.most.max(all.sent);
+        runtime::restart_soon();
+    }
+}
+
+/// Whether there can be signals for all threads that have decided that one comes, and one more for this thread.
+///
+/// That depends on the number of these decisions alone. What is pending, or was taken otherwise, does not count: it may be different in
+/// another order of the same steps, and executions of all orders are found from each other.
+pub(crate) fn can_come(t: ThreadId) -> bool {
+    let (all, learned) = (signals(), learned());
+    let (mut total, mut from_process) = (1, 0);
+    for (i, of) in all.threads[..MAX_THREADS].iter().enumerate() {
+        let decided = of.decided + u32::from(i == t.index());
+        total += of.decided;
+        from_process += decided.saturating_sub(learned.direct[i]);
+    }
+    total <= learned.most && from_process <= learned.direct[PROCESS]
+}
+
+/// A local state that is that of no other call: a look for signals alone is never what a loop repeats.
+fn unique() -> LocalState {
+    static mut CALLS: usize = 0;
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe {
+        CALLS += 1;
+        LocalState::number(CALLS)
     }
 }
 
@@ -62,40 +357,112 @@ fn of_program() -> bool {
     }
 }
 
+fn bit(signal: c_int) -> u64 {
+    1 << (signal - 1)
+}
+
 /// The first word of a set of signals has all that there are.
-fn bits(set: &libc::sigset_t) -> u64 {
-    // SAFETY: a set is an array of words.
-    unsafe { std::ptr::from_ref(set).cast::<u64>().read() }
+fn bits(set: *const libc::sigset_t) -> u64 {
+    // SAFETY: a set is an array of words; the program hands in one.
+    unsafe { set.cast::<u64>().read() }
 }
 
-fn set_bits(set: &mut libc::sigset_t, bits: u64) {
-    // SAFETY: as above; all zero is the empty set.
-    unsafe {
-        std::ptr::from_mut(set).write_bytes(0, 1);
-        std::ptr::from_mut(set).cast::<u64>().write(bits);
-    }
+fn set_bits(set: *mut libc::sigset_t, bits: u64) {
+    // SAFETY: as above. The kernel's part of a set is its first word.
+    unsafe { set.cast::<u64>().write(bits) };
 }
 
-/// Sets an action; gives the one before.
-fn set(signal: c_int, action: Action) -> Action {
-    let all = signals();
-    let entry = &mut all.actions[signal as usize];
-    let old = *entry;
-    *entry = action;
-    if runtime::in_execution() {
-        all.changed = true;
-        if action.handler > libc::SIG_IGN && !is_synchronous(signal) {
-            let text = format!("the handler of {} is not run", name(signal));
-            runtime::caveat_at(CaveatKind::Signal, text, call().place);
-        }
+fn object(i: usize, class: Class) -> On {
+    On::new(&raw const PLACE[i] as usize, class)
+}
+
+/// The pending signals of a thread or of the process.
+fn queue(i: usize) -> On {
+    object(i, Class::Channel)
+}
+
+fn timer_object(i: usize) -> On {
+    object(PROCESS + 1 + i, Class::Once)
+}
+
+fn action_object(signal: c_int) -> On {
+    object(PROCESS + 1 + TIMERS + signal as usize, Class::Once)
+}
+
+/// Does something that is no place for signals.
+pub(crate) fn quietly<T>(f: impl FnOnce() -> T) -> T {
+    if !is_active() {
+        return f();
     }
-    old
+    let i = me();
+    let busy = std::mem::replace(&mut of(i).busy, true);
+    let result = f();
+    of(i).busy = busy;
+    result
+}
+
+/// A step that changes the word of an object; gives what it was.
+fn change(on: &On, call: Call, change: impl FnOnce(u64) -> u64) -> u64 {
+    let object = &on.entry().handle;
+    let (kind, class, order) = (OpKind::Transfer, on.class, MemoryOrder::AcqRel);
+    let request = Request { kind, object, class, initial: 0, a: 0, b: 0, order, place: call.place };
+    let mut before = 0;
+    quietly(|| {
+        runtime::transfer(&request, unique(), |old| {
+            before = old;
+            change(old)
+        })
+    });
+    before
+}
+
+/// A step that looks at the word of an object.
+fn look(on: &On, call: Call) -> u64 {
+    let call = Call { state: unique(), ..call };
+    quietly(|| on.step_with(OpKind::Load, 0, 0, MemoryOrder::Acquire, call).value)
 }
 
 /// Whether a signal comes from what a thread does itself. A fault is a failure of the execution before its handler would run, and
 /// [`broken_pipe`] runs the handler of SIGPIPE: nothing is left out.
 fn is_synchronous(signal: c_int) -> bool {
-    crash::SIGNALS.contains(&signal) || matches!(signal, libc::SIGSYS | libc::SIGPIPE)
+    is_fault(signal) || signal == libc::SIGPIPE
+}
+
+fn is_fault(signal: c_int) -> bool {
+    crash::SIGNALS.contains(&signal) || signal == libc::SIGSYS
+}
+
+/// Sets an action; gives the one before.
+fn set(signal: c_int, action: Action) -> Action {
+    if runtime::in_execution() {
+        signals().changed = true;
+        let call = call();
+        if learned().sends {
+            runtime::settle();
+            change(&action_object(signal), call, |old| old + 1);
+        }
+        let before = std::mem::replace(&mut signals().actions[signal as usize], action);
+        // Processes that end send SIGCHLD, and there are none.
+        let comes = !is_synchronous(signal) && signal != libc::SIGCHLD && signal < STANDARD;
+        if action.handler > libc::SIG_IGN && comes {
+            from_outside(bit(signal), call);
+            let sent = learned().sent | learned().outside;
+            if sent & bit(signal) == 0 {
+                let text = format!(
+                    "the handler of {} is not run: the program does not send this signal",
+                    name(signal)
+                );
+                runtime::caveat_at(CaveatKind::Signal, text, call.place);
+            }
+        } else if action.handler > libc::SIG_IGN && signal >= STANDARD {
+            let text = format!("the handler of {}, a real-time signal, is not run", name(signal));
+            runtime::caveat_at(CaveatKind::Signal, text, call.place);
+        }
+        update();
+        before
+    } else {
+        std::mem::replace(&mut signals().actions[signal as usize], action)
+    }
 }
 
 fn is_valid(signal: c_int) -> bool {
@@ -108,13 +475,14 @@ extern "C" fn set_action(signal: c_int, new: *const libc::sigaction, old: *mut l
         return real!(sigaction(signal, new, old): fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int);
     }
     if !is_valid(signal) || !new.is_null() && matches!(signal, libc::SIGKILL | libc::SIGSTOP) {
-        return crate::sync::with_errno(libc::EINVAL);
+        return with_errno(libc::EINVAL);
     }
-    let before = signals().actions[signal as usize];
+    let mut before = signals().actions[signal as usize];
     // SAFETY: the program hands in an action or nothing.
     if let Some(new) = unsafe { new.as_ref() } {
-        let action = Action { handler: new.sa_sigaction, flags: new.sa_flags, mask: bits(&new.sa_mask) };
-        set(signal, action);
+        let action =
+            Action { handler: new.sa_sigaction, flags: new.sa_flags, mask: bits(&raw const new.sa_mask) };
+        before = set(signal, action);
     }
     // SAFETY: the program hands in a place or nothing.
     unsafe {
@@ -122,7 +490,7 @@ extern "C" fn set_action(signal: c_int, new: *const libc::sigaction, old: *mut l
             old.write_bytes(0, 1);
             (*old).sa_sigaction = before.handler;
             (*old).sa_flags = before.flags;
-            set_bits(&mut (*old).sa_mask, before.mask);
+            set_bits(&raw mut (*old).sa_mask, before.mask);
         }
     }
     0
@@ -133,10 +501,943 @@ extern "C" fn set_handler(signal: c_int, handler: usize) -> usize {
         return real!(signal(signal, handler): fn(c_int, usize) -> usize);
     }
     if !is_valid(signal) || matches!(signal, libc::SIGKILL | libc::SIGSTOP) {
-        crate::sync::with_errno(libc::EINVAL);
+        with_errno(libc::EINVAL);
         return libc::SIG_ERR;
     }
     set(signal, Action { handler, flags: libc::SA_RESTART, mask: 0 }).handler
+}
+
+/// What the program asks for before `main`: signals that are ours are never blocked.
+fn set_real_mask(how: c_int, set: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+    let mut allowed: libc::sigset_t;
+    let mut set = set;
+    if of_program() && !set.is_null() && how != libc::SIG_UNBLOCK {
+        // SAFETY: the program hands in a set, of which this is a copy.
+        unsafe {
+            allowed = *set;
+            crash::SIGNALS.iter().for_each(|s| {
+                libc::sigdelset(&mut allowed, *s);
+            });
+        }
+        set = &raw const allowed;
+    }
+    real!(pthread_sigmask(how, set, old): fn(c_int, *const libc::sigset_t, *mut libc::sigset_t) -> c_int)
+}
+
+extern "C" fn set_mask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+    with_errno(set_thread_mask(how, new, old))
+}
+
+extern "C" fn set_thread_mask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+    if !of_program() || !runtime::in_execution() {
+        return set_real_mask(how, new, old);
+    }
+    let call = call();
+    let before = of(me()).mask;
+    let mut mask = before;
+    if !new.is_null() {
+        let asked = bits(new) & !(bit(libc::SIGKILL) | bit(libc::SIGSTOP));
+        mask = match how {
+            libc::SIG_BLOCK => before | asked,
+            libc::SIG_UNBLOCK => before & !asked,
+            libc::SIG_SETMASK => asked,
+            _ => return libc::EINVAL,
+        };
+    }
+    if !old.is_null() {
+        crate::access::access(old as usize, 8, true, call);
+        set_bits(old, before);
+    }
+    if !new.is_null() {
+        // A signal that comes before this call is handled before it.
+        runtime::settle();
+        point(call.place);
+        put_mask(mask, call);
+    }
+    0
+}
+
+/// The running thread blocks these signals from now on. What it does not block and is pending comes at once.
+fn put_mask(mask: u64, call: Call) {
+    let i = me();
+    signals().changed = true;
+    of(i).mask = mask;
+    let nothing_comes = learned().direct[i] == 0 && learned().direct[PROCESS] == 0;
+    if learned().sent & !mask == 0 || nothing_comes {
+        if learned().sends {
+            is_free(i, mask);
+        }
+        return;
+    }
+    runtime::settle();
+    is_free(i, mask);
+    while let Some(signal) = pending(call) {
+        act(signal, call);
+    }
+}
+
+/// Takes a signal that is pending now for the running thread, and that it does not block.
+fn pending(call: Call) -> Option<c_int> {
+    let [own, all] = queues(me());
+    for q in std::iter::once(own).chain((all != own).then_some(all)) {
+        if look(&queue(q), call) & !of(me()).mask != 0
+            && let Some(signal) = take_from(q, !of(me()).mask, call)
+        {
+            return Some(signal);
+        }
+    }
+    None
+}
+
+/// Takes the pending signal with the lowest number that is in a set.
+fn take_from(q: usize, set: u64, call: Call) -> Option<c_int> {
+    let mut signal = None;
+    change(&queue(q), call, |word| {
+        let here = word & set;
+        if here == 0 {
+            return word;
+        }
+        signal = Some(here.trailing_zeros() as c_int + 1);
+        of(q).pending = word & !(here & here.wrapping_neg());
+        of(q).pending
+    });
+    of(me()).taken += u32::from(signal.is_some());
+    signal
+}
+
+/// Waits until there is a signal of this set for the running thread, and takes it. If `optional`, an execution in which none
+/// comes is not counted.
+fn wait_for(set: u64, optional: bool, call: Call) -> c_int {
+    let i = me();
+    let mut seen = [0, 0];
+    of(i).awaited = if optional { 0 } else { set };
+    // One word is waited for where the other one never changes.
+    let used = queues(i);
+    loop {
+        let objects = [(queue(used[0]), seen[0]), (queue(used[1]), seen[1])];
+        let objects = objects.iter().map(|(on, word)| (&on.entry().handle, *word));
+        quietly(|| runtime::wait_for_signal(objects, optional, call.place));
+        for (k, q) in used.into_iter().enumerate() {
+            seen[k] = queue(q).word();
+            if seen[k] & set != 0 {
+                if let Some(signal) = take_from(q, set, call) {
+                    of(i).awaited = 0;
+                    return signal;
+                }
+                seen[k] = queue(q).word();
+            }
+        }
+    }
+}
+
+/// The queues from which a thread gets signals: its own, then that of the process. If only one is ever used, it is both.
+fn queues(i: usize) -> [usize; 2] {
+    match (learned().direct[i], learned().direct[PROCESS]) {
+        (0, 1..) => [PROCESS; 2],
+        (1.., 0) => [i; 2],
+        _ => [i, PROCESS],
+    }
+}
+
+/// Whether the running thread may be interrupted here.
+fn is_offered() -> bool {
+    let (all, learned, i) = (signals(), learned(), me());
+    let Of { mask, taken, busy, is_timer, depth, .. } = all.threads[i];
+    is_active()
+        && !busy
+        && !is_timer
+        && depth < 8
+        && learned.sent & !mask != 0
+        && taken < learned.direct[i] + learned.direct[PROCESS]
+}
+
+/// Decides whether a signal comes now, as a choice.
+fn decide(place: Place) -> bool {
+    let comes = runtime::choose_signal(place);
+    if comes {
+        if !can_come(runtime::current()) {
+            runtime::prune();
+        }
+        of(me()).decided += 1;
+    }
+    comes
+}
+
+/// A place at which the running thread can be interrupted.
+#[cold]
+pub(crate) fn point(place: Place) {
+    if !is_active() || !runtime::in_execution() || !is_offered() {
+        return;
+    }
+    if runtime::has_blocks() {
+        let text = "handlers of signals are not run in a program with atomic blocks";
+        return runtime::caveat_at(CaveatKind::Signal, text, place);
+    }
+    let call = Call { place, state: LocalState::UNKNOWN };
+    shim::undisturbed(|| {
+        while is_offered() && decide(place) {
+            let signal = wait_for(!of(me()).mask, true, call);
+            act(signal, call);
+        }
+    });
+}
+
+/// The running thread is about to take a step.
+pub(crate) fn before_step(place: Place) {
+    if !of(me()).busy {
+        of(me()).turns = (None, 0);
+        point(place);
+    }
+}
+
+/// The same before an operation that has effects of its own before its first step.
+#[inline]
+pub(crate) fn point_before(call: Call) {
+    if is_active() {
+        runtime::settle();
+        point(call.place);
+    }
+}
+
+/// The running thread is about to end.
+pub(crate) fn point_at_end() {
+    if is_active() {
+        point_before(Call {
+            place: runtime::last_place().unwrap_or(Place::at(0)),
+            state: LocalState::UNKNOWN,
+        });
+    }
+}
+
+/// The running thread is about to wait in a call that a signal may interrupt. Says whether one does, and the call fails with
+/// `EINTR`. `waits` says, as a step, whether the call would wait; `always` that it fails also where the handler asks for another attempt.
+pub(crate) fn is_interrupted(always: bool, waits: impl Fn() -> bool, call: Call) -> bool {
+    if !is_active() || !is_offered() || runtime::has_blocks() {
+        return false;
+    }
+    let fails = |signal: usize| {
+        let action = &signals().actions[signal];
+        action.handler > libc::SIG_IGN && (always || action.flags & libc::SA_RESTART == 0)
+    };
+    let taken = learned().sent & !of(me()).mask;
+    if !(1..STANDARD as usize).any(|s| taken & bit(s as c_int) != 0 && fails(s)) {
+        return false;
+    }
+    runtime::settle();
+    shim::undisturbed(|| {
+        if !decide(call.place) {
+            return false;
+        }
+        runtime::assume(quietly(&waits), call.place);
+        let signal = wait_for(!of(me()).mask, true, call);
+        // What it waits for may have come before the signal.
+        runtime::assume(quietly(&waits), call.place);
+        let fails = fails(signal as usize);
+        act(signal, call);
+        // A call that is made again is one that the signal has come before.
+        runtime::assume(fails, call.place);
+        true
+    })
+}
+
+/// Whether a thread that waits for ever would take a signal that is pending.
+pub(crate) fn has_signal(t: ThreadId) -> bool {
+    let Of { mask, is_timer, pending, .. } = *of(t.index());
+    let pending = (pending | of(PROCESS).pending) & !mask;
+    let handled =
+        |s: &c_int| pending & bit(*s) != 0 && signals().actions[*s as usize].handler > libc::SIG_IGN;
+    is_active() && !is_timer && (1..STANDARD).any(|s| handled(&s))
+}
+
+/// All threads wait for ever: a signal from outside may help, if the program handles or awaits one that it does not send.
+pub(crate) fn stuck() -> bool {
+    let all = signals();
+    let handled = (1..STANDARD).filter(|s| has_handler(*s as usize) && !is_synchronous(*s));
+    let handled = handled.filter(|s| *s != libc::SIGCHLD).fold(all.awaited, |set, s| set | bit(s));
+    let new = handled & !(learned().sent | learned().outside);
+    if new == 0 {
+        // It may come once more.
+        return all.threads.iter().any(|t| t.awaited & learned().outside != 0);
+    }
+    learned().outside |= new;
+    runtime::forget_caveats(CaveatKind::Signal);
+    runtime::restart_soon();
+    true
+}
+
+/// Signals of this set may come from outside from now on, if that is to be explored.
+fn from_outside(set: u64, call: Call) {
+    let new = set & learned().outside & !signals().outside;
+    signals().outside |= new;
+    for signal in (1..STANDARD).filter(|s| new & bit(*s) != 0) {
+        let text = format!("{} from outside is explored as coming at most once", name(signal));
+        runtime::caveat_at(CaveatKind::Signal, text, call.place);
+        sends(signal);
+        let t = threads::start(outside, signal as usize as *mut c_void, true, None, call.place);
+        runtime::name_thread(t, format!("{} from outside", name(signal)));
+        *of(t.index()) = Of { is_timer: true, mask: u64::MAX, ..NOTHING };
+    }
+}
+
+/// Sends a signal from outside.
+unsafe extern "C" fn outside(signal: *mut c_void) -> *mut c_void {
+    let call = Call { place: runtime::last_place().unwrap_or(Place::at(0)), state: LocalState::UNKNOWN };
+    send_to_process(signal as usize as c_int, call);
+    std::ptr::null_mut()
+}
+
+/// What the running thread does about a signal that it gets. Says whether a handler ran.
+fn act(signal: c_int, call: Call) -> bool {
+    if learned().sends {
+        look(&action_object(signal), call);
+    }
+    let action = signals().actions[signal as usize];
+    match action.handler {
+        libc::SIG_IGN => false,
+        libc::SIG_DFL => {
+            by_default(signal, call);
+            false
+        }
+        _ => {
+            handle(signal, action, call);
+            true
+        }
+    }
+}
+
+fn is_ignored(signal: c_int) -> bool {
+    match signals().actions[signal as usize].handler {
+        libc::SIG_IGN => true,
+        libc::SIG_DFL => matches!(signal, libc::SIGCHLD | libc::SIGURG | libc::SIGWINCH | libc::SIGCONT),
+        _ => false,
+    }
+}
+
+fn by_default(signal: c_int, call: Call) {
+    if !is_ignored(signal) {
+        runtime::settle();
+        let message = format!("{} ends the program: nothing handles it", name(signal));
+        runtime::fail(FailureKind::Signal, message, call.place);
+    }
+}
+
+/// By thread: what a handler is told.
+static mut INFO: [[u64; 16]; MAX_THREADS] = [[0; 16]; MAX_THREADS];
+static mut CONTEXT: [u64; 128] = [0; 128];
+
+fn handle(signal: c_int, action: Action, call: Call) {
+    let i = me();
+    runtime::settle();
+    signals().changed = true;
+    if action.flags & libc::SA_RESETHAND != 0 {
+        signals().actions[signal as usize] = DEFAULT;
+    }
+    let saved = *of(i);
+    let own = if action.flags & libc::SA_NODEFER != 0 { 0 } else { bit(signal) };
+    of(i).mask |= action.mask | own;
+    of(i).depth += 1;
+    of(i).busy = false;
+    // SAFETY: `errno` can always be read and written; the program has set this handler to be called so.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let info = (&raw mut INFO[i]).cast::<c_void>();
+        info.cast::<c_int>().write(signal);
+        shim::undisturbed(|| {
+            threads::run_signal_handler(
+                action.handler as *const c_void,
+                signal,
+                info,
+                (&raw mut CONTEXT).cast(),
+            );
+        });
+        *libc::__errno_location() = errno;
+    }
+    of(i).depth -= 1;
+    of(i).interrupted = saved.interrupted;
+    of(i).busy = saved.busy;
+    runtime::end_looking();
+    put_mask(saved.mask, call);
+}
+
+/// Memory is accessed: by a handler, or by a thread that a handler may interrupt there.
+#[cold]
+pub(crate) fn accessed(address: usize, bytes: usize, write: bool, call: Call) {
+    if !runtime::in_execution() || runtime::on_own_stack(address) {
+        return;
+    }
+    let i = me();
+    // SAFETY: one OS thread alone runs code of the program.
+    let volatile = unsafe { VOLATILE } && bytes == 4;
+    let access = Access { address, bytes, write, volatile };
+    let granule = address & !7;
+    let known = learned().memory.binary_search(&granule);
+    if of(i).depth > 0 {
+        if let Err(at) = known {
+            learned().memory.insert(at, granule);
+            runtime::restart_soon();
+        }
+        if let Some(other) = of(i).interrupted
+            && options().races == Races::Report
+            && access.races_with(&other)
+        {
+            race(&access, &other, call);
+        }
+    }
+    if known.is_err() || of(i).busy || !is_offered() {
+        return;
+    }
+    runtime::settle();
+    let turns = match of(i).turns {
+        (Some(place), n) if place == call.place => n + 1,
+        _ => 1,
+    };
+    of(i).turns = (Some(call.place), turns);
+    if turns > TURNS {
+        return turn_again(turns, access, call);
+    }
+    let outer = of(i).interrupted.replace(access);
+    point(call.place);
+    of(i).interrupted = outer;
+}
+
+/// The running thread comes again and again to this access with no step in between: it may wait for a handler to change what is
+/// there. So the access is a step, by which such a loop is recognized.
+fn turn_again(turns: u32, access: Access, call: Call) {
+    if turns == MANY_TURNS {
+        let text =
+            format!("a signal that interrupts a loop without steps was explored in its first {TURNS} turns");
+        runtime::caveat_at(CaveatKind::Signal, text, call.place);
+    }
+    if !access.write && turns < MANY_TURNS {
+        quietly(|| crate::access::look(access.address, access.bytes, call));
+    }
+}
+
+fn race(handler: &Access, interrupted: &Access, call: Call) {
+    let name = crate::access::name(handler.address, handler.bytes);
+    let what = |a: &Access| if a.write { "writes" } else { "reads" };
+    let message = format!(
+        "data race on {name}: a handler of a signal {} it while the thread that it interrupts {} it, and it is neither atomic nor a \
+         `volatile sig_atomic_t`",
+        what(handler),
+        what(interrupted),
+    );
+    runtime::fail(FailureKind::DataRace, message, call.place);
+}
+
+/// Sends a signal to a thread.
+fn send(signal: c_int, to: usize, call: Call) {
+    runtime::settle();
+    look(&action_object(signal), call);
+    let blocked = of(to).mask & bit(signal) != 0;
+    if is_ignored(signal) && !blocked {
+        return;
+    }
+    if to == me() && !blocked {
+        act(signal, call);
+        return;
+    }
+    put(signal, to, call);
+}
+
+/// Makes a signal pending.
+fn put(signal: c_int, to: usize, call: Call) {
+    change(&queue(to), call, |word| {
+        count_sent(to);
+        of(to).pending = word | bit(signal);
+        of(to).pending
+    });
+}
+
+/// Sends a signal to the process: any thread that does not block it may take it. If that is the running thread alone it does so at
+/// once.
+fn send_to_process(signal: c_int, call: Call) {
+    runtime::settle();
+    look(&action_object(signal), call);
+    let i = me();
+    let takes = |t: &ThreadId| {
+        let i = t.index();
+        i != me() && !of(i).is_timer && !threads::is_joined(*t) && learned().free[i] & bit(signal) != 0
+    };
+    let here = !of(i).is_timer && of(i).mask & bit(signal) == 0;
+    let others = threads::made().any(|t| takes(&t));
+    if is_ignored(signal) && (here || others) {
+        return;
+    }
+    if here && !others {
+        act(signal, call);
+        return;
+    }
+    if (here || others) && signals().actions[signal as usize].handler == libc::SIG_DFL {
+        by_default(signal, call);
+    }
+    put(signal, PROCESS, call);
+}
+
+/// Refuses signals that are not modelled.
+fn check(signal: c_int, call: Call) {
+    match signal {
+        libc::SIGCHLD => not_modelled("SIGCHLD", call),
+        libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU | libc::SIGCONT => {
+            not_modelled(&format!("{}, by which processes are stopped and continued,", name(signal)), call)
+        }
+        s if s >= STANDARD => not_modelled("a real-time signal", call),
+        _ => {}
+    }
+}
+
+extern "C" fn raise_here(signal: c_int) -> c_int {
+    let is_handled = is_valid(signal) && signals().actions[signal as usize].handler != libc::SIG_DFL;
+    if !runtime::in_execution() || !of_program() || is_fault(signal) && !is_handled {
+        return real!(raise(signal): fn(c_int) -> c_int);
+    }
+    let call = call();
+    with_errno(send_here(signal, me(), call))
+}
+
+/// Sends a signal to a thread; gives the number of an error.
+fn send_here(signal: c_int, to: usize, call: Call) -> c_int {
+    if signal == 0 {
+        return 0;
+    }
+    if !is_valid(signal) {
+        return libc::EINVAL;
+    }
+    check(signal, call);
+    point_before(call);
+    sends(signal);
+    if to != me() && of(to).mask & bit(signal) == 0 {
+        by_default_now(signal, call);
+    }
+    send(signal, to, call);
+    0
+}
+
+/// A signal for another thread that nothing handles ends the program.
+fn by_default_now(signal: c_int, call: Call) {
+    if signals().actions[signal as usize].handler == libc::SIG_DFL {
+        by_default(signal, call);
+    }
+}
+
+pub(crate) extern "C" fn pthread_kill_here(thread: libc::pthread_t, signal: c_int) -> c_int {
+    if !runtime::in_execution() {
+        return real!(pthread_kill(thread, signal): fn(libc::pthread_t, c_int) -> c_int);
+    }
+    let call = call();
+    match threads::of_handle(thread) {
+        Some(t) => send_here(signal, t.index(), call),
+        None => libc::ESRCH,
+    }
+}
+
+extern "C" fn kill_here(process: libc::pid_t, signal: c_int) -> c_int {
+    if !runtime::in_execution() || !of_program() {
+        return real!(kill(process, signal): fn(libc::pid_t, c_int) -> c_int);
+    }
+    let call = call();
+    // SAFETY: asks for a number.
+    if process != unsafe { libc::getpid() } {
+        not_modelled("a signal to another process", call);
+    }
+    if signal == 0 {
+        return 0;
+    }
+    if !is_valid(signal) {
+        return with_errno(libc::EINVAL);
+    }
+    check(signal, call);
+    point_before(call);
+    sends(signal);
+    send_to_process(signal, call);
+    0
+}
+
+/// The running thread waits for signals of this set. Those that the program does not send come from outside, or not at all.
+fn awaits(set: u64, call: Call) {
+    signals().changed = true;
+    signals().awaited |= set & ((1 << (STANDARD - 1)) - 1);
+    from_outside(set, call);
+    if set & (learned().sent | learned().outside) == 0 {
+        let text = "the program waits for a signal that it does not send itself: what it does after that is not explored";
+        runtime::caveat_at(CaveatKind::Signal, text, call.place);
+    }
+}
+
+/// Waits for a handler to run; gives `EINTR`.
+fn pause_in(call: Call) -> c_int {
+    let handled = (1..STANDARD).filter(|s| has_handler(*s as usize)).fold(0, |set, s| set | bit(s));
+    let mask = of(me()).mask;
+    // What ends the program by default does not end the wait.
+    awaits(handled & !mask, call);
+    loop {
+        let signal = wait_for(!mask, false, call);
+        if act(signal, call) {
+            return with_errno(libc::EINTR);
+        }
+    }
+}
+
+extern "C" fn pause_here() -> c_int {
+    if !runtime::in_execution() {
+        return real!(pause(): fn() -> c_int);
+    }
+    let call = call();
+    runtime::settle();
+    // A signal that comes before the wait does not end it.
+    point(call.place);
+    pause_in(call)
+}
+
+extern "C" fn sigsuspend_here(mask: *const libc::sigset_t) -> c_int {
+    if !runtime::in_execution() {
+        return real!(sigsuspend(mask): fn(*const libc::sigset_t) -> c_int);
+    }
+    let call = call();
+    runtime::settle();
+    point(call.place);
+    let i = me();
+    let before = of(i).mask;
+    of(i).mask = bits(mask) & !(bit(libc::SIGKILL) | bit(libc::SIGSTOP));
+    if learned().sends {
+        is_free(i, of(i).mask);
+    }
+    let code = pause_in(call);
+    put_mask(before, call);
+    code
+}
+
+/// Takes a signal of a set, or waits for one.
+fn receive(set: u64, call: Call) -> c_int {
+    runtime::settle();
+    point(call.place);
+    awaits(set, call);
+    wait_for(set, false, call)
+}
+
+fn write_info(info: *mut c_int, signal: c_int, call: Call) {
+    if !info.is_null() {
+        crate::access::access(info as usize, size_of::<libc::siginfo_t>(), true, call);
+        // SAFETY: the program hands in a place for what is known of the signal, which starts with its number.
+        unsafe {
+            info.cast::<libc::siginfo_t>().write_bytes(0, 1);
+            info.write(signal);
+        }
+    }
+}
+
+extern "C" fn sigwait_here(set: *const libc::sigset_t, out: *mut c_int) -> c_int {
+    if !runtime::in_execution() {
+        return real!(sigwait(set, out): fn(*const libc::sigset_t, *mut c_int) -> c_int);
+    }
+    let call = call();
+    let signal = receive(bits(set), call);
+    crate::access::access(out as usize, 4, true, call);
+    // SAFETY: the program hands in a place for the number.
+    unsafe { out.write(signal) };
+    0
+}
+
+extern "C" fn sigwaitinfo_here(set: *const libc::sigset_t, info: *mut c_int) -> c_int {
+    if !runtime::in_execution() {
+        return real!(sigwaitinfo(set, info): fn(*const libc::sigset_t, *mut c_int) -> c_int);
+    }
+    let call = call();
+    if is_interrupted(true, || true, call) {
+        return with_errno(libc::EINTR);
+    }
+    let signal = receive(bits(set), call);
+    write_info(info, signal, call);
+    signal
+}
+
+/// Waits for a signal until a limit: it comes in time, or not.
+extern "C" fn sigtimedwait_here(
+    set: *const libc::sigset_t,
+    info: *mut c_int,
+    limit: *const libc::timespec,
+) -> c_int {
+    if !runtime::in_execution() {
+        return real!(sigtimedwait(set, info, limit):
+            fn(*const libc::sigset_t, *mut c_int, *const libc::timespec) -> c_int);
+    }
+    if limit.is_null() {
+        return sigwaitinfo_here(set, info);
+    }
+    let call = call();
+    if is_interrupted(true, || true, call) {
+        return with_errno(libc::EINTR);
+    }
+    runtime::settle();
+    point(call.place);
+    let set = bits(set);
+    signals().changed = true;
+    from_outside(set, call);
+    // SAFETY: the program hands in a time.
+    let (seconds, nanoseconds) = unsafe { ((*limit).tv_sec, (*limit).tv_nsec) };
+    let waits = seconds > 0 || nanoseconds > 0;
+    let comes = learned().sent & set != 0;
+    if comes && waits && decide(call.place) {
+        let signal = wait_for(set, true, call);
+        write_info(info, signal, call);
+        return signal;
+    }
+    if comes {
+        for q in [me(), PROCESS] {
+            if look(&queue(q), call) & set == 0 {
+                continue;
+            }
+            if waits {
+                // It is taken in another execution.
+                runtime::assume(false, call.place);
+            }
+            if let Some(signal) = take_from(q, set, call) {
+                write_info(info, signal, call);
+                return signal;
+            }
+        }
+    } else if set & !learned().sent != 0 {
+        let text = "the program waits for a signal that it does not send itself: what it does after that is not explored";
+        runtime::caveat_at(CaveatKind::Signal, text, call.place);
+    }
+    crate::time::pass((seconds as u64).saturating_mul(1_000_000_000).saturating_add(nanoseconds as u64));
+    with_errno(libc::EAGAIN)
+}
+
+extern "C" fn sigpending_here(out: *mut libc::sigset_t) -> c_int {
+    if !runtime::in_execution() || !of_program() {
+        return real!(sigpending(out): fn(*mut libc::sigset_t) -> c_int);
+    }
+    let call = call();
+    runtime::settle();
+    let mut all = 0;
+    if learned().sends {
+        all = look(&queue(me()), call) | look(&queue(PROCESS), call);
+    }
+    crate::access::access(out as usize, 8, true, call);
+    set_bits(out, all);
+    0
+}
+
+/// Sets or stops a timer, as a step. Says whether it was set before.
+fn set_timer(i: usize, is_set: bool, interval: bool, call: Call) -> bool {
+    signals().changed = true;
+    runtime::settle();
+    point_before(call);
+    if is_set {
+        sends(signals().timers[i].signal);
+    }
+    let timer = &mut signals().timers[i];
+    timer.version += 1;
+    timer.interval = interval;
+    let version = timer.version;
+    let by_function = timer.function != 0;
+    let before = change(&timer_object(i), call, |_| version << 1 | u64::from(is_set));
+    if !is_set {
+        return before & 1 != 0;
+    }
+    if interval {
+        let text = format!("a timer with an interval was explored with up to {EXPIRATIONS} expirations");
+        runtime::caveat_at(CaveatKind::Signal, text, call.place);
+    }
+    // A function runs in a thread of its own each time.
+    let times = if interval && by_function { EXPIRATIONS } else { 1 };
+    for _ in 0..times {
+        let argument = (i as u64 | version << 8) as usize as *mut c_void;
+        let t = threads::start(clock, argument, true, None, call.place);
+        runtime::name_thread(t, "timer".to_owned());
+        // It starts when the running thread takes its next step.
+        *of(t.index()) = Of { is_timer: true, mask: u64::MAX, ..NOTHING };
+    }
+    before & 1 != 0
+}
+
+/// What a timer does when it expires.
+unsafe extern "C" fn clock(argument: *mut c_void) -> *mut c_void {
+    let (i, version) = (argument as usize & 0xff, argument as u64 >> 8);
+    let call = Call { place: runtime::last_place().unwrap_or(Place::at(0)), state: LocalState::UNKNOWN };
+    let Timer { signal, function, value, interval, .. } = signals().timers[i];
+    let expected = version << 1 | 1;
+    let after = if interval { expected } else { version << 1 };
+    let times = if interval && function == 0 { EXPIRATIONS } else { 1 };
+    for _ in 0..times {
+        let before = change(&timer_object(i), call, |old| if old == expected { after } else { old });
+        if before != expected {
+            break;
+        }
+        if function != 0 {
+            // SAFETY: the program asked for this function to be called with this value.
+            unsafe { threads::run_handler(function as *const c_void, value, 0) };
+        } else {
+            send_to_process(signal, call);
+        }
+    }
+    std::ptr::null_mut()
+}
+
+extern "C" fn alarm_here(seconds: c_uint) -> c_uint {
+    if !runtime::in_execution() || !of_program() {
+        return real!(alarm(seconds): fn(c_uint) -> c_uint);
+    }
+    let call = call();
+    signals().timers[ALARM].signal = libc::SIGALRM;
+    c_uint::from(set_timer(ALARM, seconds > 0, false, call))
+}
+
+extern "C" fn ualarm_here(first: c_uint, interval: c_uint) -> c_uint {
+    if !runtime::in_execution() || !of_program() {
+        return real!(ualarm(first, interval): fn(c_uint, c_uint) -> c_uint);
+    }
+    let call = call();
+    signals().timers[ALARM].signal = libc::SIGALRM;
+    c_uint::from(set_timer(ALARM, first > 0, interval > 0, call))
+}
+
+extern "C" fn setitimer_here(which: c_int, new: *const libc::itimerval, old: *mut libc::itimerval) -> c_int {
+    if !runtime::in_execution() || !of_program() {
+        return real!(setitimer(which, new, old): fn(c_int, *const libc::itimerval, *mut libc::itimerval) -> c_int);
+    }
+    let call = call();
+    if which != libc::ITIMER_REAL {
+        not_modelled("a timer of CPU time", call);
+    }
+    if new.is_null() {
+        return with_errno(libc::EFAULT);
+    }
+    // SAFETY: the program hands in a time.
+    let new = unsafe { *new };
+    let is = |t: libc::timeval| t.tv_sec != 0 || t.tv_usec != 0;
+    signals().timers[ALARM].signal = libc::SIGALRM;
+    let was_set = set_timer(ALARM, is(new.it_value), is(new.it_interval), call);
+    if !old.is_null() {
+        crate::access::access(old as usize, size_of::<libc::itimerval>(), true, call);
+        // SAFETY: the program hands in a place for a time.
+        unsafe {
+            old.write_bytes(0, 1);
+            (*old).it_value.tv_usec = i64::from(was_set);
+        }
+    }
+    0
+}
+
+extern "C" fn timer_create_here(
+    kind: libc::clockid_t,
+    event: *const libc::sigevent,
+    out: *mut usize,
+) -> c_int {
+    if !runtime::in_execution() || !of_program() {
+        return real!(timer_create(kind, event, out): fn(libc::clockid_t, *const libc::sigevent, *mut usize) -> c_int);
+    }
+    let call = call();
+    runtime::settle();
+    if matches!(kind, libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID) {
+        not_modelled("a timer of CPU time", call);
+    }
+    let Some(i) = (1..TIMERS).find(|i| !signals().timers[*i].used) else {
+        not_modelled("more than 31 timers", call);
+    };
+    let mut timer = Timer { used: true, signal: libc::SIGALRM, ..NO_TIMER };
+    // SAFETY: the program hands in an event or nothing. The value comes first, then the number and the kind, then the function.
+    unsafe {
+        if !event.is_null() {
+            let words = event.cast::<usize>();
+            timer.value = words.read();
+            timer.signal = (*event).sigev_signo;
+            match (*event).sigev_notify {
+                libc::SIGEV_SIGNAL => {}
+                libc::SIGEV_NONE => timer.signal = 0,
+                libc::SIGEV_THREAD => (timer.function, timer.signal) = (words.add(2).read(), 0),
+                _ => not_modelled("a timer that sends a signal to one thread", call),
+            }
+        }
+    }
+    if timer.function == 0 && timer.signal != 0 {
+        if !is_valid(timer.signal) {
+            return with_errno(libc::EINVAL);
+        }
+        check(timer.signal, call);
+    }
+    signals().changed = true;
+    timer.version = signals().timers[i].version;
+    signals().timers[i] = timer;
+    crate::access::access(out as usize, 8, true, call);
+    // SAFETY: the program hands in a place.
+    unsafe { out.write(i) };
+    0
+}
+
+fn timer_of(id: usize) -> Option<usize> {
+    (1..TIMERS).contains(&id).then_some(id).filter(|i| signals().timers[*i].used)
+}
+
+extern "C" fn timer_settime_here(
+    id: usize,
+    flags: c_int,
+    new: *const libc::itimerspec,
+    old: *mut libc::itimerspec,
+) -> c_int {
+    if !runtime::in_execution() || !of_program() {
+        return real!(timer_settime(id, flags, new, old):
+            fn(usize, c_int, *const libc::itimerspec, *mut libc::itimerspec) -> c_int);
+    }
+    let call = call();
+    let Some(i) = timer_of(id) else { return with_errno(libc::EINVAL) };
+    // SAFETY: the program hands in a time.
+    let new = unsafe { *new };
+    let is = |t: libc::timespec| t.tv_sec != 0 || t.tv_nsec != 0;
+    let quiet = signals().timers[i].signal == 0 && signals().timers[i].function == 0;
+    let was_set = set_timer(i, is(new.it_value) && !quiet, is(new.it_interval), call);
+    if !old.is_null() {
+        crate::access::access(old as usize, size_of::<libc::itimerspec>(), true, call);
+        // SAFETY: the program hands in a place for a time.
+        unsafe {
+            old.write_bytes(0, 1);
+            (*old).it_value.tv_nsec = i64::from(was_set);
+        }
+    }
+    0
+}
+
+extern "C" fn timer_gettime_here(id: usize, out: *mut libc::itimerspec) -> c_int {
+    if !runtime::in_execution() || !of_program() {
+        return real!(timer_gettime(id, out): fn(usize, *mut libc::itimerspec) -> c_int);
+    }
+    let call = call();
+    let Some(i) = timer_of(id) else { return with_errno(libc::EINVAL) };
+    let is_set = look(&timer_object(i), call) & 1 != 0;
+    crate::access::access(out as usize, size_of::<libc::itimerspec>(), true, call);
+    // SAFETY: the program hands in a place for a time.
+    unsafe {
+        out.write_bytes(0, 1);
+        (*out).it_value.tv_nsec = i64::from(is_set);
+    }
+    0
+}
+
+extern "C" fn timer_overrun_here(id: usize) -> c_int {
+    if !runtime::in_execution() || !of_program() {
+        return real!(timer_getoverrun(id): fn(usize) -> c_int);
+    }
+    if timer_of(id).is_some() { 0 } else { with_errno(libc::EINVAL) }
+}
+
+extern "C" fn timer_delete_here(id: usize) -> c_int {
+    if !runtime::in_execution() || !of_program() {
+        return real!(timer_delete(id): fn(usize) -> c_int);
+    }
+    let call = call();
+    let Some(i) = timer_of(id) else { return with_errno(libc::EINVAL) };
+    set_timer(i, false, false, call);
+    signals().timers[i].used = false;
+    0
+}
+
+/// A jump may leave a handler.
+extern "C" fn jump(buffer: usize, value: c_int) -> c_int {
+    if runtime::in_execution() && of(me()).depth > 0 {
+        not_modelled("`longjmp` or `siglongjmp` in a handler of a signal", call());
+    }
+    real!(siglongjmp(buffer, value): fn(usize, c_int) -> c_int)
 }
 
 /// What a signal is called.
@@ -152,6 +1453,9 @@ pub(crate) fn name(signal: c_int) -> String {
         (libc::SIGALRM, "SIGALRM"),
         (libc::SIGTERM, "SIGTERM"),
         (libc::SIGCHLD, "SIGCHLD"),
+        (libc::SIGSTOP, "SIGSTOP"),
+        (libc::SIGTSTP, "SIGTSTP"),
+        (libc::SIGCONT, "SIGCONT"),
         (libc::SIGSEGV, "SIGSEGV"),
         (libc::SIGABRT, "SIGABRT"),
         (libc::SIGFPE, "SIGFPE"),
@@ -165,50 +1469,42 @@ pub(crate) fn name(signal: c_int) -> String {
 
 /// The running thread writes to a pipe that nobody can read: it gets a signal, which ends the process unless it is ignored.
 pub(crate) fn broken_pipe(call: Call) {
-    match signals().actions[libc::SIGPIPE as usize].handler {
-        libc::SIG_IGN => {}
-        libc::SIG_DFL => {
-            runtime::settle();
-            let message =
-                "SIGPIPE ends the program: it writes to a pipe that nobody can read any more".to_owned();
-            runtime::fail(FailureKind::Signal, message, call.place);
-        }
-        handler => {
-            // SAFETY: the program has set this handler; the signal comes from what its own thread does.
-            unsafe {
-                crate::threads::run_handler(handler as *const std::ffi::c_void, libc::SIGPIPE as usize, 0)
-            };
-        }
+    let action = signals().actions[libc::SIGPIPE as usize];
+    if action.handler == libc::SIG_DFL {
+        runtime::settle();
+        let message =
+            "SIGPIPE ends the program: it writes to a pipe that nobody can read any more".to_owned();
+        runtime::fail(FailureKind::Signal, message, call.place);
     }
-}
-
-/// The running thread sends itself a signal, and its handler runs at once.
-extern "C" fn raise_here(signal: c_int) -> c_int {
-    let by_mistake =
-        [libc::SIGABRT, libc::SIGSEGV, libc::SIGFPE, libc::SIGILL, libc::SIGBUS, libc::SIGTRAP, libc::SIGSYS];
-    if !runtime::in_execution() || !of_program() || !is_valid(signal) || by_mistake.contains(&signal) {
-        return real!(raise(signal): fn(c_int) -> c_int);
+    if of(me()).mask & bit(libc::SIGPIPE) == 0 {
+        act(libc::SIGPIPE, call);
     }
-    let harmless = [libc::SIGCHLD, libc::SIGURG, libc::SIGWINCH, libc::SIGCONT].contains(&signal);
-    match signals().actions[signal as usize].handler {
-        libc::SIG_IGN => {}
-        libc::SIG_DFL if harmless => {}
-        libc::SIG_DFL => {
-            let call = call();
-            runtime::settle();
-            let message = format!("{} ends the program, which raises it", name(signal));
-            runtime::fail(FailureKind::Signal, message, call.place);
-        }
-        handler => {
-            // SAFETY: the program has set this handler; the signal comes from what its own thread does.
-            unsafe { crate::threads::run_handler(handler as *const std::ffi::c_void, signal as usize, 0) };
-        }
-    }
-    0
 }
 
 export! {
-    raise => raise_here;
     sigaction => set_action;
     signal => set_handler;
+    sigprocmask => set_mask;
+    pthread_sigmask => set_thread_mask;
+    raise => raise_here;
+    pthread_kill => pthread_kill_here;
+    kill => kill_here;
+    pause => pause_here;
+    sigsuspend => sigsuspend_here;
+    sigwait => sigwait_here;
+    sigwaitinfo => sigwaitinfo_here;
+    sigtimedwait => sigtimedwait_here;
+    sigpending => sigpending_here;
+    alarm => alarm_here;
+    ualarm => ualarm_here;
+    setitimer => setitimer_here;
+    timer_create => timer_create_here;
+    timer_settime => timer_settime_here;
+    timer_gettime => timer_gettime_here;
+    timer_getoverrun => timer_overrun_here;
+    timer_delete => timer_delete_here;
+    longjmp => jump;
+    _longjmp => jump;
+    siglongjmp => jump;
+    __longjmp_chk => jump;
 }

@@ -113,6 +113,7 @@ fn run_program() {
         }
         let Some(main) = STARTED.main else { return };
         let code = threads::run_main(main, STARTED.argc, STARTED.argv, STARTED.envp);
+        crate::signals::point_at_end();
         process::end(code, Call::unknown());
     }
 }

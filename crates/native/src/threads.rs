@@ -2,7 +2,7 @@
 
 use crate::real::real;
 use crate::shim::{Call, call, export, export_past};
-use crate::{access, changes, leaving, locals, rust_tests, time, verifier};
+use crate::{access, changes, leaving, locals, rust_tests, signals, time, verifier};
 use explore::ThreadId;
 use runtime::{Body, Place, Task};
 use std::ffi::c_void;
@@ -71,6 +71,7 @@ fn fresh(t: ThreadId) {
     changes::fresh(t);
     leaving::fresh(t);
     rust_tests::fresh(t);
+    signals::fresh(t);
     verifier::fresh(t);
 }
 
@@ -87,6 +88,16 @@ pub(crate) fn set_ended() {
 /// Whether this execution has the thread.
 pub(crate) fn is_made(t: ThreadId) -> bool {
     t == ThreadId::MAIN || known(t).routine.is_some()
+}
+
+/// Threads of the execution.
+pub(crate) fn made() -> impl Iterator<Item = ThreadId> {
+    (0..explore::MAX_THREADS as u16).map(ThreadId).filter(|t| is_made(*t))
+}
+
+/// Whether a thread was joined, or somebody is about to join it.
+pub(crate) fn is_joined(t: ThreadId) -> bool {
+    known(t).joined
 }
 
 /// Threads of the execution that still run code of the program, or will.
@@ -126,6 +137,7 @@ impl Body for Start {
             let result = unsafe { run_c(routine, known.argument) };
             runtime::settle();
             known.result = result;
+            signals::point_at_end();
             locals::end();
             runtime::settle();
             known.ended = true;
@@ -185,6 +197,22 @@ pub(crate) unsafe fn run_destructor(f: *const c_void, object: usize) {
 pub(crate) unsafe fn run_handler(f: *const c_void, a: usize, b: usize) {
     // SAFETY: by the contract.
     unsafe { raddle_run_c(f, a as *mut c_void, b as *mut c_void, std::ptr::null_mut()) };
+    runtime::settle();
+}
+
+/// Runs a handler of a signal.
+///
+/// # Safety
+///
+/// `f` is a function that can be called with the number of a signal and pointers to what is known of it.
+pub(crate) unsafe fn run_signal_handler(
+    f: *const c_void,
+    signal: libc::c_int,
+    info: *mut c_void,
+    context: *mut c_void,
+) {
+    // SAFETY: by the contract.
+    unsafe { raddle_run_c(f, signal as usize as *mut c_void, info, context) };
     runtime::settle();
 }
 
@@ -289,6 +317,7 @@ pub(crate) extern "C" fn join(thread: libc::pthread_t, result: *mut *mut c_void)
 }
 
 fn join_at(t: ThreadId, result: *mut *mut c_void, call: Call) -> libc::c_int {
+    signals::point_before(call);
     known(t).joined = true;
     let _ = runtime::join(t, call.place);
     if !result.is_null() {

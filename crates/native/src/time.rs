@@ -104,27 +104,38 @@ pub(crate) fn pass(nanoseconds: u64) {
     runtime::clock_pass(nanoseconds);
 }
 
-fn sleep_for(nanoseconds: u64) {
+/// Sleeps. Says whether a signal has ended it before its time.
+fn sleep_for(nanoseconds: u64) -> bool {
     let call = call();
     runtime::settle();
+    if nanoseconds > 0 && crate::signals::is_interrupted(true, || true, call) {
+        return true;
+    }
     pass(nanoseconds);
     runtime::yield_in(call.place, call.state);
+    false
+}
+
+/// Writes how much of a sleep is left: all of it.
+fn write_left(left: *mut libc::timespec, time: u64) {
+    if !left.is_null() {
+        // SAFETY: the program hands in a place for the time.
+        unsafe { left.write(timespec(time)) };
+    }
 }
 
 extern "C" fn sleep_here(seconds: libc::c_uint) -> libc::c_uint {
     if !runtime::in_execution() {
         return real!(sleep(seconds): fn(libc::c_uint) -> libc::c_uint);
     }
-    sleep_for(seconds as u64 * SECOND);
-    0
+    if sleep_for(seconds as u64 * SECOND) { seconds } else { 0 }
 }
 
 extern "C" fn usleep_here(micros: libc::c_uint) -> libc::c_int {
     if !runtime::in_execution() {
         return real!(usleep(micros): fn(libc::c_uint) -> libc::c_int);
     }
-    sleep_for(micros as u64 * 1000);
-    0
+    with_errno(if sleep_for(micros as u64 * 1000) { libc::EINTR } else { 0 })
 }
 
 extern "C" fn nanosleep_here(time: *const libc::timespec, left: *mut libc::timespec) -> libc::c_int {
@@ -133,10 +144,11 @@ extern "C" fn nanosleep_here(time: *const libc::timespec, left: *mut libc::times
     }
     // SAFETY: the program hands in a time.
     match unsafe { time.as_ref() }.and_then(nanoseconds) {
-        Some(n) => {
-            sleep_for(n);
-            0
+        Some(n) if sleep_for(n) => {
+            write_left(left, n);
+            with_errno(libc::EINTR)
         }
+        Some(_) => 0,
         None => with_errno(libc::EINVAL),
     }
 }
@@ -157,10 +169,14 @@ extern "C" fn clock_nanosleep_here(
     // SAFETY: the program hands in a time.
     let Some(n) = unsafe { time.as_ref() }.and_then(nanoseconds) else { return libc::EINVAL };
     if flags & libc::TIMER_ABSTIME != 0 {
+        if crate::signals::is_interrupted(true, || true, call()) {
+            return libc::EINTR;
+        }
         reach(clock, time);
         sleep_for(0);
-    } else {
-        sleep_for(n);
+    } else if sleep_for(n) {
+        write_left(left, n);
+        return libc::EINTR;
     }
     0
 }
@@ -247,7 +263,12 @@ extern "C" fn give_way_inside() -> libc::c_int {
 
 /// `thrd_sleep` of C11: 0, or a negative number for an error.
 extern "C" fn thrd_sleep_here(time: *const libc::timespec, left: *mut libc::timespec) -> libc::c_int {
-    if nanosleep_here(time, left) == 0 { 0 } else { -2 }
+    match nanosleep_here(time, left) {
+        0 => 0,
+        // SAFETY: `errno` can always be read.
+        _ if unsafe { *libc::__errno_location() } == libc::EINTR => -1,
+        _ => -2,
+    }
 }
 
 extern "C" fn thrd_yield_here() {

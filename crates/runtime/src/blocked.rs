@@ -153,7 +153,9 @@ impl Execution {
                 Some(by) => (format!("waits for {name}, held by {}", self.thread_label(by)), vec![by]),
                 None => (format!("waits for {name}"), Vec::new()),
             },
-            OpKind::Await if op.a == 2 => (format!("waits for {name}"), Vec::new()),
+            OpKind::Await if op.a == 2 || op.a == crate::foreign::OPTIONAL => {
+                (format!("waits for {name}"), Vec::new())
+            }
             OpKind::Await => {
                 let (from, n) = pending.awaited;
                 self.spins_on(&self.awaited[from as usize..(from + n) as usize])

@@ -194,6 +194,8 @@ pub(crate) struct Execution {
     pub(crate) exited: bool,
     /// The search must start again once this execution has come to its end.
     pub(crate) restart_at_end: bool,
+    /// Signals may interrupt threads before each of their steps.
+    pub(crate) interrupts: bool,
     /// A write of the running thread that has had its turn, but whose value is not known yet; see [`crate::memory`].
     pub(crate) unsettled: Option<Unsettled>,
     /// Blocks that nobody may interrupt.
@@ -332,6 +334,7 @@ impl Execution {
             versioned: Vec::new(),
             exited: false,
             restart_at_end: false,
+            interrupts: false,
             unsettled: None,
             blocks: Blocks::default(),
             read_locks: 0,
@@ -415,6 +418,7 @@ impl Execution {
         self.unsettled = None;
         self.blocks.reset();
         self.restart_at_end = false;
+        self.interrupts = false;
         self.unjoined = 0;
         self.ended_stacks = (usize::MAX, 0);
     }
@@ -866,15 +870,30 @@ impl Execution {
         if stands_at(0) || self.live.iter().any(polls_clock) {
             return End::Assumed;
         }
-        if self.live.iter().any(|t| self.waits_with_limit(t) || self.gives_way(t)) {
+        let pruned =
+            |t: ThreadId| self.waits_with_limit(t) || self.gives_way(t) || self.is_interrupted_elsewhere(t);
+        if self.live.iter().any(pruned) {
             return End::Pruned;
         }
         if stands_at(STOPPED) {
             self.suspect = self.stopped_in_place();
             let reported = self.suspect && (self.modes.report_suspects || self.settings.all_livelocks);
-            return if reported { End::Complete } else { End::Pruned };
+            if !reported {
+                return End::Pruned;
+            }
+        }
+        if !self.exited && self.front.is_some_and(|f| f.stuck()) {
+            return End::Pruned;
         }
         End::Complete
+    }
+
+    /// Whether a thread waits for a signal that does not come, or does not take one that is pending. In another execution it does not
+    /// wait for it, or takes it.
+    fn is_interrupted_elsewhere(&self, t: ThreadId) -> bool {
+        let op = &self.pending[t.index()].op;
+        op.kind == OpKind::Await && op.a == crate::foreign::OPTIONAL
+            || self.interrupts && self.front.is_some_and(|f| f.has_signal(t))
     }
 
     /// Whether a thread waits for a notification or for its token, and would not wait for ever: that its limit is reached is
@@ -1061,6 +1080,10 @@ impl Execution {
     #[inline(never)]
     fn choose_option(&mut self, op: &Op) -> u32 {
         match op.kind {
+            OpKind::Choose if op.b == crate::sync::SIGNAL => {
+                let comes = self.front.is_none_or(|f| f.can_come(self.current));
+                self.ask(if comes { Asked::Below(2) } else { Asked::First(2) })
+            }
             OpKind::Choose if op.a > 1 => self.ask(Asked::Below(op.a as u32)),
             OpKind::NotifyOne => {
                 self.waiters.clear();
@@ -1088,6 +1111,7 @@ impl Execution {
         if self.fair.is_some() && self.is_fair() {
             return match asked {
                 Asked::Below(n) => self.fair_option(n as usize, false) as u32,
+                Asked::First(_) => 0,
                 Asked::Waiters => {
                     let k = self.fair_option(self.waiters.len(), true);
                     self.waiters[k]
@@ -1096,6 +1120,7 @@ impl Execution {
         }
         let options = match asked {
             Asked::Below(n) => Options::Below(n),
+            Asked::First(n) => Options::First(n),
             Asked::Waiters => Options::Of(&self.waiters),
         };
         self.watched.user.store(false, Ordering::Relaxed);
@@ -1313,6 +1338,7 @@ impl Execution {
 
 enum Asked {
     Below(u32),
+    First(u32),
     Waiters,
 }
 

@@ -192,6 +192,37 @@ pub fn wait_while(object: &Handle, word: u64, by_last: bool, place: Place) {
 
 /// Waits, in one step, until the word of one of several objects differs from the one given with it.
 pub fn wait_for_any<'a>(objects: impl Iterator<Item = (&'a Handle, u64)>, place: Place) {
+    wait_for(objects, 2, place);
+}
+
+/// The same for a signal. If `optional`, an execution in which it does not come is not counted, for there is another one in which the
+/// thread does not wait for it.
+pub fn wait_for_signal<'a>(objects: impl Iterator<Item = (&'a Handle, u64)>, optional: bool, place: Place) {
+    wait_for(objects, if optional { OPTIONAL } else { 2 }, place);
+}
+
+/// Says that a thread waits for something that may not come: see [`wait_for_signal`].
+pub(crate) const OPTIONAL: u64 = 3;
+
+/// Says whether threads can be interrupted before each of their steps: then [`crate::Front::interrupt`] is called there.
+pub fn have_interrupts(interrupts: bool) {
+    let ex = context::current();
+    if !ex.is_null() {
+        // SAFETY: a current execution is valid; the borrow ends here.
+        unsafe { (*ex).interrupts = interrupts };
+    }
+}
+
+/// Forgets caveats of one kind: what was learned makes the search start again, and it notes what it still leaves out.
+pub fn forget_caveats(kind: explore::CaveatKind) {
+    let ex = context::current();
+    if !ex.is_null() {
+        // SAFETY: a current execution is valid; the borrow ends here.
+        unsafe { (*ex).caveats.forget(kind) };
+    }
+}
+
+fn wait_for<'a>(objects: impl Iterator<Item = (&'a Handle, u64)>, how: u64, place: Place) {
     settle();
     let ex = context::required("a wait", place);
     // SAFETY: a current execution is valid, and no reference into it is held over a suspension.
@@ -207,7 +238,7 @@ pub fn wait_for_any<'a>(objects: impl Iterator<Item = (&'a Handle, u64)>, place:
                 seen.push((object, word));
             }
         }
-        let at_once = (*ex).announce_await(&seen, 2, site(place));
+        let at_once = (*ex).announce_await(&seen, how, site(place));
         (*ex).seen = seen;
         if !at_once && !sync::suspend(ex) {
             return given_up(ex);
@@ -241,6 +272,13 @@ pub fn have_blocks(lock: &Handle, place: Place) {
         (*ex).blocks.lock = Some(id);
         (*ex).races.blocks = Some(id);
     }
+}
+
+/// Whether the program has such blocks.
+pub fn has_blocks() -> bool {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    !ex.is_null() && unsafe { (*ex).blocks.any() }
 }
 
 /// Enters such a block. Says `false`, and does nothing, if the thread is in one already.

@@ -130,6 +130,29 @@ pub trait Front: Sync {
     /// Forgets what was learned of the program.
     fn forget(&self);
 
+    /// The running thread is about to announce a step: a signal may interrupt it first. See [`crate::have_interrupts`].
+    fn interrupt(&self, place: Place) {
+        let _ = place;
+    }
+
+    /// Whether a signal can still come for a thread that decides about that now.
+    fn can_come(&self, thread: ThreadId) -> bool {
+        let _ = thread;
+        true
+    }
+
+    /// Whether a thread that waits for ever would be interrupted by a signal that is pending.
+    fn has_signal(&self, thread: ThreadId) -> bool {
+        let _ = thread;
+        false
+    }
+
+    /// Nobody can run and threads are left. Says whether something that comes from outside the program, and was not explored so far,
+    /// could help: then the search starts again with it.
+    fn stuck(&self) -> bool {
+        false
+    }
+
     /// Something is wrong in the execution at hand: a debugger may want to know. Called where it was found, in the thread that it was
     /// found in if there is one.
     fn failed(&self, what: &str) {

@@ -1,7 +1,7 @@
 //! What is kept of an execution: a short record of every step, always; and, for a failure that is shown, all of it.
 
 use crate::execution::{Execution, Moment, Noted};
-use crate::sync::{CHANCE, LIMIT};
+use crate::sync::{CHANCE, LIMIT, SIGNAL};
 use crate::time::CLOCK;
 use crate::{Class, Part, Place};
 use explore::Mode;
@@ -102,7 +102,8 @@ fn is_shown(r: &Recorded, variables: &[u64]) -> bool {
     if let Some(plain) = &r.plain {
         return variables.contains(&plain.name);
     }
-    !(is_chance(r) && r.applied.value == 0 && r.preempts.is_none())
+    let nothing = is_chance(r) || r.op.kind == OpKind::Choose && r.op.b == SIGNAL;
+    !(nothing && r.applied.value == 0 && r.preempts.is_none())
 }
 
 /// The place that a site stands for.
@@ -410,6 +411,7 @@ impl Execution {
             OpKind::CompareExchange if self.is_heap(r.op.object) => "give_out_again",
             OpKind::Choose if r.op.b == REUSE => "choose_address",
             OpKind::Choose if is_chance(r) => "wait",
+            OpKind::Choose if r.op.b == SIGNAL => "signal",
             kind => operation(kind),
         };
         let all = self.recorded.iter().map(|r| (number(r), r));
@@ -506,6 +508,8 @@ impl Execution {
                     if value == 1 { "yes" } else { "no" }
                 )
             }
+            Choose if r.op.b == SIGNAL && value == 0 => "no signal comes".to_string(),
+            Choose if r.op.b == SIGNAL => "a signal comes".to_string(),
             Choose if r.op.b == CLOCK && value == 0 => "no time has passed".to_string(),
             Choose if r.op.b == CLOCK => "late".to_string(),
             Choose if is_chance(r) && value == 0 => "will take a notification to end".to_string(),

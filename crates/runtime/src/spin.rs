@@ -385,6 +385,10 @@ pub(crate) fn after_step(
     applied: &Applied,
     option: u32,
 ) {
+    // A signal that does not come is nothing.
+    if op.kind == OpKind::Choose && op.b == sync::SIGNAL && option == 0 {
+        return;
+    }
     // A reading of the clock that finds that no time has passed is a look.
     let clock = op.kind == OpKind::Choose && op.b == CLOCK && option == 0;
     let is_look = (LOOKS >> op.kind as u8 & 1 == 1 || clock) && applied.word == before;

@@ -68,6 +68,9 @@ pub(crate) unsafe fn turn_here(ex: *mut Execution, op: Op, site: Site) -> bool {
         if !(*ex).lent.is_empty() {
             crate::lent::settle(ex);
         }
+        if (*ex).interrupts {
+            interrupt(ex, op.kind, site);
+        }
         if (*ex).due && !give_way(ex, &op, site) {
             return false;
         }
@@ -89,6 +92,28 @@ unsafe fn give_way(ex: *mut Execution, op: &Op, site: Site) -> bool {
         let op = (&(*ex).pending)[(*ex).current.index()].op;
         (*ex).finish(op, 0);
         true
+    }
+}
+
+/// A signal may come before the step.
+///
+/// What releases a lock, and waits, is left to the front: it has notes of its own about who holds what. A thread in the queue of a
+/// condition variable cannot be notified while it does something else.
+///
+/// # Safety
+///
+/// As for [`turn`].
+#[cold]
+unsafe fn interrupt(ex: *mut Execution, kind: OpKind, site: Site) {
+    use OpKind::*;
+    if matches!(kind, Choose | Unlock | ReadUnlock | WriteUnlock | Wait | Wake | Assume | End) {
+        return;
+    }
+    // SAFETY: by the contract no reference into the execution is alive; what a handler does are steps of this thread.
+    unsafe {
+        if let Some(front) = (*ex).front {
+            front.interrupt(crate::record::place_of(site).unwrap_or(Place(0)));
+        }
     }
 }
 
@@ -586,6 +611,21 @@ pub(crate) const CHANCE: u64 = 1;
 /// or by its limit.
 pub(crate) const LIMIT: u64 = 4;
 
+/// Operand `b` of a choice: whether a signal interrupts the thread here.
+pub(crate) const SIGNAL: u64 = 16;
+
+/// Whether a signal interrupts the running thread here, as a choice. Loops that only look do not end by a signal that does not come.
+pub fn choose_signal(place: Place) -> bool {
+    let ex = context::required("a signal", place);
+    // SAFETY: a current execution is valid.
+    unsafe {
+        if (*ex).phase != Phase::Running {
+            return false;
+        }
+        step_on(ex, Op::local(OpKind::Choose).with(2, SIGNAL), place).value == 1
+    }
+}
+
 /// One of the numbers below `n`; each is explored.
 // Inlined for the sake of the local state, as `step`.
 #[inline(always)]
@@ -658,6 +698,21 @@ pub fn fail(kind: FailureKind, message: String, place: Place) -> ! {
             leave_for_good(ex);
         }
         panic!("{message}")
+    }
+}
+
+/// Gives the execution up: none that continues like this counts. Executions in which the latest choices come out otherwise have all else
+/// that can happen from here.
+pub fn prune() {
+    let ex = context::required("a signal", Place(0));
+    // SAFETY: a current execution is valid, and no reference into it is held over the suspension.
+    unsafe {
+        if (*ex).phase == Phase::Running && (*ex).in_fiber {
+            (*ex).end = Some(End::Pruned);
+            (*ex).next = None;
+            suspend(ex);
+            leave_for_good(ex)
+        }
     }
 }
 

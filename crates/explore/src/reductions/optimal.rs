@@ -205,7 +205,7 @@ impl Reduction for Optimal {
             // Whether a thread that waits for one of several words may go on is not always told exactly beforehand.
             let waits = view.pending[taken.thread.index()].awaited.1 > 1;
             debug_assert!(waits || view.enabled.contains(taken.thread), "a wakeup sequence can be run");
-            debug_assert!(!n.asleep.contains(taken.thread), "a wakeup sequence wakes what it runs");
+            debug_assert!(waits || !n.asleep.contains(taken.thread), "a wakeup sequence wakes what it runs");
             if view.enabled.contains(taken.thread) {
                 n.guided = true;
                 n.fixed = taken.fixed;

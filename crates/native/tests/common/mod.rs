@@ -34,6 +34,8 @@ fn library() -> &'static Path {
 pub(crate) struct Ran {
     pub(crate) report: Value,
     pub(crate) what: String,
+    /// What came on standard error.
+    pub(crate) errors: String,
 }
 
 impl Ran {
@@ -104,7 +106,10 @@ pub(crate) fn run_table(table: &[(&str, &[&str], &str, Right)]) {
     let mut wrong = Vec::new();
     for (name, flags, source, right) in table {
         let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        std::fs::write(&file, source).expect("the source is written");
+        // Other tests may read it at the same time.
+        let ours = file.with_extension(format!("{:?}.tmp", std::thread::current().id()));
+        std::fs::write(&ours, source).expect("the source is written");
+        std::fs::rename(&ours, &file).expect("the source is put in place");
         let ran = run(file.to_str().expect("a path"), flags);
         let failure = &ran.report["failures"][0];
         let message = failure["message"].as_str().unwrap_or_default();
@@ -136,10 +141,16 @@ pub(crate) fn run(file: &str, flags: &[&str]) -> Ran {
 
 /// The same with arguments of the program, and what it finds on standard input.
 pub(crate) fn run_with(file: &str, flags: &[&str], arguments: &[&str], input: Option<&str>) -> Ran {
-    let library = library();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(file);
     let (variables, options): (Vec<&str>, Vec<&str>) = flags.iter().partition(|f| f.starts_with("RADDLE_"));
     let what = format!("{file} {}", flags.join(" "));
+    let program = compile(file, &options, &what);
+    execute(&program, &variables, arguments, input, what)
+}
+
+/// Compiles a program and links it with raddle.
+pub(crate) fn compile(file: &str, options: &[&str], what: &str) -> PathBuf {
+    let library = library();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(file);
     let unique: String = what.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(unique);
     let mut compile = if file.ends_with(".cpp") {
@@ -158,7 +169,7 @@ pub(crate) fn run_with(file: &str, flags: &[&str], arguments: &[&str], input: Op
             "-Wno-tsan",
             "--param=tsan-distinguish-volatile=1",
         ])
-        .args(&options)
+        .args(options)
         .arg("-c")
         .arg(&source)
         .arg("-o")
@@ -173,7 +184,18 @@ pub(crate) fn run_with(file: &str, flags: &[&str], arguments: &[&str], input: Op
         link.arg(format!("-Wl,--wrap={name}"));
     }
     assert!(link.status().expect("gcc links").success(), "{what} does not link");
-    let mut command = Command::new(&program);
+    program
+}
+
+/// Runs a program that [`compile`] has made.
+pub(crate) fn execute(
+    program: &Path,
+    variables: &[&str],
+    arguments: &[&str],
+    input: Option<&str>,
+    what: String,
+) -> Ran {
+    let mut command = Command::new(program);
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("RADDLE_")) {
         command.env_remove(name);
     }
@@ -192,5 +214,5 @@ pub(crate) fn run_with(file: &str, flags: &[&str], arguments: &[&str], input: Op
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     let report = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{what}: {e}: {text}{errors}"));
-    Ran { report, what }
+    Ran { report, what, errors: errors.into_owned() }
 }
