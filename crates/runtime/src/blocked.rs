@@ -68,10 +68,9 @@ impl Execution {
     /// What may be a livelock at the end of this execution.
     #[cold]
     pub(crate) fn suspicion(&self) -> Suspicion {
-        let shown_after = match self.over_and_over() {
-            Some(r) if !self.enabled.is_empty() => (r.from + 3 * r.period) as u64,
-            _ => self.steps,
-        };
+        // Only an execution that reached the step limit has to be shortened.
+        let repeated = if self.enabled.is_empty() { None } else { self.over_and_over() };
+        let shown_after = repeated.map_or(self.steps, |r| (r.from + 3 * r.period) as u64);
         Suspicion {
             places: self.repeating(),
             schedule: self.schedule_of_session(),
