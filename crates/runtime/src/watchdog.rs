@@ -87,8 +87,7 @@ impl Watched {
             return watched;
         }
         let watched = Arc::new(Watched::with(watchdog, stop_at, execution, false));
-        let session =
-            Session { watched: watched.clone(), steps: 0, looks: 0, cpu: Duration::ZERO, asked: None };
+        let session = Session::new(watched.clone());
         {
             let mut sessions = sessions();
             sessions.push(session);
@@ -151,6 +150,11 @@ fn watch() {
 }
 
 impl Session {
+    /// The first look takes the CPU time that the OS thread has used before, for other things.
+    fn new(watched: Arc<Watched>) -> Session {
+        Session { watched, steps: u64::MAX, looks: 0, cpu: Duration::ZERO, asked: None }
+    }
+
     fn look(&mut self, pause: Duration) {
         let watched = &self.watched;
         let steps = watched.steps.load(Ordering::Relaxed);
@@ -212,4 +216,21 @@ fn end(watched: &Watched, word: u8) -> ! {
     // SAFETY: as above.
     emergency::write(&unsafe { emergency::stopped(&*ex, &stop) });
     emergency::leave_with(3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_computed_before_a_check_does_not_count() {
+        let limit = Duration::from_millis(20);
+        let watched = Arc::new(Watched::with(Some(limit), None, std::ptr::null_mut(), false));
+        watched.user.store(true, Ordering::Relaxed);
+        while cpu_of(watched.thread) < 2 * limit {
+            std::hint::spin_loop();
+        }
+        Session::new(watched.clone()).look(Duration::from_millis(1));
+        assert_eq!(watched.stop.load(Ordering::Relaxed), 0);
+    }
 }
