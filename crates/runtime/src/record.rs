@@ -508,8 +508,8 @@ impl Execution {
                     if value == 1 { "yes" } else { "no" }
                 )
             }
-            Choose if r.op.b == SIGNAL && value == 0 => "no signal comes".to_string(),
-            Choose if r.op.b == SIGNAL => "a signal comes".to_string(),
+            Choose if r.op.b == SIGNAL && value == 0 => "does not come".to_string(),
+            Choose if r.op.b == SIGNAL => "comes".to_string(),
             Choose if r.op.b == CLOCK && value == 0 => "no time has passed".to_string(),
             Choose if r.op.b == CLOCK => "late".to_string(),
             Choose if is_chance(r) && value == 0 => "will take a notification to end".to_string(),

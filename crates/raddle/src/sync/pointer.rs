@@ -154,7 +154,7 @@ fn word_of(n: u64, name: impl FnOnce(usize) -> u64) -> u64 {
     match name(address as usize) {
         // Outside of an execution nothing is compared.
         0 => n,
-        name => tags | LOWEST + (name << TAG_BITS),
+        name => tags | (LOWEST + (name << TAG_BITS)),
     }
 }
 
