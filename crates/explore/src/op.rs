@@ -223,6 +223,7 @@ impl Op {
     pub const UNBOUNDED: u64 = u64::MAX;
 
     /// An operation on one object.
+    #[inline]
     pub const fn new(kind: OpKind, object: ObjectId) -> Op {
         Op {
             kind,
@@ -236,12 +237,14 @@ impl Op {
     }
 
     /// An operation on no object.
+    #[inline]
     pub const fn local(kind: OpKind) -> Op {
         Op::new(kind, ObjectId::NONE)
     }
 
     /// The same with operands.
     #[must_use]
+    #[inline]
     pub const fn with(mut self, a: u64, b: u64) -> Op {
         self.a = a;
         self.b = b;
@@ -250,6 +253,7 @@ impl Op {
 
     /// The same with a memory order.
     #[must_use]
+    #[inline]
     pub const fn ordered(mut self, order: MemoryOrder) -> Op {
         self.order = order;
         self
@@ -257,6 +261,7 @@ impl Op {
 
     /// The same, with what its value decides.
     #[must_use]
+    #[inline]
     pub const fn deciding(mut self, decides: Decides) -> Op {
         self.decides = decides;
         self
@@ -264,6 +269,7 @@ impl Op {
 
     /// Whether it is the same step of the program as `other`: what may change between the moment a thread announces
     /// an operation and the moment it runs (who woke it, the value a read-modify-write computes) does not count.
+    #[inline]
     pub fn same_step(&self, other: &Op) -> bool {
         use OpKind::*;
         let operands = match self.kind {
@@ -421,11 +427,13 @@ impl Access {
     pub const LOCAL: Access = Access { mode: Mode::Local, aux: 0 };
 
     /// An access without a number.
+    #[inline]
     pub const fn new(mode: Mode) -> Access {
         Access { mode, aux: 0 }
     }
 
     /// The stable name of an event: its thread and its place among that thread's events.
+    #[inline]
     pub const fn cause(thread: ThreadId, seq: u32) -> u64 {
         ((thread.0 as u64 + 1) << 32) | seq as u64
     }

@@ -21,7 +21,7 @@
 //! # What is remembered
 //!
 //! Nothing, until a thread takes an option (a spurious end of a wait, a timeout, a spurious failure), waits for a change, or
-//! comes a third time to a place where it changes something. From then on the steps of the thread are kept in a window. The
+//! comes a third time to a place where it takes a change back. From then on the steps of the thread are kept in a window. The
 //! local state is taken where an operation is met again. A step that is forgotten, or whose state was not taken, costs
 //! executions and loses none.
 //!
@@ -45,7 +45,9 @@ use explore::{Access, CaveatKind, Mode, ObjectId, Op, OpKind, Pending, Site, Thr
 const WINDOW: usize = 64;
 /// Places are told apart by their lowest bits, which do not depend on where the program is loaded.
 const PLACES: usize = 32;
-/// A thread that comes so often to a place where it changes something may be in a loop.
+/// So many changes are looked at to see whether the thread takes one back.
+const RECENT: usize = 4;
+/// A thread that comes so often to a place where it takes a change back may be in a loop.
 const ROUNDS: u8 = 3;
 /// Options that a thread may take in a row where it was before. The rule ends such loops, so this is only reached where threads observe
 /// each other's temporary changes.
@@ -141,6 +143,9 @@ pub(crate) struct Cycles {
     rows: Vec<Row>,
     /// How often the thread has changed something at a place, by the place's lowest bits.
     rounds: [u8; PLACES],
+    /// The last objects that it changed, each with its word before the change, and where the next one goes.
+    recent: [(u32, u64); RECENT],
+    next: u8,
     arrival: Option<Arrival>,
     /// What the thread has waited for: state and words, as a hash, and when.
     awaits: Vec<(u64, usize)>,
@@ -170,6 +175,8 @@ impl Cycles {
         self.changes.clear();
         self.rows.clear();
         self.rounds = [0; PLACES];
+        self.recent = [(ObjectId::NONE.0, 0); RECENT];
+        self.next = 0;
         self.arrival = None;
         self.awaits.clear();
         self.in_wait = false;
@@ -393,10 +400,18 @@ pub(crate) fn after_step(
 ) {
     if !is_look && !ex.tracking {
         let cycles = &mut ex.threads[ex.current.index()].cycles;
-        let place = &mut cycles.rounds[(site.0 >> 3 & 0xfff) % PLACES];
-        *place = place.saturating_add(1);
-        if *place < ROUNDS && !(op.kind == OpKind::CompareExchangeWeak && option == 1) {
-            return;
+        if !(op.kind == OpKind::CompareExchangeWeak && option == 1) {
+            let takes_back = cycles.recent.contains(&(op.object.0, applied.word));
+            cycles.recent[cycles.next as usize % RECENT] = (op.object.0, before);
+            cycles.next = cycles.next.wrapping_add(1);
+            if !takes_back {
+                return;
+            }
+            let place = &mut cycles.rounds[(site.0 >> 3 & 0xfff) % PLACES];
+            *place = place.saturating_add(1);
+            if *place < ROUNDS {
+                return;
+            }
         }
     }
     if op.kind == OpKind::Choose && op.b == CLOCK && option != 0 {
