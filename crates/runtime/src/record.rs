@@ -9,7 +9,7 @@ use explore::semantics::{Applied, Channel};
 use explore::{FailureKind, MemoryOrder, ObjectId, Op, OpKind, Schedule, Site, Step, ThreadId, semantics};
 
 /// Marks the choice of an address by `malloc`.
-pub(crate) const REUSE: u64 = 2;
+pub(crate) const REUSE: u64 = 32;
 
 /// The short record: enough for the schedule and for the order that the step establishes.
 #[derive(Clone, Copy)]
