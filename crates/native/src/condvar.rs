@@ -98,6 +98,11 @@ fn wait_on(
     held.clear();
     let left = limit.map(|(clock, until)| time::left(clock, until));
     let (condvar, mutex) = (&on.entry().handle, &held.on.entry().handle);
+    // SAFETY: one OS thread alone runs code of the program.
+    if unsafe { crate::signals::ACTIVE } {
+        let text = "a signal that comes while its thread waits on a condition variable was explored before the wait and at its spurious ends only";
+        runtime::caveat_at(explore::CaveatKind::Signal, text, call.place);
+    }
     let ended = runtime::wait_in(condvar, mutex, change, left, call.state, call.place);
     held.take();
     match limit {
