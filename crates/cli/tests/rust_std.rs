@@ -247,7 +247,7 @@ fn a_run_ends_with_a_table_and_has_a_limit() {
     };
     row("environment::is_small", "verified");
     row("environment::deadline", "FAILED");
-    assert!(said.contains("with --cfg miri") && said.contains("(1 of 8)"), "{said}");
+    assert!(said.contains("with --cfg miri") && said.contains("(1 of 11)"), "{said}");
     let none = command("rust-project", "rust-project")
         .args(["environment::", "--max-total-seconds", "0.000001"])
         .output()
@@ -279,9 +279,17 @@ fn waits_with_a_limit_end_in_every_way() {
     is_verified("environment::waits_with_a_limit_in_a_loop");
     is_verified("environment::parks_with_a_limit_in_a_loop");
     fails_with("environment::is_set_before_the_limit", "panic", "timed out: true");
+    no_failure_in(reports(), "environment::waits_no_time");
     // Who waits for 136 years waits for ever, and the report says so.
     assert!(no_failure_in(reports(), "environment::waits_for_ever"));
     assert_eq!(reports()["environment::waits_for_ever"]["report"]["caveats"][0]["kind"], "patient");
+}
+
+#[test]
+fn spurious_ends_are_explored_or_named() {
+    fails_with("environment::parks_once", "panic", "nobody has unparked it");
+    assert!(no_failure_in(reports(), "environment::exchanges_weakly"));
+    assert_eq!(reports()["environment::exchanges_weakly"]["report"]["caveats"][0]["kind"], "spurious");
 }
 
 #[test]

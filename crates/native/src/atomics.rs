@@ -2,7 +2,7 @@
 
 use crate::access;
 use crate::options::{Races, options};
-use crate::shim::{Call, call, export};
+use crate::shim::{self, Call, call, export};
 use crate::table::{self, Entry};
 use explore::{FailureKind, MemoryOrder, OpKind};
 use runtime::{Class, Done, Request, Touching};
@@ -322,6 +322,10 @@ fn exchange_if<V: Value>(address: usize, expected: V, new: V, orders: (i32, i32)
         }
     }
     let (call, if_equal, if_not) = (call(), written(orders.0), written(orders.1));
+    if crate::std_locks::is_weak_exchange(shim::return_address()) {
+        let text = "compare_exchange_weak and fetch_update of std were explored without spurious failures (tests over raddle's types have them)";
+        runtime::caveat_at(explore::CaveatKind::Spurious, text, call.place);
+    }
     let (old, ok) = exchange_in(address, expected, new, orders, weak, call);
     noted::<V>(address, if ok { if_equal } else { if_not }, call);
     (old, ok)

@@ -174,6 +174,45 @@ const WITH_DURATION: [(&str, &str); 2] =
     [("4sync7condvar5futex", "7Condvar21wait_optional_timeout"), ("3std6thread", "12park_timeout")];
 
 static mut WAITING: Vec<(usize, usize)> = Vec::new();
+static mut PARKS: Vec<(usize, usize)> = Vec::new();
+
+/// Where functions lie that matter for compare-exchanges that may fail spuriously.
+#[derive(Default)]
+struct Weak {
+    /// The functions of core that do one.
+    exchanges: Vec<(usize, usize)>,
+    /// All atomic operations of core.
+    atomics: Vec<(usize, usize)>,
+    /// All of std and alloc.
+    library: Vec<(usize, usize)>,
+}
+
+static mut WEAK: Weak = Weak { exchanges: Vec::new(), atomics: Vec::new(), library: Vec::new() };
+
+fn contains(ranges: &[(usize, usize)], at: usize) -> bool {
+    ranges.iter().any(|(a, b)| (*a..*b).contains(&at))
+}
+
+/// Whether a compare-exchange at a place is one of the program's that may fail spuriously: the compiler does not say so to its hook.
+/// Those of std start again when they fail.
+pub(crate) fn is_weak_exchange(site: usize) -> bool {
+    // SAFETY: set before the first execution.
+    let weak = unsafe { &*(&raw const WEAK) };
+    if !contains(&weak.exchanges, site) {
+        return false;
+    }
+    shim::undisturbed(|| {
+        let frames = names::frames(runtime::current());
+        let caller = frames.iter().map(|f| f.return_address).find(|at| !contains(&weak.atomics, *at));
+        caller.is_none_or(|at| !contains(&weak.library, at))
+    })
+}
+
+/// Whether a call comes from `park`.
+pub(crate) fn parks(site: usize) -> bool {
+    // SAFETY: set before the first execution.
+    contains(unsafe { &*(&raw const PARKS) }, site)
+}
 static mut DURATIONS: Vec<(usize, usize)> = Vec::new();
 
 /// Whether a call comes from a function that waits for a duration.
@@ -230,6 +269,26 @@ pub(crate) fn prepare() {
             return;
         }
         let start = base + symbol.address;
+        let range = (start, start + symbol.size);
+        let is_of = |krate: &str| {
+            name.strip_prefix("_ZN").is_some_and(|n| n.starts_with(krate))
+                || name.starts_with("_R") && name.contains(&format!("_{krate}"))
+        };
+        // SAFETY: nothing else runs yet.
+        unsafe {
+            let weak = &mut *(&raw mut WEAK);
+            if name.contains("4core4sync6atomic") {
+                weak.atomics.push(range);
+                if name.contains("28atomic_compare_exchange_weak") {
+                    weak.exchanges.push(range);
+                }
+            } else if is_of("3std") || is_of("5alloc") {
+                weak.library.push(range);
+            }
+            if is_named(name, WAITS[0].0, WAITS[0].1) {
+                (*(&raw mut PARKS)).push(range);
+            }
+        }
         if WAITS.iter().any(|(module, function)| is_named(name, module, function)) {
             // SAFETY: nothing else runs yet.
             unsafe { (*(&raw mut WAITING)).push((start, start + symbol.size)) };

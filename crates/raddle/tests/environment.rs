@@ -488,3 +488,48 @@ fn an_ordinary_test_has_no_caveats() {
         assert_eq!((n.lock().unwrap().len(), m.load(SeqCst)), (2, 1));
     });
 }
+
+#[test]
+fn to_ask_for_the_end_of_a_thread_or_for_a_count_orders_nothing() {
+    struct Shared(raddle::cell::UnsafeCell<i32>);
+    // SAFETY: none, which is what is found.
+    unsafe impl Sync for Shared {}
+    let cell = || raddle::sync::Arc::new(Shared(raddle::cell::UnsafeCell::new(0)));
+    // SAFETY: as above.
+    let write = |c: &Shared| c.0.with_mut(|p| unsafe { *p = 1 });
+    let asks_for_the_end = move || {
+        let shared = cell();
+        let other = shared.clone();
+        let t = raddle::thread::spawn(move || write(&other));
+        if t.is_finished() {
+            write(&shared);
+        }
+        t.join().unwrap();
+    };
+    let asks_for_the_count = move || {
+        let shared = cell();
+        let other = shared.clone();
+        let t = raddle::thread::spawn(move || write(&other));
+        if raddle::sync::Arc::strong_count(&shared) == 1 {
+            write(&shared);
+        }
+        t.join().unwrap();
+    };
+    let tests: [&dyn Fn(); 2] = [&asks_for_the_end, &asks_for_the_count];
+    for test in tests {
+        let report = raddle::Config::new().quiet(true).run(test);
+        assert_eq!(report.failures[0].kind, raddle::FailureKind::DataRace, "{report:?}");
+    }
+}
+
+#[test]
+fn who_waits_for_a_message_for_ever_gets_it() {
+    let report = raddle::Config::new().quiet(true).run(|| {
+        let (tx, rx) = raddle::sync::mpsc::channel();
+        let t = raddle::thread::spawn(move || tx.send(1).unwrap());
+        assert_eq!(rx.recv_timeout(std::time::Duration::MAX), Ok(1));
+        t.join().unwrap();
+    });
+    assert_eq!(report.verdict, raddle::Verdict::NoFailureWithCaveats, "{report:?}");
+    assert_eq!(report.caveats[0].kind, raddle::CaveatKind::Patient);
+}

@@ -130,6 +130,25 @@ pub fn wait_once(
     }
 }
 
+/// Whether a wait of the running thread on an object ends spuriously. The caller does the rest.
+pub fn ends_spuriously(object: &Handle, class: Class, state: LocalState, place: Place) -> bool {
+    settle();
+    arrive(object, state, place);
+    let ex = context::required("a wait", place);
+    // SAFETY: a current execution is valid, and no reference into it is held over a suspension.
+    unsafe {
+        if (*ex).phase != Phase::Running {
+            given_up(ex);
+            return false;
+        }
+        let object = (*ex).resolve(object, class, 0, place);
+        let key = Key { site: site(place), object, kind: OpKind::Choose, a: 0, b: 0 };
+        let Some((waiting, how)) = sync::decide_end(ex, object, key, None, place) else { return false };
+        waiting.ended(&mut *ex);
+        how == Ended::Spuriously
+    }
+}
+
 /// The running thread comes to a wait on an object in this local state.
 fn arrive(object: &Handle, state: LocalState, place: Place) {
     let ex = context::required("a wait", place);

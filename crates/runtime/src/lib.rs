@@ -65,8 +65,9 @@ pub use cycles::Rule;
 pub use driver::{Completed, DEEPENING, Found, Settings, check, follow, replay};
 pub use fiber::make_stacks_executable;
 pub use foreign::{
-    end_looking, enter_block, forget_caveats, has_blocks, have_blocks, have_interrupts, hush, leave_block,
-    name_thread, peek, put_word, stack_of, wait_for_any, wait_for_signal, wait_in, wait_once, wait_while,
+    end_looking, ends_spuriously, enter_block, forget_caveats, has_blocks, have_blocks, have_interrupts,
+    hush, leave_block, name_thread, peek, put_word, stack_of, wait_for_any, wait_for_signal, wait_in,
+    wait_once, wait_while,
 };
 pub use front::{Crashed, Front, Part, Place, set_front};
 pub use labels::Labels;
@@ -91,8 +92,8 @@ pub use rwlock::{rw_attempt, rw_reads, rw_tries_to_read, rw_writes};
 pub use session::{Once, Session};
 pub use statics::data;
 pub use sync::{
-    Ended, active, assume, choose, choose_signal, enter_count, fail, local_step, notify, prune, rmw, step,
-    stop_here, stop_repeating, take_word, tearing_down, wait,
+    Ended, active, assume, choose, choose_signal, enter_count, fail, is_for_ever, local_step, notify, prune,
+    rmw, step, stop_here, stop_repeating, take_word, tearing_down, wait,
 };
 pub use threads::{
     Body, Task, closure_ended, current, is_finished, join, panicking, park, spawn, thread_name, unpark,

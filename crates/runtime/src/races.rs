@@ -240,8 +240,8 @@ impl Races {
                 let clock = if l.aux & 1 == 0 { &object.first } else { &object.second };
                 join(&mut thread.now, clock);
             }
+            // Whoever asks whether it has ended is not ordered after it, as in std.
             End => assign(&mut object.second, &thread.now),
-            IsFinished if l.aux == 1 => join(&mut thread.now, &object.second),
             CountDown => {
                 join(&mut object.first, &thread.now);
                 if l.aux == 0 {

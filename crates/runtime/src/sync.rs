@@ -497,6 +497,24 @@ pub(crate) unsafe fn take_timed_out(ex: *mut Execution) -> bool {
     }
 }
 
+const FOR_EVER: &str = "timed waits of a hundred years and more end by timeout only when nothing else can run \
+                        (--timeouts any, Config::timeouts)";
+
+/// Whether a wait of this length is one that does not time out.
+pub fn is_for_ever(limit: Duration, place: Place) -> bool {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        let for_ever = !ex.is_null()
+            && (*ex).settings.patient == Some(crate::driver::CENTURY)
+            && limit >= crate::driver::CENTURY;
+        if for_ever {
+            (*ex).caveats.add(explore::CaveatKind::Patient, FOR_EVER.into(), place);
+        }
+        for_ever
+    }
+}
+
 /// Decides how a wait of the running thread will end, as a step of its own where there is a choice. `None` where the execution is given
 /// up, or the thread is stopped because it repeats itself.
 ///
@@ -524,9 +542,7 @@ pub(crate) unsafe fn decide_end(
         let waiting = Waiting::new(&mut *ex, object, key);
         if patient {
             let text = match settings.patient {
-                Some(crate::driver::CENTURY) => {
-                    "timed waits of a hundred years and more end by timeout only when nothing else can run (--timeouts any, Config::timeouts)"
-                }
+                Some(crate::driver::CENTURY) => FOR_EVER,
                 _ => {
                     "timed waits end by timeout only when nothing else can run (--timeouts patient, Config::timeouts)"
                 }

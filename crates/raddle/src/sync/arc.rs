@@ -471,7 +471,7 @@ impl<T: ?Sized> Arc<T> {
 
     fn look(&self, object: &Handle, now: usize, place: Place) -> usize {
         if live() {
-            count(OpKind::CountRead, object, now, false, MemoryOrder::Acquire, place) as usize
+            count(OpKind::CountRead, object, now, false, MemoryOrder::Relaxed, place) as usize
         } else {
             now
         }

@@ -295,15 +295,18 @@ impl<T> Receiver<T> {
         if taken.ok { self.shared.pop(taken.value).ok_or(RecvError) } else { Err(RecvError) }
     }
 
-    /// Takes a message, or times out: both are explored, however long the time is.
+    /// Takes a message, or times out: both are explored, however long the time is. Whoever waits for a hundred years or more waits for ever.
     ///
     /// # Errors
     ///
     /// Fails if there was no message; says whether one may still come.
     #[track_caller]
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
-        runtime::clock_start_wait(crate::time::nanoseconds(timeout));
         let place = Place::caller();
+        if runtime::is_for_ever(timeout, place) {
+            return self.recv().map_err(|RecvError| RecvTimeoutError::Disconnected);
+        }
+        runtime::clock_start_wait(crate::time::nanoseconds(timeout));
         self.announce(place);
         // A message that comes while it waits is one that came before a single look.
         self.try_take(place).map_err(|error| match error {

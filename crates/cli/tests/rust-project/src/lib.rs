@@ -345,4 +345,34 @@ mod environment {
         drop(set);
         setter.join().unwrap();
     }
+
+    #[test]
+    fn parks_once() {
+        let flag = Arc::new(AtomicBool::new(false));
+        let (main, other) = (thread::current(), flag.clone());
+        let setter = thread::spawn(move || {
+            other.store(true, SeqCst);
+            main.unpark();
+        });
+        thread::park();
+        assert!(flag.load(SeqCst), "nobody has unparked it");
+        setter.join().unwrap();
+    }
+
+    #[test]
+    fn waits_no_time() {
+        let pair = (Mutex::new(false), Condvar::new());
+        let guard = pair.0.lock().unwrap();
+        let (_guard, result) = pair.1.wait_timeout_while(guard, Duration::ZERO, |set| !*set).unwrap();
+        assert!(result.timed_out());
+    }
+
+    #[test]
+    fn exchanges_weakly() {
+        let flag = Arc::new(AtomicBool::new(false));
+        let other = flag.clone();
+        let t = thread::spawn(move || other.load(SeqCst));
+        let _ = flag.fetch_update(SeqCst, SeqCst, |_| Some(true));
+        t.join().unwrap();
+    }
 }
