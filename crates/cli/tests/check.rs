@@ -1041,6 +1041,100 @@ static void timed(int *n) { pthread_mutex_lock(&m); while (!data) { struct times
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Loops that end when a lock that they try is held, or is not: each goes on when another thread takes the lock, ends with it or not.
+#[test]
+fn loops_that_try_go_on_when_a_lock_is_taken() {
+    const COMMON: &str = r#"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <semaphore.h>
+#include <assert.h>
+static atomic_int x, seen;
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_spinlock_t p;
+static sem_t s;
+static int ready;
+#define M(f) pthread_mutex_##f(&m)
+#define L(f) pthread_rwlock_##f(&l)
+#define P(f) pthread_spin_##f(&p)
+#define POLL(try, unlock) for (;;) { if (try) continue; int r = ready; unlock; if (r) break; }
+#define WITH(other, body) static void *t(void *u) { other; return 0; } \
+    int main(void) { int n = 0; pthread_t a; sem_init(&s, 0, 1); P(init_); pthread_create(&a, 0, t, 0); body; pthread_join(a, 0); return n < 0; }
+#define pthread_spin_init_(p) pthread_spin_init(p, 0)
+#define HOLD(lock, unlock) lock; while (!seen); unlock
+"#;
+    const VERIFIED: (&str, &str) = ("verified", "");
+    const LIVELOCK: (&str, &str) = ("failure", "livelock");
+    const ASSERTION: (&str, &str) = ("failure", "assertion");
+    const TURNS: (&str, &str) = ("no-failure-with-caveats", "turns");
+    let cases: [(&str, (&str, &str)); 24] = [
+        // The other thread keeps the lock until the loop has ended, or for ever.
+        ("WITH(HOLD(M(lock), M(unlock)), while (!M(trylock)) M(unlock); seen = 1)", VERIFIED),
+        ("WITH(M(lock), while (!M(trylock)) M(unlock))", VERIFIED),
+        ("WITH(HOLD(P(lock), P(unlock)), while (!P(trylock)) P(unlock); seen = 1)", VERIFIED),
+        ("WITH(HOLD(L(wrlock), L(unlock)), while (!L(tryrdlock)) L(unlock); seen = 1)", VERIFIED),
+        ("WITH(L(wrlock), while (!L(tryrdlock)) L(unlock))", VERIFIED),
+        ("WITH(HOLD(L(wrlock), L(unlock)), while (!L(trywrlock)) L(unlock); seen = 1)", VERIFIED),
+        ("WITH(HOLD(L(rdlock), L(unlock)), while (!L(trywrlock)) L(unlock); seen = 1)", VERIFIED),
+        ("WITH(HOLD(sem_wait(&s), sem_post(&s)), while (!sem_trywait(&s)) sem_post(&s); seen = 1)", VERIFIED),
+        ("WITH(sem_wait(&s), while (!sem_trywait(&s)) sem_post(&s))", VERIFIED),
+        // It changes what the lock guards, perhaps after a round without a change.
+        ("WITH(M(lock); ready = 1; M(unlock), POLL(M(trylock), M(unlock)))", VERIFIED),
+        ("WITH(L(wrlock); ready = 1; L(unlock), POLL(L(tryrdlock), L(unlock)))", VERIFIED),
+        (
+            "WITH(M(lock); M(unlock); M(lock); ready = 1; M(unlock), \
+             POLL((M(trylock) ? (assert(!x), 1) : 0), M(unlock)))",
+            VERIFIED,
+        ),
+        // A try that fails after some that did not.
+        (
+            "WITH(M(lock); M(unlock); x = 1; M(lock); x = 9; M(unlock); seen = 1, \
+             while (!M(trylock)) { M(unlock); if (seen) return 0; } assert(x != 9))",
+            ASSERTION,
+        ),
+        (
+            "WITH(L(wrlock); L(unlock); x = 1; L(wrlock); x = 9; L(unlock); seen = 1, \
+             while (!L(tryrdlock)) { L(unlock); if (seen) return 0; } assert(x != 9))",
+            ASSERTION,
+        ),
+        // Nobody ends these.
+        ("WITH(M(lock); M(unlock), while (!M(trylock)) M(unlock))", LIVELOCK),
+        ("WITH(L(rdlock), while (!L(tryrdlock)) L(unlock))", LIVELOCK),
+        ("WITH(L(rdlock); L(unlock), while (!L(trywrlock)) L(unlock))", LIVELOCK),
+        ("WITH(sem_wait(&s); sem_post(&s), while (!sem_trywait(&s)) sem_post(&s))", LIVELOCK),
+        ("WITH(x = 1, POLL(M(trylock), M(unlock)))", LIVELOCK),
+        ("WITH(POLL(M(trylock), M(unlock)), POLL(M(trylock), M(unlock)))", LIVELOCK),
+        ("WITH(POLL(L(tryrdlock), L(unlock)), POLL(L(tryrdlock), L(unlock)))", LIVELOCK),
+        // These count their rounds.
+        ("WITH(HOLD(M(lock), M(unlock)), while (!M(trylock)) { M(unlock); n++; } seen = 1)", TURNS),
+        ("WITH(HOLD(L(wrlock), L(unlock)), while (!L(tryrdlock)) { L(unlock); n++; } seen = 1)", TURNS),
+        (
+            "WITH(M(lock); ready = 1; M(unlock), \
+             for (int r = 0; !r; n++) { M(lock); r = ready; M(unlock); })",
+            TURNS,
+        ),
+    ];
+    let place = Place::new("tries");
+    let wrong: Vec<String> = cases
+        .iter()
+        .filter_map(|(program, (verdict, kind))| {
+            fs::write(place.0.join("tries.c"), format!("{COMMON}{program}")).unwrap();
+            let (_, report) = place.json(&["tries.c", "--max-steps", "20000"]);
+            let all = [&report["failures"], &report["caveats"]];
+            let kinds: Vec<&str> = all
+                .iter()
+                .flat_map(|list| list.as_array().into_iter().flatten())
+                .filter_map(|one| one["kind"].as_str())
+                .collect();
+            let expected: &[&str] = if kind.is_empty() { &[] } else { std::slice::from_ref(kind) };
+            let right = report["verdict"] == **verdict && kinds == expected;
+            (!right).then(|| format!("{program}: {}, {kinds:?}", report["verdict"]))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn threads_and_processes_behind_our_back_are_refused_by_name() {
     let head = "#define _GNU_SOURCE\n#include <spawn.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n";

@@ -85,6 +85,8 @@ pub struct RwWord(pub u64);
 impl RwWord {
     const READERS: u64 = 0xffff_ffff;
     const WRITER: u64 = 0xffff << 32;
+    /// The bits from here on say whether a writer holds the lock or waits for it.
+    pub const WRITER_FROM: u32 = 32;
     /// One more writer is between its first attempt and its success.
     const ONE_WRITER: u64 = 1 << 48;
     const WRITERS: u64 = 0x3fff << 48;

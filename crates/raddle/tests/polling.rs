@@ -5,6 +5,7 @@ mod common;
 
 use common::{fails_with, found, outcomes_with, plain, verified_with};
 use raddle::FailureKind::{Assertion, Livelock};
+use raddle::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use raddle::sync::{Condvar, Mutex, RwLock};
 use raddle::{Config, thread};
 use std::collections::BTreeSet;
@@ -106,6 +107,100 @@ fn polling_for_what_never_comes_is_a_livelock() {
         });
     });
     assert!(failure.message.contains("what mutex #1 guards"), "{}", failure.message);
+}
+
+#[test]
+fn a_loop_that_ends_when_a_try_fails_ends() {
+    verified_with(limited(), || {
+        let (m, seen) = (Mutex::new(0), AtomicBool::new(false));
+        thread::scope(|s| {
+            s.spawn(|| {
+                let _guard = m.lock().unwrap();
+                while !seen.load(SeqCst) {
+                    thread::yield_now();
+                }
+            });
+            while m.try_lock().is_ok() {
+                thread::yield_now();
+            }
+            seen.store(true, SeqCst);
+        });
+    });
+    verified_with(limited(), || {
+        let (l, seen) = (RwLock::new(0), AtomicBool::new(false));
+        thread::scope(|s| {
+            s.spawn(|| {
+                let _guard = l.write().unwrap();
+                while !seen.load(SeqCst) {
+                    thread::yield_now();
+                }
+            });
+            while l.try_read().is_ok() {
+                thread::yield_now();
+            }
+            seen.store(true, SeqCst);
+        });
+    });
+    verified_with(limited(), || {
+        let (l, seen) = (RwLock::new(0), AtomicBool::new(false));
+        thread::scope(|s| {
+            s.spawn(|| {
+                let _guard = l.read().unwrap();
+                while !seen.load(SeqCst) {
+                    thread::yield_now();
+                }
+            });
+            while l.try_write().is_ok() {
+                thread::yield_now();
+            }
+            seen.store(true, SeqCst);
+        });
+    });
+}
+
+#[test]
+fn a_try_that_fails_after_some_that_did_not_is_explored() {
+    let seen = outcomes_with(limited(), || {
+        let m = Mutex::new(0);
+        thread::scope(|s| {
+            s.spawn(|| {
+                drop(m.lock().unwrap());
+                *m.lock().unwrap() = 1;
+            });
+            let mut before = 0;
+            loop {
+                match m.try_lock() {
+                    Err(_) => return ("held", before),
+                    Ok(guard) if *guard == 1 => return ("ready", before),
+                    Ok(_) => before = 1,
+                }
+                thread::yield_now();
+            }
+        })
+    });
+    assert_eq!(seen, BTreeSet::from([("held", 0), ("held", 1), ("ready", 0), ("ready", 1)]));
+}
+
+#[test]
+fn tries_that_succeed_for_ever_are_a_livelock() {
+    fails_with(limited(), Livelock, || {
+        let m = Mutex::new(0);
+        thread::scope(|s| {
+            s.spawn(|| drop(m.lock().unwrap()));
+            while m.try_lock().is_ok() {
+                thread::yield_now();
+            }
+        });
+    });
+    fails_with(limited(), Livelock, || {
+        let l = RwLock::new(0);
+        thread::scope(|s| {
+            s.spawn(|| drop(l.read().unwrap()));
+            while l.try_read().is_ok() {
+                thread::yield_now();
+            }
+        });
+    });
 }
 
 /// Tries that all fail because another thread looks again and again.

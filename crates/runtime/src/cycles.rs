@@ -38,7 +38,7 @@ use crate::record::Logged;
 use crate::spin::Key;
 use crate::sync::{Ended, leave_for_good, suspend, turn};
 use crate::time::CLOCK;
-use explore::semantics::Applied;
+use explore::semantics::{Applied, RwWord};
 use explore::{Access, CaveatKind, Mode, ObjectId, Op, OpKind, Pending, Site, ThreadId};
 
 /// The most steps of a thread that are remembered.
@@ -157,6 +157,8 @@ pub(crate) struct Cycles {
 
 /// Why a thread was stopped.
 struct Stopped {
+    /// How many steps the execution had then.
+    at: usize,
     /// An option other than a timeout was taken in the cycle: the thread may go another way.
     spurious: bool,
     /// A wait in the cycle ended by its time limit.
@@ -165,8 +167,12 @@ struct Stopped {
     seen: Vec<(ObjectId, u64)>,
     /// The words that it left where it changed something in the cycle.
     left: Vec<(ObjectId, u64)>,
+    /// The locks that it read in the cycle, together with others or not: a writer that holds one now would hold it up, or be seen.
+    read: Vec<ObjectId>,
     /// What it changed in the cycle.
     changed: Vec<ObjectId>,
+    /// Nobody else changed these objects during the cycle as far as it could tell: alone, the thread would see the same again.
+    steady: bool,
 }
 
 impl Cycles {
@@ -202,6 +208,21 @@ impl Cycles {
             self.awaits.retain(|a| a.1 >= from);
         }
         self.visits.push(visit);
+    }
+}
+
+impl Cycles {
+    /// Whether the thread found an object, from that step of the execution on, always as it had seen or left it last, and at first as
+    /// it left it at the end. Only the bits of the word from `bits` on count.
+    fn is_steady(&self, from: usize, object: ObjectId, bits: u32) -> bool {
+        let own = || self.changes.iter().filter(|c| c.at >= from && c.object == object);
+        let looks = self.visits.iter().filter(|v| v.at >= from && v.seen.0 == object);
+        let looks = looks.filter(|v| own().all(|c| c.at != v.at)).map(|v| (v.at, v.seen.1, v.seen.1));
+        let mut steps: Vec<_> = own().map(|c| (c.at, c.before, c.after)).chain(looks).collect();
+        steps.sort_by_key(|s| s.0);
+        let Some(last) = steps.last() else { return true };
+        let mut word = last.2;
+        steps.iter().all(|(_, before, after)| std::mem::replace(&mut word, *after) >> bits == before >> bits)
     }
 }
 
@@ -288,7 +309,8 @@ fn note_stop(ex: &mut Execution, from: usize, cycle: &Cycle) {
             seen.push(v.seen);
         }
     }
-    let (mut left, mut changed): (Vec<(ObjectId, u64)>, Vec<ObjectId>) = Default::default();
+    let (mut left, mut read, mut changed): (Vec<(ObjectId, u64)>, Vec<ObjectId>, Vec<ObjectId>) =
+        Default::default();
     for c in cycles.changes.iter().filter(|c| c.at >= from) {
         left.retain(|l| l.0 != c.object);
         // Others may have joined it there, and have left since.
@@ -296,13 +318,20 @@ fn note_stop(ex: &mut Execution, from: usize, cycle: &Cycle) {
             matches!(c.access.mode, Mode::ReadTaken | Mode::ReadGiven | Mode::CountedUp | Mode::CountedDown);
         if !shared {
             left.push((c.object, c.after));
+        } else if c.access.mode == Mode::ReadTaken {
+            read.push(c.object);
         }
         changed.push(c.object);
     }
     // What it changed itself is as it was, and says nothing of the others.
     seen.retain(|s| !changed.contains(&s.0));
     let timeouts = cycle.options && !cycle.spurious;
-    cycles.stopped = Some(Stopped { spurious: cycle.spurious, timeouts, seen, left, changed });
+    let spurious = cycle.spurious;
+    let steady = left.iter().all(|l| cycles.is_steady(from, l.0, 0))
+        && read.iter().all(|o| cycles.is_steady(from, *o, RwWord::WRITER_FROM));
+    let at = ex.log.len();
+    cycles.stopped = Some(Stopped { at, spurious, timeouts, seen, left, read, changed, steady });
+    ex.any_stopped = true;
 }
 
 /// Whether the steps of a thread since that step of the execution can be removed; says what there is in them.
@@ -683,18 +712,25 @@ impl Execution {
         op.kind == OpKind::Assume && op.a == STOPPED
     }
 
-    /// Whether all threads that were stopped would go round for ever: none of them took an option other than a timeout, and all words that they
-    /// saw, and those that they left, are as they were. Each of them alone would do the same again, so there is an execution that
-    /// never ends.
+    /// Whether all threads that were stopped would go round for ever: none of them took an option other than a timeout, all words that they
+    /// saw, and those that they left, are as they were, and so is what the locks guard that they took. Each of them alone would do the same
+    /// again, so there is an execution that never ends. A thread whose cycle needs changes by others would only if others repeat themselves too.
     pub(crate) fn stopped_in_place(&self) -> bool {
         let as_it_was = |(object, word): &(ObjectId, u64)| self.word(*object) == *word;
         let main_ended = !self.live.contains(ThreadId::MAIN);
+        let repeats = |u: ThreadId| {
+            self.is_stopped(u) || matches!(self.pending[u.index()].op, Op { kind: OpKind::Await, a: 0, .. })
+        };
+        let several = self.live.iter().filter(|u| repeats(*u)).count() > 1;
         self.live.iter().filter(|t| self.is_stopped(*t)).all(|t| {
             self.threads[t.index()].cycles.stopped.as_ref().is_some_and(|s| {
                 // A thread that is left over when the program is done may look again now and then.
                 !(s.spurious || s.timeouts && main_ended)
+                    && (s.steady || several)
                     && s.seen.iter().all(as_it_was)
                     && s.left.iter().all(as_it_was)
+                    && s.read.iter().all(|o| RwWord(self.word(*o)).writer() == 0)
+                    && !self.changed_under.iter().any(|(lock, at)| *at >= s.at && s.changed.contains(lock))
             })
         })
     }

@@ -115,6 +115,10 @@ pub(crate) struct Execution {
     last: Option<ThreadId>,
     /// What awaiting threads wait on, each with the word that was seen.
     pub(crate) awaited: Vec<(ObjectId, u64)>,
+    /// A thread was stopped because it repeats itself.
+    pub(crate) any_stopped: bool,
+    /// From then on: the locks under which something was changed, and how many steps there had been.
+    pub(crate) changed_under: Vec<(ObjectId, usize)>,
     pub(crate) objects: Vec<Object>,
     /// By object: what it is called in every execution, or 0.
     pub(crate) names: Vec<u64>,
@@ -288,6 +292,8 @@ impl Execution {
             awaiters: 0,
             last: None,
             awaited: Vec::new(),
+            any_stopped: false,
+            changed_under: Vec::new(),
             objects: Vec::new(),
             names: Vec::new(),
             statics: Statics::default(),
@@ -382,6 +388,8 @@ impl Execution {
         // It runs before anybody takes a step: whoever takes the first one while it could go on preempts it.
         self.last = Some(ThreadId::MAIN);
         self.awaited.clear();
+        self.any_stopped = false;
+        self.changed_under.clear();
         self.objects.clear();
         if let Some(labels) = &self.settings.labels {
             labels.reset();

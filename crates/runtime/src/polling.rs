@@ -10,7 +10,8 @@
 //!
 //! One more turn of such a loop finds what the last one found, since it is under the lock, and leaves everything as it was. It
 //! may keep others waiting for the lock, but not for ever, and whoever waits cannot tell for how long. Only those who *try* the
-//! lock can tell that it is held; where a thread does that to a lock that another one polls, nothing is cut. Two things are
+//! lock can tell that it is held; where a thread does that to a lock that another one polls, nothing is cut. A thread that tries
+//! the lock that it polls has seen that it was free, so the lock itself is one of the words that end its wait. Two things are
 //! taken for granted: data under a lock is changed through `&mut` or through our own cells and atomics, not through a
 //! `std::cell::Cell`; and what the loop does besides is in its local state, as everywhere.
 //!
@@ -143,11 +144,12 @@ impl Execution {
         self.versioned(lock).version
     }
 
-    /// The running thread has tried a lock.
-    pub(crate) fn has_tried(&mut self, lock: ObjectId) {
+    /// The running thread has tried a lock. If it `reads` now, it has seen that nobody writes, which no word says alone: readers that
+    /// come and go are independent of it.
+    pub(crate) fn has_tried(&mut self, lock: ObjectId, reads: bool) {
         let t = self.current;
         let v = self.versioned(lock);
-        v.tried = v.tried.and(t);
+        v.tried = if reads { By::Several } else { v.tried.and(t) };
         self.see_who_tries(lock);
     }
 
@@ -205,13 +207,22 @@ pub fn changed(lock: &Handle, class: Class, place: Place) {
         if (*ex).tracking || (*ex).fair.is_some() {
             crate::cycles::forget(&mut *ex);
         }
-        if !(*ex).modes.versions {
+        if !(*ex).modes.versions && !(*ex).any_stopped {
             return;
         }
         let lock = (*ex).resolve(lock, class, 0, place);
+        if (*ex).any_stopped {
+            let at = (*ex).log.len();
+            (*ex).changed_under.push((lock, at));
+        }
+        if !(*ex).modes.versions {
+            return;
+        }
         let version = (*ex).version_of(lock);
         let next = (*ex).word(version) + 1;
         sync::step_on(ex, Op::new(OpKind::Store, version).with(next, 0), place);
+        // A loop that changes what the lock guards gets somewhere.
+        crate::turns::saw_change(&mut *ex);
     }
 }
 

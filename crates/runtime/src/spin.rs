@@ -38,9 +38,9 @@ use crate::execution::{Execution, Phase};
 use crate::memory::LocalState;
 use crate::objects::Handle;
 use crate::time::CLOCK;
-use crate::{Place, sync};
+use crate::{Place, sync, turns};
 use explore::semantics::Applied;
-use explore::{ObjectId, Op, OpKind, Site, ThreadId};
+use explore::{Mode, ObjectId, Op, OpKind, Site, ThreadId};
 
 /// The most looks that are remembered.
 const WINDOW: usize = 64;
@@ -395,7 +395,7 @@ pub(crate) fn after_step(
     let spurious = op.kind == OpKind::CompareExchangeWeak && option == 1;
     cycles::after_step(ex, op, site, before, applied, option, is_look && !spurious);
     let t = ex.current.index();
-    if LOCKS >> op.kind as u8 & 1 == 1 && ex.modes.versions && after_lock(ex, *op, site, applied.ok) {
+    if LOCKS >> op.kind as u8 & 1 == 1 && ex.modes.versions && after_lock(ex, *op, site, before, applied) {
         return;
     }
     if is_look && !spurious && ex.settings.spin_loops {
@@ -420,21 +420,30 @@ fn forget_looks(ex: &mut Execution) {
 }
 
 /// The same for locks that have versions; says whether that was all. To take one is a look at its version, to give it back is
-/// nothing; to try one in vain is a look like others.
+/// nothing; to try one in vain is a look like others. A thread that tries one with success has also seen that it was free: it goes
+/// another way when somebody holds it.
 #[cold]
-fn after_lock(ex: &mut Execution, op: Op, site: Site, ok: bool) -> bool {
+fn after_lock(ex: &mut Execution, op: Op, site: Site, before: u64, applied: &Applied) -> bool {
     use OpKind::*;
-    if matches!(op.kind, TryLock | TryReadLock | TryWriteLock) {
-        ex.has_tried(op.object);
+    let tries = matches!(op.kind, TryLock | TryReadLock | TryWriteLock);
+    if tries {
+        ex.has_tried(op.object, applied.ok && applied.access.mode == Mode::ReadTaken);
     }
-    if !ok {
+    if !applied.ok {
         return false;
     }
     if !matches!(op.kind, Unlock | ReadUnlock | WriteUnlock) {
         let version = ex.version_of(op.object);
         let word = ex.word(version);
         let key = Key { site, object: op.object, kind: op.kind, a: op.a, b: op.b };
-        ex.threads[ex.current.index()].window.push(key, version, word);
+        let window = &mut ex.threads[ex.current.index()].window;
+        window.push(key, version, word);
+        if tries {
+            // No operation has this key, so a cycle starts with the look before.
+            window.push(Key { kind: Await, ..key }, op.object, before);
+        } else {
+            turns::saw_version(ex, &op, site, version);
+        }
         ex.looking = true;
     }
     true

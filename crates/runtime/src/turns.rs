@@ -3,7 +3,8 @@
 //! # The rule
 //!
 //! A *look* is a step that left its object as it was: a load, a failed compare-exchange or `try_lock`, a yield, a reading of the clock, a
-//! wait that ended without a notification. A *turn* leads from one look to the next one at the same place on the same object. A turn is
+//! wait that ended without a notification. A `try_lock` that succeeds is one too, since it has seen that the lock was free, and so is
+//! taking a lock that has a version (see [`crate::polling`]), which is what it has seen. A *turn* leads from one look to the next one at the same place on the same object. A turn is
 //! *fruitless* if every look in it saw what it saw in the turn before, or what the thread itself has written since. A thread may
 //! count its turns and write to other words meanwhile: so its local state differs each time, and [`crate::spin`] does not apply. After
 //! a number of fruitless turns in a row the thread *gives way*: at the next look of the loop it announces an
@@ -56,6 +57,10 @@ const LOOKS: u64 = bit(OpKind::Load)
     | bit(OpKind::CountRead)
     | bit(OpKind::Yield);
 
+/// Kinds that are looks also if they succeed: the thread has seen that nobody was in its way.
+const TRIES: u64 =
+    bit(OpKind::TryLock) | bit(OpKind::TryReadLock) | bit(OpKind::TryWriteLock) | bit(OpKind::SemTryWait);
+
 /// Kinds by which a thread gets something from another one.
 const NEWS: u64 = bit(OpKind::Wake)
     | bit(OpKind::Park)
@@ -71,6 +76,9 @@ const NEWS: u64 = bit(OpKind::Wake)
 /// A look in a loop.
 struct Look {
     site: Site,
+    /// The object of the operation.
+    at: ObjectId,
+    /// The object whose word it saw, if any: as a rule that of the operation.
     object: ObjectId,
     kind: OpKind,
     /// What it saw last.
@@ -128,18 +136,23 @@ impl Turns {
     }
 
     fn look(&mut self, kind: OpKind, object: ObjectId, site: Site, word: u64, limit: u32) {
+        self.look_at(kind, object, object, site, word, limit);
+    }
+
+    /// The same for an operation on the object `at` that saw the word of another one.
+    fn look_at(&mut self, kind: OpKind, at: ObjectId, object: ObjectId, site: Site, word: u64, limit: u32) {
         let (mut found, mut known) = (None, None);
         for (i, l) in self.looks.iter_mut().enumerate() {
             if l.object == object && object.is_some() {
                 known = Some(std::mem::replace(&mut l.known, word));
             }
-            if l.site == site && l.object == object && l.kind == kind {
+            if l.site == site && l.at == at && l.kind == kind {
                 found = Some(i);
             }
         }
         let Some(i) = found else {
             let stretch = self.stretch + 1;
-            let look = Look { site, object, kind, word, known: word, turns: 0, stretch };
+            let look = Look { site, at, object, kind, word, known: word, turns: 0, stretch };
             if self.looks.len() < MOST {
                 self.looks.push(look);
             } else {
@@ -169,7 +182,8 @@ pub(crate) fn after_step(
     applied: &Applied,
     option: u32,
 ) {
-    let looks = (LOOKS >> op.kind as u8 & 1 == 1 && applied.word == before) || op.kind == OpKind::Choose;
+    let looks = (LOOKS >> op.kind as u8 & 1 == 1 && applied.word == before)
+        || (TRIES | bit(OpKind::Choose)) >> op.kind as u8 & 1 == 1;
     if looks || !ex.threads[ex.current.index()].turns.looks.is_empty() {
         note(ex, *op, site, before, applied.word, applied.ok, option);
     }
@@ -195,11 +209,30 @@ fn note(ex: &mut Execution, op: Op, site: Site, before: u64, after: u64, ok: boo
         kind if LOOKS >> kind as u8 & 1 == 1 && after == before => {
             turns.look(strong(kind), op.object, site, before, limit);
         }
+        kind if TRIES >> kind as u8 & 1 == 1 => {
+            // Readers that come and go are independent of one that gets in, so it has seen no word.
+            let (object, word) = match kind {
+                OpKind::TryReadLock => (ObjectId::NONE, 0),
+                _ => (op.object, before),
+            };
+            turns.look_at(kind, op.object, object, site, word, limit);
+            turns.wrote(op.object, after);
+        }
         kind if NEWS >> kind as u8 & 1 == 1 => turns.saw_change(),
         _ if after != before => turns.wrote(op.object, after),
         _ => {}
     }
     ex.due = turns.due;
+}
+
+/// The running thread has taken a lock, and so seen the version of what it guards.
+pub(crate) fn saw_version(ex: &mut Execution, op: &Op, site: Site, version: ObjectId) {
+    let (limit, word) = (ex.turns, ex.word(version));
+    if limit != u32::MAX {
+        let turns = &mut ex.threads[ex.current.index()].turns;
+        turns.look_at(op.kind, op.object, version, site, word, limit);
+        ex.due = turns.due;
+    }
 }
 
 /// Something new has happened to the running thread besides its steps.
@@ -215,7 +248,7 @@ pub(crate) fn announce(ex: &mut Execution, op: &Op, site: Site) -> bool {
     let turns = &mut ex.threads[t.index()].turns;
     let of_stretch = |l: &&Look| l.stretch == turns.stretch && l.turns > 0;
     let is_due =
-        |l: &Look| l.turns >= limit && l.site == site && l.object == op.object && l.kind == strong(op.kind);
+        |l: &Look| l.turns >= limit && l.site == site && l.at == op.object && l.kind == strong(op.kind);
     if !turns.looks.iter().filter(of_stretch).any(is_due) {
         return false;
     }
