@@ -188,7 +188,12 @@ fn check(entry: &mut Entry, address: usize, bytes: usize, write: bool, call: Cal
         }
     }
     if write {
-        changes::wrote(entry.address, entry.bytes as usize);
+        if entry.bytes > 8 {
+            // At most eight bytes are compared later.
+            changes::wrote(address, bytes);
+        } else {
+            changes::wrote(entry.address, entry.bytes as usize);
+        }
     }
     let elsewhere = write && !runtime::on_own_stack(entry.address);
     let how = Touching { write, atomic: false, elsewhere };

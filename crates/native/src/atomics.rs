@@ -8,7 +8,7 @@ use explore::{FailureKind, MemoryOrder, OpKind};
 use runtime::{Class, Done, Request, Touching};
 
 /// The compiler's number for a memory order. Bits above are hints.
-fn order(mo: i32) -> MemoryOrder {
+pub(crate) fn order(mo: i32) -> MemoryOrder {
     match mo & 0xff {
         0 => MemoryOrder::Relaxed,
         1 | 2 => MemoryOrder::Acquire,
@@ -121,6 +121,7 @@ fn entry<V: Value>(address: usize, call: Call) -> &'static mut Entry {
     let entry = access::entry(found);
     if entry.merged {
         crate::names::note_part(address, V::BYTES);
+        entry.cover(address, V::BYTES);
     }
     entry.atomic = true;
     if entry.mask != u64::MAX {
@@ -145,7 +146,7 @@ fn done<V: Value>(entry: &Entry, address: usize, write: bool, call: Call) {
 
 /// Memory that is also accessed by something that is not atomic: these two can race.
 #[cold]
-fn mixed(entry: &Entry, address: usize, bytes: usize, write: bool, call: Call) {
+pub(crate) fn mixed(entry: &Entry, address: usize, bytes: usize, write: bool, call: Call) {
     if options().races == Races::Report {
         let how = Touching { write, atomic: true, elsewhere: false };
         access::touch(entry, address, bytes, how, call);
@@ -153,7 +154,7 @@ fn mixed(entry: &Entry, address: usize, bytes: usize, write: bool, call: Call) {
 }
 
 #[inline]
-fn request(entry: &Entry, kind: OpKind, mo: i32, a: u64, b: u64, call: Call) -> Request<'_> {
+pub(crate) fn request(entry: &Entry, kind: OpKind, mo: i32, a: u64, b: u64, call: Call) -> Request<'_> {
     let class = Class::Atomic;
     Request { kind, object: &entry.handle, class, initial: 0, a, b, order: order(mo), place: call.place }
 }
@@ -174,14 +175,14 @@ fn write_at<V: Value>(address: usize) -> impl FnOnce(u64) {
 
 /// Whether an access is one that others could see.
 #[inline]
-fn is_step(address: usize) -> bool {
+pub(crate) fn is_step(address: usize) -> bool {
     runtime::in_execution() && !crate::quiet::is_quiet(address)
 }
 
 /// The order that the program itself wrote for the operation that has just come in. Operations inside a standard library count as
 /// sequentially consistent: the library is taken to be right.
 #[inline]
-fn written(mo: i32) -> MemoryOrder {
+pub(crate) fn written(mo: i32) -> MemoryOrder {
     let order = order(mo);
     if runtime::is_weak(order) && crate::front::is_order_of_library() { MemoryOrder::SeqCst } else { order }
 }
@@ -518,6 +519,23 @@ macro_rules! atomics {
     )*};
 }
 
+/// The functions of libatomic that return the new value.
+macro_rules! new_values {
+    ($($ty:ty: $($name:ident $op:ident),*;)*) => {$($(
+        extern "C" fn $name(address: usize, value: $ty, mo: i32) -> $ty {
+            rmw(address, mo, |old: $ty| old.$op(value)).$op(value)
+        }
+    )*)*};
+}
+
+new_values! {
+    u8: new_add8 add, new_sub8 sub, new_and8 and, new_or8 or, new_xor8 xor, new_nand8 nand;
+    u16: new_add16 add, new_sub16 sub, new_and16 and, new_or16 or, new_xor16 xor, new_nand16 nand;
+    u32: new_add32 add, new_sub32 sub, new_and32 and, new_or32 or, new_xor32 xor, new_nand32 nand;
+    u64: new_add64 add, new_sub64 sub, new_and64 and, new_or64 or, new_xor64 xor, new_nand64 nand;
+    u128: new_add128 add, new_sub128 sub, new_and128 and, new_or128 or, new_xor128 xor, new_nand128 nand;
+}
+
 atomics! {
     u8: load8 store8 exchange8 add8 sub8 and8 or8 xor8 nand8 strong8 weak8 val8;
     u16: load16 store16 exchange16 add16 sub16 and16 or16 xor16 nand16 strong16 weak16 val16;
@@ -592,4 +610,87 @@ export! {
     __tsan_atomic128_compare_exchange_strong => strong128;
     __tsan_atomic128_compare_exchange_weak => weak128;
     __tsan_atomic128_compare_exchange_val => val128;
+}
+
+export! {
+    __atomic_load_1 => load8;
+    __atomic_store_1 => store8;
+    __atomic_exchange_1 => exchange8;
+    __atomic_compare_exchange_1 => strong8;
+    __atomic_fetch_add_1 => add8;
+    __atomic_fetch_sub_1 => sub8;
+    __atomic_fetch_and_1 => and8;
+    __atomic_fetch_or_1 => or8;
+    __atomic_fetch_xor_1 => xor8;
+    __atomic_fetch_nand_1 => nand8;
+    __atomic_add_fetch_1 => new_add8;
+    __atomic_sub_fetch_1 => new_sub8;
+    __atomic_and_fetch_1 => new_and8;
+    __atomic_or_fetch_1 => new_or8;
+    __atomic_xor_fetch_1 => new_xor8;
+    __atomic_nand_fetch_1 => new_nand8;
+    __atomic_load_2 => load16;
+    __atomic_store_2 => store16;
+    __atomic_exchange_2 => exchange16;
+    __atomic_compare_exchange_2 => strong16;
+    __atomic_fetch_add_2 => add16;
+    __atomic_fetch_sub_2 => sub16;
+    __atomic_fetch_and_2 => and16;
+    __atomic_fetch_or_2 => or16;
+    __atomic_fetch_xor_2 => xor16;
+    __atomic_fetch_nand_2 => nand16;
+    __atomic_add_fetch_2 => new_add16;
+    __atomic_sub_fetch_2 => new_sub16;
+    __atomic_and_fetch_2 => new_and16;
+    __atomic_or_fetch_2 => new_or16;
+    __atomic_xor_fetch_2 => new_xor16;
+    __atomic_nand_fetch_2 => new_nand16;
+    __atomic_load_4 => load32;
+    __atomic_store_4 => store32;
+    __atomic_exchange_4 => exchange32;
+    __atomic_compare_exchange_4 => strong32;
+    __atomic_fetch_add_4 => add32;
+    __atomic_fetch_sub_4 => sub32;
+    __atomic_fetch_and_4 => and32;
+    __atomic_fetch_or_4 => or32;
+    __atomic_fetch_xor_4 => xor32;
+    __atomic_fetch_nand_4 => nand32;
+    __atomic_add_fetch_4 => new_add32;
+    __atomic_sub_fetch_4 => new_sub32;
+    __atomic_and_fetch_4 => new_and32;
+    __atomic_or_fetch_4 => new_or32;
+    __atomic_xor_fetch_4 => new_xor32;
+    __atomic_nand_fetch_4 => new_nand32;
+    __atomic_load_8 => load64;
+    __atomic_store_8 => store64;
+    __atomic_exchange_8 => exchange64;
+    __atomic_compare_exchange_8 => strong64;
+    __atomic_fetch_add_8 => add64;
+    __atomic_fetch_sub_8 => sub64;
+    __atomic_fetch_and_8 => and64;
+    __atomic_fetch_or_8 => or64;
+    __atomic_fetch_xor_8 => xor64;
+    __atomic_fetch_nand_8 => nand64;
+    __atomic_add_fetch_8 => new_add64;
+    __atomic_sub_fetch_8 => new_sub64;
+    __atomic_and_fetch_8 => new_and64;
+    __atomic_or_fetch_8 => new_or64;
+    __atomic_xor_fetch_8 => new_xor64;
+    __atomic_nand_fetch_8 => new_nand64;
+    __atomic_load_16 => load128;
+    __atomic_store_16 => store128;
+    __atomic_exchange_16 => exchange128;
+    __atomic_compare_exchange_16 => strong128;
+    __atomic_fetch_add_16 => add128;
+    __atomic_fetch_sub_16 => sub128;
+    __atomic_fetch_and_16 => and128;
+    __atomic_fetch_or_16 => or128;
+    __atomic_fetch_xor_16 => xor128;
+    __atomic_fetch_nand_16 => nand128;
+    __atomic_add_fetch_16 => new_add128;
+    __atomic_sub_fetch_16 => new_sub128;
+    __atomic_and_fetch_16 => new_and128;
+    __atomic_or_fetch_16 => new_or128;
+    __atomic_xor_fetch_16 => new_xor128;
+    __atomic_nand_fetch_16 => new_nand128;
 }

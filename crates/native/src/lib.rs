@@ -43,6 +43,7 @@ mod futex;
 mod heap;
 mod isolate;
 mod kept;
+mod large;
 mod leaving;
 mod libc;
 mod listing;

@@ -34,6 +34,8 @@ pub(crate) struct Entry {
     /// Which bits of the word are looked at by steps. What lies beside an atomic and is accessed by something else is no part of the
     /// word: it changes without a step, and may be padding, which is different in each execution.
     pub(crate) mask: u64,
+    /// The address and the number of the bytes of an object of more than eight that atomic steps look at; `None` for all of them.
+    looked_at: Option<(usize, u32)>,
 }
 
 /// What is known of the eight bytes at an address: by offset, which object starts there.
@@ -261,7 +263,7 @@ impl Entry {
     /// Whether it is just a value of so many bytes.
     #[inline]
     pub(crate) fn is_value(&self, bytes: usize) -> bool {
-        self.bytes as usize == bytes && bytes <= 16
+        self.bytes as usize == bytes && (bytes <= 8 || bytes == 16 && self.range().1 == 16)
     }
 
     /// These bytes of it are looked at by a step, too. If that is news, the search starts again.
@@ -272,6 +274,41 @@ impl Entry {
             self.mask = mask;
             runtime::restart_soon();
         }
+    }
+
+    /// Atomic steps look at these bytes of it, too. To be called before it is marked as atomic. If an earlier step looked at other
+    /// bytes, the search starts again.
+    pub(crate) fn cover(&mut self, address: usize, bytes: usize) {
+        // Where all accesses are steps, all of it is looked at.
+        if self.bytes <= 8 || options().races == Races::Sync {
+            return;
+        }
+        let address = crate::libc::aliases::canonical(address);
+        if !self.atomic {
+            self.looked_at = Some((address, bytes as u32));
+        } else if let Some((low, known)) = self.looked_at {
+            let start = low.min(address);
+            let end = (low + known as usize).max(address + bytes);
+            if (start, end) != (low, low + known as usize) {
+                self.looked_at = Some((start, (end - start) as u32));
+                runtime::restart_soon();
+            }
+        }
+    }
+
+    /// The address and the number of the bytes that steps look at.
+    #[inline]
+    fn range(&self) -> (usize, u32) {
+        if self.bytes > 8 {
+            self.looked_at.unwrap_or((self.address, self.bytes))
+        } else {
+            (self.address, self.bytes)
+        }
+    }
+
+    /// Whether steps look at exactly these bytes.
+    pub(crate) fn is_exactly(&self, address: usize, bytes: usize) -> bool {
+        self.range() == (address, bytes as u32)
     }
 
     /// Whether a thread was ever seen to access it on the stack of another one. That is remembered by thread and depth: the stacks of
@@ -308,6 +345,8 @@ impl Entry {
     fn join(&mut self, other: &mut Entry) {
         if other.atomic {
             self.mask |= mask(self.address, other.address, other.bytes as usize);
+            let (address, bytes) = other.looked_at.unwrap_or((other.address, other.bytes));
+            self.cover(address, bytes as usize);
         }
         self.plain |= other.plain;
         self.atomic |= other.atomic;
@@ -320,7 +359,8 @@ impl Entry {
     /// What is in memory, as a word: the value, or a number that stands for it.
     #[inline]
     pub(crate) fn read(&self) -> u64 {
-        read_word(self.address, self.bytes) & self.mask
+        let (address, bytes) = self.range();
+        read_word(address, bytes) & self.mask
     }
 }
 
@@ -345,6 +385,11 @@ fn read_word(address: usize, bytes: u32) -> u64 {
             n => crate::wide::digest(std::slice::from_raw_parts(p, n as usize)),
         }
     }
+}
+
+/// The word of an object whose steps look at these bytes alone.
+pub(crate) fn word_of(bytes: &[u8]) -> u64 {
+    read_word(bytes.as_ptr() as usize, bytes.len() as u32)
 }
 
 /// A block is freed.
@@ -376,6 +421,7 @@ fn new_entry(address: usize, bytes: u32, is_sync: bool) -> *mut Entry {
         session: 0,
         merged: false,
         mask: u64::MAX,
+        looked_at: None,
     };
     Box::leak(Box::new(entry))
 }
