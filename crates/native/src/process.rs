@@ -275,7 +275,7 @@ extern "C" fn cxa_at_quick_exit(function: usize, object: *mut c_void) -> c_int {
 }
 
 /// What raddle does not run: the whole program under control is one process.
-fn unsupported(what: &str, why: &str) -> ! {
+pub(crate) fn unsupported(what: &str, why: &str) -> ! {
     let call = call();
     runtime::settle();
     runtime::fail(FailureKind::Limit, format!("the program calls `{what}`: {why}"), call.place)

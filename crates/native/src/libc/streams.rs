@@ -81,11 +81,11 @@ fn key(file: usize) -> usize {
 
 /// An execution begins.
 pub(crate) fn begin() {
-    if !in_memory().is_empty() {
-        in_memory().clear();
-    }
     if !opened_streams().is_empty() {
         close_all();
+    }
+    if !in_memory().is_empty() {
+        in_memory().clear();
     }
 }
 
@@ -99,6 +99,8 @@ fn close_all() {
         unsafe {
             if is_directory(file) {
                 libc::closedir(file as *mut _);
+            } else if let Some(m) = in_memory().iter().find(|m| m.file == file) {
+                close_in_memory(m);
             } else {
                 libc::fclose(file as *mut _);
             }
@@ -107,9 +109,39 @@ fn close_all() {
     directories().clear();
 }
 
+/// Closes a stream in memory without a trace in the program's memory, which is as at the start of an execution already.
+///
+/// # Safety
+///
+/// The program has opened the stream in the last execution and not closed it.
+unsafe fn close_in_memory(m: &InMemory) {
+    unsafe extern "C" {
+        fn __fpurge(file: *mut libc::FILE);
+    }
+    let file = m.file as *mut libc::FILE;
+    // SAFETY: by the contract. Output that is pending would be written to the program's buffer. `open_memstream` writes its results
+    // when it is closed: two words, which are mapped, and are put back.
+    unsafe {
+        if m.reports == [0; 2] {
+            __fpurge(file);
+            libc::fclose(file);
+            return;
+        }
+        let places = m.reports.map(|place| place as *mut usize);
+        // The place may lie on a stack that is gone: then the stream stays open.
+        if m.reports.iter().all(|place| crate::names::word_at(*place).is_some()) {
+            let words = places.map(|place| place.read_unaligned());
+            libc::fclose(file);
+            crate::own_heap::__libc_free(places[0].read_unaligned() as *mut u8);
+            places.iter().zip(words).for_each(|(place, word)| place.write_unaligned(word));
+        }
+    }
+}
+
 /// The program closes a stream or a directory.
 fn closed(file: usize) -> Access {
     opened_streams().iter_mut().filter(|o| o.0 == file).for_each(|o| o.0 = 0);
+    in_memory().retain(|m| m.file != file);
     Access::Nothing
 }
 
@@ -357,10 +389,17 @@ extern "C" fn read_line(line: usize, size: usize, file: usize) -> isize {
     read_part(line, size, c_int::from(b'\n'), file)
 }
 
+/// A stream whose reads and writes are functions of the program: another thread could use the stream while one of them runs.
+fn no_cookies() -> Access {
+    let why = "the functions of its stream run inside the C library, where threads cannot be switched";
+    crate::process::unsupported("fopencookie", why)
+}
+
 fn opened_on(file: usize, p: usize, n: usize, mode: usize) -> Access {
     // SAFETY: the program hands in a string.
     let mode = unsafe { CStr::from_ptr(mode as *const c_char) }.to_bytes();
     let writes = mode != b"r" && mode != b"rb";
+    opened_stream(file as *mut _);
     if file != 0 && p != 0 {
         in_memory().push(InMemory { file, buffer: p, bytes: n, writes, reports: [0; 2] });
     }
@@ -368,6 +407,7 @@ fn opened_on(file: usize, p: usize, n: usize, mode: usize) -> Access {
 }
 
 fn opened_for(file: usize, p: usize, n: usize) -> Access {
+    opened_stream(file as *mut _);
     in_memory().push(InMemory { file, buffer: 0, bytes: 0, writes: false, reports: [p, n] });
     Access::Nothing
 }
@@ -446,6 +486,7 @@ fronts! { OUTPUT:
     creat(path) impure [s(path), opened(path, (libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY) as usize)];
     openat(fd, path, flags) impure [s(path), opened(path, flags)];
     openat64(fd, path, flags) impure [s(path), opened(path, flags)];
+    fopencookie() impure [no_cookies()];
     fopen(path, mode) impure [s(path), s(mode), super::restored::stream_opened(path, mode)];
     fopen64(path, mode) impure [s(path), s(mode), super::restored::stream_opened(path, mode)];
     write(fd, p, n) impure [r(p, n), fd_offset(fd, Append), fd_contents(fd, Append)];
