@@ -24,7 +24,7 @@ use crate::real::real;
 use crate::shim::{Call, call, export};
 use crate::sync::{On, at, is_modelled, not_modelled, put};
 use crate::{changes, time};
-use explore::OpKind;
+use explore::{MemoryOrder, OpKind};
 use runtime::Class;
 
 type Mutex = *mut libc::pthread_mutex_t;
@@ -172,6 +172,11 @@ impl Held {
 
 /// The step that gives a lock back, with what that means for those who poll under it.
 pub(crate) fn give_back(on: &On, kind: OpKind, call: Call) {
+    give_back_with(on, kind, 0, call);
+}
+
+/// Releases a lock with an operand of the step.
+pub(crate) fn give_back_with(on: &On, kind: OpKind, a: u64, call: Call) {
     runtime::settle();
     crate::signals::point_before(call);
     let change = changes::given_back();
@@ -179,7 +184,7 @@ pub(crate) fn give_back(on: &On, kind: OpKind, call: Call) {
     if change {
         runtime::changed(handle, on.class, call.place);
     }
-    on.step(kind, call);
+    on.step_with(kind, a, 0, MemoryOrder::None, call);
     if !change {
         runtime::unchanged(handle, on.class, call.place);
     }

@@ -1,15 +1,17 @@
 //! Reader-writer locks.
 //!
 //! The writer is kept in the memory of the lock; who reads is kept here, for one execution. A lock is given back as the thread
-//! holds it. Readers get in while a writer waits, as they do with the C library's default; where writers are preferred, that
-//! is one of the orders that are explored anyway. For timed locks see `mutex`.
+//! holds it. Readers get in while a writer waits, as they do with the C library's default. In a lock of the kind
+//! `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP` a waiting writer holds up new readers. There the first attempt of a writer is a
+//! step of its own, as for the locks of Rust (the runtime's module `rwlock`). For timed locks see `mutex`.
 
-use crate::mutex::give_back;
+use crate::mutex::give_back_with;
 use crate::real::real;
 use crate::shim::{Call, call, export};
 use crate::sync::{On, at, is_modelled, put};
 use crate::{changes, time};
-use explore::{OpKind, ThreadId};
+use explore::semantics::RwWord;
+use explore::{CaveatKind, MemoryOrder, Op, OpKind, ThreadId};
 use runtime::Class;
 
 type Lock = *mut libc::pthread_rwlock_t;
@@ -20,6 +22,10 @@ type Until = *const libc::timespec;
 const WRITER: usize = 24;
 const STATE: usize = 32;
 const DESTROYED: u32 = u32::MAX;
+/// Where the C library keeps the kind.
+const KIND: usize = 48;
+/// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`.
+const PREFERS_WRITERS: u32 = 2;
 
 struct Reading {
     lock: usize,
@@ -58,13 +64,34 @@ fn is_writer(lock: Lock) -> bool {
     unsafe { at::<i32>(lock as usize, WRITER) == me() }
 }
 
+/// The operand of the steps on a lock: not 0 if waiting writers hold up new readers.
+fn operand(lock: Lock) -> u64 {
+    // SAFETY: as above.
+    if unsafe { at::<u32>(lock as usize, KIND) } == PREFERS_WRITERS { Op::ARRIVES } else { 0 }
+}
+
+/// Takes a lock, or tries to.
+fn take(on: &On, lock: Lock, kind: OpKind, call: Call) -> bool {
+    let a = operand(lock);
+    let step = |a| on.step_with(kind, a, 0, MemoryOrder::None, call.with(a)).ok;
+    if a == 0 {
+        return on.step(kind, call).ok;
+    }
+    let mut ok = step(a);
+    while !ok && matches!(kind, OpKind::ReadLock | OpKind::WriteLock) {
+        // It waits now, which others can tell, and blocks until it is woken.
+        ok = step(Op::HAS_WAITED);
+    }
+    ok
+}
+
 fn read(lock: Lock, kind: OpKind, busy: Code) -> Code {
     let call = call();
     let on = used(lock, call);
     if is_writer(lock) && kind == OpKind::ReadLock {
         return libc::EDEADLK;
     }
-    if !on.step(kind, call).ok {
+    if !take(&on, lock, kind, call) {
         return busy;
     }
     let (address, thread) = (lock as usize, runtime::current());
@@ -82,13 +109,21 @@ fn write(lock: Lock, kind: OpKind, busy: Code) -> Code {
     if is_writer(lock) && kind == OpKind::WriteLock {
         return libc::EDEADLK;
     }
-    if !on.step(kind, call).ok {
+    if !take(&on, lock, kind, call) {
         return busy;
     }
     // SAFETY: as above.
     unsafe { put(lock as usize, WRITER, me()) };
     changes::taken();
     0
+}
+
+/// Names a timed write lock on a lock of this kind: it holds up readers while it waits, and here it does not wait.
+fn note_timed_writer(lock: Lock) {
+    if operand(lock) != 0 {
+        let text = "a write lock with a timeout does not hold up readers while it waits, although its lock prefers writers";
+        runtime::caveat_at(CaveatKind::Patient, text.to_owned(), Call::unknown().place);
+    }
 }
 
 fn timed(code: Code, clock: libc::clockid_t, until: Until) -> Code {
@@ -122,7 +157,8 @@ extern "C" fn destroy(lock: Lock) -> Code {
         if at::<u32>(lock as usize, STATE) == DESTROYED {
             on.misuse("it is destroyed twice", call);
         }
-        if on.word() != 0 {
+        let word = RwWord(on.word());
+        if word.readers() != 0 || word.writer() != 0 {
             on.misuse("it is destroyed while it is locked", call);
         }
         put(lock as usize, STATE, DESTROYED);
@@ -176,6 +212,7 @@ extern "C" fn timed_write_lock(lock: Lock, until: Until) -> Code {
     if !is_modelled(lock as usize) {
         return real!(pthread_rwlock_timedwrlock(lock, until): fn(Lock, Until) -> Code);
     }
+    note_timed_writer(lock);
     timed(write(lock, OpKind::TryWriteLock, libc::ETIMEDOUT), libc::CLOCK_REALTIME, until)
 }
 
@@ -183,6 +220,7 @@ extern "C" fn clock_write_lock(lock: Lock, clock: libc::clockid_t, until: Until)
     if !is_modelled(lock as usize) {
         return real!(pthread_rwlock_clockwrlock(lock, clock, until): fn(Lock, libc::clockid_t, Until) -> Code);
     }
+    note_timed_writer(lock);
     timed(write(lock, OpKind::TryWriteLock, libc::ETIMEDOUT), clock, until)
 }
 
@@ -193,7 +231,7 @@ extern "C" fn unlock(lock: Lock) -> Code {
     let call = call();
     let on = used(lock, call);
     if is_writer(lock) {
-        give_back(&on, OpKind::WriteUnlock, call);
+        give_back_with(&on, OpKind::WriteUnlock, operand(lock), call);
         // SAFETY: as above.
         unsafe { put(lock as usize, WRITER, 0i32) };
         return 0;
@@ -206,7 +244,7 @@ extern "C" fn unlock(lock: Lock) -> Code {
     if reading()[i].times == 0 {
         reading().swap_remove(i);
     }
-    give_back(&on, OpKind::ReadUnlock, call);
+    give_back_with(&on, OpKind::ReadUnlock, operand(lock), call);
     0
 }
 
