@@ -11,8 +11,9 @@
 //! When a thread ends, its `thread_local` objects come to their end in reverse order, and then values of keys, in up to four
 //! rounds, as POSIX has it.
 
+use crate::modules::{self, Owner};
 use crate::real::real;
-use crate::shim::{Call, call, export, export_past};
+use crate::shim::{Call, call, export, export_past, return_address};
 use crate::sync::On;
 use crate::threads;
 use explore::{MemoryOrder, OpKind};
@@ -159,7 +160,24 @@ pub(crate) fn end() {
     }
 }
 
+/// A library of the system makes a key, and notes in memory of its own that it has done so. That memory keeps its contents from one
+/// execution to the next, so the key stays, too.
+fn key_of_library(destructor: Option<Destructor>) -> Key {
+    const FIRST: Key = explore::MAX_THREADS as Key * MOST;
+    // SAFETY: as in `all`.
+    let before = unsafe { (*(&raw mut BEFORE)).get_or_insert_with(|| all().clone()) };
+    let key = FIRST + before.keys.iter().filter(|k| k.key >= FIRST).count() as Key;
+    before.keys.push(Made { key, destructor });
+    all().keys.push(Made { key, destructor });
+    key
+}
+
 extern "C" fn key_create(out: *mut Key, destructor: Option<Destructor>) -> Code {
+    if runtime::in_execution() && modules::owner(return_address()) == Some(Owner::System) {
+        // SAFETY: the library hands in a place for the key.
+        unsafe { out.write(key_of_library(destructor)) };
+        return 0;
+    }
     let who = index() as u32;
     let made = own().made;
     if made == MOST {
