@@ -159,7 +159,14 @@ pub(crate) fn no_data_race(program: &Program, verdict: &Verdict, budget: Budget)
     match ::verify::races_until(program, budget, |r| !program.var(r.var).parts) {
         Ok(found) => {
             let found = found.into_iter().min_by_key(|r| (program.var(r.var).parts, r.run.len()));
-            match found.or_else(|| unordered(program, budget)) {
+            let found = match found {
+                Some(race) => Some(race),
+                None => match unordered(program, budget) {
+                    Ok(found) => found,
+                    Err(why) => return Answer::of("UNKNOWN", Some(why)),
+                },
+            };
+            match found {
                 // Of a union both may be to different bytes, unless one is to all of them.
                 Some(race) if may_be_apart(program, race.var, (race.first, race.second)) => {
                     let name = program.name(race.var);
@@ -183,19 +190,35 @@ pub(crate) fn no_data_race(program: &Program, verdict: &Verdict, budget: Budget)
     }
 }
 
-/// A race that is never at once, because the atomic accesses that keep it apart have memory orders that order less.
-fn unordered(program: &Program, budget: Budget) -> Option<Race> {
+/// Searches for a race whose accesses are never enabled at once: what keeps them apart does not order them. Such are atomic accesses
+/// with weaker memory orders, failed attempts to take a lock or a semaphore, and `sem_getvalue`.
+///
+/// Fails if there is no such race in the executions that were followed, and these were not all.
+fn unordered(program: &Program, budget: Budget) -> Result<Option<Race>, String> {
     let weak = |e: &Transition| matches!(e.order, Order::Relaxed | Order::Acquire | Order::Release);
-    if !program.threads.iter().flat_map(|t| &t.transitions).any(weak) {
-        return None;
+    let tries = |e: &Transition| {
+        use ::model::Action::{Atomic, SemTryWait, TryLock, TryReadLock, TryWriteLock};
+        match e.action {
+            TryLock(_) | SemTryWait(_) | TryReadLock(_) | TryWriteLock(_) => true,
+            // The value of a semaphore is an internal variable.
+            Atomic => program.accesses(e).reads.iter().any(|place| program.var(place.var).internal),
+            _ => false,
+        }
+    };
+    if !program.threads.iter().flat_map(|t| &t.transitions).any(|e| weak(e) || tries(e)) {
+        return Ok(None);
     }
     let found =
-        ::verify::happens_before(program, crate::verify_races::EXECUTIONS, budget.seconds.unwrap_or(10.0))
-            .ok()?;
-    let shortest = found.races.into_iter().min_by_key(|r| r.run.len())?;
+        ::verify::happens_before(program, crate::verify_races::EXECUTIONS, budget.seconds.unwrap_or(10.0))?;
+    let Some(shortest) = found.races.into_iter().min_by_key(|r| r.run.len()) else {
+        return match found.all {
+            true => Ok(None),
+            false => Err("not every execution was followed to find unordered accesses".to_owned()),
+        };
+    };
     let OrderRace { var, first, second, mut run } = shortest;
     run.pop();
-    Some(Race { first, second, var, run })
+    Ok(Some(Race { first, second, var, run }))
 }
 
 /// With mathematical integers a run that overflows shows nothing: there the two kinds of integers part.
