@@ -1261,3 +1261,249 @@ int main(void) {
     let (code, report) = place.json(&["printed.c"]);
     assert_eq!((code, report["verdict"].as_str()), (Some(0), Some("verified")), "{report}");
 }
+
+/// Checks programs and lists those whose verdict, kind of failure or caveat is another: `name`, `program`, `verdict`, `kind`.
+fn wrong_answers(
+    place: &Place,
+    compiler: &str,
+    file: &str,
+    args: &[&str],
+    cases: &[(&str, String, &str, &str)],
+) -> Vec<String> {
+    let wrong = |(name, program, verdict, kind): &(&str, String, &str, &str)| {
+        fs::write(place.0.join(file), program).unwrap();
+        let mut command = place.command(RADDLE);
+        command.args(["check", "--json", file]).args(args).env("CC", compiler).env("CXX", compiler);
+        let output = command.output().unwrap();
+        let code = output.status.code();
+        let report: Value =
+            serde_json::from_str(&out(&output)).unwrap_or_else(|e| panic!("{e}: {}", err(&output)));
+        let kinds: Vec<&str> = [&report["failures"], &report["caveats"]]
+            .iter()
+            .flat_map(|list| list.as_array().unwrap())
+            .map(|one| one["kind"].as_str().unwrap())
+            .collect();
+        let expected: &[&str] = if kind.is_empty() { &[] } else { std::slice::from_ref(kind) };
+        let right = report["verdict"] == **verdict && kinds == expected;
+        (!right).then(|| format!("{compiler}, {name}: {code:?}, {}, {kinds:?}", report["verdict"]))
+    };
+    cases.iter().filter_map(wrong).collect()
+}
+
+#[test]
+fn atomics_of_any_size_are_steps() {
+    let c = |size: usize, body: &str| {
+        let fields: String = (1..size / 4).map(|i| format!(" int f{i};")).collect();
+        format!(
+            "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n\
+             typedef struct {{ int a;{fields} }} P;\n_Atomic P s; P plain; int d;\n\
+             struct {{ P s; int d; }} beside __attribute__((aligned(8)));\n\
+             pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+             #define WITH(f, body) int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); body; pthread_join(t, 0); }}\n{body}\n"
+        )
+    };
+    let hand_over = |order: &str| {
+        format!(
+            "void *f(void *u) {{ d = 7; P v = {{1}}; atomic_store_explicit(&s, v, {order}); return 0; }}
+             WITH(f, P v = atomic_load(&s); if (v.a) d++)"
+        )
+    };
+    let spin = "void *f(void *u) { d = 7; P v = {1}; atomic_store(&s, v); return 0; }
+        WITH(f, P v; do v = atomic_load(&s); while (!v.a); assert(d == 7))";
+    let lost = "void *f(void *u) { P v = s; v.a++; s = v; return 0; }
+        WITH(f, f(0); pthread_join(t, 0); P v = s; assert(v.a == 2); return 0)";
+    let exchanged = "void *f(void *u) { P v = {1}, old = atomic_exchange(&s, v); d += old.a; return 0; }
+        WITH(f, f(0); pthread_join(t, 0); assert(d == 1); return 0)";
+    let counted = "void *f(void *u) { P v = atomic_load(&s), n; do { n = v; n.a++; }
+        while (!atomic_compare_exchange_weak(&s, &v, n)); return 0; }
+        WITH(f, f(0); pthread_join(t, 0); P v = s; assert(v.a == 2); return 0)";
+    let mixed = "void *f(void *u) { P v = {1}; __atomic_store(&plain, &v, __ATOMIC_SEQ_CST); return 0; }
+        WITH(f, (&plain.a)[1] = 2)";
+    let beside = "void *f(void *u) { P v = {1}; __atomic_store(&beside.s, &v, __ATOMIC_SEQ_CST);
+            pthread_mutex_lock(&m); beside.d++; pthread_mutex_unlock(&m); return 0; }
+        WITH(f, P v; __atomic_load(&beside.s, &v, __ATOMIC_SEQ_CST);
+            for (int n = 0; !n;) { pthread_mutex_lock(&m); n = beside.d; pthread_mutex_unlock(&m); })";
+    let place = Place::new("large-atomics");
+    let args = ["--cflags", "-w -latomic"];
+    let mut wrong = Vec::new();
+    for compiler in ["gcc", "clang"].into_iter().filter(|c| have(c)) {
+        // clang pads a structure of 12 bytes to 16, and its compare-exchange reads beyond the expected value.
+        for size in [12, 16, 24, 40].into_iter().filter(|n| compiler == "gcc" || *n != 12) {
+            let cases = [
+                ("hands over", c(size, &hand_over("memory_order_seq_cst")), "verified", ""),
+                ("waits", c(size, spin), "verified", ""),
+                ("loses an update", c(size, lost), "failure", "assertion"),
+                ("exchanges", c(size, exchanged), "verified", ""),
+                ("counts", c(size, counted), "verified", ""),
+                ("is mixed with plain accesses", c(size, mixed), "failure", "data-race"),
+                ("lies beside a plain variable", c(size, beside), "verified", ""),
+            ];
+            wrong.extend(wrong_answers(&place, compiler, "large.c", &args, &cases));
+        }
+    }
+    let relaxed = c(24, &hand_over("memory_order_relaxed"));
+    fs::write(place.0.join("relaxed.c"), relaxed).unwrap();
+    let (_, report) = place.json(&["relaxed.c", "--cflags", "-latomic"]);
+    if report["failures"][0]["kind"] != "data-race" {
+        wrong.push(format!("relaxed: {}", report["verdict"]));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn large_atomics_of_cpp_are_steps() {
+    let cpp = |size: usize, body: &str| {
+        format!(
+            "#include <atomic>\n#include <cassert>\n#include <thread>\nstruct S {{ int a[{}]; }};\n\
+             std::atomic<S> s; int d;\nint main() {{ {body} }}\n",
+            size / 4
+        )
+    };
+    let order = "std::thread t([] { s.store({{1}}); }); S v = s.load(); t.join(); assert(v.a[0] == 0);";
+    let spin =
+        "std::thread t([] { d = 1; s.store({{1}}); }); while (!s.load().a[0]) {} assert(d == 1); t.join();";
+    let swap = "std::thread t([] { d = 1; s.exchange({{1}}); }); S e{}, n{{2}};
+        if (!s.compare_exchange_strong(e, n)) assert(e.a[0] == 1 && d == 1);
+        t.join(); assert(s.load().a[0] == 1 && s.is_lock_free() == s.is_lock_free());";
+    let place = Place::new("large-atomics-cpp");
+    let mut wrong = Vec::new();
+    for compiler in ["g++", "clang++"].into_iter().filter(|c| have(c)) {
+        for size in [12, 24, 40] {
+            let cases = [
+                ("order", cpp(size, order), "failure", "assertion"),
+                ("spin", cpp(size, spin), "verified", ""),
+                ("swap", cpp(size, swap), "verified", ""),
+            ];
+            let args = ["--cflags", "-w -std=c++17 -latomic"];
+            wrong.extend(wrong_answers(&place, compiler, "large.cpp", &args, &cases));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn streams_in_memory_are_used_by_several_threads() {
+    let with = |body: &str| {
+        format!(
+            "#define _GNU_SOURCE\n#include <assert.h>\n#include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
+             char data[] = \"a\\nb\\n\", l[2][8], out[8], *text; size_t n; FILE *f; int k;\n\
+             pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+             void *get(void *p) {{ fgets(p, 8, f); return 0; }}\n\
+             void *put(void *p) {{ fputs(p, f); return 0; }}\n\
+             void *count(void *p) {{ pthread_mutex_lock(&m); fputc('a' + k++, f); pthread_mutex_unlock(&m); return 0; }}\n\
+             ssize_t make(void *p, char *b, size_t n) {{ b[0] = 'a'; return 1; }}\n\
+             #define TWO(f, x, y) pthread_t a, b; pthread_create(&a, 0, f, x); pthread_create(&b, 0, f, y); \\\n\
+             pthread_join(a, 0); pthread_join(b, 0)\nint main(void) {{ assert(!text && !out[0]); {body} }}\n"
+        )
+    };
+    let cases = [
+        (
+            "lines go to either thread",
+            with("f = fmemopen(data, 4, \"r\"); TWO(get, l[0], l[1]); assert(l[0][0] == 'a');"),
+            "failure",
+            "assertion",
+        ),
+        (
+            "each line goes to one thread",
+            with("f = fmemopen(data, 4, \"r\"); TWO(get, l[0], l[1]); assert(l[0][0] != l[1][0]);"),
+            "verified",
+            "",
+        ),
+        (
+            "a stream with pending output is left open",
+            with("f = fmemopen(out, 8, \"w\"); TWO(count, 0, 0); assert(k == 2);"),
+            "verified",
+            "",
+        ),
+        (
+            "the length of what both write",
+            with("f = open_memstream(&text, &n); TWO(count, 0, 0); fflush(f); assert(n == 2);"),
+            "verified",
+            "",
+        ),
+        (
+            "the order of what both write",
+            with(
+                "f = open_memstream(&text, &n); TWO(put, \"x\", \"y\"); fclose(f); char c = *text; free(text);
+                  assert(c == 'x');",
+            ),
+            "failure",
+            "assertion",
+        ),
+    ];
+    let place = Place::new("streams-in-memory");
+    let wrong = wrong_answers(&place, "gcc", "streams.c", &["--max-seconds", "20"], &cases);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let refused =
+        with("cookie_io_functions_t io = { make }; f = fopencookie(0, \"r\", io); TWO(get, l[0], l[1]);");
+    fs::write(place.0.join("cookie.c"), refused).unwrap();
+    let output = place.check(&["cookie.c"]);
+    assert!(output.status.code() == Some(3) && out(&output).contains("`fopencookie`"), "{}", out(&output));
+}
+
+#[test]
+fn waiting_writers_hold_up_readers_where_the_lock_says_so() {
+    let with = |kind: &str, body: &str| {
+        format!(
+            "#define _GNU_SOURCE\n#include <assert.h>\n#include <pthread.h>\n#include <time.h>\npthread_rwlock_t l; int x;\n\
+             void *w(void *p) {{ pthread_rwlock_wrlock(&l); x++; pthread_rwlock_unlock(&l); return 0; }}\n\
+             void *r(void *p) {{ pthread_rwlock_rdlock(&l); int y = x; pthread_rwlock_unlock(&l); return 0; }}\n\
+             void *b(void *p) {{ pthread_rwlock_rdlock(&l); x++; pthread_rwlock_unlock(&l); return 0; }}\n\
+             void *rr(void *p) {{ pthread_rwlock_rdlock(&l); r(0); pthread_rwlock_unlock(&l); return 0; }}\n\
+             #define WITH(f) pthread_t t; pthread_create(&t, 0, f, 0)\n\
+             int main(void) {{ pthread_rwlockattr_t at; pthread_rwlockattr_init(&at);\n\
+             pthread_rwlockattr_setkind_np(&at, PTHREAD_RWLOCK_PREFER_{kind}_NP); pthread_rwlock_init(&l, &at);\n\
+             {body} pthread_join(t, 0); pthread_rwlock_destroy(&l); }}\n"
+        )
+    };
+    let strict = |body: &str| with("WRITER_NONRECURSIVE", body);
+    let tries = "int e; pthread_rwlock_rdlock(&l); WITH(w); e = pthread_rwlock_tryrdlock(&l);
+        if (!e) pthread_rwlock_unlock(&l); pthread_rwlock_unlock(&l); assert(!e);";
+    let timed = "struct timespec until = {1}; WITH(r);
+        if (!pthread_rwlock_timedwrlock(&l, &until)) pthread_rwlock_unlock(&l);";
+    let cases = [
+        ("reads twice", strict("WITH(w); rr(0);"), "failure", "deadlock"),
+        ("reads twice, readers first", with("READER", "WITH(w); rr(0);"), "verified", ""),
+        // The C library treats this kind as the default.
+        ("reads twice, writers first but recursive", with("WRITER", "WITH(w); rr(0);"), "verified", ""),
+        ("reads twice without a writer", strict("WITH(rr); rr(0);"), "verified", ""),
+        ("tries while a writer waits", strict(tries), "failure", "assertion"),
+        ("tries, readers first", with("READER", tries), "verified", ""),
+        (
+            "reads and writes",
+            strict("WITH(w); r(0); w(0); pthread_rwlock_wrlock(&l); pthread_rwlock_unlock(&l);"),
+            "verified",
+            "",
+        ),
+        ("writes under a read lock", strict("WITH(b); r(0);"), "failure", "data-race"),
+        ("a writer with a timeout", strict(timed), "no-failure-with-caveats", "patient"),
+        ("a writer with a timeout, readers first", with("READER", timed), "verified", ""),
+    ];
+    let place = Place::new("waiting-writers");
+    let wrong = wrong_answers(&place, "gcc", "lock.c", &[], &cases);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn notifications_at_the_end_of_a_thread_arrive() {
+    let with = |threads: &str, wanted: usize| {
+        format!(
+            "#include <condition_variable>\n#include <mutex>\n#include <thread>\n\
+             std::mutex m; std::condition_variable c; int n;\n\
+             int main() {{ auto f = [] {{ std::unique_lock<std::mutex> l(m); n++;\n\
+             std::notify_all_at_thread_exit(c, std::move(l)); }};\n{threads}\n\
+             {{ std::unique_lock<std::mutex> l(m); while (n != {wanted}) c.wait(l); }}\n\
+             for (auto &t : all) t.join(); }}\n"
+        )
+    };
+    let cases = [
+        ("one", with("std::thread all[] = { std::thread(f) };", 1), "verified", ""),
+        ("two", with("std::thread all[] = { std::thread(f), std::thread(f) };", 2), "verified", ""),
+        ("one too few", with("std::thread all[] = { std::thread(f) };", 2), "failure", "deadlock"),
+    ];
+    let place = Place::new("at-thread-exit");
+    if have("g++") {
+        let wrong = wrong_answers(&place, "g++", "exit.cpp", &["--cflags", "-std=c++17"], &cases);
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+}

@@ -941,3 +941,52 @@ fn automata_are_shown_in_time_and_without_running_out_of_stack() {
     let (code, says) = place.run(&["model", "deeper.c"]);
     assert!(code == 2 && says.contains("deeper.c:3: "), "{code} {says}");
 }
+
+#[test]
+fn what_does_not_synchronise_hides_no_race() {
+    let with = |body: &str, wait: &str| {
+        format!(
+            "#include <pthread.h>\n#include <semaphore.h>\nint x; sem_t s; pthread_mutex_t m; pthread_rwlock_t l;\n\
+             void *f(void *p) {{ {body} return 0; }}\n\
+             int main(void) {{ pthread_t t; int v = 0; sem_init(&s, 0, 0); pthread_mutex_init(&m, 0);\n\
+             pthread_rwlock_init(&l, 0); pthread_create(&t, 0, f, 0); {wait} pthread_join(t, 0); return 0; }}\n"
+        )
+    };
+    let post = "x = 42; sem_post(&s);";
+    let cases = [
+        ("sem_getvalue", with(post, "sem_getvalue(&s, &v); if (v) x++;"), true),
+        ("sem_getvalue in a loop", with(post, "while (!v) sem_getvalue(&s, &v); x++;"), true),
+        ("sem_trywait", with(post, "if (!sem_trywait(&s)) x++;"), false),
+        ("sem_getvalue, then sem_wait", with(post, "sem_getvalue(&s, &v); sem_wait(&s); x++;"), false),
+        (
+            "a failed trylock",
+            with("x = 42; pthread_mutex_lock(&m);", "if (pthread_mutex_trylock(&m)) x++;"),
+            true,
+        ),
+        (
+            "a trylock that succeeds",
+            with(
+                "pthread_mutex_lock(&m); x = 42; pthread_mutex_unlock(&m);",
+                "if (!pthread_mutex_trylock(&m)) { x++; pthread_mutex_unlock(&m); }",
+            ),
+            false,
+        ),
+        (
+            "a failed tryrdlock",
+            with("x = 42; pthread_rwlock_wrlock(&l);", "if (pthread_rwlock_tryrdlock(&l)) x++;"),
+            true,
+        ),
+    ];
+    let place = Place::with("synchronises", &[]);
+    let wrong: Vec<String> = cases
+        .iter()
+        .filter_map(|(name, program, race)| {
+            place.write("sync.c", program);
+            let (_, value) = place.json(&["sync.c"]);
+            let named =
+                value["caveats"].as_array().is_some_and(|all| all.iter().any(|c| c["kind"] == "races"));
+            (named != *race).then(|| format!("{name}: {value}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
