@@ -960,7 +960,10 @@ fn what_does_not_synchronise_hides_no_race() {
         ("sem_getvalue, then sem_wait", with(post, "sem_getvalue(&s, &v); sem_wait(&s); x++;"), false),
         (
             "a failed trylock",
-            with("x = 42; pthread_mutex_lock(&m);", "if (pthread_mutex_trylock(&m)) x++;"),
+            with(
+                "x = 42; pthread_mutex_lock(&m);",
+                "if (pthread_mutex_trylock(&m)) x++; else pthread_mutex_unlock(&m);",
+            ),
             true,
         ),
         (
@@ -973,7 +976,10 @@ fn what_does_not_synchronise_hides_no_race() {
         ),
         (
             "a failed tryrdlock",
-            with("x = 42; pthread_rwlock_wrlock(&l);", "if (pthread_rwlock_tryrdlock(&l)) x++;"),
+            with(
+                "x = 42; pthread_rwlock_wrlock(&l);",
+                "if (pthread_rwlock_tryrdlock(&l)) x++; else pthread_rwlock_unlock(&l);",
+            ),
             true,
         ),
     ];
