@@ -56,6 +56,45 @@ fn check(test: &str, cases: &[Case]) {
 }
 
 #[test]
+fn a_variable_on_a_stack_races_with_atomic_accesses_of_others() {
+    const ADD: &str = "static void *add(void *p) { __atomic_fetch_add((int *)p, 1, 5); return 0; } int main(void) { pthread_t t; ";
+    let program = |body: &str| format!("{ADD}{body} }}");
+    let dir = place("memory-stacks");
+    for (name, body, kind) in [
+        ("scalar", "int x = 0; pthread_create(&t, 0, add, &x); x++; pthread_join(t, 0);", Some("data-race")),
+        (
+            "array",
+            "int x[2] = {0}; pthread_create(&t, 0, add, &x[1]); x[1] = 2; pthread_join(t, 0);",
+            Some("data-race"),
+        ),
+        (
+            "copied",
+            "int x = 0, y; pthread_create(&t, 0, add, &x); memcpy(&y, &x, 4); pthread_join(t, 0);",
+            Some("data-race"),
+        ),
+        (
+            "neighbour",
+            "int x[2] = {0}; pthread_create(&t, 0, add, &x[1]); x[0] = 2; pthread_join(t, 0);",
+            None,
+        ),
+        (
+            "before and after",
+            "int x = 1; x++; pthread_create(&t, 0, add, &x); pthread_join(t, 0); assert(x == 3);",
+            None,
+        ),
+        (
+            "atomic",
+            "_Atomic int x = 1; pthread_create(&t, 0, add, &x); x++; pthread_join(t, 0); assert(x == 3);",
+            None,
+        ),
+    ] {
+        let report = report(&dir, &name.replace(' ', "-"), "", &program(body));
+        assert_eq!(report["failures"][0]["kind"].as_str(), kind, "{name}: {report:#}");
+        assert_eq!(report["verdict"] == "verified", kind.is_none(), "{name}: {report:#}");
+    }
+}
+
+#[test]
 fn races_on_the_heap_are_not_nondeterminism() {
     check(
         "names",

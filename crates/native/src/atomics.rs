@@ -124,6 +124,10 @@ fn entry<V: Value>(address: usize, call: Call) -> &'static mut Entry {
         entry.cover(address, V::BYTES);
     }
     entry.atomic = true;
+    if entry.on_stack {
+        // If it is on the stack of another thread, that one's plain accesses to it are to be checked.
+        access::is_private(entry);
+    }
     if entry.mask != u64::MAX {
         entry.widen(address, V::BYTES);
     }

@@ -68,10 +68,11 @@ impl Limit {
     fn reach(&self) {
         match *self {
             Limit::At(clock, time) => time::reach(clock, time),
-            Limit::After(duration) => time::pass(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)),
+            // Whoever waits for no time at all still finds that time has passed.
+            Limit::After(duration) => {
+                time::pass(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX).saturating_add(1));
+            }
         }
-        // Whoever waits no longer than nothing still finds that time has passed.
-        time::pass(1);
     }
 }
 

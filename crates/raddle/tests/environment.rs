@@ -533,3 +533,18 @@ fn who_waits_for_a_message_for_ever_gets_it() {
     assert_eq!(report.verdict, raddle::Verdict::NoFailureWithCaveats, "{report:?}");
     assert_eq!(report.caveats[0].kind, raddle::CaveatKind::Patient);
 }
+
+#[test]
+fn time_has_passed_when_a_wait_times_out() {
+    use raddle::time::Instant;
+    let report = raddle::Config::new().quiet(true).run(|| {
+        let pair = (raddle::sync::Mutex::new(()), raddle::sync::Condvar::new());
+        let limit = std::time::Duration::from_millis(1);
+        let deadline = Instant::now() + limit;
+        let mut guard = pair.0.lock().unwrap();
+        while Instant::now() <= deadline {
+            guard = pair.1.wait_timeout(guard, limit).unwrap().0;
+        }
+    });
+    assert!(report.passed(), "{report:?}");
+}

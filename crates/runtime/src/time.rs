@@ -191,19 +191,19 @@ pub fn clock_start_wait(nanoseconds: u64) {
     });
 }
 
-/// The wait of the running thread has reached its limit.
+/// The wait of the running thread has reached its limit: it is later than that.
 pub fn clock_end_wait() {
     with_running(|ex| {
         let until = ex.threads[ex.current.index()].seldom().clock.until;
-        ex.move_clock(until);
+        ex.move_clock(until.saturating_add(1));
     });
 }
 
-/// The running thread has waited until `limit`.
+/// The running thread has waited until `limit`: it is later than that.
 pub fn clock_reach(limit: u64) {
     with_running(|ex| {
         ex.name_limit(limit);
-        ex.move_clock(limit);
+        ex.move_clock(limit.saturating_add(1));
     });
 }
 

@@ -363,8 +363,15 @@ mod environment {
     fn waits_no_time() {
         let pair = (Mutex::new(false), Condvar::new());
         let guard = pair.0.lock().unwrap();
-        let (_guard, result) = pair.1.wait_timeout_while(guard, Duration::ZERO, |set| !*set).unwrap();
+        let (guard, result) = pair.1.wait_timeout_while(guard, Duration::ZERO, |set| !*set).unwrap();
         assert!(result.timed_out());
+        let limit = Duration::from_millis(1);
+        let (mut guard, result) = pair.1.wait_timeout_while(guard, limit, |set| !*set).unwrap();
+        assert!(result.timed_out());
+        let deadline = Instant::now() + limit;
+        while Instant::now() <= deadline {
+            guard = pair.1.wait_timeout(guard, limit).unwrap().0;
+        }
     }
 
     #[test]
