@@ -96,6 +96,25 @@ fn calls_into_the_cxx_library_touch_their_objects() {
     table("cxx", "calls.cpp");
 }
 
+#[test]
+fn state_of_the_process_is_shared_by_threads() {
+    let directory = place("state");
+    let source = format!("{}/tests/library/state.c", env!("CARGO_MANIFEST_DIR"));
+    let program = compile(&directory, &[&source]);
+    let rows = command(&directory, &program).env("RADDLE_OFF", "1").output().unwrap().stdout;
+    let rows = String::from_utf8(rows).unwrap();
+    assert!(rows.lines().count() > 40, "{rows}");
+    let mut wrong = Vec::new();
+    for (i, row) in rows.lines().enumerate() {
+        let (name, right) = row.split_once('\t').unwrap();
+        let got = verdict(&run(&directory, &program, &[&i.to_string()]));
+        if got != right {
+            wrong.push(format!("{name}: {got}, not {right}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 const HEAD: &str = "#define _GNU_SOURCE\n#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n#include <stdio.h>\n\
                     #include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n#include <fcntl.h>\n#include <sys/mman.h>\n\
                     #include <sys/stat.h>\n#include <locale.h>\n#include <fenv.h>\n#include <errno.h>\n";

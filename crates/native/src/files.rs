@@ -221,6 +221,17 @@ reads! {
     accept_one_4 accept4(fd: c_int, address: usize, length: usize, flags: c_int) -> c_int, { note_opened(); None }, no_position, 0;
 }
 
+/// Whether a descriptor is open.
+pub(crate) fn is_open(fd: c_int) -> bool {
+    // SAFETY: a system call that takes any number.
+    unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_GETFD) >= 0 }
+}
+
+/// A descriptor was made by the program.
+fn made(fd: c_int) {
+    crate::shim::undisturbed(|| crate::libc::objects::made_descriptor(fd, Call::unknown()));
+}
+
 /// Whether a descriptor leads to a regular file; nothing if it is not open.
 pub(crate) fn is_regular(fd: c_int) -> Option<bool> {
     kind_of(fd).map(|k| matches!(k, libc::S_IFREG | libc::S_IFDIR))
@@ -245,8 +256,12 @@ macro_rules! opens {
             // What the C++ library opens it closes by itself. Asked before the call, which may call functions of ours.
             let _is_programs = modules::owner(return_address()) == Some(Owner::Program);
             let opened = real!($name($($arg),*): fn($($ty),*) -> $ret);
+            // An address that the C library gives out again is the address of an open stream.
+            streams::is_open_again(opened as usize);
             $(if _is_programs {
+                let errno = crate::libc::errno();
                 $then(opened);
+                crate::libc::set_errno(errno);
             })?
             opened
         })*
@@ -255,13 +270,13 @@ macro_rules! opens {
 }
 
 opens! {
-    open_file open(path: *const c_char, flags: c_int, mode: c_int) -> c_int;
-    open_file_64 open64(path: *const c_char, flags: c_int, mode: c_int) -> c_int;
-    open_at openat(at: c_int, path: *const c_char, flags: c_int, mode: c_int) -> c_int;
-    open_at_64 openat64(at: c_int, path: *const c_char, flags: c_int, mode: c_int) -> c_int;
-    create_file creat(path: *const c_char, mode: c_int) -> c_int;
+    open_file open(path: *const c_char, flags: c_int, mode: c_int) -> c_int, made;
+    open_file_64 open64(path: *const c_char, flags: c_int, mode: c_int) -> c_int, made;
+    open_at openat(at: c_int, path: *const c_char, flags: c_int, mode: c_int) -> c_int, made;
+    open_at_64 openat64(at: c_int, path: *const c_char, flags: c_int, mode: c_int) -> c_int, made;
+    create_file creat(path: *const c_char, mode: c_int) -> c_int, made;
     open_stream fopen(path: *const c_char, mode: *const c_char) -> *mut libc::FILE, streams::opened_stream;
     open_stream_64 fopen64(path: *const c_char, mode: *const c_char) -> *mut libc::FILE, streams::opened_stream;
     open_directory opendir(path: *const c_char) -> *mut c_void, streams::opened_directory;
-    make_file mkstemp(name: *mut c_char) -> c_int;
+    make_file mkstemp(name: *mut c_char) -> c_int, made;
 }

@@ -1,8 +1,8 @@
 //! What threads have of their own: values of keys, and `thread_local` objects of C++ that have destructors.
 //!
-//! Keys are kept here: real ones run out, as executions that are given up do not delete theirs. A key is numbered by who makes
-//! it and the how many-th it is there, so that numbers do not depend on the schedule. What constructors made before `main` is
-//! there again in each execution.
+//! Keys are kept here: real ones run out, as executions that are given up do not delete theirs. A new key has the lowest number
+//! that is free, so making a key is a step where another thread makes or deletes one at the same time. What constructors made
+//! before `main` is there again in each execution.
 //!
 //! `pthread_key_delete` runs no destructor, and one that it comes before is not run. So in programs that delete keys, deleting a key and
 //! the end of a thread that has a value for it are steps on the key, and so is every other use. That a program deletes keys is
@@ -11,6 +11,7 @@
 //! When a thread ends, its `thread_local` objects come to their end in reverse order, and then values of keys, in up to four
 //! rounds, as POSIX has it.
 
+use crate::libc::objects;
 use crate::modules::{self, Owner};
 use crate::real::real;
 use crate::shim::{Call, call, export, export_past, return_address};
@@ -25,7 +26,7 @@ type Key = libc::pthread_key_t;
 type Code = libc::c_int;
 
 const ROUNDS: usize = 4;
-/// Keys that one thread can make.
+/// Keys that a process can have.
 const MOST: u32 = 1024;
 
 #[derive(Clone)]
@@ -37,8 +38,6 @@ struct Made {
 #[derive(Clone, Default)]
 struct Own {
     values: Vec<(Key, usize)>,
-    /// How many keys it has made.
-    made: u32,
     objects: Vec<(Destructor, usize)>,
 }
 
@@ -76,7 +75,7 @@ fn step(kind: OpKind, key: Key, call: Call) {
     if !runtime::in_execution() || !unsafe { *DELETES } {
         return;
     }
-    let i = (key / MOST * 61 + key % MOST) as usize % PLACES.len();
+    let i = key as usize % PLACES.len();
     let on = On::new(&raw const PLACES[i] as usize, Class::Once);
     // The C library orders nothing by it.
     runtime::hush(&on.entry().handle, on.class, call.place);
@@ -112,7 +111,6 @@ pub(crate) fn begin() {
             Some(before) => own.clone_from(before),
             None => {
                 own.values.clear();
-                own.made = 0;
                 own.objects.clear();
             }
         }
@@ -178,14 +176,20 @@ extern "C" fn key_create(out: *mut Key, destructor: Option<Destructor>) -> Code 
         unsafe { out.write(key_of_library(destructor)) };
         return 0;
     }
-    let who = index() as u32;
-    let made = own().made;
-    if made == MOST {
-        return libc::EAGAIN;
+    let call = runtime::in_execution().then(call);
+    if let Some(call) = call {
+        objects::process(&objects::KEYS, true, call);
     }
-    own().made += 1;
-    let key = who * MOST + made;
-    all().keys.push(Made { key, destructor });
+    let all = all();
+    let Some(key) = (0..MOST).find(|key| all.keys.iter().all(|k| k.key != *key)) else {
+        return libc::EAGAIN;
+    };
+    all.keys.push(Made { key, destructor });
+    // Values of a deleted key that had the same number are gone.
+    all.threads.iter_mut().for_each(|t| t.values.retain(|v| v.0 != key));
+    if let Some(call) = call {
+        step(OpKind::Store, key, call);
+    }
     // SAFETY: the program hands in a place for the key.
     unsafe { out.write(key) };
     0
@@ -207,6 +211,7 @@ extern "C" fn key_delete(key: Key) -> Code {
             }
         }
         step(OpKind::Store, key, call);
+        objects::process(&objects::KEYS, false, call);
     }
     let keys = &mut all().keys;
     match keys.iter().position(|k| k.key == key) {

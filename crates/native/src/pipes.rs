@@ -10,6 +10,7 @@
 //!
 //! A timer descriptor that is armed may be found expired at any time. `poll`, `select` and `epoll_wait` are in `poll`.
 
+use crate::libc::objects;
 use crate::modules::{self, Owner};
 use crate::real::real;
 use crate::shim::{Call, call, export, return_address};
@@ -304,11 +305,9 @@ fn new_queue(kind: Kind, capacity: usize, call: Call) -> usize {
     state().queues.len() - 1
 }
 
-/// A number for a descriptor, from the kernel. Numbers of other threads than the first come from ranges of their own, so that they do not
-/// depend on the order of threads.
+/// A number for a descriptor, from the kernel: the lowest that is free.
 fn new_descriptor(open: usize, least: c_int, cloexec: bool, call: Call) -> c_int {
-    let thread = runtime::current().index() as c_int;
-    let least = if least == 0 && thread > 0 { 32 + (thread - 1) % 28 * 16 } else { least };
+    objects::making_descriptor(call);
     let placeholder = libc::O_PATH | if cloexec { libc::O_CLOEXEC } else { 0 };
     // SAFETY: system calls on a path that exists and on descriptors of our own.
     let fd = unsafe {
@@ -326,6 +325,7 @@ fn new_descriptor(open: usize, least: c_int, cloexec: bool, call: Call) -> c_int
     }
     files::opened();
     enter(fd, open, call);
+    objects::made_descriptor(fd, call);
     fd
 }
 
@@ -728,7 +728,12 @@ fn forget(fd: c_int, call: Call) -> bool {
 
 extern "C" fn close_here(fd: c_int) -> c_int {
     // Where a call comes from is only asked for descriptors of ours: to find out may read files, and close them.
-    if runtime::in_execution() && open_of(fd).is_some() && forget(fd, call()) {
+    if runtime::in_execution() && open_of(fd).is_some() {
+        let call = call();
+        if !forget(fd, call) {
+            return with_errno(libc::EBADF);
+        }
+        objects::closing_descriptor(fd, call);
         // SAFETY: a placeholder of ours.
         unsafe { libc::syscall(libc::SYS_close, fd) };
         return 0;
@@ -741,7 +746,15 @@ extern "C" fn dup_here(fd: c_int) -> c_int {
         Some(_) => copy(fd, 0, false),
         None => {
             files::note_opened();
-            real!(dup(fd): fn(c_int) -> c_int)
+            let call = of_program().then(call);
+            if let Some(call) = call {
+                crate::libc::keeping_errno(|| objects::making_descriptor(call));
+            }
+            let new = real!(dup(fd): fn(c_int) -> c_int);
+            if let Some(call) = call {
+                crate::libc::keeping_errno(|| objects::made_descriptor(new, call));
+            }
+            new
         }
     }
 }
@@ -763,7 +776,11 @@ extern "C" fn dup3_here(old: c_int, new: c_int, flags: c_int) -> c_int {
 }
 
 fn copy_to(old: c_int, new: c_int, flags: c_int, is_dup3: bool) -> c_int {
+    let is_programs = of_program();
     let call = call();
+    if is_programs {
+        crate::libc::keeping_errno(|| objects::making_descriptor(call));
+    }
     let modelled = used(old, call);
     if modelled.is_some() && old == new {
         return if is_dup3 { with_errno(libc::EINVAL) } else { new };
@@ -788,6 +805,9 @@ fn copy_to(old: c_int, new: c_int, flags: c_int, is_dup3: bool) -> c_int {
     {
         files::opened();
         enter(fd, open, call);
+    }
+    if is_programs {
+        crate::libc::keeping_errno(|| objects::made_descriptor(fd, call));
     }
     // The number of a system call's error is in `errno` already.
     fd

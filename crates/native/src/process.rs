@@ -248,6 +248,10 @@ extern "C" fn verifier_assert(holds: c_int) {
 
 extern "C" fn cxa_atexit(function: usize, argument: *mut c_void, object: *mut c_void) -> c_int {
     if runtime::in_execution() || modules::owner(return_address()) == Some(Owner::Program) {
+        if runtime::in_execution() {
+            let call = call();
+            crate::libc::objects::process(&crate::libc::objects::EXIT, true, call);
+        }
         handlers().at_exit.push(Handler { function, argument, wants_code: false });
         if runtime::in_execution() {
             crate::leaving::handlers_are_there();
@@ -258,6 +262,10 @@ extern "C" fn cxa_atexit(function: usize, argument: *mut c_void, object: *mut c_
 }
 
 extern "C" fn at_exit_with_code(function: usize, argument: *mut c_void) -> c_int {
+    if runtime::in_execution() {
+        let call = call();
+        crate::libc::objects::process(&crate::libc::objects::EXIT, true, call);
+    }
     handlers().at_exit.push(Handler { function, argument, wants_code: true });
     if runtime::in_execution() {
         crate::leaving::handlers_are_there();

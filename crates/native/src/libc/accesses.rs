@@ -1,6 +1,6 @@
 //! Accesses that a library function makes on behalf of its caller.
 
-use super::objects::{self, Hidden, Use};
+use super::objects::{self, Hidden, Process, Use};
 use super::streams;
 use crate::access::range;
 use crate::options::{Races, options};
@@ -27,6 +27,14 @@ pub(crate) enum Access {
     Contents(i32, Use),
     /// What a path leads to.
     Path(usize, Use),
+    /// State of the process, and whether it is changed.
+    Process(&'static Process, bool),
+    /// A descriptor is made.
+    MakesDescriptor,
+    /// A descriptor is used.
+    Descriptor(i32),
+    /// A descriptor is closed.
+    Closes(i32),
 }
 
 /// Reads `n` bytes at `p`.
@@ -72,6 +80,27 @@ pub(crate) fn look(object: &'static Hidden) -> Access {
 /// Changes hidden state.
 pub(crate) fn change(object: &'static Hidden) -> Access {
     Access::Hidden(object, true)
+}
+
+/// Reads state of the process.
+pub(crate) fn ask(object: &'static Process) -> Access {
+    Access::Process(object, false)
+}
+
+/// Changes state of the process.
+pub(crate) fn set(object: &'static Process) -> Access {
+    Access::Process(object, true)
+}
+
+/// Uses a descriptor.
+pub(crate) fn fd(fd: usize) -> Access {
+    Access::Descriptor(fd as i32)
+}
+
+/// A new descriptor, after the call.
+pub(crate) fn made(fd: usize, call: Call) -> Access {
+    objects::made_descriptor(fd as i32, call);
+    Access::Nothing
 }
 
 /// An access only if a condition holds.
@@ -140,6 +169,11 @@ pub(crate) fn before(access: Access, call: Call) {
         Access::Offset(fd, how) => streams::offset(fd, how, call),
         Access::Contents(fd, how) => streams::contents(fd, how, call),
         Access::Path(path, how) => streams::path(path, how, call),
+        Access::Process(object, write) => objects::process(object, write, call),
+        Access::MakesDescriptor => objects::making_descriptor(call),
+        Access::Descriptor(fd) => objects::used_descriptor(fd, || crate::files::is_open(fd), call),
+        // What is modelled is closed by a step of its own.
+        Access::Closes(fd) if crate::pipes::open_of(fd).is_none() => objects::closing_descriptor(fd, call),
         _ => {}
     }
 }

@@ -68,6 +68,18 @@ pub(crate) fn incoming(pure: bool) -> Option<Call> {
     Some(call)
 }
 
+/// The number of the last error.
+pub(crate) fn errno() -> i32 {
+    // SAFETY: `errno` can always be read.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Sets the number of the last error.
+pub(crate) fn set_errno(code: i32) {
+    // SAFETY: `errno` can always be written.
+    unsafe { *libc::__errno_location() = code };
+}
+
 /// Keeps `errno`, and what came in, while something is done on behalf of the program.
 pub(crate) fn keeping_errno<T>(f: impl FnOnce() -> T) -> T {
     // SAFETY: `errno` can always be read and written.
@@ -308,6 +320,9 @@ pub(crate) fn install() {
     imports(|import| {
         if matches!(import.name, "dup" | "dup2" | "dup3" | "fcntl" | "fcntl64") {
             streams::copies_descriptors();
+        }
+        if streams::shows_descriptors(import.name) {
+            streams::numbers_are_seen();
         }
         // SAFETY: a slot of a loaded module.
         let real = unsafe { import.slot.read() };

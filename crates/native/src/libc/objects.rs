@@ -40,7 +40,133 @@ hidden! {
     DIGITS "the buffer of `ecvt`, `fcvt` or `l64a`";
     CRYPT "the buffer of `crypt`";
     OPTIONS "the state of `getopt`";
-    RANDOM "the state of `random`";
+    DRAND48 "the state of `drand48`";
+    DRAND48_PARAMETERS "the parameters of `drand48` and `erand48`";
+    SYSLOG "the state of `syslog`";
+}
+
+/// State of the process that the kernel or a lock keeps consistent: no races, but what one thread does is observed by others.
+///
+/// An access is a step only if the search has seen a conflicting access that happens-before does not order. Such a step orders
+/// nothing in the program.
+pub(crate) struct Process {
+    name: &'static str,
+    index: usize,
+    /// The object of the steps, and the one that unordered accesses are found with.
+    place: [u64; 2],
+}
+
+macro_rules! process {
+    ($($object:ident $index:literal $name:literal;)*) => {
+        $(pub(crate) static $object: Process = Process { name: $name, index: $index, place: [0; 2] };)*
+        static PROCESS: &[&Process] = &[$(&$object),*];
+    };
+}
+
+process! {
+    DIRECTORY 0 "the working directory";
+    MASK 1 "the file mode mask";
+    LIMITS 2 "the resource limits";
+    PRIORITY 3 "the priority of the process";
+    USERS 4 "the user and group numbers of the process";
+    SCHEDULING 5 "the scheduling parameters and processors of threads";
+    NAMES 6 "the names of threads";
+    KEYS 7 "the numbers of thread-specific keys";
+    DESCRIPTORS 8 "the numbers of descriptors";
+    EXIT 9 "the list of functions to call at exit";
+    STATES 10 "the state arrays of `random`";
+    HOST 11 "the name of the host";
+    GROUPS 12 "the process group and session";
+    SHELLS 13 "the list of shells";
+}
+
+/// By the index of a [`Process`]: whether its accesses are steps. Shared by processes where executions have their own.
+struct Steps {
+    of: [bool; 16],
+    /// Descriptors that a thread uses while another one may open or close them: each use is a step.
+    watched: [bool; WATCHED],
+}
+
+/// The numbers of descriptors that can be watched.
+const WATCHED: usize = 1024;
+
+static mut STEPS: *mut Steps = std::ptr::null_mut();
+
+fn steps() -> &'static mut Steps {
+    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a step; `prepare` was called before.
+    unsafe { &mut *STEPS }
+}
+
+/// An access of state of the process.
+pub(crate) fn process(object: &'static Process, write: bool, call: Call) {
+    if !runtime::in_execution() {
+        return;
+    }
+    runtime::settle();
+    if steps().of[object.index] {
+        let on = crate::sync::On::new(&raw const object.place[0] as usize, Class::Once);
+        runtime::hush(&on.entry().handle, on.class, call.place);
+        // The value says how often it was written, so that no two writes seem to be the same.
+        let (kind, a) = if write { (OpKind::Store, on.word() + 1) } else { (OpKind::Load, 0) };
+        on.step_with(kind, a, 0, MemoryOrder::Relaxed, call);
+    } else if is_unordered(&raw const object.place[1] as usize, write, call) {
+        steps().of[object.index] = true;
+        runtime::restart_soon();
+    }
+}
+
+/// Notes an access; says whether a conflicting one is unordered with it.
+fn is_unordered(place: usize, write: bool, call: Call) -> bool {
+    let how = Touching { write, atomic: false, elsewhere: false };
+    runtime::touch(&table::sync(place).handle, how, call.place).is_some()
+}
+
+/// The places that stand for numbers of descriptors.
+static NUMBERS: [u64; WATCHED] = [0; WATCHED];
+
+fn number(fd: i32) -> Option<usize> {
+    usize::try_from(fd).ok().filter(|n| *n < WATCHED)
+}
+
+/// Notes what is done with a number of a descriptor.
+fn watch(n: usize, write: bool, call: Call) {
+    if !steps().watched[n] && is_unordered(&raw const NUMBERS[n] as usize, write, call) {
+        steps().watched[n] = true;
+        steps().of[DESCRIPTORS.index] = true;
+        runtime::restart_soon();
+    }
+}
+
+/// A descriptor is about to be made: it gets the lowest number that is free.
+pub(crate) fn making_descriptor(call: Call) {
+    process(&DESCRIPTORS, true, call);
+}
+
+/// A descriptor was made.
+pub(crate) fn made_descriptor(fd: i32, call: Call) {
+    if let Some(n) = number(fd).filter(|_| runtime::in_execution()) {
+        watch(n, true, call);
+    }
+}
+
+/// A descriptor is about to be closed. The order of two calls does not matter, unless a thread uses one of the numbers meanwhile.
+pub(crate) fn closing_descriptor(fd: i32, call: Call) {
+    if let Some(n) = number(fd).filter(|_| runtime::in_execution()) {
+        runtime::settle();
+        watch(n, true, call);
+        process(&DESCRIPTORS, steps().watched[n], call);
+    }
+}
+
+/// A descriptor is used. It may be closed, or another one than the thread expects.
+pub(crate) fn used_descriptor(fd: i32, is_open: impl FnOnce() -> bool, call: Call) {
+    if let Some(n) = number(fd).filter(|n| *n > 2 && runtime::in_execution()) {
+        runtime::settle();
+        watch(n, false, call);
+        if steps().watched[n] || !is_open() {
+            process(&DESCRIPTORS, false, call);
+        }
+    }
 }
 
 /// An access of unlocked state.
@@ -110,7 +236,10 @@ static mut LOCKED: *mut Locked = std::ptr::null_mut();
 /// Called before the first execution.
 pub(crate) fn prepare() {
     // SAFETY: nothing else runs yet.
-    unsafe { LOCKED = Box::leak(Box::default()) };
+    unsafe {
+        LOCKED = Box::leak(Box::default());
+        STEPS = Box::leak(Box::new(Steps { of: [false; 16], watched: [false; WATCHED] }));
+    }
 }
 
 fn locked() -> &'static mut Locked {
@@ -150,12 +279,27 @@ pub(crate) fn name_of(address: usize) -> Option<String> {
     if let Some(hidden) = hidden {
         return Some(hidden.name.to_owned());
     }
+    let process = PROCESS.iter().find(|p| p.place.as_ptr_range().contains(&(address as *const u64)));
+    if let Some(process) = process {
+        return Some(process.name.to_owned());
+    }
     // SAFETY: as in `locked`.
     unsafe { LOCKED.as_ref() }.and_then(|l| l.known.get(&address)).map(|k| k.name.clone())
 }
 
 /// A use of locked state.
 pub(crate) fn used(key: usize, how: Use, name: impl FnOnce() -> String, call: Call) {
+    used_with(key, how, name, call, || {});
+}
+
+/// A use of locked state that accesses memory of the program while the lock is held.
+pub(crate) fn used_with(
+    key: usize,
+    how: Use,
+    name: impl FnOnce() -> String,
+    call: Call,
+    inside: impl FnOnce(),
+) {
     let known = known(key, name);
     let me = runtime::current();
     let by_others = |of: Use| known.uses[of as usize].is_some_and(|(t, more)| more || t != me);
@@ -179,11 +323,15 @@ pub(crate) fn used(key: usize, how: Use, name: impl FnOnce() -> String, call: Ca
         if options().races == Races::Report {
             race_if(&table::sync(key).handle, how != Use::Look, call);
         }
+        inside();
         if !mine {
             lock_step(key, OpKind::Unlock, call);
         }
-    } else if steps {
-        step(&table::sync(key).handle, how != Use::Look, call);
+    } else {
+        if steps {
+            step(&table::sync(key).handle, how != Use::Look, call);
+        }
+        inside();
     }
 }
 
@@ -197,6 +345,11 @@ fn expose(known: &mut Known) {
         known.exposed = true;
         runtime::restart_soon();
     }
+}
+
+/// Each use of a stream takes its lock from now on: the lock protects memory of the program.
+pub(crate) fn protects_memory(key: usize, name: impl FnOnce() -> String) {
+    expose(known(key, name));
 }
 
 /// A use of a stream without its lock.

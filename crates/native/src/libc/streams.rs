@@ -3,10 +3,11 @@
 //! A stream has a lock, so two threads that use it do not race; see `objects` for when a use is a step. Functions without the
 //! lock (`putc_unlocked`) race. `flockfile` holds the lock over several calls: from then on each use of that stream takes it.
 
-use super::accesses::{Access, before, count, k, length, r, s, w, when, wide_length, ws};
-use super::objects::{self, Use};
+use super::accesses::{Access, ask, before, count, fd, k, length, r, s, w, when, wide_length, ws};
+use super::objects::{self, DIRECTORY, MASK, Use};
 use super::{Row, fronts, incoming, rows};
 use crate::shim::Call;
+use explore::FailureKind;
 use std::ffi::{CStr, c_char, c_int};
 
 unsafe extern "C" {
@@ -47,6 +48,7 @@ fn opened_streams() -> &'static mut Vec<(usize, usize, u64)> {
 /// A stream was opened.
 pub(crate) fn opened_stream(file: *mut libc::FILE) {
     directories().retain(|d| *d != file as usize);
+    is_open_again(file as usize);
     if runtime::in_execution() && !file.is_null() {
         let (all, me) = (opened_streams(), runtime::current().index());
         all.iter_mut().filter(|o| o.0 == file as usize).for_each(|o| o.0 = 0);
@@ -79,8 +81,43 @@ fn key(file: usize) -> usize {
     }
 }
 
+/// Streams and directories that the running execution has closed.
+static mut CLOSED: Vec<usize> = Vec::new();
+/// Buffers of the program that streams use: the stream, the address and the size.
+static mut BUFFERS: Vec<(usize, usize, usize)> = Vec::new();
+
+fn closed_streams() -> &'static mut Vec<usize> {
+    // SAFETY: as in `in_memory`.
+    unsafe { &mut *(&raw mut CLOSED) }
+}
+
+fn buffers() -> &'static mut Vec<(usize, usize, usize)> {
+    // SAFETY: as in `in_memory`.
+    unsafe { &mut *(&raw mut BUFFERS) }
+}
+
+/// The C library has given out an address for a stream.
+pub(crate) fn is_open_again(file: usize) {
+    if !closed_streams().is_empty() {
+        closed_streams().retain(|c| *c != file);
+    }
+}
+
+/// Reports the use of a stream that is closed: its memory is free.
+fn must_be_open(file: usize, call: Call) {
+    if closed_streams().contains(&file) {
+        runtime::settle();
+        let what = if is_directory(file) { "directory" } else { "stream" };
+        let close = if is_directory(file) { "closedir" } else { "fclose" };
+        let message = format!("a {what} is used after it was closed by `{close}`");
+        runtime::fail(FailureKind::UseAfterFree, message, call.place);
+    }
+}
+
 /// An execution begins.
 pub(crate) fn begin() {
+    closed_streams().clear();
+    buffers().clear();
     if !opened_streams().is_empty() {
         close_all();
     }
@@ -140,9 +177,84 @@ unsafe fn close_in_memory(m: &InMemory) {
 
 /// The program closes a stream or a directory.
 fn closed(file: usize) -> Access {
+    if opened_streams().iter().any(|o| o.0 == file) {
+        closed_streams().push(file);
+    }
     opened_streams().iter_mut().filter(|o| o.0 == file).for_each(|o| o.0 = 0);
     in_memory().retain(|m| m.file != file);
+    buffers().retain(|b| b.0 != file);
     Access::Nothing
+}
+
+/// Whether the program can see numbers of descriptors that it did not choose.
+static mut NUMBERS_SEEN: bool = false;
+
+/// Whether a function shows the number of a descriptor.
+pub(super) fn shows_descriptors(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "accept",
+        "accept4",
+        "creat",
+        "dirfd",
+        "dup",
+        "epoll_create",
+        "epoll_create1",
+        "eventfd",
+        "fcntl",
+        "fcntl64",
+        "fileno",
+        "fileno_unlocked",
+        "inotify_init",
+        "inotify_init1",
+        "memfd_create",
+        "mkstemp",
+        "open",
+        "open64",
+        "openat",
+        "openat64",
+        "pipe",
+        "pipe2",
+        "posix_openpt",
+        "shm_open",
+        "socket",
+        "socketpair",
+        "timerfd_create",
+    ];
+    NAMES.contains(&name)
+}
+
+/// The program can see numbers of descriptors.
+pub(super) fn numbers_are_seen() {
+    // SAFETY: nothing else runs yet.
+    unsafe { NUMBERS_SEEN = true };
+}
+
+/// A descriptor is made for a stream. Its number matters only to programs that can see numbers.
+pub(super) fn made_unseen() -> Access {
+    // SAFETY: set before the first execution.
+    if unsafe { NUMBERS_SEEN } { Access::MakesDescriptor } else { Access::Nothing }
+}
+
+/// The descriptor of a stream is closed.
+fn closed_unseen(file: usize) -> Access {
+    // SAFETY: set before the first execution; the program hands in a stream that is open.
+    unsafe {
+        if !NUMBERS_SEEN || file == 0 {
+            return Access::Nothing;
+        }
+        let fd = if is_directory(file) {
+            libc::dirfd(file as *mut libc::DIR)
+        } else {
+            libc::fileno(file as *mut libc::FILE)
+        };
+        Access::Closes(fd)
+    }
+}
+
+/// A path that is looked up from the working directory.
+pub(super) fn relative(path: usize) -> Access {
+    // SAFETY: the program hands in a string.
+    if path != 0 && unsafe { *(path as *const u8) } != b'/' { ask(&DIRECTORY) } else { Access::Nothing }
 }
 
 /// The program can copy descriptors.
@@ -179,11 +291,29 @@ pub(crate) fn used(file: usize, how: Use, call: Call) {
     if file == 0 {
         return;
     }
-    objects::used(key(file), how, || name(file), call);
-    if let Some(m) = in_memory().iter().find(|m| m.file == file) {
-        let (buffer, bytes, writes) = (m.buffer, m.bytes, m.writes);
-        before(if writes { w(buffer, bytes) } else { r(buffer, bytes) }, call);
-    } else if (0..3).all(|i| standard(i) != file) && !is_directory(file) {
+    must_be_open(file, call);
+    objects::used_with(
+        key(file),
+        how,
+        || name(file),
+        call,
+        || {
+            if let Some(m) = in_memory().iter().find(|m| m.file == file) {
+                let (buffer, bytes, writes) = (m.buffer, m.bytes, m.writes);
+                before(if writes { w(buffer, bytes) } else { r(buffer, bytes) }, call);
+            } else if let Some((_, start, bytes)) =
+                buffers().iter().copied().find(|b| b.0 == file && how != Use::Look)
+            {
+                before(w(start, bytes), call);
+            }
+        },
+    );
+    // The stream may have been closed while this thread waited for its turn.
+    must_be_open(file, call);
+    if in_memory().iter().any(|m| m.file == file) {
+        return;
+    }
+    if (0..3).all(|i| standard(i) != file) && !is_directory(file) {
         // SAFETY: the program hands in a stream.
         let fd = unsafe { libc::fileno(file as *mut libc::FILE) };
         contents(fd, if how == Use::Append { Use::Append } else { Use::Look }, call);
@@ -193,6 +323,7 @@ pub(crate) fn used(file: usize, how: Use, call: Call) {
 /// A use of a stream without its lock.
 pub(crate) fn used_unlocked(file: usize, call: Call) {
     if file != 0 {
+        must_be_open(file, call);
         objects::used_unlocked(key(file), || name(file), call);
     }
 }
@@ -223,6 +354,7 @@ pub(crate) fn path(path: usize, how: Use, call: Call) {
     if path == 0 {
         return;
     }
+    before(relative(path), call);
     // SAFETY: the program hands in a string.
     let text = unsafe { CStr::from_ptr(path as *const c_char) };
     let hash = text
@@ -317,7 +449,7 @@ rows! { INPUT:
     fgetws(p, n, file) impure [k(p, n * 4), f(file, Change)] -> got [when(got != 0, || w(p, wide_length(p, usize::MAX)))];
     gets(p) impure [f(standard(0), Change)] -> got [when(got != 0, || w(p, length(p)))];
     fdopen(fd, mode) impure [s(mode)] -> file [{ opened_stream(file as *mut _); Access::Nothing }];
-    tmpfile() impure [] -> file [{ opened_stream(file as *mut _); Access::Nothing }];
+    tmpfile() impure [made_unseen()] -> file [{ opened_stream(file as *mut _); Access::Nothing }];
     fgetpos(file, out) impure [f(file, Look), w(out, 16)] -> _x [];
     readv(fd, list, n) impure [prepared(fd, list, n, true)] -> got [scattered(list, n, got)];
     preadv(fd, list, n, o) impure [prepared(fd, list, n, false)] -> got [scattered(list, n, got)];
@@ -401,6 +533,7 @@ fn opened_on(file: usize, p: usize, n: usize, mode: usize) -> Access {
     let writes = mode != b"r" && mode != b"rb";
     opened_stream(file as *mut _);
     if file != 0 && p != 0 {
+        objects::protects_memory(key(file), || name(file));
         in_memory().push(InMemory { file, buffer: p, bytes: n, writes, reports: [0; 2] });
     }
     Access::Nothing
@@ -472,40 +605,52 @@ fronts! { OUTPUT:
     clearerr(file) impure [f(file, Change)];
     clearerr_unlocked(file) impure [bare(file)];
     fileno(file) pure [];
-    fclose(file) impure [f(file, Change), reported(file), closed(file)];
-    closedir(file) impure [f(file, Change), closed(file)];
+    fclose(file) impure [f(file, Change), reported(file), closed_unseen(file), closed(file)];
+    closedir(file) impure [f(file, Change), closed_unseen(file), closed(file)];
     fcloseall() impure [];
     freopen(path, mode, file) impure [s(path), s(mode), f(file, Change), super::restored::stream_opened(path, mode),
         super::restored::stream(file)];
-    setvbuf(file) impure [f(file, Change), super::restored::stream(file)];
-    setbuf(file) impure [f(file, Change), super::restored::stream(file)];
+    setvbuf(file, p, mode, n) impure [f(file, Change), super::restored::stream(file), buffered(file, p, mode, n)];
+    setbuf(file, p) impure [f(file, Change), super::restored::stream(file), buffered(file, p, 0, libc::BUFSIZ as usize)];
+    setbuffer(file, p, n) impure [f(file, Change), super::restored::stream(file), buffered(file, p, 0, n)];
     setlinebuf(file) impure [f(file, Change), super::restored::stream(file)];
     fwide(file) impure [f(file, Change), super::restored::stream(file)];
-    open(path, flags) impure [s(path), opened(path, flags)];
-    open64(path, flags) impure [s(path), opened(path, flags)];
-    creat(path) impure [s(path), opened(path, (libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY) as usize)];
-    openat(fd, path, flags) impure [s(path), opened(path, flags)];
-    openat64(fd, path, flags) impure [s(path), opened(path, flags)];
+    open(path, flags) impure [s(path), opened(path, flags), Access::MakesDescriptor];
+    open64(path, flags) impure [s(path), opened(path, flags), Access::MakesDescriptor];
+    creat(path) impure [s(path), opened(path, (libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY) as usize),
+        Access::MakesDescriptor];
+    openat(at, path, flags) impure [s(path), opened(path, flags), Access::MakesDescriptor];
+    openat64(at, path, flags) impure [s(path), opened(path, flags), Access::MakesDescriptor];
     fopencookie() impure [no_cookies()];
-    fopen(path, mode) impure [s(path), s(mode), super::restored::stream_opened(path, mode)];
-    fopen64(path, mode) impure [s(path), s(mode), super::restored::stream_opened(path, mode)];
-    write(fd, p, n) impure [r(p, n), fd_offset(fd, Append), fd_contents(fd, Append)];
-    pwrite(fd, p, n) impure [r(p, n), fd_contents(fd, Append)];
-    pwrite64(fd, p, n) impure [r(p, n), fd_contents(fd, Append)];
+    fopen(path, mode) impure [s(path), s(mode), super::restored::stream_opened(path, mode), made_unseen()];
+    fopen64(path, mode) impure [s(path), s(mode), super::restored::stream_opened(path, mode), made_unseen()];
+    write(d, p, n) impure [r(p, n), fd_offset(d, Append), fd_contents(d, Append), fd(d)];
+    pwrite(d, p, n) impure [r(p, n), fd_contents(d, Append), fd(d)];
+    pwrite64(d, p, n) impure [r(p, n), fd_contents(d, Append), fd(d)];
     writev(fd, list, n) impure [{ gathered(list, n, here()); fd_offset(fd, Append) }, fd_contents(fd, Append)];
     pwritev(fd, list, n) impure [{ gathered(list, n, here()); fd_contents(fd, Append) }];
-    send(fd, p, n) impure [r(p, n)];
+    send(d, p, n) impure [r(p, n), fd(d)];
     sendto(fd, p, n, flags, a, an) impure [r(p, n), r(a, an as u32 as usize)];
     sendmsg(fd, header) impure [{ message_sent(header, here()); Access::Nothing }];
-    lseek(fd) impure [fd_offset(fd, Change)];
-    lseek64(fd) impure [fd_offset(fd, Change)];
-    ftruncate(fd) impure [fd_contents(fd, Change)];
-    ftruncate64(fd) impure [fd_contents(fd, Change)];
-    fsync() impure [];
+    lseek(d) impure [fd_offset(d, Change), fd(d)];
+    lseek64(d) impure [fd_offset(d, Change), fd(d)];
+    ftruncate(d) impure [fd_contents(d, Change), fd(d)];
+    ftruncate64(d) impure [fd_contents(d, Change), fd(d)];
+    fsync(d) impure [fd(d)];
     fdatasync() impure [];
     bind(fd, a, n) impure [r(a, n as u32 as usize)];
     connect(fd, a, n) impure [r(a, n as u32 as usize)];
     setsockopt(fd, level, name, p, n) impure [r(p, n as u32 as usize)];
+}
+
+/// A stream has a buffer of the program's from now on.
+fn buffered(file: usize, p: usize, mode: usize, n: usize) -> Access {
+    buffers().retain(|b| b.0 != file);
+    if file != 0 && p != 0 && n > 0 && mode as c_int != libc::_IONBF {
+        objects::protects_memory(key(file), || name(file));
+        buffers().push((file, p, n));
+    }
+    Access::Nothing
 }
 
 /// A file is opened.
@@ -513,6 +658,9 @@ fn opened(path: usize, flags: usize) -> Access {
     let flags = flags as c_int;
     if flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0 {
         super::restored::file(path);
+    }
+    if flags & libc::O_CREAT != 0 {
+        before(ask(&MASK), here());
     }
     let changes = flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
     Access::Path(path, if changes { Change } else { Look })

@@ -1,12 +1,14 @@
 //! The functions of the C library by family: what they read and write, which hidden state they use, whether they are pure.
 
 use super::accesses::{
-    Access, at, change, count, k, length, look, ok, r, s, sn, w, when, wide_length, ws, wsn,
+    Access, ask, at, change, count, fd, k, length, look, made, ok, r, s, set, sn, w, when, wide_length, ws,
+    wsn,
 };
 use super::objects::Use;
 use super::objects::{
-    CRYPT, DIGITS, ENV, HASH, LOCALE, MULTIBYTE, NETDB, OPTIONS, RANDOM, STRERROR, STRSIGNAL, STRTOK, TMPNAM,
-    TTYNAME,
+    CRYPT, DIGITS, DIRECTORY, DRAND48, DRAND48_PARAMETERS, ENV, GROUPS, HASH, HOST, LIMITS, LOCALE, MASK,
+    MULTIBYTE, NAMES, NETDB, OPTIONS, PRIORITY, SCHEDULING, SHELLS, STATES, STRERROR, STRSIGNAL, STRTOK,
+    SYSLOG, TMPNAM, TTYNAME, USERS,
 };
 use super::{Front, Row, fronts, incoming, rows};
 use crate::shim::Call;
@@ -205,8 +207,8 @@ rows! { FILES:
     stat64(path, out) impure [s(path), Access::Path(path, Use::Look), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
     lstat(path, out) impure [s(path), Access::Path(path, Use::Look), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
     lstat64(path, out) impure [s(path), Access::Path(path, Use::Look), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
-    fstat(fd, out) impure [Access::Contents(fd as c_int, Use::Look), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
-    fstat64(fd, out) impure [Access::Contents(fd as c_int, Use::Look), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    fstat(f, out) impure [Access::Contents(f as c_int, Use::Look), k(out, STAT), fd(f)] -> done [when(ok(done), || w(out, STAT))];
+    fstat64(f, out) impure [Access::Contents(f as c_int, Use::Look), k(out, STAT), fd(f)] -> done [when(ok(done), || w(out, STAT))];
     fstatat(fd, path, out, flags) impure [s(path), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
     fstatat64(fd, path, out, flags) impure [s(path), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
     __xstat(v, path, out) impure [s(path), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
@@ -219,11 +221,11 @@ rows! { FILES:
     fstatvfs(fd, out) impure [k(out, 112)] -> done [when(ok(done), || w(out, 112))];
     readlink(path, out, n) impure [s(path), k(out, n)] -> got [w(out, count(got))];
     readlinkat(fd, path, out, n) impure [s(path), k(out, n)] -> got [w(out, count(got))];
-    realpath(path, out) impure [s(path), k(out, 4096)] -> got [when(got != 0, || w(got, length(got)))];
-    canonicalize_file_name(path) impure [s(path)] -> got [w(got, length(got))];
-    getcwd(out, n) impure [k(out, n)] -> got [when(got != 0, || w(got, length(got)))];
-    getwd(out) impure [k(out, 4096)] -> got [when(got != 0, || w(got, length(got)))];
-    get_current_dir_name() impure [] -> got [w(got, length(got))];
+    realpath(path, out) impure [s(path), super::streams::relative(path), k(out, 4096)] -> got [when(got != 0, || w(got, length(got)))];
+    canonicalize_file_name(path) impure [s(path), super::streams::relative(path)] -> got [w(got, length(got))];
+    getcwd(out, n) impure [k(out, n), ask(&DIRECTORY)] -> got [when(got != 0, || w(got, length(got)))];
+    getwd(out) impure [k(out, 4096), ask(&DIRECTORY)] -> got [when(got != 0, || w(got, length(got)))];
+    get_current_dir_name() impure [ask(&DIRECTORY)] -> got [w(got, length(got))];
     getxattr(path, name, out, n) impure [s(path), s(name), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
     lgetxattr(path, name, out, n) impure [s(path), s(name), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
     fgetxattr(fd, name, out, n) impure [s(name), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
@@ -321,16 +323,57 @@ rows! { SYSTEM:
     getaddrinfo(node, service, hints, out) impure [s(node), s(service), r(hints, 48), k(out, 8)]
         -> done [when(done as i32 == 0, || w(out, 8))];
     getlogin() impure [change(&NETDB)] -> _x [];
+    setpwent() impure [change(&NETDB)] -> _x [];
+    endpwent() impure [change(&NETDB)] -> _x [];
+    setgrent() impure [change(&NETDB)] -> _x [];
+    endgrent() impure [change(&NETDB)] -> _x [];
+    gethostent() impure [change(&NETDB)] -> _x [];
+    sethostent(stay) impure [change(&NETDB)] -> _x [];
+    endhostent() impure [change(&NETDB)] -> _x [];
+    gethostbyname2(name, family) impure [s(name), change(&NETDB)] -> _x [];
+    getservent() impure [change(&NETDB)] -> _x [];
+    setservent(stay) impure [change(&NETDB)] -> _x [];
+    endservent() impure [change(&NETDB)] -> _x [];
+    getprotoent() impure [change(&NETDB)] -> _x [];
+    setprotoent(stay) impure [change(&NETDB)] -> _x [];
+    endprotoent() impure [change(&NETDB)] -> _x [];
+    getnetent() impure [change(&NETDB)] -> _x [];
+    getnetbyname(name) impure [s(name), change(&NETDB)] -> _x [];
+    getnetbyaddr(net, family) impure [change(&NETDB)] -> _x [];
+    getspnam(name) impure [s(name), change(&NETDB)] -> _x [];
+    getspent() impure [change(&NETDB)] -> _x [];
+    fgetpwent(file) impure [Access::Stream(file, Use::Change), change(&NETDB)] -> _x [];
+    fgetgrent(file) impure [Access::Stream(file, Use::Change), change(&NETDB)] -> _x [];
+    getutxent() impure [change(&NETDB)] -> _x [];
+    setutxent() impure [change(&NETDB)] -> _x [];
+    endutxent() impure [change(&NETDB)] -> _x [];
+    getusershell() impure [set(&SHELLS)] -> _x [];
+    setusershell() impure [set(&SHELLS)] -> _x [];
+    endusershell() impure [set(&SHELLS)] -> _x [];
+    ptsname(f) impure [change(&TTYNAME)] -> _x [];
+    getpass(text) impure [s(text), change(&TTYNAME)] -> _x [];
+    encrypt(block, mode) impure [r(block, 64), change(&CRYPT), w(block, 64)] -> _x [];
+    setkey(key) impure [r(key, 64), change(&CRYPT)] -> _x [];
+    socket(a, b, c) impure [Access::MakesDescriptor] -> f [made(f, Call::unknown())];
+    memfd_create(name, flags) impure [s(name), Access::MakesDescriptor] -> f [made(f, Call::unknown())];
+    shm_open(name, flags, mode) impure [s(name), Access::MakesDescriptor] -> f [made(f, Call::unknown())];
+    inotify_init() impure [Access::MakesDescriptor] -> f [made(f, Call::unknown())];
+    inotify_init1(flags) impure [Access::MakesDescriptor] -> f [made(f, Call::unknown())];
+    posix_openpt(flags) impure [Access::MakesDescriptor] -> f [made(f, Call::unknown())];
     getlogin_r(out, n) impure [k(out, n)] -> done [when(done as i32 == 0, || w(out, length(out)))];
     uname(out) pure [k(out, 390)] -> done [when(ok(done), || w(out, 390))];
     sysinfo(out) impure [k(out, 112)] -> done [when(ok(done), || w(out, 112))];
     getloadavg(out, n) impure [w(out, n as u32 as usize * 8)] -> _x [];
-    gethostname(out, n) pure [k(out, n)] -> done [when(ok(done), || w(out, length(out).min(n)))];
+    gethostname(out, n) pure [ask(&HOST), k(out, n)] -> done [when(ok(done), || w(out, length(out).min(n)))];
     getdomainname(out, n) pure [k(out, n)] -> done [when(ok(done), || w(out, length(out).min(n)))];
-    getrlimit(what, out) pure [w(out, 16)] -> _x [];
-    getrlimit64(what, out) pure [w(out, 16)] -> _x [];
-    sched_getaffinity(pid, n, out) pure [k(out, n)] -> done [when(ok(done), || w(out, n))];
-    sched_getparam(pid, out) pure [w(out, 4)] -> _x [];
+    getrlimit(what, out) pure [ask(&LIMITS), w(out, 16)] -> _x [];
+    getrlimit64(what, out) pure [ask(&LIMITS), w(out, 16)] -> _x [];
+    prlimit(pid, what, new, old) impure [r(new, 16), if new == 0 { ask(&LIMITS) } else { set(&LIMITS) },
+        when(new != 0, || super::restored::lasting("prlimit")), w(old, 16)] -> _x [];
+    prlimit64(pid, what, new, old) impure [r(new, 16), if new == 0 { ask(&LIMITS) } else { set(&LIMITS) },
+        when(new != 0, || super::restored::lasting("prlimit")), w(old, 16)] -> _x [];
+    sched_getaffinity(pid, n, out) pure [ask(&SCHEDULING), k(out, n)] -> done [when(ok(done), || w(out, n))];
+    sched_getparam(pid, out) pure [ask(&SCHEDULING), w(out, 4)] -> _x [];
     getitimer(which, out) impure [w(out, 32)] -> _x [];
     confstr(name, out, n) pure [k(out, n)] -> size [w(out, n.min(size))];
     getopt(argc, argv, options) impure [s(options), change(&OPTIONS), w(&raw const optind as usize, 4),
@@ -354,19 +397,23 @@ fronts! { SYSTEM_FRONTS:
     srand() impure [];
     random() impure [];
     srandom() impure [];
-    lrand48() impure [];
-    mrand48() impure [];
-    drand48() impure [];
-    srand48() impure [];
-    mkstemp(name) impure [s(name), w(name, length(name))];
-    opendir(path) impure [s(path)];
+    lrand48() impure [look(&DRAND48_PARAMETERS), change(&DRAND48)];
+    mrand48() impure [look(&DRAND48_PARAMETERS), change(&DRAND48)];
+    drand48() impure [look(&DRAND48_PARAMETERS), change(&DRAND48)];
+    srand48() impure [change(&DRAND48_PARAMETERS), change(&DRAND48)];
+    seed48(p) impure [r(p, 6), change(&DRAND48_PARAMETERS), change(&DRAND48)];
+    lcong48(p) impure [r(p, 14), change(&DRAND48_PARAMETERS), change(&DRAND48)];
+    erand48(x) impure [look(&DRAND48_PARAMETERS), r(x, 6), w(x, 6)];
+    openlog(name) impure [s(name), change(&SYSLOG)];
+    mkstemp(name) impure [s(name), super::streams::relative(name), w(name, length(name)), Access::MakesDescriptor];
+    opendir(path) impure [s(path), super::streams::relative(path), super::streams::made_unseen()];
     access(path) impure [s(path), Access::Path(path, Use::Look)];
     unlink(path) impure [s(path), super::restored::file(path), Access::Path(path, Use::Change)];
     remove(path) impure [s(path), super::restored::file(path), Access::Path(path, Use::Change)];
     rename(a, b) impure [s(a), s(b), super::restored::file(a), super::restored::file(b),
         Access::Path(a, Use::Change), Access::Path(b, Use::Change)];
     truncate(path) impure [s(path), super::restored::file(path)];
-    mkdir(path) impure [s(path), super::restored::directory(path)];
+    mkdir(path) impure [s(path), ask(&MASK), super::restored::directory(path)];
     rmdir(path) impure [s(path), super::restored::lasting("rmdir")];
     link(a, b) impure [s(a), s(b), super::restored::file(b)];
     symlink(a, b) impure [s(a), s(b), super::restored::file(b)];
@@ -374,7 +421,7 @@ fronts! { SYSTEM_FRONTS:
     chown(path) impure [s(path), super::restored::lasting("chown")];
     utime(path, times) impure [s(path), r(times, 16), super::restored::lasting("utime")];
     utimensat(fd, path, times) impure [s(path), r(times, 32), super::restored::lasting("utimensat")];
-    mkfifo(path) impure [s(path), super::restored::file(path), Access::Path(path, Use::Change)];
+    mkfifo(path) impure [s(path), ask(&MASK), super::restored::file(path), Access::Path(path, Use::Change)];
     mkdtemp(path) impure [s(path), w(path, length(path)), super::restored::lasting("mkdtemp")];
 }
 
@@ -382,14 +429,14 @@ rows! { OTHER:
     rand_r(seed) pure [r(seed, 4), w(seed, 4)] -> _x [];
     random_r(state, out) pure [r(state, 48), w(state, 48), w(out, 4)] -> _x [];
     srandom_r(seed, state) pure [w(state, 48)] -> _x [];
-    initstate(seed, p, n) impure [change(&RANDOM), w(p, n)] -> _x [];
-    setstate(p) impure [change(&RANDOM)] -> _x [];
+    initstate(seed, p, n) impure [set(&STATES), w(p, n)] -> _x [];
+    setstate(p) impure [set(&STATES)] -> _x [];
     lrand48_r(state, out) pure [r(state, 24), w(state, 24), w(out, 8)] -> _x [];
     mrand48_r(state, out) pure [r(state, 24), w(state, 24), w(out, 8)] -> _x [];
     drand48_r(state, out) pure [r(state, 24), w(state, 24), w(out, 8)] -> _x [];
     srand48_r(seed, state) pure [w(state, 24)] -> _x [];
-    nrand48(x) pure [r(x, 6), w(x, 6)] -> _x [];
-    jrand48(x) pure [r(x, 6), w(x, 6)] -> _x [];
+    nrand48(x) pure [look(&DRAND48_PARAMETERS), r(x, 6), w(x, 6)] -> _x [];
+    jrand48(x) pure [look(&DRAND48_PARAMETERS), r(x, 6), w(x, 6)] -> _x [];
     strerror_r(code, out, n) pure [w(out, n.min(described(code)))] -> _x [];
     __xpg_strerror_r(code, out, n) pure [w(out, n.min(described(code)))] -> _x [];
     strerror(code) pure [when(!is_error(code), || change(&STRERROR))] -> _x [];
@@ -417,10 +464,26 @@ fn described(code: usize) -> usize {
 // Most of these are this library's own: what they do to objects of threads is a step there.
 fronts! { THREAD_FRONTS:
     sem_getvalue(sem, out) pure [w(out, 4)];
-    pthread_getname_np(t, out, n) pure [w(out, n.min(16))];
-    pthread_setname_np(t, name) pure [s(name)];
+    pthread_getname_np(t, out, n) pure [w(out, n.min(16)), ask(&NAMES)];
+    pthread_setname_np(t, name) pure [s(name), set(&NAMES)];
     pthread_getaffinity_np(t, n, out) pure [w(out, n)];
     pthread_getschedparam(t, policy, out) pure [w(policy, 4), w(out, 4)];
+    sched_setaffinity(pid, n, p) impure [r(p, n), set(&SCHEDULING)];
+    sched_setparam(pid, p) impure [r(p, 4), set(&SCHEDULING)];
+    sched_setscheduler(pid, policy, p) impure [r(p, 4), set(&SCHEDULING)];
+    sched_getscheduler() pure [ask(&SCHEDULING)];
+    dup(f) impure [fd(f)];
+    fcntl(f, command) impure [fd(f), when(copies(f, command), || Access::MakesDescriptor)];
+    fcntl64(f, command) impure [fd(f), when(copies(f, command), || Access::MakesDescriptor)];
+    close(f) impure [Access::Closes(f as c_int)];
+    read(f) pure [fd(f)];
+    pread(f) pure [fd(f)];
+    pread64(f) pure [fd(f)];
+    recv(f) pure [fd(f)];
+    recvfrom(f) pure [fd(f)];
+    isatty(f) pure [fd(f)];
+    accept(f) impure [fd(f), Access::MakesDescriptor];
+    accept4(f) impure [fd(f), Access::MakesDescriptor];
     pthread_getcpuclockid(t, out) pure [w(out, 4)];
     pthread_getattr_np(t, out) pure [w(out, 56)];
     pthread_sigmask(how, set, old) impure [r(set, SIGSET), w(old, SIGSET)];
@@ -487,9 +550,27 @@ fronts! { THREAD_FRONTS:
 
 // State of the process that a function changes, and that the next execution must find as it was.
 fronts! { STATE_FRONTS:
-    umask() impure [super::restored::mask()];
-    chdir(path) impure [s(path), super::restored::place()];
-    fchdir() impure [super::restored::place()];
+    umask() impure [set(&MASK), super::restored::mask()];
+    chdir(path) impure [s(path), set(&DIRECTORY), super::restored::place()];
+    fchdir(f) impure [fd(f), set(&DIRECTORY), super::restored::place()];
+    getpriority() impure [ask(&PRIORITY)];
+    getuid() pure [ask(&USERS)];
+    geteuid() pure [ask(&USERS)];
+    getgid() pure [ask(&USERS)];
+    getegid() pure [ask(&USERS)];
+    seteuid() impure [set(&USERS), super::restored::lasting("seteuid")];
+    setegid() impure [set(&USERS), super::restored::lasting("setegid")];
+    setreuid() impure [set(&USERS), super::restored::lasting("setreuid")];
+    setregid() impure [set(&USERS), super::restored::lasting("setregid")];
+    setresuid() impure [set(&USERS), super::restored::lasting("setresuid")];
+    setresgid() impure [set(&USERS), super::restored::lasting("setresgid")];
+    getpgrp() pure [ask(&GROUPS)];
+    getpgid() pure [ask(&GROUPS)];
+    getsid() pure [ask(&GROUPS)];
+    setpgid() impure [set(&GROUPS), super::restored::lasting("setpgid")];
+    setpgrp() impure [set(&GROUPS), super::restored::lasting("setpgrp")];
+    setsid() impure [set(&GROUPS), super::restored::lasting("setsid")];
+    sethostname(p, n) impure [r(p, n), set(&HOST), super::restored::lasting("sethostname")];
     fesetround() impure [super::restored::rounding()];
     feenableexcept() impure [super::restored::rounding()];
     fedisableexcept() impure [super::restored::rounding()];
@@ -497,14 +578,21 @@ fronts! { STATE_FRONTS:
     feupdateenv() impure [super::restored::rounding()];
     feholdexcept(p) impure [w(p, 32), super::restored::rounding()];
     fegetenv(p) impure [w(p, 32)];
-    setrlimit(what, p) impure [r(p, 16), super::restored::lasting("setrlimit")];
-    setpriority() impure [super::restored::lasting("setpriority")];
-    nice() impure [super::restored::lasting("nice")];
-    setuid() impure [super::restored::lasting("setuid")];
-    setgid() impure [super::restored::lasting("setgid")];
+    setrlimit64(what, p) impure [r(p, 16), set(&LIMITS), super::restored::lasting("setrlimit")];
+    setrlimit(what, p) impure [r(p, 16), set(&LIMITS), super::restored::lasting("setrlimit")];
+    setpriority() impure [set(&PRIORITY), super::restored::lasting("setpriority")];
+    nice() impure [set(&PRIORITY), super::restored::lasting("nice")];
+    setuid() impure [set(&USERS), super::restored::lasting("setuid")];
+    setgid() impure [set(&USERS), super::restored::lasting("setgid")];
     prctl() impure [];
     chroot(path) impure [s(path), super::restored::lasting("chroot")];
     mallopt() impure [];
+}
+
+/// Whether a command of `fcntl` makes a descriptor of a file. Those of pipes are made elsewhere.
+fn copies(f: usize, command: usize) -> bool {
+    matches!(command as c_int, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC)
+        && crate::pipes::open_of(f as c_int).is_none()
 }
 
 /// The rest of a string that `strtok` has not seen.
