@@ -23,6 +23,9 @@ pub(crate) struct Known {
     joined: bool,
     /// It runs no code of the program any more.
     ended: bool,
+    /// When it was made, and when it was joined (0: not yet), as counted by [`tick`].
+    born: u64,
+    left: u64,
 }
 
 const UNKNOWN: Known = Known {
@@ -33,7 +36,19 @@ const UNKNOWN: Known = Known {
     detached: false,
     joined: false,
     ended: false,
+    born: 0,
+    left: 0,
 };
+
+/// Counts creations and joins of threads.
+fn tick() -> u64 {
+    static mut TICKS: u64 = 0;
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe {
+        TICKS += 1;
+        TICKS
+    }
+}
 
 static mut KNOWN: [Known; explore::MAX_THREADS] = [UNKNOWN; explore::MAX_THREADS];
 
@@ -292,7 +307,14 @@ pub(crate) fn start(
     let body: NonNull<dyn Body> = NonNull::from(&STARTS[next.map_or(0, |t| t.index())]);
     if let Some(t) = next {
         crate::start::new_thread(t);
-        *known(t) = Known { execution: execution(), routine: Some(routine), argument, detached, ..UNKNOWN };
+        *known(t) = Known {
+            execution: execution(),
+            routine: Some(routine),
+            argument,
+            detached,
+            born: tick(),
+            ..UNKNOWN
+        };
         crate::libc::restored::spawned(t);
         fresh(t);
     }
@@ -320,6 +342,7 @@ fn join_at(t: ThreadId, result: *mut *mut c_void, call: Call) -> libc::c_int {
     signals::point_before(call);
     known(t).joined = true;
     let _ = runtime::join(t, call.place);
+    known(t).left = tick();
     if !result.is_null() {
         crate::access::access(result as usize, size_of::<*mut c_void>(), true, call);
         // SAFETY: the program hands in a place for the result.
@@ -410,6 +433,18 @@ extern "C" fn this() -> libc::pthread_t {
 }
 
 extern "C" fn equal(a: libc::pthread_t, b: libc::pthread_t) -> libc::c_int {
+    if a != b && runtime::in_execution() {
+        let call = call();
+        if let (Some(a), Some(b)) = (of_handle(a), of_handle(b)) {
+            let follows =
+                |new: ThreadId, old: ThreadId| known(old).left != 0 && known(new).born > known(old).left;
+            if follows(a, b) || follows(b, a) {
+                let text = "the handle of a thread that was joined is compared with that of a later thread; that the two are equal, \
+                            as the C library gives out handles again, is not explored";
+                runtime::caveat_at(explore::CaveatKind::Reuse, text, call.place);
+            }
+        }
+    }
     (a == b) as libc::c_int
 }
 

@@ -139,6 +139,20 @@ static void *at_second(void *x) { atexit(second); return 0; }
 static void exit_order(void) { beside(at_first, 0, at_second, 0); exit(0); }
 static void exit_ordered(void) { at_second(0); beside(at_first, 0, 0, 0); exit(0); }
 
+static pthread_t former;
+static void *compare(void *x) { r[0] |= pthread_equal(pthread_self(), former); return 0; }
+static void handle_again(void) {
+    pthread_create(&former, 0, where, 0);
+    pthread_join(former, 0);
+    beside(compare, 0, 0, 0);
+    assert(!r[0]);
+}
+static void handle_alive(void) {
+    former = pthread_self();
+    beside(compare, 0, 0, 0);
+    assert(!r[0]);
+}
+
 static const struct { const char *name, *verdict; void (*run)(void); } rows[] = {
 #define BAD(row) {#row, "failure assertion", row},
 #define RACE(row) {#row, "failure data-race", row},
@@ -154,6 +168,7 @@ static const struct { const char *name, *verdict; void (*run)(void); } rows[] = 
     GOOD(close_after_join) GOOD(open_again) GOOD(memory_again) USE(read_closed) GOOD(read_open)
     RACE(buffer_race) GOOD(buffer_locked) GOOD(buffer_unused) GOOD(memory_locked) RACE(memory_race)
     RACE(drand48_race) GOOD(drand48_ordered) GOOD(drand48_own)
+    {"handle_again", "no-failure-with-caveats reuse", handle_again}, GOOD(handle_alive)
     BAD(names) BAD(exit_order) GOOD(exit_ordered)
 };
 
