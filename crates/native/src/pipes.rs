@@ -713,16 +713,20 @@ fn release(open: usize, call: Call) {
     }
 }
 
-/// Takes a descriptor out of the table, if it is modelled.
-fn forget(fd: c_int, call: Call) -> bool {
+/// Takes a descriptor out of the table, if it is modelled, and frees its number if that is wanted.
+fn forget(fd: c_int, frees: bool, call: Call) -> bool {
     if open_of(fd).is_none() {
         return false;
     }
     runtime::settle();
     let Some(slot) = state().slots[fd as usize] else { return false };
     at_place(slot.place).ended("it is closed", FailureKind::LockMisuse, call);
-    release(slot.open, call);
     state().slots[fd as usize] = None;
+    if frees {
+        // SAFETY: a placeholder of ours.
+        unsafe { libc::syscall(libc::SYS_close, fd) };
+    }
+    release(slot.open, call);
     true
 }
 
@@ -730,13 +734,9 @@ extern "C" fn close_here(fd: c_int) -> c_int {
     // Where a call comes from is only asked for descriptors of ours: to find out may read files, and close them.
     if runtime::in_execution() && open_of(fd).is_some() {
         let call = call();
-        if !forget(fd, call) {
-            return with_errno(libc::EBADF);
-        }
+        // The number is free from this step on; what it led to is released afterwards.
         objects::closing_descriptor(fd, call);
-        // SAFETY: a placeholder of ours.
-        unsafe { libc::syscall(libc::SYS_close, fd) };
-        return 0;
+        return if forget(fd, true, call) { 0 } else { with_errno(libc::EBADF) };
     }
     real!(close(fd): fn(c_int) -> c_int)
 }
@@ -789,7 +789,7 @@ fn copy_to(old: c_int, new: c_int, flags: c_int, is_dup3: bool) -> c_int {
         not_modelled("a standard stream that is redirected to a pipe of the program", call);
     }
     if runtime::in_execution() {
-        forget(new, call);
+        forget(new, false, call);
         files::note_opened();
     }
     // SAFETY: as the program called it; a placeholder is copied like any descriptor.
