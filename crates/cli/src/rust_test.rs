@@ -413,6 +413,8 @@ mod on_linux {
         flags.push(format!("-Cllvm-args={NO_MARKS}"));
         if args.accesses {
             flags.extend(["-Zsanitizer=thread", "-Zexternal-clangrt"].map(str::to_owned));
+            // What is generic in std is compiled with the crate, and so it is instrumented, too.
+            flags.push("-Zshare-generics=no".to_owned());
             flags.push("-Cunsafe-allow-abi-mismatch=sanitizer".to_owned());
             flags.push("-Cllvm-args=-tsan-instrument-read-before-write=1".to_owned());
         } else {

@@ -516,6 +516,8 @@ int main(void) {
 #elif HOW == 42
     handle(SIGRTMIN + 1, on_add, 0);
     raise(SIGRTMIN + 1);
+#elif HOW == 43 /* nobody sends it one, and no handler waits for one from outside */
+    for (;;) pause();
 #endif
     return 0;
 }
@@ -618,6 +620,7 @@ fn signals_from_outside_are_explored_where_nothing_else_helps() {
         ("users.c", &["-DHOW=32"], USERS, Caveat("signal")),
         ("users.c", &["-DHOW=33"], USERS, Fails("assertion")),
         ("users.c", &["-DHOW=34"], USERS, Fails("deadlock")),
+        ("users.c", &["-DHOW=43"], USERS, Fails("deadlock")),
     ]);
 }
 
