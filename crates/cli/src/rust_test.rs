@@ -415,6 +415,9 @@ mod on_linux {
             flags.extend(["-Zsanitizer=thread", "-Zexternal-clangrt"].map(str::to_owned));
             // What is generic in std is compiled with the crate, and so it is instrumented, too.
             flags.push("-Zshare-generics=no".to_owned());
+            // The rest of std is not, but what it copies and compares in bulk goes through these functions.
+            let bulk = ["memcpy", "memmove", "memset", "memcmp", "bcmp"];
+            flags.extend(bulk.map(|name| format!("-Clink-arg=-Wl,--wrap={name}")));
             flags.push("-Cunsafe-allow-abi-mismatch=sanitizer".to_owned());
             flags.push("-Cllvm-args=-tsan-instrument-read-before-write=1".to_owned());
         } else {
