@@ -286,6 +286,12 @@ fn waits_with_a_limit_end_in_every_way() {
 }
 
 #[test]
+fn races_in_what_std_copies_are_found_where_all_accesses_are_looked_at() {
+    let exact = ["--accesses", "wrong::copies_without_a_lock", "--exact"];
+    fails_in(&run("rust-crates", &exact), "wrong::copies_without_a_lock", "data-race", "");
+}
+
+#[test]
 fn spurious_ends_are_explored_or_named() {
     fails_with("environment::parks_once", "panic", "nobody has unparked it");
     assert!(no_failure_in(reports(), "environment::exchanges_weakly"));

@@ -314,4 +314,17 @@ mod wrong {
             free(p);
         }
     }
+
+    /// The accesses are made by code of std.
+    #[test]
+    fn copies_without_a_lock() {
+        struct Text(std::cell::UnsafeCell<String>);
+        unsafe impl Sync for Text {}
+        let text = Arc::new(Text(String::from("abc").into()));
+        let other = text.clone();
+        let t = thread::spawn(move || unsafe { (*other.0.get()).as_bytes_mut().copy_from_slice(b"xyz") });
+        let copy = unsafe { (*text.0.get()).clone() };
+        t.join().unwrap();
+        drop(copy);
+    }
 }
