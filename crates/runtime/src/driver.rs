@@ -46,7 +46,7 @@ pub struct Settings {
     /// Threads that can repeat themselves for ever under some fair schedules are a failure, not only those that must. See the crate's module
     /// `livelock`.
     pub all_livelocks: bool,
-    /// After how many turns in a row that saw no change a thread gives way; 0 for never. `None` starts with [`FIRST_TURNS`], and takes other
+    /// After how many turns in a row that saw no change a thread gives way; 0 for never. `None` starts with `FIRST_TURNS`, and takes other
     /// numbers where that costs too much or leaves something out. See the crate's module `turns`.
     pub turns: Option<u32>,
     /// A thread that computes for so long (CPU time) without a step is stopped, and so is one that waits for so long in the kernel: it is
