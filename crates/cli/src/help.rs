@@ -61,8 +61,8 @@ raddle::Config):
   RADDLE_FRINGE_LIMIT=N       open executions that a best-first order keeps in memory
   RADDLE_MAX_EXECUTIONS=N     give up after so many executions
   RADDLE_MAX_SECONDS=S        give up after so many seconds
-  RADDLE_MAX_STEPS=N          an execution of more steps than this is a failure
-  RADDLE_MAX_THREADS=N        an execution of more threads than this is a failure
+  RADDLE_MAX_STEPS=N          stop at an execution of more steps than this
+  RADDLE_MAX_THREADS=N        stop at an execution of more threads than this
   RADDLE_STACK_SIZE=BYTES     the stack of each thread
   RADDLE_LATE=N               how often a thread may read a late time in an execution
   RADDLE_KEEP_GOING=1         go on after a failure and report all that differ

@@ -413,9 +413,9 @@ mod on_linux {
         flags.push(format!("-Cllvm-args={NO_MARKS}"));
         if args.accesses {
             flags.extend(["-Zsanitizer=thread", "-Zexternal-clangrt"].map(str::to_owned));
-            // What is generic in std is compiled with the crate, and so it is instrumented, too.
+            // Compiles generic functions of std with the crate, so that they are instrumented.
             flags.push("-Zshare-generics=no".to_owned());
-            // The rest of std is not, but what it copies and compares in bulk goes through these functions.
+            // Precompiled functions of std copy, fill and compare memory through these.
             let bulk = ["memcpy", "memmove", "memset", "memcmp", "bcmp"];
             flags.extend(bulk.map(|name| format!("-Clink-arg=-Wl,--wrap={name}")));
             flags.push("-Cunsafe-allow-abi-mismatch=sanitizer".to_owned());

@@ -139,7 +139,7 @@ fn entry<V: Value>(address: usize, call: Call) -> &'static mut Entry {
 fn done<V: Value>(entry: &Entry, address: usize, write: bool, call: Call) {
     crate::heap::check(address, V::BYTES, write, call);
     if V::BYTES >= 8 {
-        // What was read was published, perhaps before anybody looked. SAFETY: the program has just accessed it.
+        // An address that is read from an atomic was published, perhaps by its initial value. SAFETY: the program has just accessed the memory.
         let words = unsafe { std::slice::from_raw_parts(address as *const u64, V::BYTES / 8) };
         words.iter().for_each(|word| crate::reuse::published(*word));
     }

@@ -68,7 +68,7 @@ impl Limit {
     fn reach(&self) {
         match *self {
             Limit::At(clock, time) => time::reach(clock, time),
-            // Whoever waits for no time at all still finds that time has passed.
+            // A wait for a duration of 0 also moves the clock, so that loops around it end.
             Limit::After(duration) => {
                 time::pass(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX).saturating_add(1));
             }

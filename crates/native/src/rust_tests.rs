@@ -84,7 +84,7 @@ pub(crate) fn is_in_harness() -> bool {
     }
     let is_in = |ranges: &[(usize, usize)], at: usize| ranges.iter().any(|(a, b)| (*a..*b).contains(&at));
     shim::undisturbed(|| {
-        // What comes after this makes calls, too.
+        // First, because `harness` makes calls that overwrite the last call of the thread.
         let own = names::frames(runtime::current());
         let harness = harness();
         let found = own.iter().map(|f| f.return_address).find(|at| is_in(&harness.all, *at));

@@ -45,12 +45,12 @@ use explore::{Mode, ObjectId, Op, OpKind, Site, ThreadId};
 /// The most looks that are remembered.
 const WINDOW: usize = 64;
 
-const fn bit(kind: OpKind) -> u64 {
+pub(crate) const fn bit(kind: OpKind) -> u64 {
     1 << kind as u8
 }
 
 /// Kinds that are looks if they leave the word as it was.
-const LOOKS: u64 = bit(OpKind::Load)
+pub(crate) const LOOKS: u64 = bit(OpKind::Load)
     | bit(OpKind::Store)
     | bit(OpKind::Rmw)
     | bit(OpKind::CompareExchange)

@@ -24,7 +24,7 @@
 use crate::cycles;
 use crate::execution::Execution;
 use crate::record;
-use crate::spin::strong;
+use crate::spin::{self, bit, strong};
 use crate::sync::{CHANCE, LIMIT};
 use crate::time::CLOCK;
 use explore::semantics::Applied;
@@ -37,25 +37,8 @@ const MOST: usize = 64;
 /// executions show what that thread does then.
 const MOST_RELEASES: u32 = 3;
 
-const fn bit(kind: OpKind) -> u64 {
-    1 << kind as u8
-}
-
-/// Kinds that are looks if they leave the word as it was.
-const LOOKS: u64 = bit(OpKind::Load)
-    | bit(OpKind::Rmw)
-    | bit(OpKind::CompareExchange)
-    | bit(OpKind::CompareExchangeWeak)
-    | bit(OpKind::TryLock)
-    | bit(OpKind::TryReadLock)
-    | bit(OpKind::TryWriteLock)
-    | bit(OpKind::SemTryWait)
-    | bit(OpKind::TryTransfer)
-    | bit(OpKind::TrySend)
-    | bit(OpKind::TryRecv)
-    | bit(OpKind::IsFinished)
-    | bit(OpKind::CountRead)
-    | bit(OpKind::Yield);
+/// Kinds that are looks if they leave the word as it was. A store or a fence tells the thread nothing.
+const LOOKS: u64 = spin::LOOKS & !(bit(OpKind::Store) | bit(OpKind::Fence));
 
 /// Kinds that are looks also if they succeed: the thread has seen that nobody was in its way.
 const TRIES: u64 =

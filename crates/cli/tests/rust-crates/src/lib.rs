@@ -288,6 +288,7 @@ mod wrong {
     #[test]
     fn a_box_comes_back() {
         let new = |n: u64| Box::into_raw(Box::new(n)) as usize;
+        // SAFETY: each address comes from `new` and is freed once.
         let free = |p: usize| drop(unsafe { Box::from_raw(p as *mut u64) });
         let slot = Arc::new((AtomicUsize::new(new(1)), AtomicUsize::new(0)));
         let other = slot.clone();
@@ -319,6 +320,7 @@ mod wrong {
     #[test]
     fn copies_without_a_lock() {
         struct Text(std::cell::UnsafeCell<String>);
+        // SAFETY: none; the race is what the test is about.
         unsafe impl Sync for Text {}
         let text = Arc::new(Text(String::from("abc").into()));
         let other = text.clone();
