@@ -919,6 +919,16 @@ fn standard_input_that_is_never_closed_holds_up_nobody_but_who_reads_it() {
 }
 
 #[test]
+fn a_main_that_calls_nothing_and_returns_another_code_than_0_fails_at_main() {
+    let program = "\n\nint main(void) { return 3; }\n";
+    let place = Place::with("returns", &[("returns.c", program)]);
+    let (code, report) = place.json(&["returns.c"]);
+    assert_eq!((code, &report["failures"][0]["kind"]), (Some(1), &"exit-code".into()), "{report:#}");
+    let location = report["failures"][0]["location"].as_str();
+    assert!(location.is_some_and(|at| at.contains("returns.c:3")), "{report:#}");
+}
+
+#[test]
 fn a_livelock_that_some_fair_schedules_leave_is_a_caveat_unless_told_otherwise() {
     let place = Place::new("livelock");
     let program = format!("{}/../../programs/c/failures/livelock.c", env!("CARGO_MANIFEST_DIR"));

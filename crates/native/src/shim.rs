@@ -39,6 +39,13 @@ impl Call {
     pub(crate) fn unknown() -> Call {
         Call { place: Place::at(return_address()), state: LocalState::UNKNOWN }
     }
+
+    /// The end of `main`: at the last call that came in, or at `main` itself if this execution made none.
+    pub(crate) fn end_of(main: usize) -> Call {
+        // Places are return addresses, which point behind a call.
+        let site = if return_address() == 0 { main + 1 } else { return_address() };
+        Call { place: Place::at(site), state: LocalState::UNKNOWN }
+    }
 }
 
 impl Call {
@@ -107,6 +114,8 @@ pub(crate) fn begin() {
     // SAFETY: as in `call`.
     unsafe {
         INCOMING.looking = runtime::looking_flag();
+        // A call of the execution before is not one of this execution.
+        (INCOMING.site, INCOMING.frame) = (0, 0);
         RUNNING = None;
     }
 }

@@ -114,7 +114,7 @@ fn run_program() {
         let Some(main) = STARTED.main else { return };
         let code = threads::run_main(main, STARTED.argc, STARTED.argv, STARTED.envp);
         crate::signals::point_at_end();
-        process::end(code, Call::unknown());
+        process::end(code, Call::end_of(main as usize));
     }
 }
 
