@@ -153,6 +153,105 @@ fn loops_that_call_impure_functions_are_not_pruned() {
 }
 
 #[test]
+fn what_is_printed_to_memory_has_an_order() {
+    let body = |print: &str, test: &str| {
+        format!(
+            "static char *b; static size_t n; static FILE *f;\n\
+             static void *t(void *a) {{ fputc('x', f); return 0; }}\n\
+             int main(void) {{ f = open_memstream(&b, &n); pthread_t h; pthread_create(&h, 0, t, 0); {print}; {test}\n\
+             pthread_join(h, 0); fflush(f); assert(n < 3); fclose(f); free(b); return 0; }}\n"
+        )
+    };
+    let order =
+        body("fprintf(f, \"y\")", "pthread_join(h, 0); fflush(f); assert(!strcmp(b, \"yx\")); return 0;");
+    let size = body("fflush(f)", "assert(n == 0);");
+    let both = body("fprintf(f, \"y\")", "");
+    programs(
+        "memstream",
+        &[
+            ("order", "failure assertion", order.as_str()),
+            ("size", "failure assertion", size.as_str()),
+            ("both", "verified", both.as_str()),
+        ],
+    );
+}
+
+#[test]
+fn standard_streams_that_another_thread_closes_are_closed() {
+    let body = |close: &str, mine: &str, late: &str| {
+        format!(
+            "static void *t(void *a) {{ {close}; return 0; }}\n\
+             int main(void) {{ char c; pthread_t h; pthread_create(&h, 0, t, 0); {mine}; pthread_join(h, 0); {late}; return 0; }}\n"
+        )
+    };
+    let read = body("close(0)", "assert(read(0, &c, 1) >= 0)", "");
+    let write = body("close(1)", "assert(write(1, \"x\", 1) == 1)", "");
+    let puts = body("fclose(stdout)", "puts(\"x\")", "");
+    let ordered = body("fclose(stdout); close(0)", "", "assert(write(1, \"x\", 1) == -1 && errno == EBADF)");
+    let used =
+        body("write(1, \"x\", 1); puts(\"x\")", "assert(write(1, \"x\", 1) == 1); puts(\"y\")", "close(1)");
+    programs(
+        "closed",
+        &[
+            ("read", "failure assertion", read.as_str()),
+            ("write", "failure assertion", write.as_str()),
+            ("puts", "failure use-after-free", puts.as_str()),
+            ("ordered", "verified", ordered.as_str()),
+            ("used", "verified", used.as_str()),
+        ],
+    );
+}
+
+#[test]
+fn calls_fail_as_the_c_library_makes_them_fail() {
+    let common = "#include <semaphore.h>\n#include <limits.h>\n#include <sys/syscall.h>\n\
+                  static struct timespec bad = { 0, 1000000000 }; static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+                  static pthread_cond_t c = PTHREAD_COND_INITIALIZER; static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER; static sem_t s;\n";
+    let body = |test: &str| format!("{common}int main(void) {{ {test} return 0; }}\n");
+    let times = body(
+        "sem_init(&s, 0, 1); assert(sem_timedwait(&s, &bad) == -1 && errno == EINVAL);\n\
+         assert(pthread_rwlock_timedwrlock(&rw, &bad) == EINVAL);\n\
+         pthread_mutex_lock(&m); assert(pthread_cond_timedwait(&c, &m, &bad) == EINVAL); pthread_mutex_unlock(&m);\n\
+         assert(pthread_mutex_timedlock(&m, &bad) == 0); pthread_mutex_unlock(&m);",
+    );
+    let overflow = body(
+        "sem_init(&s, 0, SEM_VALUE_MAX); assert(sem_post(&s) == -1 && errno == EOVERFLOW);\n\
+         sem_wait(&s); assert(sem_post(&s) == 0);",
+    );
+    let numbers = format!(
+        "{common}static int mine[2];\nstatic void *t(void *a) {{ *(int *)a = gettid(); assert(syscall(SYS_gettid) == gettid()); return 0; }}\n\
+         int main(void) {{ pthread_t h; pthread_create(&h, 0, t, &mine[0]); t(&mine[1]); pthread_join(h, 0);\n\
+         assert(mine[1] == getpid() && mine[0] != mine[1]); return 0; }}\n"
+    );
+    programs(
+        "codes",
+        &[
+            ("times", "verified", times.as_str()),
+            ("overflow", "verified", overflow.as_str()),
+            ("numbers", "verified", numbers.as_str()),
+        ],
+    );
+}
+
+#[test]
+fn locks_inside_the_cxx_library_are_waited_for() {
+    let head = "#include <cassert>\n#include <memory>\n#include <memory_resource>\n#include <thread>\n";
+    let pointers = "std::shared_ptr<int> p = std::make_shared<int>(0), q;\n\
+                    int main() { std::thread t([] { std::atomic_store(&p, std::make_shared<int>(1)); });\n\
+                    auto mine = std::atomic_load(&p); assert(*mine == 0); t.join(); }\n";
+    let resource = "std::pmr::monotonic_buffer_resource r;\n\
+                    int main() { std::thread t([] { (void)r.allocate(8); }); (void)r.allocate(8); t.join(); }\n";
+    for (name, right, body) in [
+        ("pointers", "failure assertion", pointers.to_owned()),
+        ("pointers-right", "verified", pointers.replace("*mine == 0", "*mine == 0 || *mine == 1")),
+        ("resource", "no-failure-with-caveats library", resource.to_owned()),
+    ] {
+        let (_, report) = check(&format!("locks-{name}"), "program.cpp", &format!("{head}{body}"));
+        assert_eq!(verdict(&report), right, "{name}: {report:#}");
+    }
+}
+
+#[test]
 fn programs_may_define_functions_with_names_of_the_library() {
     let rows = [
         (

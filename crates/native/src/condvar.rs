@@ -71,6 +71,9 @@ fn wait_on(
     limit: Option<(libc::clockid_t, *const libc::timespec)>,
     call: Call,
 ) -> Code {
+    if limit.is_some_and(|(_, until)| !time::is_valid(until)) {
+        return libc::EINVAL;
+    }
     runtime::settle();
     crate::signals::point_before(call);
     let on = used(cond, call);

@@ -23,9 +23,14 @@ struct Files {
     opened: bool,
     /// Where standard input was, if it can be read again.
     input: Option<libc::off_t>,
+    /// Copies of the three standard descriptors, above the numbers that programs get. -1 for one that is not open.
+    standard: [c_int; 3],
+    /// One of the three may have been closed or redirected.
+    changed_standard: bool,
 }
 
-static mut FILES: Files = Files { before: Vec::new(), opened: false, input: None };
+static mut FILES: Files =
+    Files { before: Vec::new(), opened: false, input: None, standard: [-1; 3], changed_standard: false };
 
 unsafe extern "C" {
     static stdin: *mut libc::FILE;
@@ -54,6 +59,7 @@ pub(crate) fn prepare() {
         }
         let at = libc::lseek(0, 0, libc::SEEK_CUR);
         files().input = (kind_of(0) == Some(libc::S_IFREG) && at >= 0).then_some(at);
+        files().standard = [0, 1, 2].map(|fd| libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, MOST + 20));
         files().before = (0..MOST).filter(|fd| libc::fcntl(*fd, libc::F_GETFD) >= 0).collect();
     }
 }
@@ -116,6 +122,10 @@ unsafe fn keep_input() {
 #[inline]
 pub(crate) fn begin() {
     let files = files();
+    if files.changed_standard {
+        files.changed_standard = false;
+        restore_standard(&files.standard);
+    }
     if let Some(at) = files.input {
         // SAFETY: no thread of the program runs.
         unsafe {
@@ -129,6 +139,26 @@ pub(crate) fn begin() {
     if files.opened {
         files.opened = false;
         close_others(&files.before);
+    }
+}
+
+/// A descriptor is about to be closed or to be led elsewhere.
+pub(crate) fn note_changed(fd: c_int) {
+    if runtime::in_execution() && (0..3).contains(&fd) {
+        files().changed_standard = true;
+    }
+}
+
+#[cold]
+fn restore_standard(copies: &[c_int; 3]) {
+    for (fd, copy) in (0..).zip(copies) {
+        // SAFETY: no thread of the program runs.
+        unsafe {
+            match copy {
+                -1 => libc::syscall(libc::SYS_close, fd),
+                copy => libc::syscall(libc::SYS_dup2, *copy, fd),
+            };
+        }
     }
 }
 

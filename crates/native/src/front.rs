@@ -81,6 +81,7 @@ impl Front for Program {
             return Some(name);
         }
         if let Some(name) = process::name_of(address)
+            .or_else(|| crate::shared_pointers::name_of(address))
             .or_else(|| crate::locals::name_of(address))
             .or_else(|| crate::pipes::name_of(address))
             .or_else(|| crate::signals::name_of(address))

@@ -66,6 +66,7 @@ mod reuse;
 mod rust_tests;
 mod rwlock;
 mod semaphore;
+mod shared_pointers;
 mod shim;
 mod signals;
 mod start;

@@ -241,6 +241,9 @@ pub(crate) extern "C" fn try_lock(mutex: Mutex) -> Code {
 fn timed(mutex: Mutex, clock: libc::clockid_t, until: *const libc::timespec) -> Code {
     let call = call();
     let code = Held::new(mutex as usize, call).attempt(libc::ETIMEDOUT, call);
+    if code == libc::ETIMEDOUT && !time::is_valid(until) {
+        return libc::EINVAL;
+    }
     if code == libc::ETIMEDOUT {
         time::reach(clock, until);
     }

@@ -789,6 +789,7 @@ fn copy_to(old: c_int, new: c_int, flags: c_int, is_dup3: bool) -> c_int {
         not_modelled("a standard stream that is redirected to a pipe of the program", call);
     }
     if runtime::in_execution() {
+        files::note_changed(new);
         forget(new, false, call);
         files::note_opened();
     }

@@ -3,6 +3,7 @@
 //! Those with variable arguments come in through a few instructions that put the registers where a `va_list` has them, as a
 //! compiler does it for such a function. They are reached by `--wrap`, like those of [`crate::strings`].
 
+use crate::libc::format::{self, Character};
 use crate::libc::streams;
 use crate::shim::{Call, export, undisturbed};
 use crate::strings::{extent, reads, writes};
@@ -41,8 +42,14 @@ impl Arguments {
         }
     }
 
+    /// Arguments that all lie on a stack, from `start` on.
+    #[cfg(test)]
+    pub(crate) fn on_stack(start: usize) -> Arguments {
+        Arguments { words: 48, floats: 176, stack: start, saved: 0 }
+    }
+
     /// Passes over a `double`.
-    fn float(&mut self) {
+    pub(crate) fn float(&mut self) {
         if self.floats < 176 {
             self.floats += 16;
         } else {
@@ -51,70 +58,8 @@ impl Arguments {
     }
 
     /// Passes over a `long double`.
-    fn long_double(&mut self) {
+    pub(crate) fn long_double(&mut self) {
         self.stack = self.stack.next_multiple_of(16) + 16;
-    }
-}
-
-/// Calls `see` with each string that a format prints, and how much of it at most. What we do not know ends it.
-///
-/// # Safety
-///
-/// The arguments are those that the format says.
-unsafe fn strings(format: *const c_char, mut left: Arguments, mut see: impl FnMut(*const c_char, usize)) {
-    let mut at = format.cast::<u8>();
-    // SAFETY: by the contract, and a format ends with a zero byte, which nothing below passes.
-    unsafe {
-        let digits = |at: &mut *const u8| {
-            let mut n = 0usize;
-            while (**at).is_ascii_digit() {
-                n = n.saturating_mul(10).saturating_add((**at - b'0') as usize);
-                *at = at.add(1);
-            }
-            n
-        };
-        while *at != 0 {
-            at = at.add(1);
-            if *at.sub(1) != b'%' {
-                continue;
-            }
-            while b"-+ #0'I".contains(&*at) {
-                at = at.add(1);
-            }
-            let mut most = usize::MAX;
-            if *at == b'*' {
-                at = at.add(1);
-                left.word();
-            } else {
-                digits(&mut at);
-            }
-            if *at == b'.' {
-                at = at.add(1);
-                if *at == b'*' {
-                    at = at.add(1);
-                    // A negative one counts for nothing.
-                    most = usize::try_from(left.word() as c_int).unwrap_or(usize::MAX);
-                } else {
-                    most = digits(&mut at);
-                }
-            }
-            let size = *at;
-            while b"hlqLjzZt".contains(&*at) {
-                at = at.add(1);
-            }
-            match *at {
-                b's' if size == b'l' => _ = left.word(),
-                b's' => see(left.word() as *const c_char, most),
-                b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'c' | b'C' | b'S' | b'p' | b'n' => _ = left.word(),
-                b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' => match size {
-                    b'L' => left.long_double(),
-                    _ => left.float(),
-                },
-                b'%' | b'm' => {}
-                _ => return,
-            }
-            at = at.add(1);
-        }
     }
 }
 
@@ -131,7 +76,7 @@ unsafe fn incoming(format: *const c_char, arguments: *const Arguments) -> Option
     Some(call)
 }
 
-/// Reads a format and the strings that it prints.
+/// Accesses a format, the strings that it prints and the variables that it sets.
 ///
 /// # Safety
 ///
@@ -139,12 +84,29 @@ unsafe fn incoming(format: *const c_char, arguments: *const Arguments) -> Option
 pub(crate) unsafe fn read_arguments(format: *const c_char, arguments: *const Arguments, call: Call) {
     reads(Some(call), format, extent(format, usize::MAX));
     // SAFETY: by the contract.
-    unsafe {
-        strings(format, *arguments, |s, most| {
-            if !s.is_null() {
-                reads(Some(call), s, extent(s, most));
-            }
-        });
+    unsafe { touch_arguments(format.cast::<u8>(), arguments, call) };
+}
+
+/// Accesses what a narrow or wide format prints and sets.
+///
+/// # Safety
+///
+/// The arguments are those that the format says.
+pub(crate) unsafe fn touch_arguments<C: Character>(
+    format: *const C,
+    arguments: *const Arguments,
+    call: Call,
+) {
+    // SAFETY: by the contract.
+    let known = unsafe {
+        format::printed(format, *arguments, |t| match t.writes {
+            true => writes(Some(call), t.at as *mut u8, t.bytes),
+            false => reads(Some(call), t.at as *const u8, t.bytes),
+        })
+    };
+    if known.is_err() {
+        let text = "a format has a conversion that is not known, and so are the arguments that it prints";
+        runtime::caveat_at(explore::CaveatKind::Library, text, call.place);
     }
 }
 

@@ -126,7 +126,12 @@ fn note_timed_writer(lock: Lock) {
     }
 }
 
-fn timed(code: Code, clock: libc::clockid_t, until: Until) -> Code {
+/// A lock with a time limit, which `lock` tries to take.
+fn timed(lock: impl FnOnce() -> Code, clock: libc::clockid_t, until: Until) -> Code {
+    if !time::is_valid(until) {
+        return libc::EINVAL;
+    }
+    let code = lock();
     if code == libc::ETIMEDOUT {
         time::reach(clock, until);
     }
@@ -184,14 +189,14 @@ extern "C" fn timed_read_lock(lock: Lock, until: Until) -> Code {
     if !is_modelled(lock as usize) {
         return real!(pthread_rwlock_timedrdlock(lock, until): fn(Lock, Until) -> Code);
     }
-    timed(read(lock, OpKind::TryReadLock, libc::ETIMEDOUT), libc::CLOCK_REALTIME, until)
+    timed(|| read(lock, OpKind::TryReadLock, libc::ETIMEDOUT), libc::CLOCK_REALTIME, until)
 }
 
 extern "C" fn clock_read_lock(lock: Lock, clock: libc::clockid_t, until: Until) -> Code {
     if !is_modelled(lock as usize) {
         return real!(pthread_rwlock_clockrdlock(lock, clock, until): fn(Lock, libc::clockid_t, Until) -> Code);
     }
-    timed(read(lock, OpKind::TryReadLock, libc::ETIMEDOUT), clock, until)
+    timed(|| read(lock, OpKind::TryReadLock, libc::ETIMEDOUT), clock, until)
 }
 
 extern "C" fn write_lock(lock: Lock) -> Code {
@@ -213,7 +218,7 @@ extern "C" fn timed_write_lock(lock: Lock, until: Until) -> Code {
         return real!(pthread_rwlock_timedwrlock(lock, until): fn(Lock, Until) -> Code);
     }
     note_timed_writer(lock);
-    timed(write(lock, OpKind::TryWriteLock, libc::ETIMEDOUT), libc::CLOCK_REALTIME, until)
+    timed(|| write(lock, OpKind::TryWriteLock, libc::ETIMEDOUT), libc::CLOCK_REALTIME, until)
 }
 
 extern "C" fn clock_write_lock(lock: Lock, clock: libc::clockid_t, until: Until) -> Code {
@@ -221,7 +226,7 @@ extern "C" fn clock_write_lock(lock: Lock, clock: libc::clockid_t, until: Until)
         return real!(pthread_rwlock_clockwrlock(lock, clock, until): fn(Lock, libc::clockid_t, Until) -> Code);
     }
     note_timed_writer(lock);
-    timed(write(lock, OpKind::TryWriteLock, libc::ETIMEDOUT), clock, until)
+    timed(|| write(lock, OpKind::TryWriteLock, libc::ETIMEDOUT), clock, until)
 }
 
 extern "C" fn unlock(lock: Lock) -> Code {

@@ -20,6 +20,10 @@ const WAITERS: usize = 4;
 /// Stands in bytes of an initialized semaphore that the C library does not use.
 const INITIALIZED: u64 = 0x5AD0_1E5E_3A00_0001;
 const MARK: usize = 24;
+/// `SEM_VALUE_MAX`.
+const MOST: u64 = i32::MAX as u64;
+/// More than all threads together can post between two steps.
+const MARGIN: u64 = 1 << 16;
 /// Where it is counted how often a semaphore with a name was opened.
 const OPENED: usize = 16;
 
@@ -117,20 +121,9 @@ extern "C" fn try_wait(sem: Sem) -> Code {
     attempt(sem, libc::EAGAIN)
 }
 
-extern "C" fn timed_wait(sem: Sem, until: *const libc::timespec) -> Code {
-    if !runtime::in_execution() {
-        return real!(sem_timedwait(sem, until): fn(Sem, *const libc::timespec) -> Code);
-    }
-    let code = attempt(sem, libc::ETIMEDOUT);
-    if code != 0 && !has_errno(libc::EINTR) {
-        time::reach(libc::CLOCK_REALTIME, until);
-    }
-    code
-}
-
-extern "C" fn clock_wait(sem: Sem, clock: libc::clockid_t, until: *const libc::timespec) -> Code {
-    if !runtime::in_execution() {
-        return real!(sem_clockwait(sem, clock, until): fn(Sem, libc::clockid_t, *const libc::timespec) -> Code);
+fn attempt_until(sem: Sem, clock: libc::clockid_t, until: *const libc::timespec) -> Code {
+    if !time::is_valid(until) {
+        return with_errno(libc::EINVAL);
     }
     let code = attempt(sem, libc::ETIMEDOUT);
     if code != 0 && !has_errno(libc::EINTR) {
@@ -139,12 +132,33 @@ extern "C" fn clock_wait(sem: Sem, clock: libc::clockid_t, until: *const libc::t
     code
 }
 
+extern "C" fn timed_wait(sem: Sem, until: *const libc::timespec) -> Code {
+    if !runtime::in_execution() {
+        return real!(sem_timedwait(sem, until): fn(Sem, *const libc::timespec) -> Code);
+    }
+    attempt_until(sem, libc::CLOCK_REALTIME, until)
+}
+
+extern "C" fn clock_wait(sem: Sem, clock: libc::clockid_t, until: *const libc::timespec) -> Code {
+    if !runtime::in_execution() {
+        return real!(sem_clockwait(sem, clock, until): fn(Sem, libc::clockid_t, *const libc::timespec) -> Code);
+    }
+    attempt_until(sem, clock, until)
+}
+
 extern "C" fn post(sem: Sem) -> Code {
     if !runtime::in_execution() {
         return real!(sem_post(sem): fn(Sem) -> Code);
     }
     let call = call();
-    used(sem, call).step(OpKind::SemPost, call);
+    let on = used(sem, call);
+    // Far from the limit nobody has to look at the count.
+    if on.word() + MARGIN >= MOST
+        && on.step_with(OpKind::Load, 0, 0, MemoryOrder::Relaxed, call).value >= MOST
+    {
+        return with_errno(libc::EOVERFLOW);
+    }
+    on.step(OpKind::SemPost, call);
     0
 }
 

@@ -33,6 +33,7 @@ pub(crate) fn begin() {
     crate::signals::begin();
     crate::rwlock::begin();
     crate::semaphore::begin();
+    crate::shared_pointers::begin();
     crate::verifier::begin();
 }
 

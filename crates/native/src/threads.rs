@@ -285,6 +285,7 @@ pub(crate) extern "C" fn create(
         detached = state == libc::PTHREAD_CREATE_DETACHED;
         stack = (size > 0).then_some(size);
     }
+    crate::libc::cxx::thread_created(call);
     // Before the thread starts, which may look there; others must be told when.
     crate::access::access(out as usize, size_of::<libc::pthread_t>(), true, call);
     let t = start(routine, argument, detached, stack, call.place);
@@ -392,6 +393,9 @@ extern "C" fn timed_join(
             fn(libc::pthread_t, *mut *mut c_void, *const libc::timespec) -> libc::c_int);
     }
     let code = join_if_ended(thread, result, libc::ETIMEDOUT);
+    if code == libc::ETIMEDOUT && !time::is_valid(until) {
+        return libc::EINVAL;
+    }
     if code == libc::ETIMEDOUT {
         time::reach(libc::CLOCK_REALTIME, until);
     }
@@ -432,6 +436,19 @@ extern "C" fn this() -> libc::pthread_t {
     if runtime::in_execution() { handle(runtime::current()) } else { this_inside() }
 }
 
+extern "C" fn thread_number_inside() -> libc::pid_t {
+    real!(gettid(): fn() -> libc::pid_t)
+}
+
+/// The number of the running thread, which is that of the process for the first one.
+pub(crate) extern "C" fn thread_number() -> libc::pid_t {
+    if !runtime::in_execution() {
+        return thread_number_inside();
+    }
+    // SAFETY: the call has no preconditions.
+    unsafe { libc::getpid() + runtime::current().index() as libc::pid_t }
+}
+
 extern "C" fn equal(a: libc::pthread_t, b: libc::pthread_t) -> libc::c_int {
     if a != b && runtime::in_execution() {
         let call = call();
@@ -451,6 +468,7 @@ extern "C" fn equal(a: libc::pthread_t, b: libc::pthread_t) -> libc::c_int {
 export_past! {
     pthread_create => create, create_inside;
     pthread_self => this, this_inside;
+    gettid => thread_number, thread_number_inside;
 }
 
 export! {

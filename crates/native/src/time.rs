@@ -51,6 +51,12 @@ fn timespec(n: u64) -> libc::timespec {
     libc::timespec { tv_sec: (n / SECOND) as i64, tv_nsec: (n % SECOND) as i64 }
 }
 
+/// Whether the nanoseconds of a time limit are valid. Calls that wait fail with `EINVAL` otherwise.
+pub(crate) fn is_valid(until: *const libc::timespec) -> bool {
+    // SAFETY: the program hands in a time or nothing.
+    unsafe { until.as_ref() }.is_none_or(|t| (0..SECOND as i64).contains(&t.tv_nsec))
+}
+
 /// The time limit of the running thread is over.
 pub(crate) fn reach(clock: libc::clockid_t, until: *const libc::timespec) {
     // SAFETY: the program hands in a time or nothing.

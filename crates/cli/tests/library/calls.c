@@ -2,6 +2,7 @@
    beside another use of what it touches, `program NUMBER ordered` one after the other, `program` prints how many there are. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <err.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <glob.h>
@@ -29,6 +30,7 @@
 #include <sys/times.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
+#include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 #include <wchar.h>
@@ -56,6 +58,7 @@ static regmatch_t matches[2];
 static glob_t found;
 static struct passwd user, *users;
 static void *root;
+static iconv_t conversion;
 static FILE *file;
 static int fds[2];
 static unsigned seed;
@@ -80,6 +83,12 @@ struct row {
     const char *name;
     void (*prepare)(void), (*call)(void), (*other)(void);
 };
+static void convert(char *from) {
+    char *to = b;
+    size_t left = 2, room = 99;
+    iconv(conversion, &from, &left, &to, &room);
+}
+
 #define ROWS \
     ROW(memccpy, , memccpy(b, "abc", 'c', 9), sink = b[2]) \
     ROW(memccpy_read, , memccpy(wide, b, 0, 9), b[2] = 1) \
@@ -183,7 +192,28 @@ struct row {
     ROW(glob, , glob("/etc/passwd", 0, 0, &found), sink = found.gl_pathc) \
     ROW(fnmatch, , sink = fnmatch("s*", b, 0), b[0] = 's') \
     ROW(inet_ntop, , inet_ntop(AF_INET, &y, b, 99), sink = b[0]) \
-    ROW(inet_pton, , inet_pton(AF_INET, "1.2.3.4", &x), sink = x)
+    ROW(inet_pton, , inet_pton(AF_INET, "1.2.3.4", &x), sink = x) \
+    ROW(printf_position, , printf("%2$s %1$d\n", 1, b), b[2] = 'x') \
+    ROW(printf_position_width, , printf("%3$*2$d %1$s\n", b, 9, 5), b[2] = 'x') \
+    ROW(printf_n, , printf("ab%n\n", &x), sink = x) \
+    ROW(snprintf_n, , snprintf(b, 99, "ab%ln", &l), sink = l) \
+    ROW(printf_wide, , printf("%ls\n", wide), wide[1] = 'x') \
+    ROW(snprintf_wide, , snprintf(b, 99, "%S", wide), wide[1] = 'x') \
+    ROW(wprintf_wide, , wprintf(L"%ls\n", wide), wide[1] = 'x') \
+    ROW(wprintf_narrow, , wprintf(L"%d %s\n", 1, b), b[1] = 'x') \
+    ROW(fwprintf_format, , fwprintf(stderr, wide), wide[1] = 'x') \
+    ROW(swprintf_argument, , swprintf(wide, 60, L"%s", b), b[1] = 'x') \
+    ROW(sscanf_position, , sscanf("1 2", "%2$d %1$d", &y, &x), sink = x) \
+    ROW(sscanf_n_at_end, , sscanf("", "%n%d", &x, &y), sink = x) \
+    ROW(swscanf, , swscanf(L"12", L"%d", &x), sink = x) \
+    ROW(swscanf_text, , sink = swscanf(wide, L"%d", &x), wide[1] = 'x') \
+    ROW(swscanf_string, , swscanf(L"ab", L"%ls", wide), sink = wide[0]) \
+    ROW(warnx, , warnx("%s", b), b[1] = 'x') \
+    ROW(warn, , warn("%s", b), b[1] = 'x') \
+    ROW(syslog, , syslog(LOG_DEBUG, "%s", b), b[1] = 'x') \
+    ROW(iconv_output, conversion = iconv_open("UTF-8", "LATIN1"), convert("ab"), sink = b[1]) \
+    ROW(iconv_input, conversion = iconv_open("UTF-8", "LATIN1"), convert((char *)wide), wide[0] = 'x') \
+    ROW(iconv_descriptor, conversion = iconv_open("UTF-8", "LATIN1"), iconv(conversion, 0, 0, 0, 0), iconv_close(conversion))
 
 #define ROW(name, prepare, call, other) \
     static void prepare_##name(void) { prepare; } \

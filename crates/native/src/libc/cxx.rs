@@ -40,6 +40,28 @@ pub(super) fn hook(name: &str) -> Option<Hook> {
     exact.or_else(|| string(name)).or_else(|| stream(name))
 }
 
+/// Memory resources that only one thread may use at a time. The program reaches their code through virtual calls, which are not hooked.
+const RESOURCES: &[&str] = &["25monotonic_buffer_resource", "28unsynchronized_pool_resource"];
+
+static mut HAS_RESOURCES: bool = false;
+
+/// Looks at a name that the program imports.
+pub(super) fn note_import(name: &str) {
+    if RESOURCES.iter().any(|r| name.contains(r)) {
+        // SAFETY: called before the first execution, on the only thread.
+        unsafe { HAS_RESOURCES = true };
+    }
+}
+
+/// Names what is not seen of a program with several threads.
+pub(crate) fn thread_created(call: Call) {
+    // SAFETY: one OS thread alone runs code of the program.
+    if unsafe { HAS_RESOURCES } {
+        let text = "a memory resource of `std::pmr` allocates inside the C++ library; what threads that share it access there is not seen";
+        runtime::caveat_at(explore::CaveatKind::Library, text, call.place);
+    }
+}
+
 fn here() -> Call {
     Call::unknown()
 }

@@ -17,7 +17,8 @@
 
 pub(crate) mod accesses;
 pub(crate) mod aliases;
-mod cxx;
+pub(crate) mod cxx;
+pub(crate) mod format;
 pub(crate) mod objects;
 mod outside;
 pub(crate) mod restored;
@@ -321,6 +322,7 @@ pub(crate) fn install() {
         if matches!(import.name, "dup" | "dup2" | "dup3" | "fcntl" | "fcntl64") {
             streams::copies_descriptors();
         }
+        cxx::note_import(import.name);
         if streams::shows_descriptors(import.name) {
             streams::numbers_are_seen();
         }

@@ -151,6 +151,7 @@ pub(crate) fn made_descriptor(fd: i32, call: Call) {
 
 /// A descriptor is about to be closed. The order of two calls does not matter, unless a thread uses one of the numbers meanwhile.
 pub(crate) fn closing_descriptor(fd: i32, call: Call) {
+    crate::files::note_changed(fd);
     if let Some(n) = number(fd).filter(|_| runtime::in_execution()) {
         runtime::settle();
         watch(n, true, call);
@@ -160,7 +161,7 @@ pub(crate) fn closing_descriptor(fd: i32, call: Call) {
 
 /// A descriptor is used. It may be closed, or another one than the thread expects.
 pub(crate) fn used_descriptor(fd: i32, is_open: impl FnOnce() -> bool, call: Call) {
-    if let Some(n) = number(fd).filter(|n| *n > 2 && runtime::in_execution()) {
+    if let Some(n) = number(fd).filter(|_| runtime::in_execution()) {
         runtime::settle();
         watch(n, false, call);
         if steps().watched[n] || !is_open() {

@@ -3,6 +3,7 @@
 //! A call with a pointer to memory that other threads may use is named in the verdict.
 
 use super::{Stub, Words};
+use crate::modules::{self, Owner};
 use crate::shim::Call;
 use explore::CaveatKind;
 use image::arena::State;
@@ -84,7 +85,6 @@ const NAMES: &[&str] = &[
     "_Exit",
     "abort",
     "abs",
-    "accept",
     "alarm",
     "aligned_alloc",
     "at_quick_exit",
@@ -105,8 +105,6 @@ const NAMES: &[&str] = &[
     "dup2",
     "dup3",
     "duplocale",
-    "err",
-    "errx",
     "exit",
     "fchmod",
     "fchown",
@@ -148,7 +146,6 @@ const NAMES: &[&str] = &[
     "hstrerror",
     "htonl",
     "htons",
-    "iconv_close",
     "iconv_open",
     "imaxabs",
     "imaxdiv",
@@ -164,7 +161,6 @@ const NAMES: &[&str] = &[
     "madvise",
     "memalign",
     "memfd_create",
-    "mincore",
     "mlock",
     "mlockall",
     "mprotect",
@@ -183,7 +179,6 @@ const NAMES: &[&str] = &[
     "posix_fallocate",
     "posix_madvise",
     "posix_openpt",
-    "putpwent",
     "pvalloc",
     "quick_exit",
     "raise",
@@ -211,18 +206,14 @@ const NAMES: &[&str] = &[
     "syncfs",
     "syscall",
     "sysconf",
-    "syslog",
     "telldir",
     "tcflush",
     "uselocale",
     "usleep",
     "valloc",
     "vfork",
-    "vsyslog",
     "wait",
     "waitpid",
-    "warn",
-    "warnx",
     "wctob",
     "wctrans",
     "wctype",
@@ -238,18 +229,11 @@ const NAMES: &[&str] = &[
     "tcgetpgrp",
     "tolower",
     "toupper",
-    "error",
-    "verr",
-    "verrx",
-    "vwarn",
-    "vwarnx",
     "closelog",
-    "sendfile",
     "select",
     "pselect",
     "poll",
     "ppoll",
-    "copy_file_range",
     "splice",
     "tee",
     "__fpurge",
@@ -261,7 +245,6 @@ const NAMES: &[&str] = &[
     "puts",
     "printf",
     "fprintf",
-    "ioctl",
     "_obstack_newchunk",
     "mtrace",
     "muntrace",
@@ -272,26 +255,10 @@ const NAMES: &[&str] = &[
     "endusershell",
     "open_by_handle_at",
     "read",
-    "recv",
-    "recvfrom",
-    "recvmsg",
-    "sendmmsg",
-    "recvmmsg",
-    "strfmon",
-    "wprintf",
-    "fwprintf",
-    "vwprintf",
-    "vfwprintf",
     "clone",
     "clone3",
     "unshare",
-    "wscanf",
-    "fwscanf",
-    "getcpu",
     "membarrier",
-    "process_vm_readv",
-    "mount",
-    "umount",
 ];
 
 /// Whether a function needs no hook.
@@ -309,22 +276,51 @@ pub(super) fn is_harmless(name: &str, real: usize) -> bool {
                     .any(|p| name.starts_with(&format!("{p}{s}")))
             });
     }
+    // The lists below are about the libraries that come with the compiler. Others may use the same names.
+    if !comes_with_compiler(real) {
+        return false;
+    }
     // Programs that were not linked by the command call these directly.
     let wrapped = include_str!("../../wrapped.txt").lines().any(|l| l == name);
     wrapped || PREFIXES.iter().any(|p| name.starts_with(p)) || NAMES.contains(&name) || is_mathematics(real)
 }
 
-/// Whether a function is one of the mathematical library, or of the compiler's.
-fn is_mathematics(real: usize) -> bool {
+/// The file name of the library that a function lies in.
+fn library_of(real: usize) -> Option<String> {
     // SAFETY: zero is a valid description, which `dladdr` fills; the file name is a string.
     unsafe {
         let mut about: libc::Dl_info = std::mem::zeroed();
         if libc::dladdr(real as *const _, &mut about) == 0 || about.dli_fname.is_null() {
-            return false;
+            return None;
         }
-        let file = std::ffi::CStr::from_ptr(about.dli_fname).to_string_lossy();
-        ["libm.so", "libmvec.so", "libgcc_s.so", "libatomic.so"].iter().any(|l| file.contains(l))
+        let file = std::ffi::CStr::from_ptr(about.dli_fname).to_string_lossy().into_owned();
+        Some(file.rsplit('/').next().unwrap_or_default().to_owned())
     }
+}
+
+fn is_in(real: usize, libraries: &[&str]) -> bool {
+    library_of(real).is_some_and(|file| libraries.iter().any(|l| file.starts_with(l)))
+}
+
+/// Whether a function belongs to the C library, the C++ library, or the compiler's runtime.
+fn comes_with_compiler(real: usize) -> bool {
+    modules::owner(real) == Some(Owner::Libc) || is_mathematics(real) || is_in(real, &OF_COMPILER)
+}
+
+const OF_COMPILER: [&str; 8] = [
+    "libstdc++.so",
+    "libc++.so",
+    "libc++abi.so",
+    "libpthread.so",
+    "librt.so",
+    "libdl.so",
+    "libraddle_native.so",
+    "libunwind.so",
+];
+
+/// Whether a function is one of the mathematical library, or of the compiler's.
+fn is_mathematics(real: usize) -> bool {
+    is_in(real, &["libm.so", "libmvec.so", "libgcc_s.so", "libatomic.so"])
 }
 
 /// Before a call of a function that is not known.

@@ -1,16 +1,19 @@
 //! Functions with variable arguments that scan or print: what they write by their conversions, and what they read by `%s`.
 
-use super::accesses::{Access, after, before, length, s, w, wide_length, ws};
+use super::accesses::{Access, after, before, s, w, wide_length, ws};
+use super::format::{self, Character};
 use super::objects::Use;
 use super::{Row, keeping_errno};
 use crate::printing::{self, Arguments};
 use crate::real::real;
 use crate::shim::{Call, undisturbed};
+use explore::CaveatKind;
 use std::ffi::{c_char, c_int};
 
 unsafe extern "C" {
     static stdin: *mut libc::FILE;
     static stdout: *mut libc::FILE;
+    static stderr: *mut libc::FILE;
 }
 
 /// The call, if it is one of a thread that is checked. The stack below it is not what the program left there.
@@ -21,150 +24,84 @@ fn incoming() -> Option<Call> {
     })
 }
 
-/// Writes what a scan has assigned: `assigned` conversions of a format.
-///
-/// # Safety
-///
-/// The arguments are those that the format says.
-unsafe fn assigned(format: *const c_char, mut left: Arguments, mut assigned: usize, call: Call) {
-    let mut at = format.cast::<u8>();
-    // SAFETY: by the contract, and a format ends with a zero byte, which nothing below passes.
-    unsafe {
-        while *at != 0 {
-            at = at.add(1);
-            if *at.sub(1) != b'%' {
-                continue;
-            }
-            if *at == b'%' {
-                at = at.add(1);
-                continue;
-            }
-            let dropped = *at == b'*';
-            if dropped {
-                at = at.add(1);
-            }
-            let mut width = 0usize;
-            while (*at).is_ascii_digit() || *at == b'\'' || *at == b'I' {
-                if (*at).is_ascii_digit() {
-                    width = width.saturating_mul(10).saturating_add((*at - b'0') as usize);
-                }
-                at = at.add(1);
-            }
-            // A number before a dollar sign names an argument: that is not followed.
-            if *at == b'$' {
-                return;
-            }
-            let allocates = *at == b'm';
-            if allocates {
-                at = at.add(1);
-            }
-            let (mut short, mut long, mut double) = (0, 0, false);
-            loop {
-                match *at {
-                    b'h' => short += 1,
-                    b'l' | b'q' | b'j' | b'z' | b't' => long += 1,
-                    b'L' => double = true,
-                    _ => break,
-                }
-                at = at.add(1);
-            }
-            let kind = *at;
-            if kind == 0 {
-                return;
-            }
-            at = at.add(1);
-            if kind == b'[' {
-                if *at == b'^' {
-                    at = at.add(1);
-                }
-                if *at == b']' {
-                    at = at.add(1);
-                }
-                while *at != 0 && *at != b']' {
-                    at = at.add(1);
-                }
-                if *at != 0 {
-                    at = at.add(1);
-                }
-            }
-            if dropped {
-                continue;
-            }
-            if kind != b'n' {
-                if assigned == 0 {
-                    return;
-                }
-                assigned -= 1;
-            }
-            let to = left.word();
-            let wide = long > 0 || matches!(kind, b'S' | b'C');
-            let bytes = match kind {
-                b's' | b'S' | b'[' | b'c' | b'C' if allocates => 8,
-                b's' | b'S' | b'[' if wide => wide_length(to, usize::MAX),
-                b's' | b'[' => length(to),
-                b'c' | b'C' => width.max(1) * if wide { 4 } else { 1 },
-                b'p' => 8,
-                b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'n' => match (short, long, double) {
-                    (1, ..) => 2,
-                    (2.., ..) => 1,
-                    (0, 0, false) => 4,
-                    _ => 8,
-                },
-                b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' => match (long, double) {
-                    (_, true) => 16,
-                    (0, _) => 4,
-                    _ => 8,
-                },
-                _ => return,
-            };
-            after(w(to, bytes), call);
-        }
-    }
-}
-
 /// Scans with `real`, after `reads`, and writes what was assigned.
-fn scan(
-    reads: impl FnOnce() -> Access,
-    format: *const c_char,
+fn scan<C: Character>(
+    reads: [Access; 2],
+    format: *const C,
     arguments: *mut Arguments,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let Some(call) = incoming() else { return real() };
     // SAFETY: the program hands in the arguments of the format.
     let copy = unsafe { *arguments };
-    keeping_errno(|| {
-        before(s(format as usize), call);
-        before(reads(), call);
-    });
+    keeping_errno(|| reads.map(|access| before(access, call)));
     let result = undisturbed(real);
-    if result >= 0 {
+    keeping_errno(|| {
+        let count = usize::try_from(result).unwrap_or(0);
         // SAFETY: as above.
-        keeping_errno(|| unsafe { assigned(format, copy, result as usize, call) });
-    }
+        let known = unsafe { format::scanned(format, copy, count, |t| after(w(t.at, t.bytes), call)) };
+        if known.is_err() {
+            let text =
+                "a format has a conversion that is not known, and so are the variables that it assigns";
+            runtime::caveat_at(CaveatKind::Library, text, call.place);
+        }
+    });
     result
 }
 
-extern "C" fn scan_string(p: usize, format: *const c_char, arguments: *mut Arguments) -> c_int {
+/// A string with its end, if a thread is checked: other calls may hand in one that is not to be looked at.
+fn string(p: usize) -> Access {
+    if runtime::in_execution() { s(p) } else { Access::Nothing }
+}
+
+fn wide_string(p: usize) -> Access {
+    if runtime::in_execution() { ws(p) } else { Access::Nothing }
+}
+
+extern "C" fn scan_string(p: usize, format: *const u8, arguments: *mut Arguments) -> c_int {
     scan(
-        || s(p),
+        [string(format as usize), string(p)],
         format,
         arguments,
-        || real!(__isoc99_vsscanf(p, format, arguments): fn(usize, *const c_char, *mut Arguments) -> c_int),
+        || real!(__isoc99_vsscanf(p, format, arguments): fn(usize, *const u8, *mut Arguments) -> c_int),
     )
 }
 
-extern "C" fn scan_file(file: usize, format: *const c_char, arguments: *mut Arguments) -> c_int {
+extern "C" fn scan_file(file: usize, format: *const u8, arguments: *mut Arguments) -> c_int {
     scan(
-        || Access::Stream(file, Use::Change),
+        [string(format as usize), Access::Stream(file, Use::Change)],
         format,
         arguments,
-        || real!(__isoc99_vfscanf(file, format, arguments): fn(usize, *const c_char, *mut Arguments) -> c_int),
+        || real!(__isoc99_vfscanf(file, format, arguments): fn(usize, *const u8, *mut Arguments) -> c_int),
     )
 }
 
-extern "C" fn scan_input(format: *const c_char, arguments: *mut Arguments) -> c_int {
+extern "C" fn scan_input(format: *const u8, arguments: *mut Arguments) -> c_int {
     // SAFETY: the C library defines it.
     scan_file(unsafe { stdin } as usize, format, arguments)
+}
+
+extern "C" fn scan_wide_string(p: usize, format: *const u32, arguments: *mut Arguments) -> c_int {
+    scan(
+        [wide_string(format as usize), wide_string(p)],
+        format,
+        arguments,
+        || real!(__isoc99_vswscanf(p, format, arguments): fn(usize, *const u32, *mut Arguments) -> c_int),
+    )
+}
+
+extern "C" fn scan_wide_file(file: usize, format: *const u32, arguments: *mut Arguments) -> c_int {
+    scan(
+        [wide_string(format as usize), Access::Stream(file, Use::Change)],
+        format,
+        arguments,
+        || real!(__isoc99_vfwscanf(file, format, arguments): fn(usize, *const u32, *mut Arguments) -> c_int),
+    )
+}
+
+extern "C" fn scan_wide_input(format: *const u32, arguments: *mut Arguments) -> c_int {
+    // SAFETY: the C library defines it.
+    scan_wide_file(unsafe { stdin } as usize, format, arguments)
 }
 
 extern "C" fn print_to_descriptor(fd: c_int, format: *const c_char, arguments: *mut Arguments) -> c_int {
@@ -190,21 +127,82 @@ extern "C" fn print(format: *const c_char, arguments: *mut Arguments) -> c_int {
     print_to_file(unsafe { stdout } as usize, format, arguments)
 }
 
-extern "C" fn print_wide_to_memory(to: usize, n: usize, format: usize, arguments: *mut Arguments) -> c_int {
+extern "C" fn print_wide_to_memory(
+    to: usize,
+    n: usize,
+    format: *const u32,
+    arguments: *mut Arguments,
+) -> c_int {
     let call = incoming();
     if let Some(call) = call {
         keeping_errno(|| {
-            before(ws(format), call);
+            // SAFETY: the program hands in the arguments of the format.
+            unsafe { read_wide_arguments(format, arguments, call) };
             before(super::accesses::k(to, n.saturating_mul(4)), call);
         });
     }
     let result = undisturbed(
-        || real!(vswprintf(to, n, format, arguments): fn(usize, usize, usize, *mut Arguments) -> c_int),
+        || real!(vswprintf(to, n, format, arguments): fn(usize, usize, *const u32, *mut Arguments) -> c_int),
     );
     if let Some(call) = call.filter(|_| n > 0) {
         keeping_errno(|| after(w(to, wide_length(to, n)), call));
     }
     result
+}
+
+/// Accesses a wide format, the strings that it prints and the variables that it sets.
+///
+/// # Safety
+///
+/// The arguments are those that the format says.
+unsafe fn read_wide_arguments(format: *const u32, arguments: *const Arguments, call: Call) {
+    before(ws(format as usize), call);
+    // SAFETY: by the contract.
+    unsafe { printing::touch_arguments(format, arguments, call) };
+}
+
+extern "C" fn print_wide_to_file(file: usize, format: *const u32, arguments: *mut Arguments) -> c_int {
+    if let Some(call) = incoming() {
+        // SAFETY: the program hands in the arguments of the format.
+        keeping_errno(|| unsafe { read_wide_arguments(format, arguments, call) });
+        before(Access::Stream(file, Use::Append), call);
+    }
+    real!(vfwprintf(file, format, arguments): fn(usize, *const u32, *mut Arguments) -> c_int)
+}
+
+extern "C" fn print_wide(format: *const u32, arguments: *mut Arguments) -> c_int {
+    // SAFETY: the C library defines it.
+    print_wide_to_file(unsafe { stdout } as usize, format, arguments)
+}
+
+/// A message to the standard error stream: its format and what that prints. There may be no format.
+fn message(format: *const c_char, arguments: *const Arguments) {
+    if let Some(call) = incoming() {
+        if !format.is_null() {
+            // SAFETY: the program hands in the arguments of the format.
+            keeping_errno(|| unsafe { printing::read_arguments(format, arguments, call) });
+        }
+        // SAFETY: the C library defines it.
+        before(Access::Stream(unsafe { stderr } as usize, Use::Append), call);
+    }
+}
+
+extern "C" fn warn(format: *const c_char, arguments: *mut Arguments) {
+    message(format, arguments);
+    real!(vwarn(format, arguments): fn(*const c_char, *mut Arguments) -> ())
+}
+
+extern "C" fn warn_plainly(format: *const c_char, arguments: *mut Arguments) {
+    message(format, arguments);
+    real!(vwarnx(format, arguments): fn(*const c_char, *mut Arguments) -> ())
+}
+
+extern "C" fn log(priority: c_int, format: *const c_char, arguments: *mut Arguments) {
+    if let Some(call) = incoming() {
+        // SAFETY: the program hands in the arguments of the format.
+        keeping_errno(|| unsafe { printing::read_arguments(format, arguments, call) });
+    }
+    real!(vsyslog(priority, format, arguments): fn(c_int, *const c_char, *mut Arguments) -> ())
 }
 
 /// An entry of a function with variable arguments, for the row of a name.
@@ -243,4 +241,32 @@ pub(super) static ROWS: &[Row] = &[
     Row { name: "vprintf", entry: super::entry!(print) },
     Row { name: "swprintf", entry: variable!(print_wide_to_memory, "24", "rcx") },
     Row { name: "vswprintf", entry: super::entry!(print_wide_to_memory) },
+    Row { name: "swscanf", entry: variable!(scan_wide_string, "16", "rdx") },
+    Row { name: "vswscanf", entry: super::entry!(scan_wide_string) },
+    Row { name: "fwscanf", entry: variable!(scan_wide_file, "16", "rdx") },
+    Row { name: "vfwscanf", entry: super::entry!(scan_wide_file) },
+    Row { name: "wscanf", entry: variable!(scan_wide_input, "8", "rsi") },
+    Row { name: "vwscanf", entry: super::entry!(scan_wide_input) },
+    Row { name: "__isoc99_swscanf", entry: variable!(scan_wide_string, "16", "rdx") },
+    Row { name: "__isoc99_vswscanf", entry: super::entry!(scan_wide_string) },
+    Row { name: "__isoc99_fwscanf", entry: variable!(scan_wide_file, "16", "rdx") },
+    Row { name: "__isoc99_vfwscanf", entry: super::entry!(scan_wide_file) },
+    Row { name: "__isoc99_wscanf", entry: variable!(scan_wide_input, "8", "rsi") },
+    Row { name: "__isoc99_vwscanf", entry: super::entry!(scan_wide_input) },
+    Row { name: "__isoc23_swscanf", entry: variable!(scan_wide_string, "16", "rdx") },
+    Row { name: "__isoc23_vswscanf", entry: super::entry!(scan_wide_string) },
+    Row { name: "__isoc23_fwscanf", entry: variable!(scan_wide_file, "16", "rdx") },
+    Row { name: "__isoc23_vfwscanf", entry: super::entry!(scan_wide_file) },
+    Row { name: "__isoc23_wscanf", entry: variable!(scan_wide_input, "8", "rsi") },
+    Row { name: "__isoc23_vwscanf", entry: super::entry!(scan_wide_input) },
+    Row { name: "fwprintf", entry: variable!(print_wide_to_file, "16", "rdx") },
+    Row { name: "vfwprintf", entry: super::entry!(print_wide_to_file) },
+    Row { name: "wprintf", entry: variable!(print_wide, "8", "rsi") },
+    Row { name: "vwprintf", entry: super::entry!(print_wide) },
+    Row { name: "warn", entry: variable!(warn, "8", "rsi") },
+    Row { name: "vwarn", entry: super::entry!(warn) },
+    Row { name: "warnx", entry: variable!(warn_plainly, "8", "rsi") },
+    Row { name: "vwarnx", entry: super::entry!(warn_plainly) },
+    Row { name: "syslog", entry: variable!(log, "16", "rdx") },
+    Row { name: "vsyslog", entry: super::entry!(log) },
 ];

@@ -6,6 +6,7 @@
 use super::accesses::{Access, ask, before, count, fd, k, length, r, s, w, when, wide_length, ws};
 use super::objects::{self, DIRECTORY, MASK, Use};
 use super::{Row, fronts, incoming, rows};
+use crate::real::real;
 use crate::shim::Call;
 use explore::FailureKind;
 use std::ffi::{CStr, c_char, c_int};
@@ -177,7 +178,7 @@ unsafe fn close_in_memory(m: &InMemory) {
 
 /// The program closes a stream or a directory.
 fn closed(file: usize) -> Access {
-    if opened_streams().iter().any(|o| o.0 == file) {
+    if opened_streams().iter().any(|o| o.0 == file) || (0..3).any(|i| standard(i) == file) {
         closed_streams().push(file);
     }
     opened_streams().iter_mut().filter(|o| o.0 == file).for_each(|o| o.0 = 0);
@@ -292,6 +293,9 @@ pub(crate) fn used(file: usize, how: Use, call: Call) {
         return;
     }
     must_be_open(file, call);
+    // What is printed to memory can be read there, so its order matters.
+    let is_in_memory = in_memory().iter().any(|m| m.file == file);
+    let how = if is_in_memory && how == Use::Append { Use::Change } else { how };
     objects::used_with(
         key(file),
         how,
@@ -317,6 +321,8 @@ pub(crate) fn used(file: usize, how: Use, call: Call) {
         // SAFETY: the program hands in a stream.
         let fd = unsafe { libc::fileno(file as *mut libc::FILE) };
         contents(fd, if how == Use::Append { Use::Append } else { Use::Look }, call);
+        // That may have been a step, too.
+        must_be_open(file, call);
     }
 }
 
@@ -475,6 +481,27 @@ fn scattered(list: usize, n: usize, got: usize) -> Access {
     Access::Nothing
 }
 
+/// Closes a stream. A standard one stays, for the next execution: only its descriptor is closed.
+extern "C" fn close(file: usize) -> c_int {
+    let Some(call) = incoming(false) else { return real!(fclose(file): fn(usize) -> c_int) };
+    super::keeping_errno(|| {
+        before(f(file, Change), call);
+        before(reported(file), call);
+        before(closed_unseen(file), call);
+        before(closed(file), call);
+    });
+    match (0..3).find(|i| standard(*i) == file) {
+        // SAFETY: the program hands in a stream of the C library.
+        Some(fd) => unsafe {
+            crate::files::note_changed(fd as c_int);
+            let flushed = libc::fflush(file as *mut libc::FILE);
+            let closed = libc::syscall(libc::SYS_close, fd) as c_int;
+            flushed.min(closed)
+        },
+        None => real!(fclose(file): fn(usize) -> c_int),
+    }
+}
+
 extern "C" fn read_part(line: usize, size: usize, end: c_int, file: usize) -> isize {
     let call = incoming(false);
     if let Some(call) = call {
@@ -605,7 +632,6 @@ fronts! { OUTPUT:
     clearerr(file) impure [f(file, Change)];
     clearerr_unlocked(file) impure [bare(file)];
     fileno(file) pure [];
-    fclose(file) impure [f(file, Change), reported(file), closed_unseen(file), closed(file)];
     closedir(file) impure [f(file, Change), closed_unseen(file), closed(file)];
     fcloseall() impure [];
     freopen(path, mode, file) impure [s(path), s(mode), f(file, Change), super::restored::stream_opened(path, mode),
@@ -686,6 +712,7 @@ extern "C" fn unlock(file: usize) {
 }
 
 static LOCKS: &[Row] = &[
+    Row { name: "fclose", entry: super::entry!(close) },
     Row { name: "getline", entry: super::entry!(read_line) },
     Row { name: "getdelim", entry: super::entry!(read_part) },
     Row { name: "__getdelim", entry: super::entry!(read_part) },

@@ -11,10 +11,13 @@ use super::objects::{
     SYSLOG, TMPNAM, TTYNAME, USERS,
 };
 use super::{Front, Row, fronts, incoming, rows};
+use crate::real::real;
 use crate::shim::Call;
 use std::ffi::{c_char, c_int};
 
 const TM: usize = 56;
+/// The bytes of a conversion descriptor that stand for its state.
+const CONVERSION: usize = 8;
 const TIME: usize = 16;
 const STAT: usize = 144;
 const SIGSET: usize = 128;
@@ -30,7 +33,9 @@ unsafe extern "C" {
 }
 
 pub(super) fn all_rows() -> impl Iterator<Item = &'static Row> {
-    [MEMORY, WIDE, NUMBERS, FILES, SORTING, TIME_ROWS, SYSTEM, OTHER, SPLITTING].into_iter().flatten()
+    [MEMORY, WIDE, NUMBERS, FILES, SORTING, TIME_ROWS, SYSTEM, OTHER, CONVERTING, SPLITTING]
+        .into_iter()
+        .flatten()
 }
 
 pub(super) fn all_fronts() -> impl Iterator<Item = &'static Front> {
@@ -242,8 +247,7 @@ rows! { FILES:
     fnmatch(a, b, flags) pure [s(a), s(b)] -> _x [];
     wordexp(words, out, flags) impure [s(words), w(out, 24)] -> _x [w(out, 24)];
     wordfree(out) impure [w(out, 24)] -> _x [];
-    iconv(cd, input, n, output, m) impure [r(input, 8), r(n, 8), r(at(input), at(n)), k(input, 8), k(n, 8), r(output, 8),
-        r(m, 8), k(output, 8), k(m, 8), k(at(output), at(m))] -> _x [w(input, 8), w(n, 8), w(output, 8), w(m, 8)];
+    iconv_close(cd) impure [w(cd, CONVERSION)] -> _x [];
     regcomp(regex, pattern, flags) impure [s(pattern), w(regex, 64)] -> _x [w(regex, 64)];
     regexec(regex, p, n, out, flags) pure [r(regex, 64), s(p), k(out, n * 8)] -> done [when(done as i32 == 0, || w(out, n * 8))];
     regfree(regex) impure [w(regex, 64)] -> _x [];
@@ -693,6 +697,45 @@ extern "C" fn separate(place: usize, of: usize) -> usize {
     }
     start
 }
+
+/// Converts characters. The descriptor has a state of its own that no lock protects.
+extern "C" fn convert(cd: usize, input: usize, n: usize, output: usize, m: usize) -> usize {
+    let call = incoming(false);
+    let start = if call.is_some() { at(output) } else { 0 };
+    if let Some(call) = call {
+        super::keeping_errno(|| {
+            for access in [
+                w(cd, CONVERSION),
+                r(input, 8),
+                r(n, 8),
+                r(at(input), at(n)),
+                k(input, 8),
+                k(n, 8),
+                r(output, 8),
+                r(m, 8),
+                k(output, 8),
+                k(m, 8),
+                k(start, at(m)),
+            ] {
+                super::accesses::before(access, call);
+            }
+        });
+    }
+    let result = crate::shim::undisturbed(
+        || real!(iconv(cd, input, n, output, m): fn(usize, usize, usize, usize, usize) -> usize),
+    );
+    if let Some(call) = call {
+        super::keeping_errno(|| {
+            let written = at(output).saturating_sub(start);
+            for access in [w(start, written), w(input, 8), w(n, 8), w(output, 8), w(m, 8)] {
+                super::accesses::after(access, call);
+            }
+        });
+    }
+    result
+}
+
+static CONVERTING: &[Row] = &[Row { name: "iconv", entry: super::entry!(convert) }];
 
 static SPLITTING: &[Row] = &[
     Row { name: "strtok", entry: super::entry!(split) },
