@@ -248,10 +248,10 @@ pub(crate) unsafe fn printed<C: Character>(
             touches.push((argument, behind));
         }
     }
-    // SAFETY: by the contract there are arguments of these types.
     let values: Vec<usize> = types
         .iter()
         .map(|t| match t {
+            // SAFETY: by the contract there is an argument of this type.
             Type::Word => unsafe { left.word() },
             Type::Double => {
                 left.float();
@@ -370,14 +370,14 @@ mod tests {
 
     #[test]
     fn positions_say_which_argument_is_printed() {
-        let s = b"abc\0".as_ptr() as usize;
+        let s = c"abc".as_ptr() as usize;
         assert_eq!(touched_by_printing(b"%2$s %1$d\n\0", &[1, s]), [(s, 4, false)]);
         assert_eq!(touched_by_printing(b"%3$*2$d %1$s\0", &[s, 9, 5]), [(s, 4, false)]);
     }
 
     #[test]
     fn precisions_limit_what_is_read_and_n_is_written() {
-        let (s, n) = (b"abcdef\0".as_ptr() as usize, 0u64);
+        let (s, n) = (c"abcdef".as_ptr() as usize, 0u64);
         let to = &raw const n as usize;
         assert_eq!(touched_by_printing(b"%.2s%%%n\0", &[s, to]), [(s, 2, false), (to, 4, true)]);
         assert_eq!(touched_by_printing(b"%-5.*s|%hhn\0", &[3, s, to]), [(s, 3, false), (to, 1, true)]);
@@ -397,7 +397,7 @@ mod tests {
     #[test]
     fn a_conversion_that_is_not_known_is_said() {
         // SAFETY: no argument is fetched.
-        assert_eq!(unsafe { printed(b"%y\0".as_ptr(), on_stack(&[]), |_| ()) }, Err(Unknown));
+        assert_eq!(unsafe { printed(c"%y".as_ptr().cast::<u8>(), on_stack(&[]), |_| ()) }, Err(Unknown));
     }
 
     #[test]
@@ -406,13 +406,17 @@ mod tests {
         let words = [16, 32, 48, 64];
         // SAFETY: the format ends with a zero; no string is scanned, so the addresses are not followed.
         let known = unsafe {
-            scanned(b"%d %*d%hd%n %[^]x]%ld\0".as_ptr(), on_stack(&words), 2, |t| found.push((t.at, t.bytes)))
+            scanned(c"%d %*d%hd%n %[^]x]%ld".as_ptr().cast::<u8>(), on_stack(&words), 2, |t| {
+                found.push((t.at, t.bytes))
+            })
         };
         assert_eq!((known, found), (Ok(()), vec![(16, 4), (32, 2), (48, 4)]));
         let mut found = Vec::new();
         // SAFETY: as above.
-        unsafe { scanned(b"%2$d %1$ld\0".as_ptr(), on_stack(&words), 2, |t| found.push((t.at, t.bytes))) }
-            .unwrap();
+        unsafe {
+            scanned(c"%2$d %1$ld".as_ptr().cast::<u8>(), on_stack(&words), 2, |t| found.push((t.at, t.bytes)))
+        }
+        .unwrap();
         assert_eq!(found, [(32, 4), (16, 8)]);
     }
 }
