@@ -929,6 +929,21 @@ fn a_main_that_calls_nothing_and_returns_another_code_than_0_fails_at_main() {
 }
 
 #[test]
+fn failures_before_main_are_failures_and_threads_before_main_are_refused() {
+    let failing = "#include <assert.h>\n__attribute__((constructor)) static void early(void) { assert(0); }\nint main(void) { return 0; }\n";
+    let starting = "#include <pthread.h>\nstatic pthread_t t;\nstatic void *run(void *x) { return 0; }\n\
+                    __attribute__((constructor)) static void early(void) { pthread_create(&t, 0, run, 0); }\n\
+                    int main(void) { return pthread_join(t, 0); }\n";
+    let place = Place::with("early", &[("failing.c", failing), ("starting.c", starting)]);
+    let (code, report) = place.json(&["failing.c"]);
+    assert_eq!((code, &report["failures"][0]["kind"]), (Some(1), &"assertion".into()), "{report:#}");
+    assert_eq!(report["failures"][0]["location"], "failing.c:2", "{report:#}");
+    let (code, report) = place.json(&["starting.c"]);
+    assert_eq!((code, &report["verdict"]), (Some(2), &"error".into()), "{report:#}");
+    assert!(report["error"].as_str().unwrap().contains("before `main`"), "{report:#}");
+}
+
+#[test]
 fn a_livelock_that_some_fair_schedules_leave_is_a_caveat_unless_told_otherwise() {
     let place = Place::new("livelock");
     let program = format!("{}/../../programs/c/failures/livelock.c", env!("CARGO_MANIFEST_DIR"));

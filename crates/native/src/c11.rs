@@ -29,6 +29,7 @@ fn code(error: Code) -> Code {
 /// A `thrd_start_t` gives an `int`: its upper half is whatever the register had.
 extern "C" fn create(out: *mut libc::pthread_t, routine: Routine, argument: *mut c_void) -> Code {
     if !runtime::in_execution() {
+        threads::refuse_before_main();
         return real!(thrd_create(out, routine, argument): fn(*mut libc::pthread_t, Routine, *mut c_void) -> Code);
     }
     code(threads::create(out, std::ptr::null(), routine, argument))

@@ -78,7 +78,8 @@ pub(crate) fn install() {
 
 extern "C" fn terminated() {
     if !runtime::in_execution() {
-        crate::start::die("the program gives up before `main`: `std::terminate` is called");
+        let message = "`std::terminate` is called";
+        crate::start::fail_before_main(explore::FailureKind::Abort, message, None);
     }
     runtime::settle();
     let place = crate::names::place_here();

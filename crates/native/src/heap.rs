@@ -73,7 +73,7 @@ fn give(taken: Result<NonNull<u8>, HeapError>) -> *mut c_void {
 /// A failure at the call that has just come in.
 fn fail(kind: FailureKind, message: impl FnOnce() -> String) -> ! {
     if !runtime::in_execution() {
-        crate::start::die(&format!("before `main`: {}", message()));
+        crate::start::fail_before_main(kind, &message(), None);
     }
     // Before the message is put together: that takes calls, too.
     let place = call().place;

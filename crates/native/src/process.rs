@@ -226,7 +226,8 @@ extern "C" fn assert_fail(what: *const c_char, file: *const c_char, line: u32, f
         runtime::settle();
         runtime::fail(FailureKind::Assertion, message, call.place);
     }
-    crate::start::die(&format!("{}:{line}: {message}, before `main`", text(file)))
+    let location = format!("{}:{line}", text(file));
+    crate::start::fail_before_main(FailureKind::Assertion, &message, Some(location))
 }
 
 extern "C" fn error_reached() -> ! {
@@ -235,7 +236,7 @@ extern "C" fn error_reached() -> ! {
         runtime::settle();
         runtime::fail(FailureKind::Assertion, "`reach_error` is reached".to_owned(), call.place);
     }
-    crate::start::die("`reach_error` is reached before `main`")
+    crate::start::fail_before_main(FailureKind::Assertion, "`reach_error` is reached", None)
 }
 
 extern "C" fn verifier_assert(holds: c_int) {

@@ -283,6 +283,34 @@ fn report_panics(out: &Out) {
 }
 
 /// Ends the process, which is no surprise to `raddle check`.
+/// Whether the report is to be JSON.
+pub(crate) fn wants_json() -> bool {
+    variable("RADDLE_JSON").is_some()
+}
+
+/// Writes an object where the report goes.
+pub(crate) fn write_object(object: &serde_json::Value) {
+    write_text(&format!("{object:#}\n"));
+}
+
+/// Writes text where the report goes.
+pub(crate) fn write_text(text: &str) {
+    write_to(crate::start::real_stdout(), text);
+}
+
+/// Writes text to a descriptor.
+pub(crate) fn write_to(fd: libc::c_int, text: &str) {
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        // SAFETY: the pointer and the length are those of a live slice.
+        let n = unsafe { libc::write(fd, rest.as_ptr().cast(), rest.len()) };
+        if n <= 0 {
+            return;
+        }
+        rest = &rest[n as usize..];
+    }
+}
+
 pub(crate) fn leave(code: u8) -> ! {
     done(variable("RADDLE_DONE").and_then(|d| CString::new(d).ok()).as_deref(), code)
 }
@@ -303,7 +331,7 @@ impl Out {
     /// To be called while standard output and standard error are what the process was started with.
     pub(crate) fn prepare(arguments: &[String]) -> Out {
         let by_command = variable("RADDLE_COMMAND");
-        let as_json = variable("RADDLE_JSON").is_some();
+        let as_json = wants_json();
         // Of a program that was started by itself the report is not the output.
         let to = if by_command.is_some() || as_json { libc::STDOUT_FILENO } else { libc::STDERR_FILENO };
         let file = copy(to).unwrap_or_else(|e| {

@@ -11,6 +11,7 @@ use crate::real::real;
 use crate::report_out;
 use crate::shim::Call;
 use crate::threads::{self, Main};
+use explore::FailureKind;
 use explore::ThreadId;
 use image::donors::{Donors, FsBase, RealPthread};
 use image::output::Capture;
@@ -60,6 +61,9 @@ pub unsafe extern "C" fn __libc_start_main(
         fn(Main, libc::c_int, *mut *mut libc::c_char, *const c_void, *const c_void, *const c_void, *mut c_void) -> libc::c_int)
 }
 
+/// Whether the constructors of the program have run.
+static mut DRIVEN: bool = false;
+
 /// Stands in for `main`, when the constructors of the program have run.
 unsafe extern "C" fn drive(
     argc: libc::c_int,
@@ -74,6 +78,8 @@ unsafe extern "C" fn drive(
         STARTED.envp = environment;
         (words(argv, argc), handed)
     };
+    // SAFETY: as above.
+    unsafe { DRIVEN = true };
     let out = report_out::Out::prepare(&arguments);
     crate::libc::install();
     crate::libc::objects::prepare();
@@ -271,15 +277,13 @@ pub(crate) fn output_fault(address: usize) -> bool {
 pub(crate) fn print(text: &str) {
     // SAFETY: as in `image`.
     let fd = unsafe { (*(&raw const IMAGE)).as_ref() }.map_or(2, |i| i.capture.real_stderr());
-    let mut rest = text.as_bytes();
-    while !rest.is_empty() {
-        // SAFETY: the pointer and the length are those of a live slice.
-        let n = unsafe { libc::write(fd, rest.as_ptr().cast(), rest.len()) };
-        if n <= 0 {
-            return;
-        }
-        rest = &rest[n as usize..];
-    }
+    report_out::write_to(fd, text);
+}
+
+/// Standard output past the capture.
+pub(crate) fn real_stdout() -> libc::c_int {
+    // SAFETY: as in `image`.
+    unsafe { (*(&raw const IMAGE)).as_ref() }.map_or(1, |i| i.capture.real_stdout())
 }
 
 /// The command line or the environment is wrong.
@@ -290,6 +294,32 @@ pub(crate) fn usage(why: &str) -> ! {
 
 /// Nothing can go on.
 pub(crate) fn die(why: &str) -> ! {
+    if report_out::wants_json() {
+        report_out::write_object(
+            &serde_json::json!({ "verdict": "error", "error": why, "failures": [], "caveats": [] }),
+        );
+    }
     print(&format!("raddle: {why}\n"));
     report_out::leave(2)
+}
+
+/// The program fails before `main`, where there is one thread and one schedule.
+pub(crate) fn fail_before_main(kind: FailureKind, message: &str, location: Option<String>) -> ! {
+    if report_out::wants_json() {
+        let failure =
+            serde_json::json!({ "kind": kind, "message": message, "location": location, "trace": [] });
+        report_out::write_object(
+            &serde_json::json!({ "verdict": "failure", "executions": 0, "failures": [failure], "caveats": [] }),
+        );
+    } else {
+        let place = location.map_or(String::new(), |at| format!(" at {at}"));
+        report_out::write_text(&format!("raddle: failure before `main`{place}\n  {message}\n"));
+    }
+    report_out::leave(1)
+}
+
+/// Whether the program's constructors run, and raddle is to check it.
+pub(crate) fn is_before_main() -> bool {
+    // SAFETY: before `main` there is one thread; the name is a C string.
+    unsafe { !DRIVEN && libc::getenv(c"RADDLE_OFF".as_ptr()).is_null() }
 }

@@ -259,6 +259,16 @@ pub(crate) unsafe fn run_main(
     }
 }
 
+/// Refuses threads of constructors and of initializers of global variables: executions start at `main`.
+pub(crate) fn refuse_before_main() {
+    if crate::start::is_before_main() {
+        crate::start::die(
+            "a thread is started before `main`, by a constructor or the initializer of a global variable. Executions start at `main`, so \
+             this thread cannot be explored: start it in `main`, or in a function that `main` calls",
+        );
+    }
+}
+
 pub(crate) extern "C" fn create(
     out: *mut libc::pthread_t,
     attributes: *const libc::pthread_attr_t,
@@ -266,6 +276,7 @@ pub(crate) extern "C" fn create(
     argument: *mut c_void,
 ) -> libc::c_int {
     if !runtime::in_execution() {
+        refuse_before_main();
         return create_inside(out, attributes, routine, argument);
     }
     let call = call();
