@@ -561,6 +561,10 @@ extern "C" fn set_thread_mask(how: c_int, new: *const libc::sigset_t, old: *mut 
 fn put_mask(mask: u64, call: Call) {
     let i = me();
     signals().changed = true;
+    if learned().sends && mask & !of(i).mask & learned().sent != 0 {
+        // Before this step, a signal that nothing handles ends the program.
+        look(&queue(PROCESS), call);
+    }
     of(i).mask = mask;
     let nothing_comes = learned().direct[i] == 0 && learned().direct[PROCESS] == 0;
     if learned().sent & !mask == 0 || nothing_comes {
@@ -968,10 +972,16 @@ fn send_to_process(signal: c_int, call: Call) {
         act(signal, call);
         return;
     }
-    if (here || others) && signals().actions[signal as usize].handler == libc::SIG_DFL {
+    let is_unblocked = |t: &ThreadId| {
+        let thread = of(t.index());
+        !thread.is_timer && !threads::is_joined(*t) && thread.mask & bit(signal) == 0
+    };
+    put(signal, PROCESS, call);
+    if signals().actions[signal as usize].handler == libc::SIG_DFL
+        && threads::made().any(|t| is_unblocked(&t))
+    {
         by_default(signal, call);
     }
-    put(signal, PROCESS, call);
 }
 
 /// Refuses signals that are not modelled.
