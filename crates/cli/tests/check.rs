@@ -929,6 +929,27 @@ fn a_main_that_calls_nothing_and_returns_another_code_than_0_fails_at_main() {
 }
 
 #[test]
+fn a_handler_that_ends_the_process_decides_the_exit_code() {
+    let program = |register: &str, end: &str, code: u8| {
+        format!(
+            "#include <stdlib.h>\n#include <unistd.h>\nstatic void ends(void) {{ _exit({code}); }}\n\
+             int main(void) {{ {register}(ends); {end}; }}\n"
+        )
+    };
+    let place = Place::new("handlers");
+    for (register, end) in [("atexit", "exit(5)"), ("atexit", "return 5"), ("at_quick_exit", "quick_exit(5)")]
+    {
+        for code in [0, 4] {
+            fs::write(place.0.join("program.c"), program(register, end, code)).unwrap();
+            let (exit, report) = place.json(&["program.c"]);
+            let message = report["failures"][0]["message"].as_str().unwrap_or("");
+            let right = if code == 0 { exit == Some(0) } else { message.ends_with("exit code 4") };
+            assert!(right, "{register}, {end}, {code}: {report:#}");
+        }
+    }
+}
+
+#[test]
 fn failures_before_main_are_failures_and_threads_before_main_are_refused() {
     let failing = "#include <assert.h>\n__attribute__((constructor)) static void early(void) { assert(0); }\nint main(void) { return 0; }\n";
     let starting = "#include <pthread.h>\nstatic pthread_t t;\nstatic void *run(void *x) { return 0; }\n\

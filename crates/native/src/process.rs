@@ -123,7 +123,6 @@ fn check_code(code: c_int, call: Call) {
 
 /// The end of the process, as far as its threads see it; the calling one must end next.
 pub(crate) fn end(code: c_int, call: Call) {
-    check_code(code, call);
     take_exit_lock(call);
     crate::locals::end_objects();
     run_at_exit(code);
@@ -133,6 +132,8 @@ pub(crate) fn end(code: c_int, call: Call) {
         // A destructor may register a handler.
         run_at_exit(code);
     }
+    // A handler may have ended the process with a code of its own.
+    check_code(code, call);
     runtime::exit_process();
 }
 
@@ -195,11 +196,11 @@ extern "C" fn exit_at_once(code: c_int) -> ! {
 extern "C" fn exit_quickly(code: c_int) -> ! {
     if runtime::in_execution() {
         let call = call();
-        check_code(code, call);
         take_exit_lock(call);
         while let Some(handler) = handlers().at_quick_exit.pop() {
             run(handler, code);
         }
+        check_code(code, call);
         runtime::exit_process();
         runtime::leave_thread()
     }

@@ -972,14 +972,9 @@ fn send_to_process(signal: c_int, call: Call) {
         act(signal, call);
         return;
     }
-    let is_unblocked = |t: &ThreadId| {
-        let thread = of(t.index());
-        !thread.is_timer && !threads::is_joined(*t) && thread.mask & bit(signal) == 0
-    };
+    let is_unblocked = |t: ThreadId| !of(t.index()).is_timer && of(t.index()).mask & bit(signal) == 0;
     put(signal, PROCESS, call);
-    if signals().actions[signal as usize].handler == libc::SIG_DFL
-        && threads::made().any(|t| is_unblocked(&t))
-    {
+    if signals().actions[signal as usize].handler == libc::SIG_DFL && threads::alive().any(is_unblocked) {
         by_default(signal, call);
     }
 }
