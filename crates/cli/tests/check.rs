@@ -928,6 +928,23 @@ fn a_main_that_calls_nothing_and_returns_another_code_than_0_fails_at_main() {
     assert!(location.is_some_and(|at| at.contains("returns.c:3")), "{report:#}");
 }
 
+/// Memory of the search that a process of one execution had freed was still in use: what was damaged depended on the length of names.
+#[test]
+fn a_failure_in_a_process_of_its_own_is_reported_as_elsewhere() {
+    let program = "#include <pthread.h>\n#include <stdatomic.h>\nstatic atomic_int ready; static int data;\n\
+                   static void *set(void *x) { data = 1; atomic_store_explicit(&ready, 1, memory_order_relaxed); return 0; }\n\
+                   int main(void) { pthread_t t; pthread_create(&t, 0, set, 0);\n\
+                   while (!atomic_load_explicit(&ready, memory_order_relaxed)); int d = data; pthread_join(t, 0); return d != 1; }\n";
+    for name in ["a.c", "abcd.c", "abcdefghij.c", "abcdefghijklmnop.c"] {
+        let place = Place::with("isolated", &[(name, program)]);
+        let (_, here) = place.json(&[name]);
+        let (code, apart) = place.json(&[name, "--isolate"]);
+        assert_eq!((code, &apart["failures"][0]["kind"]), (Some(1), &"data-race".into()), "{apart:#}");
+        assert_eq!(apart["failures"][0]["message"], here["failures"][0]["message"], "{name}");
+        assert_eq!(apart["failures"][0]["trace"], here["failures"][0]["trace"], "{name}");
+    }
+}
+
 #[test]
 fn a_handler_that_ends_the_process_decides_the_exit_code() {
     let program = |register: &str, end: &str, code: u8| {

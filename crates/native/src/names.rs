@@ -12,11 +12,17 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use symbols::{Memory, StackFrame, Symbols, Variable};
 
-static mut SYMBOLS: Option<Symbols> = None;
+/// On the heap, which processes share where executions have their own: the tables grow in all of them.
+static mut SYMBOLS: Option<Box<Symbols>> = None;
 
 fn symbols() -> &'static Symbols {
     // SAFETY: one OS thread alone runs code of the program; the value is set once and stays.
-    unsafe { (*(&raw mut SYMBOLS)).get_or_insert_with(Symbols::of_process) }
+    unsafe { (*(&raw mut SYMBOLS)).get_or_insert_with(|| Box::new(Symbols::of_process())) }
+}
+
+/// Called before a process is made for an execution.
+pub(crate) fn share() {
+    symbols();
 }
 
 /// A place in words. An address is one behind the call.
