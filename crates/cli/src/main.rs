@@ -48,6 +48,7 @@ mod verify_replay;
 mod verify_sources;
 mod verify_svcomp;
 mod verify_trace;
+mod weak;
 mod witness;
 
 use clap::{Args, Parser, Subcommand, builder::PossibleValuesParser};
