@@ -11,6 +11,7 @@ mod cc;
 mod check;
 mod compare;
 mod compare_automata;
+mod compared;
 mod demo;
 mod help;
 #[cfg(c_programs)]

@@ -125,6 +125,7 @@ pub(crate) fn set_ended() {
     let t = runtime::current();
     known(t).ended = true;
     if known(t).state == State::Detached {
+        leave(t);
         known(t).over = true;
         touch_life(t, true, runtime::last_place().unwrap_or(Place::at(0)));
     }
@@ -387,7 +388,7 @@ pub(crate) extern "C" fn join(thread: libc::pthread_t, result: *mut *mut c_void)
 /// Joins a thread that nobody else joins or detaches.
 fn join_at(t: ThreadId, result: *mut *mut c_void, call: Call) -> libc::c_int {
     let _ = runtime::join(t, call.place);
-    known(t).left = tick();
+    leave(t);
     known(t).over = true;
     touch_life(t, true, call.place);
     if !result.is_null() {
@@ -412,6 +413,7 @@ pub(crate) extern "C" fn detach(thread: libc::pthread_t) -> libc::c_int {
         // The C library reports no error, and the thread is joined as if nothing had happened.
         State::Joined => (),
         State::Joinable if known(t).ended => {
+            leave(t);
             known(t).over = true;
             touch_life(t, true, call.place);
         }
@@ -591,19 +593,43 @@ pub(crate) extern "C" fn thread_number() -> libc::pid_t {
 }
 
 extern "C" fn equal(a: libc::pthread_t, b: libc::pthread_t) -> libc::c_int {
-    if a != b && runtime::in_execution() {
-        let call = call();
-        if let (Some(a), Some(b)) = (of_handle(a), of_handle(b)) {
-            let follows =
-                |new: ThreadId, old: ThreadId| known(old).left != 0 && known(new).born > known(old).left;
-            if follows(a, b) || follows(b, a) {
-                let text = "the handle of a thread that was joined is compared with that of a later thread; that the two are equal, \
-                            as the C library gives out handles again, is not explored";
-                runtime::caveat_at(explore::CaveatKind::Reuse, text, call.place);
-            }
-        }
+    if runtime::in_execution() {
+        compared(a as usize, b as usize, call().place);
     }
     (a == b) as libc::c_int
+}
+
+/// The execution in which a handle has last ceased to be valid.
+static mut LEFT_IN: u64 = 0;
+
+/// The handle of a thread is not valid any more. The C library may give it to a later thread.
+fn leave(t: ThreadId) {
+    known(t).left = tick();
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe { LEFT_IN = execution() };
+}
+
+/// Whether some handle of this execution is not valid any more.
+pub(crate) fn has_left() -> bool {
+    // SAFETY: as above.
+    unsafe { LEFT_IN == execution() }
+}
+
+/// The program compares two values, which may be handles.
+pub(crate) fn compared(a: usize, b: usize, place: Place) {
+    if a == b || !has_left() {
+        return;
+    }
+    let of = |handle: usize| made().find(|t| handle == self::handle(*t) as usize);
+    if let (Some(a), Some(b)) = (of(a), of(b)) {
+        let follows =
+            |new: ThreadId, old: ThreadId| known(old).left != 0 && known(new).born > known(old).left;
+        if follows(a, b) || follows(b, a) {
+            let text = "the handle of a thread that was joined is compared with that of a later thread; that the two are equal, \
+                        as the C library gives out handles again, is not explored";
+            runtime::caveat_at(explore::CaveatKind::Reuse, text, place);
+        }
+    }
 }
 
 export_past! {
