@@ -1571,3 +1571,95 @@ fn notifications_at_the_end_of_a_thread_arrive() {
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }
+
+#[test]
+fn weak_exchanges_fail_spuriously_with_every_compiler() {
+    let c = |body: &str| {
+        format!(
+            "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n\
+             #define CAS(p, e, n) atomic_compare_exchange_weak(p, e, n)\natomic_int x;\n{body}\n"
+        )
+    };
+    let once = |call: &str| c(&format!("int main(void) {{ int e = 0; int ok = {call}; assert(ok); }}"));
+    let add = "void *add(void *a) { int e = x; while (!CAS(&x, &e, e + 1)) ; return a; }
+        int main(void) { pthread_t t; pthread_create(&t, 0, add, 0); add(0); pthread_join(t, 0); assert(x == 2); }";
+    let place = Place::new("weak-exchanges");
+    let mut wrong = Vec::new();
+    for compiler in ["gcc", "clang", "clang-14", "clang-16"].into_iter().filter(|c| have(c)) {
+        let cases = [
+            ("weak", once("atomic_compare_exchange_weak(&x, &e, 1)"), "failure", "assertion"),
+            (
+                "built in",
+                once("__atomic_compare_exchange_n((int *)&x, &e, 1,\n 1, 5, 5)"),
+                "failure",
+                "assertion",
+            ),
+            ("a macro", once("CAS(&x, &e, 1)"), "failure", "assertion"),
+            ("strong", once("atomic_compare_exchange_strong(&x, &e, 1)"), "verified", ""),
+            (
+                "built in and strong",
+                once("__atomic_compare_exchange_n((int *)&x, &e, 1, 0, 5, 5)"),
+                "verified",
+                "",
+            ),
+            ("tried again", c(add), "verified", ""),
+        ];
+        wrong.extend(wrong_answers(&place, compiler, "weak.c", &[], &cases));
+    }
+    let cpp = |call: &str| {
+        format!(
+            "#include <atomic>\n#include <cassert>\nstd::atomic<long> x;\nint main() {{ long e = 0; bool ok = x.{call}(e, 1); assert(ok); }}\n"
+        )
+    };
+    for compiler in ["g++", "clang++", "clang++-14", "clang++-16"].into_iter().filter(|c| have(c)) {
+        let cases = [
+            ("weak", cpp("compare_exchange_weak"), "failure", "assertion"),
+            ("strong", cpp("compare_exchange_strong"), "verified", ""),
+        ];
+        wrong.extend(wrong_answers(&place, compiler, "weak.cpp", &[], &cases));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn handles_that_are_compared_inline_may_have_come_back() {
+    let c = |body: &str| {
+        format!(
+            "#include <pthread.h>\n#include <stdlib.h>\npthread_t last;\nvoid *f(void *a) {{ {body} return a; }}\n\
+             int main(void) {{ for (int i = 0; i < 2; i++) {{ pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); }} }}\n"
+        )
+    };
+    let compares = c("if (last == pthread_self()) abort(); last = pthread_self();");
+    let sequence = c("last = pthread_self();");
+    let ids = "#include <cstdlib>\n#include <thread>\nstd::thread::id last;\n\
+        void f() { if (last == std::this_thread::get_id()) abort(); last = std::this_thread::get_id(); }\n\
+        int main() { for (int i = 0; i < 2; i++) { std::thread t(f); t.join(); } }\n";
+    let owner = "#include <thread>\n#include <mutex>\nstd::mutex m; std::thread::id owner; int wrong;\n\
+        void f() { m.lock(); owner = std::this_thread::get_id(); if (owner != std::this_thread::get_id()) wrong = 1;\n\
+            owner = std::thread::id(); m.unlock(); }\n\
+        int main() { for (int i = 0; i < 2; i++) { std::thread t(f); t.join(); } return wrong; }\n";
+    let place = Place::new("compared-handles");
+    for (compiler, file, text, caveats) in [
+        ("gcc", "a.c", &compares[..], 1),
+        ("gcc", "b.c", &sequence[..], 0),
+        ("clang", "a.c", &compares[..], 1),
+        ("clang", "b.c", &sequence[..], 0),
+        ("g++", "a.cpp", ids, 1),
+        ("g++", "b.cpp", owner, 0),
+        ("clang++", "a.cpp", ids, 1),
+        ("clang++", "b.cpp", owner, 0),
+    ] {
+        if !have(compiler) {
+            continue;
+        }
+        fs::write(place.0.join(file), text).unwrap();
+        let variable = if file.ends_with("cpp") { "CXX" } else { "CC" };
+        let output =
+            place.command(RADDLE).env(variable, compiler).args(["check", "--json", file]).output().unwrap();
+        let report: Value = serde_json::from_str(&out(&output)).unwrap();
+        let found = report["caveats"].as_array().unwrap();
+        assert!(report["failures"].as_array().unwrap().is_empty(), "{compiler} {file}: {report}");
+        assert_eq!(found.len(), caveats, "{compiler} {file}: {report}");
+        assert!(found.iter().all(|c| c["kind"] == "reuse"), "{compiler} {file}: {report}");
+    }
+}

@@ -105,6 +105,9 @@ pub(crate) fn entry(found: Found) -> &'static mut Entry {
 fn on(found: Found, address: usize, bytes: usize, write: bool, call: Call) {
     let entry = entry(found);
     if entry.on_stack && is_private(entry) {
+        if write && entry.has_sync && options().races == Races::Report {
+            crate::sync::overwritten(address, bytes, call);
+        }
         // Another thread may be about to write it, which nobody knows yet.
         return count(call);
     }
@@ -198,6 +201,9 @@ fn check(entry: &mut Entry, address: usize, bytes: usize, write: bool, call: Cal
     let elsewhere = write && !runtime::on_own_stack(entry.address);
     let how = Touching { write, atomic: false, elsewhere };
     touch(entry, address, bytes, how, call);
+    if write && entry.has_sync {
+        crate::sync::overwritten(address, bytes, call);
+    }
 }
 
 /// The name of a variable.

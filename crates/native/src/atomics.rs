@@ -523,6 +523,61 @@ macro_rules! atomics {
     )*};
 }
 
+/// What a weak compare-exchange of clang returns, in the two registers for results: the command adds code that looks at both.
+#[repr(C)]
+struct Exchanged {
+    old: u64,
+    ok: u64,
+}
+
+/// Weak compare-exchanges of clang, which compiles them like strong ones. In the second form the command could not tell which of the two it
+/// is, or could not change the code behind the call.
+macro_rules! weak_values {
+    ($($ty:ty: $weak:ident $perhaps:ident;)*) => {$(
+        extern "C" fn $weak(address: usize, expected: $ty, new: $ty, mo: i32, failed: i32) -> Exchanged {
+            let (old, ok) = exchange_if(address, expected, new, (mo, failed), true);
+            Exchanged { old: old.into(), ok: ok.into() }
+        }
+        extern "C" fn $perhaps(address: usize, expected: $ty, new: $ty, mo: i32, failed: i32) -> $ty {
+            if is_step(address) {
+                note_perhaps_weak();
+            }
+            exchange_if(address, expected, new, (mo, failed), false).0
+        }
+    )*};
+}
+
+fn note_perhaps_weak() {
+    let text = "a compare-exchange that may be weak was explored without spurious failures: clang compiles it like a strong one";
+    runtime::caveat_at(explore::CaveatKind::Spurious, text, call().place);
+}
+
+weak_values! {
+    u8: weak_val8 perhaps_weak8;
+    u16: weak_val16 perhaps_weak16;
+    u32: weak_val32 perhaps_weak32;
+    u64: weak_val64 perhaps_weak64;
+}
+
+extern "C" fn perhaps_weak128(address: usize, expected: u128, new: u128, mo: i32) -> u128 {
+    if is_step(address) {
+        note_perhaps_weak();
+    }
+    exchange_if(address, expected, new, (mo, without_release(mo)), false).0
+}
+
+export! {
+    __raddle_weak8 => weak_val8;
+    __raddle_weak16 => weak_val16;
+    __raddle_weak32 => weak_val32;
+    __raddle_weak64 => weak_val64;
+    __raddle_perhaps_weak8 => perhaps_weak8;
+    __raddle_perhaps_weak16 => perhaps_weak16;
+    __raddle_perhaps_weak32 => perhaps_weak32;
+    __raddle_perhaps_weak64 => perhaps_weak64;
+    __raddle_perhaps_weak128 => perhaps_weak128;
+}
+
 /// The functions of libatomic that return the new value.
 macro_rules! new_values {
     ($($ty:ty: $($name:ident $op:ident),*;)*) => {$($(

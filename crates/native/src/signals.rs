@@ -1030,10 +1030,8 @@ pub(crate) extern "C" fn pthread_kill_here(thread: libc::pthread_t, signal: c_in
         return real!(pthread_kill(thread, signal): fn(libc::pthread_t, c_int) -> c_int);
     }
     let call = call();
-    match threads::of_handle(thread) {
-        Some(t) => send_here(signal, t.index(), call),
-        None => libc::ESRCH,
-    }
+    let t = threads::used(thread, call);
+    send_here(signal, t.index(), call)
 }
 
 extern "C" fn kill_here(process: libc::pid_t, signal: c_int) -> c_int {

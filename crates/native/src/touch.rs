@@ -30,6 +30,8 @@ const STORE: u32 = 5;
 const MODIFY: u32 = 6;
 const FENCE: u32 = 7;
 const READ_UNTIL: u32 = 8;
+/// Not an access: the program compares the two numbers that are handed in.
+const COMPARE: u32 = 9;
 
 /// Behind all entry points: `saved` is where the registers are.
 unsafe extern "C" fn touched(address: usize, bytes: usize, kind: u32, saved: *const Saved) {
@@ -37,6 +39,9 @@ unsafe extern "C" fn touched(address: usize, bytes: usize, kind: u32, saved: *co
         return;
     }
     if matches!(kind, READ | READ_UNTIL | NOTE) && crate::start::is_constant(address) {
+        return;
+    }
+    if kind == COMPARE && !crate::threads::has_left() {
         return;
     }
     // SAFETY: the entry points hand in what they saved, on the running stack.
@@ -54,6 +59,7 @@ unsafe extern "C" fn touched(address: usize, bytes: usize, kind: u32, saved: *co
         LOAD => atomics::load_by_assembly(address, bytes, call),
         STORE => atomics::change_by_assembly(address, bytes, false, call),
         MODIFY => atomics::change_by_assembly(address, bytes, true, call),
+        COMPARE => crate::threads::compared(address, bytes, call.place),
         FENCE => atomics::fence_by_assembly(call),
         _ => access::access(address, bytes.min(1 << 16), false, call),
     }
@@ -358,5 +364,7 @@ touches! {
     __raddle_touch_wide_modify4, MODIFY, "mov esi, 4", save_wide;
     __raddle_touch_wide_modify8, MODIFY, "mov esi, 8", save_wide;
     __raddle_touch_wide_modify16, MODIFY, "mov esi, 16", save_wide;
+    __raddle_touch_compare, COMPARE, "", save;
+    __raddle_touch_wide_compare, COMPARE, "", save_wide;
     __raddle_touch_wide_fence, FENCE, "xor esi, esi", save_wide;
 }

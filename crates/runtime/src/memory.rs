@@ -464,6 +464,39 @@ pub fn forget_accesses(object: &Handle) {
     }
 }
 
+/// Forgets who holds an object, or waits on it: the memory that it lies in begins another life.
+pub fn forget_holders(object: &Handle) {
+    let ex = context::current();
+    if !ex.is_null() {
+        // SAFETY: a current execution is valid; the borrow ends here.
+        unsafe {
+            if let Some(id) = (*ex).known(object) {
+                let entry = &mut (&mut (*ex).objects)[id.index()];
+                if matches!(entry.class, Class::Mutex | Class::RwLock | Class::Condvar | Class::Semaphore) {
+                    entry.word = 0;
+                }
+            }
+        }
+    }
+}
+
+/// Whether a thread that is inside of a wait on a condition variable is in its queue, or about to enter it. A thread that was notified
+/// is not.
+pub fn is_queued(t: ThreadId) -> bool {
+    let ex = context::current();
+    if ex.is_null() {
+        return false;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    let pending = unsafe { &(*ex).pending };
+    let is_waiting = |op: &Op| match op.kind {
+        OpKind::Choose | OpKind::Wait => true,
+        OpKind::Wake => op.b == 0,
+        _ => false,
+    };
+    pending.get(t.index()).is_some_and(|p| is_waiting(&p.op))
+}
+
 /// A number of a thread that is the same in every session.
 pub fn thread_path(t: ThreadId) -> u64 {
     let ex = context::current();
