@@ -7,7 +7,7 @@ use crate::front::Program;
 use crate::options::{Races, options};
 use crate::shim::{Call, call, export, export_if};
 use crate::table::{self, Entry, Found};
-use crate::{changes, heap};
+use crate::{changes, heap, unwritten};
 use explore::{FailureKind, MemoryOrder, OpKind, ThreadId};
 use runtime::{Class, Front, Handle, Request, Touching};
 
@@ -105,6 +105,7 @@ pub(crate) fn entry(found: Found) -> &'static mut Entry {
 fn on(found: Found, address: usize, bytes: usize, write: bool, call: Call) {
     let entry = entry(found);
     if entry.on_stack && is_private(entry) {
+        heap::on_stack(address, bytes, write, call);
         // Another thread may be about to write it, which nobody knows yet.
         return count(call);
     }
@@ -286,12 +287,15 @@ macro_rules! accesses {
     ($($read:ident, $write:ident, $both:ident: $bytes:literal;)*) => {$(
         extern "C" fn $read(address: usize) {
             if runtime::in_execution() {
-                access(address, $bytes, false, call());
+                let call = call();
+                access(address, $bytes, false, call);
+                unwritten::read(address, $bytes, call);
             }
         }
 
         extern "C" fn $write(address: usize) {
             if runtime::in_execution() {
+                unwritten::written(address);
                 access(address, $bytes, true, call());
             }
         }
@@ -300,6 +304,7 @@ macro_rules! accesses {
             if runtime::in_execution() {
                 let call = call();
                 access(address, $bytes, false, call);
+                unwritten::read(address, $bytes, call);
                 access(address, $bytes, true, call);
             }
         }
@@ -349,6 +354,9 @@ macro_rules! volatiles {
     ($($read:ident, $write:ident: $bytes:literal;)*) => {$(
         extern "C" fn $read(address: usize) {
             volatile(address, $bytes, false);
+            if runtime::in_execution() {
+                unwritten::read(address, $bytes, call());
+            }
         }
 
         extern "C" fn $write(address: usize) {
@@ -367,7 +375,9 @@ volatiles! {
 
 extern "C" fn read_range(address: usize, bytes: usize) {
     if runtime::in_execution() {
-        range(address, bytes, false, call());
+        let call = call();
+        range(address, bytes, false, call);
+        unwritten::read(address, bytes, call);
     }
 }
 

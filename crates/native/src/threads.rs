@@ -100,6 +100,11 @@ pub(crate) fn set_ended() {
     known(runtime::current()).ended = true;
 }
 
+/// Whether a thread runs no code of the program any more.
+pub(crate) fn is_ended(t: ThreadId) -> bool {
+    known(t).ended
+}
+
 /// Whether this execution has the thread.
 pub(crate) fn is_made(t: ThreadId) -> bool {
     t == ThreadId::MAIN || known(t).routine.is_some()
