@@ -161,6 +161,7 @@ impl Body for Start {
             locals::end();
             runtime::settle();
             known.ended = true;
+            locals::gone();
         }
     }
 
