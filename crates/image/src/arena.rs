@@ -450,7 +450,18 @@ impl Heap {
             && (1..len).all(|i| at(i) == first)
     }
 
-    /// The same for bytes that had this value, before an access that may have changed them.
+    /// Whether the program has written some of these bytes of a small block and not others, as far as they look fresh.
+    #[inline]
+    pub fn is_partly_unwritten(&self, address: usize, len: usize) -> bool {
+        if len < 2 || self.arena_of(address).is_none() {
+            return false;
+        }
+        // SAFETY: the arena is mapped, and what is in it can be read whatever it is.
+        let is_fresh = |at: usize| unsafe { (at as *const u8).read_volatile() } == FRESH;
+        (address..address + len).any(|at| is_fresh(at) && self.was_unwritten(at, 1, FRESH))
+    }
+
+    /// As [`is_unwritten`](Self::is_unwritten), for bytes that had this value before an access that may have changed them.
     #[cold]
     pub fn was_unwritten(&self, address: usize, len: usize, value: u8) -> bool {
         let Some(index) = self.arena_of(address) else { return false };
@@ -988,6 +999,70 @@ mod tests {
     fn words(start: NonNull<u8>, index: usize, word: usize) {
         // SAFETY: the tests ask for blocks that they have just made.
         unsafe { start.as_ptr().cast::<usize>().add(index).write(word) };
+    }
+
+    #[test]
+    fn what_was_written_is_known() {
+        let heap = heap(2, 64 << 20);
+        let a = heap.malloc(T0, 40, 16, 1).unwrap().as_ptr() as usize;
+        assert!(heap.is_unwritten(a, 8) && heap.is_unwritten(a + 32, 8));
+        assert_eq!(heap.probe(a + 3, 2, true), Probe::Live);
+        assert!(!heap.is_unwritten(a, 4) && !heap.is_unwritten(a + 4, 1) && heap.is_unwritten(a + 5, 11));
+        assert_eq!(heap.probe(a + 13, 20, true), Probe::Live);
+        assert!(heap.is_unwritten(a + 12, 1) && !heap.is_unwritten(a + 13, 1));
+        assert!(!heap.is_unwritten(a + 32, 1) && heap.is_unwritten(a + 33, 7));
+        // Not a whole part of the block, and none of it.
+        assert!(!heap.is_unwritten(a + 36, 8) && !heap.is_unwritten(a + 40, 1));
+
+        let b = heap.realloc(T1, a as *mut u8, 80, 2).unwrap() as usize;
+        assert!(heap.is_unwritten(b, 3) && !heap.is_unwritten(b + 3, 1) && heap.is_unwritten(b + 40, 40));
+        let c = heap.malloc(T0, 16, 16, 3).unwrap().as_ptr() as usize;
+        assert_eq!(heap.probe(c, 16, true), Probe::Live);
+        heap.copy_written(c, b, 8);
+        assert!(heap.is_unwritten(c, 3) == (contents(NonNull::new(c as *mut u8).unwrap(), 3) == [FRESH; 3]));
+        assert!(heap.was_unwritten(c, 3, FRESH) && !heap.was_unwritten(c + 3, 1, FRESH));
+
+        let zero = heap.calloc(T0, 1, LARGE * 2, 4).unwrap().as_ptr() as usize;
+        let large = heap.malloc(T0, LARGE * 2, 16, 5).unwrap().as_ptr() as usize;
+        assert!(!heap.is_unwritten(zero + 9, 1) && heap.is_unwritten(large + 9, 8));
+        assert_eq!(heap.probe(large + PAGE - 3, PAGE, true), Probe::Live);
+        assert!(!heap.is_unwritten(large + PAGE, 8) && heap.is_unwritten(large + 2 * PAGE, 8));
+
+        // The next execution, and the next life of a block, know nothing of it.
+        heap.free(T1, b as *mut u8, 6).unwrap();
+        let again = heap.reuse(b, 80, 7, false).unwrap().as_ptr() as usize;
+        assert!(again == b && heap.is_unwritten(b, 80));
+        heap.reset();
+        let a = heap.malloc(T0, 40, 16, 1).unwrap().as_ptr() as usize;
+        assert!(heap.is_unwritten(a, 40));
+        heap.malloc(T0, 16, 16, 3).unwrap();
+        heap.calloc(T0, 1, LARGE * 2, 4).unwrap();
+        assert_eq!(heap.malloc(T0, LARGE * 2, 16, 5).unwrap().as_ptr() as usize, large);
+        assert!(heap.is_unwritten(large + PAGE, 8));
+    }
+
+    #[test]
+    fn a_block_shrinks_where_it_is() {
+        let heap = heap(1, 1 << 20);
+        let a = heap.malloc(T0, 40, 16, 1).unwrap().as_ptr() as usize;
+        assert!(!heap.shrink(a, 41, 2) && !heap.shrink(a + 16, 8, 2) && !heap.shrink(a, 0, 2));
+        assert!(heap.shrink(a, 20, 2) && heap.shrink(a, 20, 2));
+        assert_eq!((heap.probe(a, 20, false), heap.probe(a, 21, false)), (Probe::Live, Probe::Wrong));
+    }
+
+    #[test]
+    fn sealed_blocks_come_back_and_are_there_again() {
+        let heap = heap(1, 1 << 20);
+        let a = heap.malloc(Owner::STARTUP, 40, 16, 1).unwrap().as_ptr() as usize;
+        heap.seal();
+        for _ in 0..2 {
+            assert!(heap.is_published(a));
+            heap.free(T0, a as *mut u8, 2).unwrap();
+            assert!(heap.reuse(a, 24, 3, false).is_some() && !heap.is_published(a));
+            heap.free(T0, a as *mut u8, 4).unwrap();
+            heap.reset();
+            assert!(matches!(heap.state_of(a + 39), State::Live(b) if b.size == 40 && b.site == 1));
+        }
     }
 
     #[test]

@@ -105,7 +105,6 @@ pub(crate) fn entry(found: Found) -> &'static mut Entry {
 fn on(found: Found, address: usize, bytes: usize, write: bool, call: Call) {
     let entry = entry(found);
     if entry.on_stack && is_private(entry) {
-        heap::on_stack(address, bytes, write, call);
         // Another thread may be about to write it, which nobody knows yet.
         return count(call);
     }
@@ -231,10 +230,10 @@ pub(crate) fn touch(entry: &Entry, address: usize, bytes: usize, how: Touching, 
     }
 }
 
-/// A block is freed in which this object lies.
-pub(crate) fn free_part(entry: &'static mut Entry, call: Call) {
+/// The memory goes in which this object lies, or its contents do; or it can only be read from now on.
+pub(crate) fn change_part(entry: &'static mut Entry, write: bool, call: Call) {
     if options().races == Races::Sync {
-        return step(entry, true, call);
+        return step(entry, write, call);
     }
     runtime::settle();
     if !entry.plain {
@@ -246,7 +245,7 @@ pub(crate) fn free_part(entry: &'static mut Entry, call: Call) {
     // What this execution has not met nobody has accessed, and whoever does so later uses it after it was freed. It may be known from
     // others all the same, and must not be met here: objects are numbered as they are met, the same in each execution.
     let met = |handle: &Handle| runtime::peek(handle).is_some();
-    let how = Touching { write: true, atomic: false, elsewhere: true };
+    let how = Touching { write, atomic: false, elsewhere: write };
     if entry.merged {
         let all = entry.address..entry.address + entry.bytes as usize;
         all.filter(|at| met(&table::byte(*at).handle)).for_each(|at| touch(entry, at, 1, how, call));
@@ -288,6 +287,7 @@ macro_rules! accesses {
         extern "C" fn $read(address: usize) {
             if runtime::in_execution() {
                 let call = call();
+                heap::check_own_frame(address, $bytes, false, call);
                 access(address, $bytes, false, call);
                 unwritten::read(address, $bytes, call);
             }
@@ -295,14 +295,18 @@ macro_rules! accesses {
 
         extern "C" fn $write(address: usize) {
             if runtime::in_execution() {
-                unwritten::written(address);
-                access(address, $bytes, true, call());
+                let call = call();
+                heap::check_own_frame(address, $bytes, true, call);
+                unwritten::will_write(address);
+                access(address, $bytes, true, call);
+                unwritten::written(address, $bytes);
             }
         }
 
         extern "C" fn $both(address: usize) {
             if runtime::in_execution() {
                 let call = call();
+                heap::check_own_frame(address, $bytes, false, call);
                 access(address, $bytes, false, call);
                 unwritten::read(address, $bytes, call);
                 access(address, $bytes, true, call);
@@ -325,6 +329,7 @@ fn volatile(address: usize, bytes: usize, write: bool) {
         return;
     }
     let call = call();
+    heap::check_own_frame(address, bytes, write, call);
     if options().volatile_is_atomic && bytes <= 8 && (address & 7) + bytes <= 8 {
         return crate::atomics::volatile(address, bytes, write, call);
     }
@@ -376,6 +381,7 @@ volatiles! {
 extern "C" fn read_range(address: usize, bytes: usize) {
     if runtime::in_execution() {
         let call = call();
+        heap::check_own_frame(address, bytes, false, call);
         range(address, bytes, false, call);
         unwritten::read(address, bytes, call);
     }
@@ -383,7 +389,10 @@ extern "C" fn read_range(address: usize, bytes: usize) {
 
 extern "C" fn write_range(address: usize, bytes: usize) {
     if runtime::in_execution() {
-        range(address, bytes, true, call());
+        let call = call();
+        heap::check_own_frame(address, bytes, true, call);
+        range(address, bytes, true, call);
+        unwritten::written(address, bytes);
     }
 }
 

@@ -247,7 +247,7 @@ fn freeing(start: usize, call: Call) {
     if block.start == start && options().races != Races::Ignore {
         // When nothing can be concurrent with this, nothing can race with it.
         if !runtime::is_alone() || options().races == Races::Sync {
-            table::known(start, block.size, |entry| access::free_part(entry, call));
+            table::known(start, block.size, |entry| access::change_part(entry, true, call));
             table::note_freed(start, block.size);
         }
         crate::sync::freed(start, block.size, call);
@@ -303,25 +303,22 @@ pub(crate) fn check(address: usize, bytes: usize, write: bool, call: Call) {
             if locals::may_be_gone(address) {
                 of_ended_thread(address, bytes, write, call);
             }
-            if runtime::may_be_on_stack(address) {
-                on_stack(address, bytes, write, call);
+            if runtime::may_be_on_stack(address) && !runtime::on_own_stack(address) {
+                on_other_stack(address, bytes, write, call);
             }
         }
         Probe::Live => {}
     }
 }
 
-/// An access to a stack: its frame may have returned, or its thread may have ended.
+/// The program itself accesses memory, and no function of a library does: reports an access to a frame of its own that has returned.
+/// What lies below the stack pointer can also be a variable of ours, in a call on behalf of the program.
 #[inline]
-pub(crate) fn on_stack(address: usize, bytes: usize, write: bool, call: Call) {
-    if runtime::on_own_stack(address) {
-        let top = shim::stack_pointer();
-        // A thread that has put itself on another stack tells nothing of this one.
-        if address < top && runtime::on_own_stack(top) {
-            gone(address, bytes, write, call, "on the stack, in the frame of a function that has returned");
-        }
-    } else {
-        on_other_stack(address, bytes, write, call);
+pub(crate) fn check_own_frame(address: usize, bytes: usize, write: bool, call: Call) {
+    let top = shim::stack_pointer();
+    // A thread that has put itself on another stack tells nothing of this one.
+    if address < top && runtime::on_own_stack(address) && runtime::on_own_stack(top) {
+        gone(address, bytes, write, call, "on the stack, in the frame of a function that has returned");
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::access;
 use crate::atomics;
 use crate::shim::{self, Call, INCOMING};
-use crate::unwritten;
+use crate::{heap, unwritten};
 use runtime::LocalState;
 
 /// Whether another thread was ever seen to access memory on a stack. The program looks at it before accesses to its own frame.
@@ -46,11 +46,17 @@ unsafe extern "C" fn touched(address: usize, bytes: usize, kind: u32, saved: *co
     let call = shim::call_from(*site, *frame, saved as usize, state);
     match kind {
         READ => {
+            heap::check_own_frame(address, bytes, false, call);
             access::access(address, bytes, false, call);
             unwritten::read(address, bytes, call);
         }
-        WRITE => access::access(address, bytes, true, call),
+        WRITE => {
+            heap::check_own_frame(address, bytes, true, call);
+            access::access(address, bytes, true, call);
+            unwritten::written(address, bytes);
+        }
         UPDATE => {
+            heap::check_own_frame(address, bytes, true, call);
             access::access(address, bytes, false, call);
             unwritten::read(address, bytes, call);
             access::access(address, bytes, true, call);

@@ -19,11 +19,29 @@ const TEXT: &str = "memory was read before anything was written to it: other con
 /// The last such read, if nothing was written since: its address, its return address, and its place.
 static mut LAST: Option<(usize, usize, Place)> = None;
 
+/// The last read, if a part of it was written: its address and size. What is written next may be a copy.
+static mut PARTLY: (usize, usize) = (0, 0);
+
 /// The program reads, right now, these bytes.
 #[inline]
 pub(crate) fn read(address: usize, bytes: usize, call: Call) {
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe { PARTLY = (0, 0) };
     if heap().is_unwritten(address, bytes) {
         note(address, call);
+    } else if heap().is_partly_unwritten(address, bytes) {
+        // SAFETY: as above.
+        unsafe { PARTLY = (address, bytes) };
+    }
+}
+
+/// The program writes these bytes, and they count as written.
+#[inline]
+pub(crate) fn written(address: usize, bytes: usize) {
+    // SAFETY: as above.
+    let (from, size) = unsafe { std::mem::replace(&mut *(&raw mut PARTLY), (0, 0)) };
+    if size == bytes && size != 0 {
+        heap().copy_written(address, from, size);
     }
 }
 
@@ -59,7 +77,7 @@ fn note(address: usize, call: Call) {
 
 /// The program is about to write here.
 #[inline]
-pub(crate) fn written(address: usize) {
+pub(crate) fn will_write(address: usize) {
     // SAFETY: as above.
     if unsafe { (*(&raw const LAST)).is_some() } {
         take_back(address);
