@@ -39,7 +39,7 @@ pub(crate) fn read(address: usize, bytes: usize, call: Call) {
 #[inline]
 pub(crate) fn written(address: usize, bytes: usize) {
     // SAFETY: as above.
-    let (from, size) = unsafe { std::mem::replace(&mut *(&raw mut PARTLY), (0, 0)) };
+    let (from, size) = unsafe { std::mem::take(&mut *(&raw mut PARTLY)) };
     if size == bytes && size != 0 {
         heap().copy_written(address, from, size);
     }
