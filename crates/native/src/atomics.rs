@@ -148,6 +148,14 @@ fn done<V: Value>(entry: &Entry, address: usize, write: bool, call: Call) {
     }
 }
 
+/// Looks whether a value that was read, before an operation that may have changed it, was never written by the program.
+#[inline(always)]
+fn unwritten<V: Value>(address: usize, old: V, call: Call) {
+    if V::BYTES <= 8 {
+        crate::unwritten::was_read(address, V::BYTES, old.word(), call);
+    }
+}
+
 /// Memory that is also accessed by something that is not atomic: these two can race.
 #[cold]
 pub(crate) fn mixed(entry: &Entry, address: usize, bytes: usize, write: bool, call: Call) {
@@ -223,9 +231,11 @@ pub(crate) fn load_at<V: Value>(address: usize, mo: i32, call: Call) -> V {
         |w| w,
         |_| (),
     );
+    let value = value();
+    unwritten::<V>(address, value, call);
     done::<V>(entry, address, false, call);
     // Nobody else has run since.
-    value()
+    value
 }
 
 fn store<V: Value>(address: usize, new: V, mo: i32) {
@@ -281,6 +291,7 @@ fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
     let entry = entry::<V>(address, call);
     if !entry.is_value(V::BYTES) {
         let old = modify(entry, address, mo, call, f);
+        unwritten(address, old, call);
         done::<V>(entry, address, true, call);
         runtime::ordered_access(&entry.handle, written, call.place);
         return old;
@@ -289,6 +300,7 @@ fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
     let change = |word| f(V::of(word)).word();
     let old =
         runtime::on_memory(&request, call.state, read_at::<V>(address), change, write_at::<V>(address)).value;
+    unwritten(address, V::of(old), call);
     done::<V>(entry, address, true, call);
     runtime::ordered_access(&entry.handle, written, call.place);
     V::of(old)
@@ -354,6 +366,7 @@ pub(crate) fn exchange_in<V: Value>(
         if !ok {
             runtime::only_read(order(failed));
         }
+        unwritten(address, old, call);
         done::<V>(entry, address, ok, call);
         return (old, ok);
     }
@@ -364,6 +377,7 @@ pub(crate) fn exchange_in<V: Value>(
     if !ok && failed != mo {
         runtime::only_read(order(failed));
     }
+    unwritten(address, V::of(value), call);
     done::<V>(entry, address, ok, call);
     (V::of(value), ok)
 }

@@ -77,6 +77,7 @@ mod table;
 mod threads;
 mod time;
 mod touch;
+mod unwritten;
 mod verifier;
 mod wide;
 

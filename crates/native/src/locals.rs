@@ -100,8 +100,39 @@ fn own() -> &'static mut Own {
     &mut threads[i]
 }
 
+/// Thread-local variables of threads that have ended lie between these.
+static mut GONE: (usize, usize) = (usize::MAX, 0);
+
+/// Whether an address may be that of a thread-local variable of a thread that has ended.
+#[inline]
+pub(crate) fn may_be_gone(address: usize) -> bool {
+    // SAFETY: as in `all`.
+    let (low, high) = unsafe { GONE };
+    (low..high).contains(&address)
+}
+
+/// The thread that has ended and had a thread-local variable at this address.
+pub(crate) fn of_ended_thread(address: usize) -> Option<explore::ThreadId> {
+    let mut ended = threads::made().filter(|t| threads::is_ended(*t) && t.index() > 0);
+    ended
+        .find(|t| crate::start::locals_of(*t).any(|(start, bytes)| (start..start + bytes).contains(&address)))
+}
+
+/// The running thread has ended, and its variables are gone. Those of the first thread stay, as its stack does.
+pub(crate) fn gone() {
+    let t = runtime::current();
+    if t.index() > 0 {
+        for (start, bytes) in crate::start::locals_of(t) {
+            // SAFETY: as in `all`.
+            unsafe { GONE = (GONE.0.min(start), GONE.1.max(start + bytes)) };
+        }
+    }
+}
+
 /// An execution begins.
 pub(crate) fn begin() {
+    // SAFETY: as in `all`.
+    unsafe { GONE = (usize::MAX, 0) };
     // SAFETY: as in `all`.
     let before = unsafe { (*(&raw mut BEFORE)).get_or_insert_with(|| all().clone()) };
     let now = all();

@@ -19,13 +19,15 @@ pub(crate) struct Incoming {
     state: usize,
     /// Whether it is to be taken: points at the runtime's flag.
     looking: *const bool,
+    /// The stack pointer: the frames of the caller begin here, and below is nothing of the program's.
+    stack: usize,
 }
 
 /// A flag that is never set.
 static NEVER: bool = false;
 
 pub(crate) static mut INCOMING: Incoming =
-    Incoming { site: 0, frame: 0, state: 0, looking: &raw const NEVER };
+    Incoming { site: 0, frame: 0, state: 0, looking: &raw const NEVER, stack: 0 };
 
 /// Where a call came from.
 #[derive(Clone, Copy)]
@@ -68,11 +70,12 @@ pub(crate) fn call() -> Call {
     }
 }
 
-/// A call that came in by other ways than a shim: its return address, the frame pointer of the caller, and its local state.
+/// A call that came in by other ways than a shim: its return address, the frame pointer and the stack pointer of the caller, and its
+/// local state.
 #[inline]
-pub(crate) fn call_from(site: usize, frame: usize, state: LocalState) -> Call {
+pub(crate) fn call_from(site: usize, frame: usize, stack: usize, state: LocalState) -> Call {
     // SAFETY: as in `call`.
-    unsafe { (INCOMING.site, INCOMING.frame) = (site, frame) };
+    unsafe { (INCOMING.site, INCOMING.frame, INCOMING.stack) = (site, frame, stack) };
     Call { place: Place::at(crate::front::user_site(site, frame)), state }
 }
 
@@ -87,9 +90,9 @@ pub(crate) fn is_looking() -> bool {
 pub(crate) fn undisturbed<T>(f: impl FnOnce() -> T) -> T {
     // SAFETY: as in `call`.
     unsafe {
-        let (site, frame, state) = (INCOMING.site, INCOMING.frame, INCOMING.state);
+        let Incoming { site, frame, state, stack, .. } = INCOMING;
         let result = f();
-        (INCOMING.site, INCOMING.frame, INCOMING.state) = (site, frame, state);
+        (INCOMING.site, INCOMING.frame, INCOMING.state, INCOMING.stack) = (site, frame, state, stack);
         result
     }
 }
@@ -100,6 +103,20 @@ pub(crate) fn caller() -> Option<(usize, usize)> {
     // SAFETY: as in `call`.
     let (site, frame) = unsafe { (INCOMING.site, INCOMING.frame) };
     (site != 0).then_some((site, frame))
+}
+
+/// The stack pointer of the program when the call came in.
+#[inline]
+pub(crate) fn stack_pointer() -> usize {
+    // SAFETY: as in `call`.
+    unsafe { INCOMING.stack }
+}
+
+/// The stack pointer of another thread when its last call came in; 0 if it has made none in this execution.
+pub(crate) fn last_stack_pointer(t: ThreadId) -> usize {
+    // SAFETY: as in `call`.
+    let last = unsafe { LAST[t.index()] };
+    if last.execution == crate::threads::execution() { last.stack } else { 0 }
 }
 
 /// The return address of the call that has just come in.
@@ -126,8 +143,17 @@ pub(crate) fn end() {
     unsafe { INCOMING.looking = &raw const NEVER };
 }
 
-/// The last call of each thread: in which execution it was, where it came from, and the frame pointer.
-static mut LAST: [(u64, usize, usize); explore::MAX_THREADS] = [(0, 0, 0); explore::MAX_THREADS];
+/// The last call of a thread: in which execution it was, where it came from, the frame pointer and the stack pointer.
+#[derive(Clone, Copy)]
+struct Last {
+    execution: u64,
+    site: usize,
+    frame: usize,
+    stack: usize,
+}
+
+static mut LAST: [Last; explore::MAX_THREADS] =
+    [Last { execution: 0, site: 0, frame: 0, stack: 0 }; explore::MAX_THREADS];
 /// Whose code runs.
 static mut RUNNING: Option<ThreadId> = None;
 
@@ -136,14 +162,17 @@ static mut RUNNING: Option<ThreadId> = None;
 pub(crate) fn keep_call(to: Option<ThreadId>) {
     // SAFETY: as in `call`.
     unsafe {
+        let execution = crate::threads::execution();
         if let Some(t) = RUNNING {
-            LAST[t.index()] = (crate::threads::execution(), INCOMING.site, INCOMING.frame);
+            let Incoming { site, frame, stack, .. } = INCOMING;
+            LAST[t.index()] = Last { execution, site, frame, stack };
         }
         // The thread continues inside its last call.
         if let Some(t) = to
-            && LAST[t.index()].0 == crate::threads::execution()
+            && LAST[t.index()].execution == execution
         {
-            (_, INCOMING.site, INCOMING.frame) = LAST[t.index()];
+            let Last { site, frame, stack, .. } = LAST[t.index()];
+            (INCOMING.site, INCOMING.frame, INCOMING.stack) = (site, frame, stack);
         }
         RUNNING = to;
     }
@@ -163,7 +192,7 @@ pub(crate) fn last_call(t: ThreadId) -> (usize, usize) {
         if RUNNING == Some(t) {
             return (INCOMING.site, INCOMING.frame);
         }
-        let (execution, site, frame) = LAST[t.index()];
+        let Last { execution, site, frame, .. } = LAST[t.index()];
         if execution == crate::threads::execution() { (site, frame) } else { (0, 0) }
     }
 }
@@ -249,6 +278,7 @@ macro_rules! export {
                 "mov r11, [rsp]",
                 "mov [rip + {incoming}], r11",
                 "mov [rip + {incoming} + 8], rbp",
+                "mov [rip + {incoming} + 32], rsp",
                 "mov r11, [rip + {incoming} + 24]",
                 "cmp byte ptr [r11], 0",
                 "jne 2f",
@@ -280,6 +310,7 @@ macro_rules! export_if {
                 "mov r11, [rsp]",
                 "mov [rip + {incoming}], r11",
                 "mov [rip + {incoming} + 8], rbp",
+                "mov [rip + {incoming} + 32], rsp",
                 "cmp byte ptr [rip + {flag}], 0",
                 "jne 2f",
                 "ret",
@@ -324,6 +355,7 @@ macro_rules! export_past {
                 "mov r11, [rsp]",
                 "mov [rip + {incoming}], r11",
                 "mov [rip + {incoming} + 8], rbp",
+                "mov [rip + {incoming} + 32], rsp",
                 "mov r11, [rip + {incoming} + 24]",
                 "cmp byte ptr [r11], 0",
                 "jne 2f",
@@ -363,6 +395,7 @@ macro_rules! export_raw {
                 "mov r11, [rsp]",
                 "mov [rip + {incoming}], r11",
                 "mov [rip + {incoming} + 8], rbp",
+                "mov [rip + {incoming} + 32], rsp",
                 "mov r11, [rip + {incoming} + 24]",
                 "cmp byte ptr [r11], 0",
                 "jne 2f",

@@ -89,7 +89,9 @@ pub(crate) fn extent(s: *const c_char, most: usize) -> usize {
 
 fn reads_string(call: Option<Call>, s: *const c_char) {
     if call.is_some() {
-        reads(call, s, extent(s, usize::MAX));
+        let n = extent(s, usize::MAX);
+        reads(call, s, n);
+        depends_on(call, s, n);
     }
 }
 
@@ -123,6 +125,22 @@ fn alike(x: c_char, y: c_char) -> bool {
 fn reads_both(call: Option<Call>, a: *const c_char, b: *const c_char, n: usize) {
     reads(call, a, n);
     reads(call, b, n);
+    depends_on(call, a, n);
+    depends_on(call, b, n);
+}
+
+/// What was never written is no more written where it is copied to.
+fn copies(call: Option<Call>, to: *const u8, from: *const u8, n: usize) {
+    if call.is_some() {
+        crate::heap::heap().copy_written(to as usize, from as usize, n);
+    }
+}
+
+/// What a function returns depends on each of these bytes.
+fn depends_on(call: Option<Call>, at: *const c_char, n: usize) {
+    if let Some(call) = call {
+        crate::unwritten::depends_on(at as usize, n, call);
+    }
 }
 
 macro_rules! wrap {
@@ -139,11 +157,11 @@ macro_rules! wrap {
 
 wrap! {
     copy as __wrap_memcpy(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void,
-        call { if copied(call, to, from, n) { return to; } reads(call, from, n); writes(call, to, n); } => libc::memcpy;
+        call { if copied(call, to, from, n) { return to; } reads(call, from, n); writes(call, to, n); copies(call, to.cast(), from.cast(), n); } => libc::memcpy;
     move_ as __wrap_memmove(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void,
-        call { if copied(call, to, from, n) { return to; } reads(call, from, n); writes(call, to, n); } => libc::memmove;
+        call { if copied(call, to, from, n) { return to; } reads(call, from, n); writes(call, to, n); copies(call, to.cast(), from.cast(), n); } => libc::memmove;
     copy_on as __wrap_mempcpy(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void,
-        call { reads(call, from, n); writes(call, to, n); } => mempcpy;
+        call { reads(call, from, n); writes(call, to, n); copies(call, to.cast(), from.cast(), n); } => mempcpy;
     set as __wrap_memset(to: *mut c_void, c: c_int, n: usize) -> *mut c_void,
         call {
             if pieced(call, to, n, false, |_, _, held| held.fill(c as u8)) {
@@ -171,9 +189,10 @@ wrap! {
             }
             reads(call, from, n);
             writes(call, to, n);
+            depends_on(call, from, n);
         } => libc::strcpy;
     copy_string_on as __wrap_stpcpy(to: *mut c_char, from: *const c_char) -> *mut c_char,
-        call { let n = extent(from, usize::MAX); reads(call, from, n); writes(call, to, n); } => stpcpy;
+        call { let n = extent(from, usize::MAX); reads(call, from, n); writes(call, to, n); copies(call, to.cast(), from.cast(), n); } => stpcpy;
     copy_string_up_to as __wrap_strncpy(to: *mut c_char, from: *const c_char, n: usize) -> *mut c_char,
         call { reads(call, from, extent(from, n)); writes(call, to, n); } => libc::strncpy;
     append as __wrap_strcat(to: *mut c_char, from: *const c_char) -> *mut c_char,
@@ -266,6 +285,7 @@ extern "C" fn copy_backwards(from: *const c_void, to: *mut c_void, n: usize) {
     let call = incoming();
     reads(call, from, n);
     writes(call, to, n);
+    copies(call, to.cast(), from.cast(), n);
     // SAFETY: as above.
     unsafe { libc::memmove(to, from, n) };
 }

@@ -131,6 +131,11 @@ pub(crate) fn set_ended() {
     }
 }
 
+/// Whether a thread runs no code of the program any more.
+pub(crate) fn is_ended(t: ThreadId) -> bool {
+    known(t).ended
+}
+
 /// Whether this execution has the thread.
 pub(crate) fn is_made(t: ThreadId) -> bool {
     t == ThreadId::MAIN || known(t).routine.is_some()
@@ -187,6 +192,7 @@ impl Body for Start {
             locals::end();
             runtime::settle();
             set_ended();
+            locals::gone();
         }
     }
 

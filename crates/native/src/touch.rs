@@ -7,6 +7,7 @@
 use crate::access;
 use crate::atomics;
 use crate::shim::{self, Call, INCOMING};
+use crate::{heap, unwritten};
 use runtime::LocalState;
 
 /// Whether another thread was ever seen to access memory on a stack. The program looks at it before accesses to its own frame.
@@ -47,12 +48,22 @@ unsafe extern "C" fn touched(address: usize, bytes: usize, kind: u32, saved: *co
     // SAFETY: the entry points hand in what they saved, on the running stack.
     let Saved { frame, site, .. } = unsafe { &*saved };
     let state = if shim::is_looking() { LocalState::on_stack(saved as usize) } else { LocalState::UNKNOWN };
-    let call = shim::call_from(*site, *frame, state);
+    let call = shim::call_from(*site, *frame, saved as usize, state);
     match kind {
-        READ => access::access(address, bytes, false, call),
-        WRITE => access::access(address, bytes, true, call),
-        UPDATE => {
+        READ => {
+            heap::check_own_frame(address, bytes, false, call);
             access::access(address, bytes, false, call);
+            unwritten::read(address, bytes, call);
+        }
+        WRITE => {
+            heap::check_own_frame(address, bytes, true, call);
+            access::access(address, bytes, true, call);
+            unwritten::written(address, bytes);
+        }
+        UPDATE => {
+            heap::check_own_frame(address, bytes, true, call);
+            access::access(address, bytes, false, call);
+            unwritten::read(address, bytes, call);
             access::access(address, bytes, true, call);
         }
         NOTE => note(address, call),

@@ -216,6 +216,8 @@ pub(crate) struct Execution {
     pub(crate) accesses: Vec<(ObjectId, Access)>,
     /// Addresses between which the stacks of threads lie that have ended; empty if none has.
     pub(crate) ended_stacks: (usize, usize),
+    /// All stacks that threads ever had lie between these.
+    pub(crate) stacks: (usize, usize),
     /// How many threads were spawned and not joined yet.
     pub(crate) unjoined: u32,
 }
@@ -350,6 +352,7 @@ impl Execution {
             accesses: Vec::new(),
             unjoined: 0,
             ended_stacks: (usize::MAX, 0),
+            stacks: (usize::MAX, 0),
         }
     }
 

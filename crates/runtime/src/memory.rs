@@ -381,12 +381,26 @@ pub fn on_other_stack(address: usize) -> bool {
     })
 }
 
-/// Whether an address lies between the stacks of threads that have ended.
+/// Whether an address lies between the stacks of threads.
 #[inline]
-pub fn may_be_on_ended_stack(address: usize) -> bool {
+pub fn may_be_on_stack(address: usize) -> bool {
     let ex = context::current();
     // SAFETY: a current execution is valid; the borrow ends here.
-    !ex.is_null() && unsafe { ((*ex).ended_stacks.0..(*ex).ended_stacks.1).contains(&address) }
+    !ex.is_null() && unsafe { ((*ex).stacks.0..(*ex).stacks.1).contains(&address) }
+}
+
+/// The thread of this execution on whose stack an address lies.
+pub fn thread_of_stack(address: usize) -> Option<ThreadId> {
+    let ex = context::current();
+    if ex.is_null() {
+        return None;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    let ex = unsafe { &*ex };
+    ex.order.iter().copied().find(|t| {
+        let thread = &ex.threads[t.index()];
+        (thread.stack_floor..thread.frames_end).contains(&address)
+    })
 }
 
 /// The thread on whose stack an address lies, if it has ended. The stack of the first thread stays when it calls `pthread_exit`.
@@ -397,6 +411,9 @@ pub fn ended_stack(address: usize) -> Option<ThreadId> {
     }
     // SAFETY: a current execution is valid; the borrow ends here.
     let ex = unsafe { &*ex };
+    if !(ex.ended_stacks.0..ex.ended_stacks.1).contains(&address) {
+        return None;
+    }
     ex.order.iter().copied().find(|t| {
         let thread = &ex.threads[t.index()];
         thread.ended && *t != ThreadId::MAIN && (thread.stack_floor..thread.frames_end).contains(&address)

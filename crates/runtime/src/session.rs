@@ -673,6 +673,8 @@ unsafe fn make_fiber(stack: corosensei::stack::DefaultStack, ex: *mut Execution,
             let thread = &mut (&mut (*ex).threads)[t.index()];
             thread.yielder = yielder;
             thread.frames_end = std::ptr::from_ref(&bottom) as usize & !7;
+            let (low, high) = (*ex).stacks;
+            (*ex).stacks = (low.min(thread.stack_floor), high.max(thread.frames_end));
             while how == Resume::Go {
                 threads::live(ex, t);
                 how = yielder.suspend(Said::Ended);

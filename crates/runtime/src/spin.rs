@@ -285,10 +285,29 @@ pub(crate) fn word_of(ex: &Execution, state: LocalState) -> u64 {
     let thread = &ex.threads[ex.current.index()];
     match state.address() {
         Some(from) if (thread.stack_floor..thread.frames_end).contains(&from) => {
-            hash(from, thread.frames_end)
+            let more = machine_state();
+            (hash(from, thread.frames_end) ^ more).wrapping_mul(0xFF51_AFD7_ED55_8CCD).rotate_left(29)
         }
         _ => state.word(),
     }
+}
+
+/// What a thread of a program in machine code has of its own besides its stack and its registers: `errno`, and how floating-point
+/// operations round and what they have raised.
+fn machine_state() -> u64 {
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    {
+        let (mut vectors, mut x87) = (0u32, 0u16);
+        // SAFETY: both instructions store a control word; every thread has its own `errno`.
+        let errno = unsafe {
+            std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut vectors, options(nostack, preserves_flags));
+            std::arch::asm!("fnstcw [{}]", in(reg) &raw mut x87, options(nostack, preserves_flags));
+            *libc::__errno_location()
+        };
+        u64::from(vectors) << 48 ^ u64::from(x87) << 32 ^ u64::from(errno as u32)
+    }
+    #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+    0
 }
 
 /// A hash of the words from one address to another, on the running thread's stack. Each is taken in as in `machine::watch`.
