@@ -99,6 +99,24 @@ pub(crate) struct TestArgs {
     #[arg(long, value_name = "N")]
     late: Option<u32>,
 
+    /// How timed waits and sleeps end: any (a timeout at any time is explored, and a failure that needs one is a failure), or
+    /// patient[=DURATION] (those of at least 1h, 5m, 10s, ... only when nothing else can run). Without it, a failure that needs a
+    /// thread to be late is a caveat
+    #[arg(long, value_name = "HOW")]
+    timeouts: Option<String>,
+
+    /// So many spurious wake-ups, spurious failures and timeouts in a row, where the test counts them; 0 for no spurious ones
+    #[arg(long, value_name = "N")]
+    spurious: Option<u32>,
+
+    /// A thread gives way after so many turns of a loop that saw no change; 0 for never
+    #[arg(long, value_name = "N")]
+    turns: Option<u32>,
+
+    /// Whether the allocator gives out freed addresses again: off, or all. Without it, a second search does where that may matter
+    #[arg(long, value_name = "WHEN", value_parser = ["off", "all"])]
+    reuse: Option<String>,
+
     /// Run one schedule of one test again: the token of a report
     #[arg(long, value_name = "TOKEN", value_parser = crate::token, requires = "exact")]
     replay: Option<String>,
@@ -654,7 +672,15 @@ mod on_linux {
                 vec!["cargo".to_owned(), "raddle".to_owned(), "test".to_owned(), "--std".to_owned()];
             again.extend(self.accesses.then(|| "--accesses".to_owned()));
             again.extend(self.no_cfg_miri.then(|| "--no-cfg-miri".to_owned()));
-            again.extend(self.late.iter().flat_map(|n| ["--late".to_owned(), n.to_string()]));
+            for (option, value) in [
+                ("--late", self.late.map(|n| n.to_string())),
+                ("--timeouts", self.timeouts.clone()),
+                ("--spurious", self.spurious.map(|n| n.to_string())),
+                ("--turns", self.turns.map(|n| n.to_string())),
+                ("--reuse", self.reuse.clone()),
+            ] {
+                again.extend(value.into_iter().flat_map(|v| [option.to_owned(), v]));
+            }
             let default = ["--lib", "--bins", "--tests"];
             let given = self.of_cargo();
             again.extend(
@@ -684,6 +710,10 @@ mod on_linux {
             set("RADDLE_MAX_EXECUTIONS", self.max_executions.map(|n| n.to_string()));
             set("RADDLE_MAX_SECONDS", self.seconds(left).map(|n| n.to_string()));
             set("RADDLE_LATE", self.late.map(|n| n.to_string()));
+            set("RADDLE_TIMEOUTS", self.timeouts.clone());
+            set("RADDLE_SPURIOUS", self.spurious.map(|n| n.to_string()));
+            set("RADDLE_TURNS", self.turns.map(|n| n.to_string()));
+            set("RADDLE_REUSE", self.reuse.clone());
             set("RADDLE_REPLAY", self.replay.clone());
             out
         }

@@ -237,6 +237,9 @@ const CHOOSING: u64 = bit(OpKind::Choose) | bit(OpKind::NotifyOne) | bit(OpKind:
 /// The word of the life of a thread that has not ended, as [`semantics::apply`] has it.
 const RUNNING: u64 = 2;
 
+/// The bits of the name of an object that a thread sleeps with.
+const SLEEP: u64 = 1 << 62 | 1 << 60 | 1;
+
 /// How many children of a thread have numbers that no other thread of the execution has.
 const OWN_NUMBERS: usize = 16;
 
@@ -535,6 +538,23 @@ impl Execution {
         self.names[token.index()] = 1 << 62 | (t.0 as u64) << 1 | 1;
         self.threads[t.index()].seldom_mut().token = Some(token);
         token
+    }
+
+    /// What a thread waits for that sleeps until nothing else can run: a token that nobody gives.
+    pub(crate) fn sleep_of(&mut self, t: ThreadId) -> ObjectId {
+        if let Some(sleep) = self.threads[t.index()].seldom().sleep {
+            return sleep;
+        }
+        let sleep = self.enter(Class::Token, 0, None);
+        self.names[sleep.index()] = SLEEP | (t.0 as u64) << 1;
+        self.threads[t.index()].seldom_mut().sleep = Some(sleep);
+        sleep
+    }
+
+    /// Whether an object is one that a thread sleeps with.
+    pub(crate) fn is_sleep(&self, object: ObjectId) -> bool {
+        self.objects.get(object.index()).is_some_and(|o| o.class == Class::Token)
+            && self.names[object.index()] & SLEEP == SLEEP
     }
 
     /// A thread that was spawned runs on to its first operation.
@@ -931,7 +951,10 @@ impl Execution {
         if self.live.iter().any(|t| self.pending[t.index()].op.kind == OpKind::Assume) {
             return false;
         }
-        let Some(first) = self.live.iter().filter_map(|t| limit(self, t)).min() else { return false };
+        let Some(first) = self.live.iter().filter_map(|t| limit(self, t)).min() else {
+            return self.release_readers();
+        };
+        self.reached(first);
         for t in self.live.iter() {
             if limit(self, t) == Some(first) {
                 self.pending[t.index()].op.a |= Op::TIME_PASSES | Op::MAY_TIME_OUT;

@@ -140,8 +140,10 @@ pub(crate) struct Seldom {
     pub(crate) closure: Option<ObjectId>,
     /// The object that `park` and `unpark` change, once it was used.
     pub(crate) token: Option<ObjectId>,
-    /// The limit of the wait it is in, and whether it is reached only when nothing else can run.
-    pub(crate) timed: Option<(Duration, bool)>,
+    /// What it waits for in a sleep that ends only when nothing else can run.
+    pub(crate) sleep: Option<ObjectId>,
+    /// The limit of the wait it is in, in nanoseconds since the execution started, and whether it is reached only when nothing else can run.
+    pub(crate) timed: Option<(u64, bool)>,
     /// Its last wait ended because nothing else could happen than that time passes.
     pub(crate) time_passed: bool,
     /// What the panic hook noted last.
@@ -222,7 +224,7 @@ impl Thread {
     fn forget_seldom(&mut self) {
         let s = &mut self.seldom;
         s.name = None;
-        (s.life, s.closure, s.token) = (None, None, None);
+        (s.life, s.closure, s.token, s.sleep) = (None, None, None, None);
         s.timed = None;
         s.time_passed = false;
         s.noted = None;
