@@ -45,8 +45,11 @@ fn alien(name: &str) -> Option<&'static str> {
         _ => rest.to_owned(),
     });
     let name = plain.as_deref().unwrap_or(name);
-    // Errors are the same types here as in std.
-    if name.contains("Error") || name.starts_with("std::thread::panicking") {
+    // Errors and memory orders are the same types here as in std.
+    if name.contains("Error")
+        || name.starts_with("core::sync::atomic::Ordering")
+        || name.starts_with("std::thread::panicking")
+    {
         return None;
     }
     if name.starts_with("alloc::sync::Arc<") && !name.contains(" as ")
@@ -479,6 +482,7 @@ mod tests {
         }
         for name in [
             "std::thread::panicking",
+            "<core::sync::atomic::Ordering as core::cmp::PartialEq>::eq",
             "<std::sync::mpsc::SendError<T> as core::fmt::Debug>::fmt",
             "std::sync::poison::PoisonError<T>::into_inner",
             "alloc::sync::Arc<T>::new",

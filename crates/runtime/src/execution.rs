@@ -824,7 +824,10 @@ impl Execution {
         self.watched.user.store(false, Ordering::Relaxed);
         // SAFETY: the explorer is borrowed by `run_once` for longer than the execution runs, and it is used only
         // through this pointer meanwhile. It knows nothing of this execution, so it cannot come back to it.
-        let decision = unsafe { (*self.explorer).next_thread(&self.view()) };
+        let decision = match self.times.waking.is_empty() {
+            true => unsafe { (*self.explorer).next_thread(&self.view()) },
+            false => self.next_of_waking(),
+        };
         self.watched.user.store(true, Ordering::Relaxed);
         match decision {
             Decision::Run(t) => {
@@ -836,6 +839,25 @@ impl Execution {
                 None
             }
         }
+    }
+
+    /// Time has passed for several threads at once. All of them take the step that ends their waits before anything else happens: such a step
+    /// comes after all earlier ones, and what the threads do afterwards is not ordered by it.
+    #[cold]
+    fn next_of_waking(&mut self) -> Decision {
+        let mut waking = ThreadSet::EMPTY;
+        for t in self.times.waking.iter() {
+            if self.enabled.contains(t) && self.pending[t.index()].op.a & Op::TIME_PASSES != 0 {
+                waking.insert(t);
+            }
+        }
+        self.times.waking = waking;
+        let enabled = if waking.is_empty() { self.enabled } else { waking };
+        let all = std::mem::replace(&mut self.enabled, enabled);
+        // SAFETY: as in `ask_search`.
+        let decision = unsafe { (*self.explorer).next_thread(&self.view()) };
+        self.enabled = all;
+        decision
     }
 
     /// Whether the search was asked to stop.
@@ -959,6 +981,7 @@ impl Execution {
             if limit(self, t) == Some(first) {
                 self.pending[t.index()].op.a |= Op::TIME_PASSES | Op::MAY_TIME_OUT;
                 self.enabled.insert(t);
+                self.times.waking.insert(t);
             }
         }
         true

@@ -508,6 +508,14 @@ pub(crate) unsafe fn live(ex: *mut Execution, t: ThreadId) {
                 (*ex).restart = Some(Restart::ClosuresEnd);
             }
         }
+        // `is_finished` says so when the body has ended. Destructors of thread-locals may still run then.
+        let drops = (&(*ex).threads)[t.index()].seldom().locals.iter().any(|l| l.needs_drop);
+        let mut ends_later = false;
+        if drops && (*ex).phase == Phase::Running && !(*ex).search_panicked && (*ex).modes.ends_are_steps {
+            let finished = Op::new(OpKind::Store, (*ex).life_of(t)).with(explore::semantics::FINISHED, 0);
+            last_step(ex, t, finished);
+            ends_later = true;
+        }
         if !(&(*ex).threads)[t.index()].seldom().locals.is_empty() {
             let dropping =
                 std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| crate::locals::drop_all(ex, t)));
@@ -517,7 +525,7 @@ pub(crate) unsafe fn live(ex: *mut Execution, t: ThreadId) {
             }
         }
         if (*ex).phase == Phase::Running && !(*ex).search_panicked {
-            if !(*ex).modes.ends_are_steps {
+            if ends_later || !(*ex).modes.ends_are_steps {
                 (*ex).ended();
                 return;
             }

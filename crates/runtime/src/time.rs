@@ -20,7 +20,7 @@ use crate::memory::LocalState;
 use crate::polling::Restart;
 use crate::spin::{self, On, Probe};
 use crate::{Place, sync};
-use explore::{CaveatKind, Op, OpKind, ThreadId};
+use explore::{CaveatKind, Op, OpKind, ThreadId, ThreadSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -56,12 +56,15 @@ pub(crate) struct Times {
     moved: Vec<Moved>,
     /// The latest limit that was reached because nothing else could run.
     reached: u64,
+    /// The threads for which it was reached, and whose waits have not ended yet.
+    pub(crate) waking: ThreadSet,
 }
 
 impl Times {
     pub(crate) fn clear(&mut self) {
         self.moved.clear();
         self.reached = 0;
+        self.waking = ThreadSet::EMPTY;
     }
 }
 
@@ -164,6 +167,7 @@ impl Execution {
                 clock.releases += 1;
                 self.pending[t.index()].op.a |= Op::TIME_PASSES;
                 self.enabled.insert(t);
+                self.times.waking.insert(t);
                 any = true;
             }
         }
