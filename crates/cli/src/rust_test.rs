@@ -204,6 +204,26 @@ mod on_linux {
         path: PathBuf,
         /// The name of the crate, as paths start with it.
         krate: String,
+        /// The variables of its package that cargo sets for tests.
+        package: Vec<(&'static str, String)>,
+    }
+
+    /// What cargo tells a test of its package, from what it says of the executable.
+    fn of_package(message: &Value) -> Vec<(&'static str, String)> {
+        let mut out = Vec::new();
+        if let Some(manifest) = message["manifest_path"].as_str() {
+            let directory = Path::new(manifest).parent().unwrap_or(Path::new("/"));
+            out.push(("CARGO_MANIFEST_DIR", directory.display().to_string()));
+            out.push(("CARGO_MANIFEST_PATH", manifest.to_owned()));
+        }
+        // `path+file:///folder#name@1.2.3`, or without the name where the folder has it.
+        if let Some((place, id)) = message["package_id"].as_str().and_then(|id| id.rsplit_once('#')) {
+            let last = place.rsplit('/').next().unwrap_or_default();
+            let (name, version) = id.split_once('@').unwrap_or((last, id));
+            out.push(("CARGO_PKG_NAME", name.to_owned()));
+            out.push(("CARGO_PKG_VERSION", version.to_owned()));
+        }
+        out
     }
 
     pub(super) fn tests(args: &TestArgs) -> Result<u8, String> {
@@ -261,6 +281,7 @@ mod on_linux {
             }
             let mut variables = args.variables(test, toolchain.knows_locks(), left);
             variables.push(("RADDLE_CAVEATS", caveats.join("\n")));
+            variables.extend(program.package.iter().cloned());
             let words = ["--exact", "--nocapture", "--test-threads=1"].map(str::to_owned);
             let words: Vec<String> = std::iter::once(test.name.clone()).chain(words).collect();
             let start = Start {
@@ -508,7 +529,11 @@ mod on_linux {
                     if let Some(path) =
                         message["executable"].as_str().filter(|_| message["profile"]["test"] == true)
                     {
-                        built.programs.push(Program { path: path.into(), krate: name(target) });
+                        built.programs.push(Program {
+                            path: path.into(),
+                            krate: name(target),
+                            package: of_package(&message),
+                        });
                     }
                 }
                 Some("build-script-executed") => {

@@ -748,3 +748,97 @@ fn late_readings_do_not_pass_limits_of_a_hundred_years() {
     assert_eq!(report.verdict, Verdict::NoFailureWithCaveats, "{}", raddle::to_json(&report));
     assert!(kinds(&report).contains(&CaveatKind::Patient), "{}", raddle::to_json(&report));
 }
+
+struct Flagged(UnsafeCell<u32>, AtomicU32);
+// SAFETY: whether accesses are ordered is what the checks find out.
+unsafe impl Sync for Flagged {}
+
+#[test]
+fn an_access_to_a_cell_lasts_as_long_as_its_closure() {
+    fn overlap(first: impl Fn(&Flagged) + Send + Sync + Copy + 'static) -> impl Fn() {
+        move || {
+            let shared = Arc::new(Flagged(UnsafeCell::new(0), AtomicU32::new(0)));
+            let other = thread::spawn({
+                let shared = shared.clone();
+                move || first(&shared)
+            });
+            if shared.1.load(SeqCst) == 1 {
+                shared.0.with_mut(|p| unsafe { *p += 1 });
+            }
+            other.join().unwrap();
+        }
+    }
+    fails(
+        FailureKind::DataRace,
+        "",
+        overlap(|s| {
+            s.0.with(|p| {
+                s.1.store(1, SeqCst);
+                let _ = unsafe { *p };
+            });
+        }),
+    );
+    fails(
+        FailureKind::DataRace,
+        "",
+        overlap(|s| {
+            s.0.with_mut(|p| {
+                s.1.store(1, SeqCst);
+                unsafe { *p += 1 };
+            });
+        }),
+    );
+    verified(overlap(|s| {
+        s.0.with_mut(|p| {
+            s.1.store(2, SeqCst);
+            unsafe { *p += 1 };
+        });
+        s.1.store(1, SeqCst);
+    }));
+}
+
+#[test]
+fn a_successful_get_mut_comes_after_the_drop_of_the_other_reference() {
+    verified(|| {
+        let mut shared = Arc::new(Flagged(UnsafeCell::new(0), AtomicU32::new(0)));
+        let other = thread::spawn({
+            let shared = shared.clone();
+            move || unsafe { *shared.0.get() = 1 }
+        });
+        if let Some(alone) = Arc::get_mut(&mut shared) {
+            assert_eq!(unsafe { *alone.0.get() }, 1);
+        }
+        other.join().unwrap();
+    });
+}
+
+struct Panics;
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        panic!("in the destructor");
+    }
+}
+
+raddle::thread_local! {
+    static PANICS: Panics = const { Panics };
+}
+
+#[test]
+fn a_panic_in_a_destructor_of_a_thread_local_ends_the_process() {
+    fails(FailureKind::Panic, "in the destructor", || {
+        let _ = thread::spawn(|| PANICS.with(|_| ())).join();
+    });
+}
+
+/// Reads a file, in a function that is not part of its caller.
+#[inline(never)]
+fn read_file() -> usize {
+    std::fs::read("/dev/null").map_or(1, |bytes| bytes.len())
+}
+
+#[test]
+fn files_inside_a_check_are_named() {
+    let report = run(|| assert_eq!(read_file(), 0));
+    assert_eq!(kinds(&report), [CaveatKind::State], "{}", raddle::to_json(&report));
+}

@@ -521,7 +521,7 @@ pub(crate) unsafe fn live(ex: *mut Execution, t: ThreadId) {
                 std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| crate::locals::drop_all(ex, t)));
             if let Err(payload) = dropping {
                 (&mut (*ex).threads)[t.index()].panicking = false;
-                panics::note_end(ex, t, payload);
+                panics::fail_in_destructor(ex, t, payload);
             }
         }
         if (*ex).phase == Phase::Running && !(*ex).search_panicked {
