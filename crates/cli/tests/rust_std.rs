@@ -315,6 +315,12 @@ fn sleeps_and_limits_that_are_long_enough_are_no_failure() {
 }
 
 #[test]
+fn the_order_of_a_hash_map_is_one_of_many() {
+    assert!(no_failure_in(reports(), "timing::first_of_a_map"));
+    assert_eq!(reports()["timing::first_of_a_map"]["report"]["caveats"][0]["kind"], "inputs");
+}
+
+#[test]
 fn races_in_what_std_copies_are_found_where_all_accesses_are_looked_at() {
     let exact = ["--accesses", "wrong::copies_without_a_lock", "--exact"];
     fails_in(&run("rust-crates", &exact), "wrong::copies_without_a_lock", "data-race", "");

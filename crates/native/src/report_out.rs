@@ -212,8 +212,18 @@ fn with_patience(config: &mut Config, report: &mut Report, time: &Time, program:
         || other
         || report.verdict != Verdict::Failure
         || !crate::rust_tests::is_rust()
-        || !runtime::time_has_passed()
+        || !runtime::take_time_passed()
     {
+        return false;
+    }
+    // A failing execution in which no time passes does not depend on it.
+    let depends_on_time = |f: &explore::Failure| {
+        if f.replay.parse::<explore::Schedule>().is_ok() {
+            config.clone().replay(&f.replay).shrink(false).max_time(Duration::from_secs(1)).run(program);
+        }
+        runtime::take_time_passed()
+    };
+    if !report.failures.iter().all(depends_on_time) {
         return false;
     }
     let most = Duration::from_secs_f64(10.0f64.max(4.0 * report.seconds));

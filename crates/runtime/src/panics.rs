@@ -151,9 +151,12 @@ pub(crate) unsafe fn fail_in_destructor(ex: *mut Execution, t: ThreadId, payload
         let message =
             format!("the destructor of a thread-local panicked{at}, which ends the process: {message}");
         drop(payload);
-        let failing = || crate::sync::fail(FailureKind::Panic, message, crate::Place(0));
+        (*ex).note_failure(FailureKind::Panic, message, None, Some(t));
+        let giving_up = std::panic::AssertUnwindSafe(|| {
+            crate::sync::give_up(ex);
+        });
         // The payload that unwinds an abandoned fiber comes out here.
-        if let Err(payload) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(failing)) {
+        if let Err(payload) = std::panic::catch_unwind(giving_up) {
             note_end(ex, t, payload);
         }
     }

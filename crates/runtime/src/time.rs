@@ -234,12 +234,12 @@ impl Execution {
     }
 }
 
-/// A clock has moved in some execution of this process.
+/// A clock has moved in some execution since somebody asked.
 static TIME_PASSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether a thread has slept, has waited until a time limit or has read a late time, in any execution of this process.
-pub fn time_has_passed() -> bool {
-    TIME_PASSED.load(Ordering::Relaxed)
+/// Whether a thread has slept, has waited until a time limit or has read a late time, in any execution of this process since the last call.
+pub fn take_time_passed() -> bool {
+    TIME_PASSED.swap(false, Ordering::Relaxed)
 }
 
 /// Reads the clock of the running thread: nanoseconds since the execution started.

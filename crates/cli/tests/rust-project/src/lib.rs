@@ -413,6 +413,13 @@ mod timing {
         t.join().unwrap();
     }
 
+    /// Which one that is depends on a seed.
+    #[test]
+    fn first_of_a_map() {
+        let map: std::collections::HashMap<u32, u32> = (0..2).map(|i| (i, i)).collect();
+        assert!(map.keys().next().is_some());
+    }
+
     #[test]
     fn sleeps_in_order() {
         let order = Arc::new(Mutex::new(Vec::new()));
