@@ -24,9 +24,13 @@ pub fn alien_uses(entry: usize) -> Vec<Caveat> {
     }
 }
 
+/// What is left from one execution to the next, and what other threads see of it, is not known to the search.
+const FILES: &str = "files";
+const SURROUNDINGS: &str = "the environment, the working directory, other processes or the network";
+
 /// What a function of std is that a test should not call, and what stands in for it.
 fn alien(name: &str) -> Option<&'static str> {
-    const ALIEN: [(&str, &str); 11] = [
+    const ALIEN: [(&str, &str); 17] = [
         ("core::sync::atomic::", "std's atomics"),
         ("std::sync::poison::mutex::", "std's locks"),
         ("std::sync::poison::rwlock::", "std's locks"),
@@ -38,6 +42,12 @@ fn alien(name: &str) -> Option<&'static str> {
         ("std::time::Instant::elapsed", "std's clock"),
         ("std::time::SystemTime::now", "std's clock"),
         ("std::time::SystemTime::elapsed", "std's clock"),
+        ("std::fs::", FILES),
+        ("std::env::set_var", SURROUNDINGS),
+        ("std::env::remove_var", SURROUNDINGS),
+        ("std::env::set_current_dir", SURROUNDINGS),
+        ("std::process::Command", SURROUNDINGS),
+        ("std::net::", SURROUNDINGS),
     ];
     // Both `<a::B<T>>::c` and `a::B<T>::c` are methods of a type.
     let plain = name.strip_prefix('<').map(|rest| match (rest.contains(" as "), rest.rfind(">::")) {
@@ -45,15 +55,26 @@ fn alien(name: &str) -> Option<&'static str> {
         _ => rest.to_owned(),
     });
     let name = plain.as_deref().unwrap_or(name);
-    // Errors are the same types here as in std.
-    if name.contains("Error") || name.starts_with("std::thread::panicking") {
+    // Errors and memory orders are the same types here as in std.
+    if name.contains("Error")
+        || name.starts_with("core::sync::atomic::Ordering")
+        || name.starts_with("std::thread::panicking")
+    {
         return None;
     }
     if name.starts_with("alloc::sync::Arc<") && !name.contains(" as ")
         || name.starts_with("alloc::sync::Weak<")
     {
-        let tells =
-            ["strong_count", "weak_count", "try_unwrap", "into_inner", "get_mut", "make_mut", "upgrade"];
+        let tells = [
+            "strong_count",
+            "weak_count",
+            "try_unwrap",
+            "unwrap_or_clone",
+            "into_inner",
+            "get_mut",
+            "make_mut",
+            "upgrade",
+        ];
         return tells.iter().any(|m| name.ends_with(m)).then_some("counts of std's `Arc`");
     }
     // Accesses to the content of a cell of std's are not checked.
@@ -129,7 +150,9 @@ fn is_closed(name: &str) -> bool {
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod machine {
-    use super::{Caveat, CaveatKind, alien, is_around_closure, is_closed, is_known, krate};
+    use super::{
+        Caveat, CaveatKind, FILES, SURROUNDINGS, alien, is_around_closure, is_closed, is_known, krate,
+    };
     use std::collections::{BTreeMap, BTreeSet, HashSet};
     use std::fs::File;
     use std::os::unix::fs::FileExt;
@@ -429,12 +452,22 @@ mod machine {
         }
         let mut caveats: Vec<Caveat> = Vec::new();
         for (what, by) in called {
-            let kind = if what.contains("UnsafeCell") { CaveatKind::Races } else { CaveatKind::ForeignTypes };
-            let text = format!("{what}, used inside the check, are not seen by the search (use raddle's)");
-            let text = if what.contains("`UnsafeCell`") {
-                "accesses through std's `UnsafeCell` inside the check are not checked for data races (use raddle's)".to_owned()
-            } else {
-                text
+            let (kind, text) = match what {
+                FILES | SURROUNDINGS => (
+                    CaveatKind::State,
+                    format!(
+                        "{what}, used inside the check, are not put back between executions, and in which order threads use them is not \
+                         explored"
+                    ),
+                ),
+                _ if what.contains("`UnsafeCell`") => (
+                    CaveatKind::Races,
+                    "accesses through std's `UnsafeCell` inside the check are not checked for data races (use raddle's)".to_owned(),
+                ),
+                _ => (
+                    CaveatKind::ForeignTypes,
+                    format!("{what}, used inside the check, are not seen by the search (use raddle's)"),
+                ),
             };
             by.into_iter().fold(Caveat::new(kind, text), Caveat::at).add_to(&mut caveats);
         }
@@ -474,11 +507,17 @@ mod tests {
             "<std::time::Instant>::now",
             "<std::sync::poison::mutex::Mutex<u32>>::lock",
             "alloc::sync::Arc<T,A>::strong_count",
+            "alloc::sync::Arc<T,A>::unwrap_or_clone",
+            "std::fs::read_to_string",
+            "<std::fs::File>::open",
+            "std::env::set_var",
+            "std::process::Command::output",
         ] {
             assert!(alien(name).is_some(), "{name}");
         }
         for name in [
             "std::thread::panicking",
+            "<core::sync::atomic::Ordering as core::cmp::PartialEq>::eq",
             "<std::sync::mpsc::SendError<T> as core::fmt::Debug>::fmt",
             "std::sync::poison::PoisonError<T>::into_inner",
             "alloc::sync::Arc<T>::new",

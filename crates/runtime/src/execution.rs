@@ -239,6 +239,9 @@ const CHOOSING: u64 = bit(OpKind::Choose) | bit(OpKind::NotifyOne) | bit(OpKind:
 /// The word of the life of a thread that has not ended, as [`semantics::apply`] has it.
 const RUNNING: u64 = 2;
 
+/// The bits of the name of an object that a thread sleeps with.
+const SLEEP: u64 = 1 << 62 | 1 << 60 | 1;
+
 /// How many children of a thread have numbers that no other thread of the execution has.
 const OWN_NUMBERS: usize = 16;
 
@@ -540,6 +543,23 @@ impl Execution {
         token
     }
 
+    /// What a thread waits for that sleeps until nothing else can run: a token that nobody gives.
+    pub(crate) fn sleep_of(&mut self, t: ThreadId) -> ObjectId {
+        if let Some(sleep) = self.threads[t.index()].seldom().sleep {
+            return sleep;
+        }
+        let sleep = self.enter(Class::Token, 0, None);
+        self.names[sleep.index()] = SLEEP | (t.0 as u64) << 1;
+        self.threads[t.index()].seldom_mut().sleep = Some(sleep);
+        sleep
+    }
+
+    /// Whether an object is one that a thread sleeps with.
+    pub(crate) fn is_sleep(&self, object: ObjectId) -> bool {
+        self.objects.get(object.index()).is_some_and(|o| o.class == Class::Token)
+            && self.names[object.index()] & SLEEP == SLEEP
+    }
+
     /// A thread that was spawned runs on to its first operation.
     pub(crate) fn awaken(&mut self, id: ThreadId, parent: Option<ThreadId>, site: Site) {
         self.live.insert(id);
@@ -807,7 +827,10 @@ impl Execution {
         self.watched.user.store(false, Ordering::Relaxed);
         // SAFETY: the explorer is borrowed by `run_once` for longer than the execution runs, and it is used only
         // through this pointer meanwhile. It knows nothing of this execution, so it cannot come back to it.
-        let decision = unsafe { (*self.explorer).next_thread(&self.view()) };
+        let decision = match self.times.waking.is_empty() {
+            true => unsafe { (*self.explorer).next_thread(&self.view()) },
+            false => self.next_of_waking(),
+        };
         self.watched.user.store(true, Ordering::Relaxed);
         match decision {
             Decision::Run(t) => {
@@ -819,6 +842,25 @@ impl Execution {
                 None
             }
         }
+    }
+
+    /// Time has passed for several threads at once. All of them take the step that ends their waits before anything else happens: such a step
+    /// comes after all earlier ones, and what the threads do afterwards is not ordered by it.
+    #[cold]
+    fn next_of_waking(&mut self) -> Decision {
+        let mut waking = ThreadSet::EMPTY;
+        for t in self.times.waking.iter() {
+            if self.enabled.contains(t) && self.pending[t.index()].op.a & Op::TIME_PASSES != 0 {
+                waking.insert(t);
+            }
+        }
+        self.times.waking = waking;
+        let enabled = if waking.is_empty() { self.enabled } else { waking };
+        let all = std::mem::replace(&mut self.enabled, enabled);
+        // SAFETY: as in `ask_search`.
+        let decision = unsafe { (*self.explorer).next_thread(&self.view()) };
+        self.enabled = all;
+        decision
     }
 
     /// Whether the search was asked to stop.
@@ -934,11 +976,15 @@ impl Execution {
         if self.live.iter().any(|t| self.pending[t.index()].op.kind == OpKind::Assume) {
             return false;
         }
-        let Some(first) = self.live.iter().filter_map(|t| limit(self, t)).min() else { return false };
+        let Some(first) = self.live.iter().filter_map(|t| limit(self, t)).min() else {
+            return self.release_readers();
+        };
+        self.reached(first);
         for t in self.live.iter() {
             if limit(self, t) == Some(first) {
                 self.pending[t.index()].op.a |= Op::TIME_PASSES | Op::MAY_TIME_OUT;
                 self.enabled.insert(t);
+                self.times.waking.insert(t);
             }
         }
         true

@@ -87,7 +87,7 @@ pub use memory::{
 pub use objects::Handle;
 pub use orders::{is_concurrent, is_weak, ordered_access, ordered_fence, ordered_step};
 pub use polling::{Modes, changed, unchanged, unlock};
-pub use races::{cell_access, let_plain_accesses_order};
+pub use races::{cell_access, let_plain_accesses_order, steps_taken};
 pub use rwlock::{rw_attempt, rw_reads, rw_tries_to_read, rw_writes};
 pub use session::{Once, Session};
 pub use statics::data;
@@ -101,7 +101,7 @@ pub use threads::{
 
 pub use time::{
     clock_end_wait, clock_limit, clock_now, clock_pass, clock_reach, clock_read, clock_read_in,
-    clock_start_wait,
+    clock_sleep_patiently, clock_start_wait, take_time_passed,
 };
 
 use explore::{MemoryOrder, OpKind};

@@ -412,6 +412,7 @@ impl Execution {
             OpKind::Choose if r.op.b == REUSE => "choose_address",
             OpKind::Choose if is_chance(r) => "wait",
             OpKind::Choose if r.op.b == SIGNAL => "signal",
+            OpKind::Park if self.is_sleep(r.op.object) => "sleep",
             kind => operation(kind),
         };
         let all = self.recorded.iter().map(|r| (number(r), r));
