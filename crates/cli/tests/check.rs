@@ -1663,3 +1663,34 @@ fn handles_that_are_compared_inline_may_have_come_back() {
         assert!(found.iter().all(|c| c["kind"] == "reuse"), "{compiler} {file}: {report}");
     }
 }
+
+#[test]
+fn a_weak_compare_exchange_that_is_tried_again_costs_no_more_than_a_strong_one() {
+    let program = "#include <pthread.h>
+#include <stdatomic.h>
+#include <assert.h>
+atomic_int x;
+void *f(void *u) { int v = atomic_load(&x); while (!EXCHANGE(&x, &v, v + 1)); return 0; }
+int main(void) {
+    pthread_t t[N];
+    for (int i = 0; i < N; i++) pthread_create(&t[i], 0, f, 0);
+    for (int i = 0; i < N; i++) pthread_join(t[i], 0);
+    assert(x == N);
+    return 0;
+}
+";
+    let place = Place::with("weak-exchange", &[("weak.c", program)]);
+    for (threads, executions) in [("-DN=2", 4), ("-DN=3", 48)] {
+        for exchange in ["strong", "weak"] {
+            let exchange = format!("-DEXCHANGE=atomic_compare_exchange_{exchange}");
+            for level in ["-O0", "-O2"] {
+                let (code, report) = place.json(&["weak.c", level, threads, &exchange]);
+                assert_eq!(
+                    (code, &report["verdict"], &report["executions"]),
+                    (Some(0), &Value::from("verified"), &Value::from(executions)),
+                    "{level} {exchange}: {report}"
+                );
+            }
+        }
+    }
+}

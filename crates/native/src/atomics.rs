@@ -2,7 +2,7 @@
 
 use crate::access;
 use crate::options::{Races, options};
-use crate::shim::{self, Call, call, export};
+use crate::shim::{self, Call, call, call_with_state, export, export_with_state};
 use crate::table::{self, Entry};
 use explore::{FailureKind, MemoryOrder, OpKind};
 use runtime::{Class, Done, Request, Touching};
@@ -202,7 +202,9 @@ pub(crate) fn written(mo: i32) -> MemoryOrder {
 /// An operation with such an order has run.
 #[inline]
 fn noted<V: Value>(address: usize, order: MemoryOrder, call: Call) {
-    runtime::ordered_access(&entry::<V>(address, call).handle, order, call.place);
+    if runtime::is_weak(order) {
+        runtime::ordered_access(&entry::<V>(address, call).handle, order, call.place);
+    }
 }
 
 fn load<V: Value>(address: usize, mo: i32) -> V {
@@ -338,7 +340,8 @@ fn exchange_if<V: Value>(address: usize, expected: V, new: V, orders: (i32, i32)
             return (old, old == expected);
         }
     }
-    let (call, if_equal, if_not) = (call(), written(orders.0), written(orders.1));
+    let call = if weak { call_with_state() } else { call() };
+    let (if_equal, if_not) = (written(orders.0), written(orders.1));
     if crate::std_locks::is_weak_exchange(shim::return_address()) {
         let text = "compare_exchange_weak and fetch_update of std were explored without spurious failures (tests over raddle's types have them)";
         runtime::caveat_at(explore::CaveatKind::Spurious, text, call.place);
@@ -617,6 +620,15 @@ atomics! {
     u128: load128 store128 exchange128 add128 sub128 and128 or128 xor128 nand128 strong128 weak128 val128;
 }
 
+// A spurious failure may be tried again in the same local state.
+export_with_state! {
+    __tsan_atomic8_compare_exchange_weak => weak8;
+    __tsan_atomic16_compare_exchange_weak => weak16;
+    __tsan_atomic32_compare_exchange_weak => weak32;
+    __tsan_atomic64_compare_exchange_weak => weak64;
+    __tsan_atomic128_compare_exchange_weak => weak128;
+}
+
 export! {
     __tsan_atomic_thread_fence => thread_fence;
     __tsan_atomic_signal_fence => signal_fence;
@@ -633,7 +645,6 @@ export! {
     __tsan_atomic8_fetch_xor => xor8;
     __tsan_atomic8_fetch_nand => nand8;
     __tsan_atomic8_compare_exchange_strong => strong8;
-    __tsan_atomic8_compare_exchange_weak => weak8;
     __tsan_atomic8_compare_exchange_val => val8;
     __tsan_atomic16_load => load16;
     __tsan_atomic16_store => store16;
@@ -645,7 +656,6 @@ export! {
     __tsan_atomic16_fetch_xor => xor16;
     __tsan_atomic16_fetch_nand => nand16;
     __tsan_atomic16_compare_exchange_strong => strong16;
-    __tsan_atomic16_compare_exchange_weak => weak16;
     __tsan_atomic16_compare_exchange_val => val16;
     __tsan_atomic32_load => load32;
     __tsan_atomic32_store => store32;
@@ -657,7 +667,6 @@ export! {
     __tsan_atomic32_fetch_xor => xor32;
     __tsan_atomic32_fetch_nand => nand32;
     __tsan_atomic32_compare_exchange_strong => strong32;
-    __tsan_atomic32_compare_exchange_weak => weak32;
     __tsan_atomic32_compare_exchange_val => val32;
     __tsan_atomic64_load => load64;
     __tsan_atomic64_store => store64;
@@ -669,7 +678,6 @@ export! {
     __tsan_atomic64_fetch_xor => xor64;
     __tsan_atomic64_fetch_nand => nand64;
     __tsan_atomic64_compare_exchange_strong => strong64;
-    __tsan_atomic64_compare_exchange_weak => weak64;
     __tsan_atomic64_compare_exchange_val => val64;
     __tsan_atomic128_load => load128;
     __tsan_atomic128_store => store128;
@@ -681,7 +689,6 @@ export! {
     __tsan_atomic128_fetch_xor => xor128;
     __tsan_atomic128_fetch_nand => nand128;
     __tsan_atomic128_compare_exchange_strong => strong128;
-    __tsan_atomic128_compare_exchange_weak => weak128;
     __tsan_atomic128_compare_exchange_val => val128;
 }
 

@@ -70,6 +70,14 @@ pub(crate) fn call() -> Call {
     }
 }
 
+/// The same for a function that was exported with its local state.
+#[inline]
+pub(crate) fn call_with_state() -> Call {
+    // SAFETY: as in `call`.
+    let state = unsafe { INCOMING.state };
+    Call { state: LocalState::on_stack(state), ..call() }
+}
+
 /// A call that came in by other ways than a shim: its return address, the frame pointer and the stack pointer of the caller, and its
 /// local state.
 #[inline]
@@ -294,6 +302,62 @@ macro_rules! export {
     )*};
 }
 pub(crate) use export;
+
+/// The way in for a function whose local state is always of interest: nothing is wiped when it returns. `r11` is the function to call.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn with_state() {
+    std::arch::naked_asm!(
+        ".cfi_startproc",
+        "push rbx",
+        "push rbp",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "mov [rip + {incoming} + 16], rsp",
+        "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 56",
+        "call r11",
+        "add rsp, 56",
+        ".cfi_adjust_cfa_offset -56",
+        "ret",
+        ".cfi_endproc",
+        incoming = sym INCOMING,
+    )
+}
+
+/// Exports functions whose local state is always taken; see [`call_with_state`].
+macro_rules! export_with_state {
+    ($($name:ident => $function:path;)*) => {$(
+        /// See the function it leads to.
+        ///
+        /// # Safety
+        ///
+        /// Called by the program as the sanitizer's function of this name.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            std::arch::naked_asm!(
+                "mov r11, [rsp]",
+                "mov [rip + {incoming}], r11",
+                "mov [rip + {incoming} + 8], rbp",
+                "mov [rip + {incoming} + 32], rsp",
+                "mov r11, [rip + {incoming} + 24]",
+                "cmp byte ptr [r11], 0",
+                "lea r11, [rip + {function}]",
+                "jne 2f",
+                "jmp {with_state}",
+                "2:",
+                "jmp {slowly}",
+                incoming = sym $crate::shim::INCOMING,
+                function = sym $function,
+                with_state = sym $crate::shim::with_state,
+                slowly = sym $crate::shim::slowly,
+            )
+        }
+    )*};
+}
+pub(crate) use export_with_state;
 
 /// Exports functions that do nothing unless a flag is set.
 macro_rules! export_if {

@@ -153,6 +153,7 @@ mod machine {
     use super::{
         Caveat, CaveatKind, FILES, SURROUNDINGS, alien, is_around_closure, is_closed, is_known, krate,
     };
+    use std::cell::RefCell;
     use std::collections::{BTreeMap, BTreeSet, HashSet};
     use std::fs::File;
     use std::os::unix::fs::FileExt;
@@ -421,11 +422,52 @@ mod machine {
         format!("{:#}", rustc_demangle::demangle(name))
     }
 
+    /// What the code from one entry on refers to: the same in each check that starts there.
+    struct Scan {
+        /// What it calls.
+        caveats: Vec<Caveat>,
+        /// Variables outside of known crates that it may change, each with its name.
+        variables: Vec<(&'static Symbol, String)>,
+    }
+
+    std::thread_local! {
+        /// The scans of this OS thread, the last one first. There is one for each check in the program's text.
+        static SCANS: RefCell<Vec<(usize, Scan)>> = const { RefCell::new(Vec::new()) };
+    }
+
     pub(super) fn uses(entry: usize) -> Vec<Caveat> {
+        SCANS.with_borrow_mut(|scans| {
+            match scans.iter().position(|s| s.0 == entry) {
+                Some(0) => {}
+                Some(i) => scans.swap(0, i),
+                None => scans.insert(0, (entry, scan(entry))),
+            }
+            uses_now(&scans[0].1)
+        })
+    }
+
+    /// What such code uses, as far as the variables have changed by now.
+    fn uses_now(scan: &Scan) -> Vec<Caveat> {
+        let mut caveats = scan.caveats.clone();
+        let Some(program) = Program::this() else { return caveats };
+        for (v, name) in &scan.variables {
+            // Every type of ours has an identity, which takes eight bytes alone.
+            let small = v.size <= 8 && !name.ends_with("::RADDLE_KEY");
+            if small || program.has_changed(v) {
+                let text = "variables outside of raddle's types, such as a `static mut`, are changed inside the check: accesses to them \
+                            are not seen by the search";
+                Caveat::new(CaveatKind::ForeignTypes, text).at(name.clone()).add_to(&mut caveats);
+            }
+        }
+        caveats
+    }
+
+    fn scan(entry: usize) -> Scan {
         /// The most functions that are searched.
         const MOST: usize = 20_000;
-        let Some(program) = Program::this() else { return Vec::new() };
-        let Some(first) = program.function_around(entry) else { return Vec::new() };
+        let nothing = || Scan { caveats: Vec::new(), variables: Vec::new() };
+        let Some(program) = Program::this() else { return nothing() };
+        let Some(first) = program.function_around(entry) else { return nothing() };
         let mut seen = HashSet::from([first]);
         let mut open = vec![first];
         let mut called: BTreeMap<&'static str, BTreeSet<String>> = BTreeMap::new();
@@ -471,22 +513,12 @@ mod machine {
             };
             by.into_iter().fold(Caveat::new(kind, text), Caveat::at).add_to(&mut caveats);
         }
-        for v in variables.into_iter().map(|v| &program.variables[v]) {
-            let name = demangled(&v.name);
+        let variables = variables.into_iter().map(|v| &program.variables[v]);
+        let named = variables.map(|v| (v, demangled(&v.name))).filter(|(v, name)| {
             let writable = program.section_of(v.start).is_some_and(|s| s.writable);
-            // Every type of ours has an identity, which takes eight bytes alone.
-            let small = v.size <= 8 && !name.ends_with("::RADDLE_KEY");
-            if writable
-                && !is_known(krate(&name))
-                && !name.contains("RADDLE_KEY")
-                && (small || program.has_changed(v))
-            {
-                let text = "variables outside of raddle's types, such as a `static mut`, are changed inside the check: accesses to them \
-                            are not seen by the search";
-                Caveat::new(CaveatKind::ForeignTypes, text).at(name).add_to(&mut caveats);
-            }
-        }
-        caveats
+            writable && !is_known(krate(name)) && !name.contains("RADDLE_KEY")
+        });
+        Scan { caveats, variables: named.collect() }
     }
 }
 

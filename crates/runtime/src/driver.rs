@@ -139,7 +139,8 @@ struct Rounds {
     turns: Option<u32>,
     /// Executions of this round.
     runs: u64,
-    start: Instant,
+    /// When a thread was first seen to have given way.
+    start: Option<Instant>,
     completed: Option<Completed>,
 }
 
@@ -156,17 +157,16 @@ enum Next {
 impl Rounds {
     fn new(settings: &Settings) -> Rounds {
         let turns = if settings.turns.is_some() { None } else { Some(FIRST_TURNS) };
-        Rounds { turns, runs: 0, start: Instant::now(), completed: None }
+        Rounds { turns, runs: 0, start: None, completed: None }
     }
 
     /// An execution has run. Rounds that take too long are abandoned.
     fn ran(&mut self, session: &Session) -> Next {
         self.runs += 1;
         let Some(turns) = self.turns.filter(|_| session.gave_way()) else { return Next::GoOn };
+        let start = *self.start.get_or_insert_with(Instant::now);
         let (most, seconds) = if self.completed.is_none() { (2_000, 1.0) } else { (20_000, 3.0) };
-        if self.runs <= most
-            && (!self.runs.is_multiple_of(16) || self.start.elapsed().as_secs_f64() < seconds)
-        {
+        if self.runs <= most && (!self.runs.is_multiple_of(16) || start.elapsed().as_secs_f64() < seconds) {
             return Next::GoOn;
         }
         match &self.completed {
@@ -205,7 +205,7 @@ impl Rounds {
     }
 
     fn restart(&mut self, turns: u32) {
-        (self.turns, self.runs, self.start) = (Some(turns), 0, Instant::now());
+        (self.turns, self.runs, self.start) = (Some(turns), 0, None);
     }
 }
 

@@ -499,7 +499,7 @@ impl Execution {
 
     /// Enters a thread that will be spawned.
     pub(crate) fn enter_thread(&mut self, id: ThreadId) {
-        if self.order.contains(&id) {
+        if self.threads[id.index()].entered == self.epoch {
             // It continues the sequence of steps of a thread that has ended.
             return self.threads[id.index()].renew();
         }
@@ -508,6 +508,7 @@ impl Execution {
         let thread = &mut self.threads[id.index()];
         thread.reset();
         thread.rank = rank;
+        thread.entered = self.epoch;
     }
 
     /// The object that the end of a thread changes.
@@ -605,6 +606,14 @@ impl Execution {
         }
     }
 
+    /// Whether the execution differs from an earlier one only in the outcome of the step that was just taken.
+    #[cold]
+    pub(crate) fn differs_in_outcome(&self) -> bool {
+        debug_assert!(self.told == self.scripted, "a step with several outcomes is not in the script");
+        // SAFETY: as in `decide`.
+        unsafe { (*self.explorer).differs_in_outcome() }
+    }
+
     /// Tells the search that the next step of `after` comes after what `before` has done.
     fn ordered(&mut self, before: ThreadId, after: ThreadId) {
         self.tell();
@@ -641,12 +650,17 @@ impl Execution {
     }
 
     /// Keeps a record of something that is no step: a spawn, a join.
+    #[inline]
     pub(crate) fn note_quietly(&mut self, kind: OpKind, other: ThreadId, site: Site) {
         let thread = self.current;
         if kind == OpKind::Spawn && self.looking {
             spin::changed(self);
         }
-        turns::saw_change(self);
+        let turns = &mut self.threads[thread.index()].turns;
+        if !turns.is_empty() {
+            turns.saw_change();
+            self.due = false;
+        }
         if self.recording {
             self.record_quietly(&Op::local(kind).with(other.0 as u64, 0), site);
         }
@@ -1233,8 +1247,23 @@ impl Execution {
         if SPECIAL >> op.kind as u8 & 1 == 1 {
             self.after(t, op, option, applied.ok);
         }
-        spin::after_step(self, &op, site, before, &applied, option);
-        turns::after_step(self, &op, site, before, &applied, option);
+        // Most steps change a word, by a thread that is in no loop.
+        let plain = applied.word != before
+            && (turns::TRIES | bit(OpKind::Choose)) >> op.kind as u8 & 1 == 0
+            && !(spin::LOCKS >> op.kind as u8 & 1 == 1 && self.modes.versions)
+            && !self.looking;
+        let thread = &mut self.threads[ti];
+        if plain && thread.turns.is_empty() {
+            if matches!(op.kind, OpKind::CompareExchange | OpKind::CompareExchangeWeak) {
+                thread.cycles.forget_arrival();
+            }
+            if thread.cycles.comes_again(op.object, before, applied.word, site) {
+                cycles::keep(self, op, site, before, &applied, option);
+            }
+        } else {
+            spin::after_step(self, &op, site, before, &applied, option);
+            turns::after_step(self, &op, site, before, &applied, option);
+        }
         if self.fair.is_some() && self.is_fair() {
             self.note_fair_step(t, op.kind, applied.value, applied.ok);
         }

@@ -285,6 +285,10 @@ pub fn on_memory(
             op.a = change(old);
         }
         let option = (*ex).option(&op);
+        if op.kind == OpKind::CompareExchangeWeak && option == 1 && state != LocalState::UNKNOWN {
+            let state = spin::word_of(&*ex, state);
+            crate::cycles::fails(&mut *ex, Key::of(&op, site), state);
+        }
         let done = (*ex).finish_here(op, option);
         let new = (*ex).word(object);
         if new != old {

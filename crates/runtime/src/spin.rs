@@ -68,7 +68,7 @@ pub(crate) const LOOKS: u64 = bit(OpKind::Load)
     | bit(OpKind::Yield);
 
 /// What is done to locks.
-const LOCKS: u64 = bit(OpKind::Lock)
+pub(crate) const LOCKS: u64 = bit(OpKind::Lock)
     | bit(OpKind::TryLock)
     | bit(OpKind::Unlock)
     | bit(OpKind::ReadLock)
@@ -182,7 +182,8 @@ pub(crate) enum On<'a> {
 /// is a test and one call without a result, whatever comes out of it.
 #[inline(always)]
 pub(crate) fn watch(probe: &Probe<'_>) {
-    if !looking() {
+    // A weak compare-exchange that fails spuriously may be tried again in the same local state.
+    if !looking() && (probe.kind != OpKind::CompareExchangeWeak || context::current().is_null()) {
         return;
     }
     // SAFETY: the probe is alive; `seen_before` gives an end only on a fiber, whose frames reach up to there.
@@ -226,7 +227,8 @@ unsafe extern "sysv64" fn seen_before(probe: *const ()) -> usize {
     };
     let Some(object) = object else { return 0 };
     let Probe { kind, a, b, place, .. } = *probe;
-    if wants_state(ex, Key { site: sync::site(place), object, kind: strong(kind), a, b }) {
+    let key = Key { site: sync::site(place), object, kind: strong(kind), a, b };
+    if wants_state(ex, key) || kind == OpKind::CompareExchangeWeak && may_fail(ex, key) {
         ex.threads[ex.current.index()].frames_end
     } else {
         0
@@ -243,6 +245,18 @@ fn wants_state(ex: &mut Execution, key: Key) -> bool {
     let wanted = cycles::wants_state(ex, &key);
     ex.arriving = wanted.then_some(key);
     is_look || wanted
+}
+
+/// Whether the weak compare-exchange that is about to be announced may fail spuriously; its local state is taken then. Whether its word is
+/// as expected by now says nothing of that, as others may change it before its turn comes.
+fn may_fail(ex: &mut Execution, key: Key) -> bool {
+    let may = ex.settings.spurious_cas
+        && ex.settings.spurious > 0
+        && ex.settings.spin_loops
+        && ex.phase == Phase::Running
+        && !ex.is_fair();
+    ex.arriving = may.then_some(key);
+    may
 }
 
 /// Whether the running thread has the look in its window; notes where.

@@ -65,16 +65,34 @@ pub(crate) unsafe fn turn_here(ex: *mut Execution, op: Op, site: Site) -> bool {
         if (&(*ex).threads)[t].panicking {
             panics::still_panicking(&mut *ex);
         }
+        let attend = !(*ex).lent.is_empty() | (*ex).weak.waits() | (*ex).interrupts | (*ex).due;
+        if attend && !prepare_turn(ex, op, site) {
+            return false;
+        }
+        (*ex).announce(op, site) || suspend(ex)
+    }
+}
+
+/// What comes before some turns: the use of cells that were lent, a signal, giving way. Says `false` as [`turn`] does.
+///
+/// # Safety
+///
+/// As for [`turn`].
+#[cold]
+#[inline(never)]
+unsafe fn prepare_turn(ex: *mut Execution, op: Op, site: Site) -> bool {
+    // SAFETY: by the contract.
+    unsafe {
         if !(*ex).lent.is_empty() {
             crate::lent::settle(ex);
+        }
+        if (*ex).weak.waits() {
+            crate::orders::about_to_step(&mut *ex, op.object, op.order);
         }
         if (*ex).interrupts {
             interrupt(ex, op.kind, site);
         }
-        if (*ex).due && !give_way(ex, &op, site) {
-            return false;
-        }
-        (*ex).announce(op, site) || suspend(ex)
+        !(*ex).due || give_way(ex, &op, site)
     }
 }
 

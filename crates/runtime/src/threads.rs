@@ -111,6 +111,8 @@ pub(crate) struct Thread {
     pub(crate) joined_children: Vec<ThreadId>,
     /// Its place in the order of spawns of this execution.
     pub(crate) rank: u16,
+    /// The number of the last execution that it was entered in.
+    pub(crate) entered: u32,
     /// How many threads wait for its end.
     pub(crate) joiners: u16,
     pub(crate) ended: bool,
@@ -180,6 +182,7 @@ impl Default for Thread {
             spawned: 0,
             joined_children: Vec::new(),
             rank: 0,
+            entered: 0,
             joiners: 0,
             ended: false,
             joined: false,
