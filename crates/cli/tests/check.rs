@@ -402,10 +402,17 @@ int main(void) { barrier(); add_lock(); return 0; }
 
 #[test]
 fn a_program_that_takes_its_process_away_is_not_verified() {
-    let gone = "#include <sys/syscall.h>\n#include <unistd.h>\nint main(void) { syscall(SYS_exit_group, 0); return 0; }\n";
-    let killed = "#include <signal.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n\
-                  int main(void) { syscall(SYS_kill, getpid(), SIGKILL); return 0; }\n";
-    let place = Place::with("gone", &[("gone.c", gone), ("killed.c", killed)]);
+    // `exit_group` and `kill` behind the C library.
+    let gone = "int main(void) { __asm__ volatile(\"syscall\" :: \"a\"(231), \"D\"(0) : \"rcx\", \"r11\", \"memory\"); return 0; }\n";
+    let killed = "#include <unistd.h>\nint main(void) { long n = 62; __asm__ volatile(\"syscall\" : \"+a\"(n) : \"D\"((long)getpid()), \
+                  \"S\"(9L) : \"rcx\", \"r11\", \"memory\"); return 0; }\n";
+    let left = "#include <sys/syscall.h>\n#include <unistd.h>\nint main(void) { syscall(SYS_exit_group, CODE); return 0; }\n";
+    let place = Place::with("gone", &[("gone.c", gone), ("killed.c", killed), ("left.c", left)]);
+    // By `syscall` it is `_exit`.
+    let (code, report) = place.json(&["left.c", "-DCODE=0"]);
+    assert_eq!((code, &report["verdict"]), (Some(0), &"verified".into()), "{report}");
+    let (code, report) = place.json(&["left.c", "-DCODE=3"]);
+    assert_eq!((code, &report["failures"][0]["kind"]), (Some(1), &"exit-code".into()), "{report}");
     for file in ["gone.c", "killed.c"] {
         let output = place.check(&[file]);
         assert!(

@@ -26,6 +26,23 @@ extern "C" fn set_name(thread: Thread, name: *const libc::c_char) -> Code {
     0
 }
 
+/// Names the running thread; what is too long is cut, as `prctl` does.
+pub(crate) fn name_self(name: *const libc::c_char) {
+    // SAFETY: the program hands in a string.
+    let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+    let name = String::from_utf8_lossy(&name[..name.len().min(15)]).into_owned();
+    runtime::name_thread(runtime::current(), name);
+}
+
+/// The name of the running thread with a zero byte at its end, and its length.
+pub(crate) fn own_name() -> ([u8; 16], usize) {
+    let mut out = [0; 16];
+    let name = runtime::thread_name(runtime::current()).unwrap_or_default();
+    let n = name.len().min(15);
+    out[..n].copy_from_slice(&name.as_bytes()[..n]);
+    (out, n + 1)
+}
+
 extern "C" fn set_name_inside(thread: Thread, name: *const libc::c_char) -> Code {
     real!(pthread_setname_np(thread, name): fn(Thread, *const libc::c_char) -> Code)
 }

@@ -84,6 +84,7 @@ impl Front for Program {
             .or_else(|| crate::shared_pointers::name_of(address))
             .or_else(|| crate::locals::name_of(address))
             .or_else(|| crate::pipes::name_of(address))
+            .or_else(|| crate::file_locks::name_of(address))
             .or_else(|| crate::signals::name_of(address))
             .or_else(|| threads::name_of(address))
         {

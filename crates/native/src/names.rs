@@ -25,6 +25,11 @@ pub(crate) fn share() {
     symbols();
 }
 
+/// Paths of sources are shown from the directory where the process was started: the program is about to leave it.
+pub(crate) fn keep_directory() {
+    symbols();
+}
+
 /// A place in words. An address is one behind the call.
 pub(crate) fn place(address: usize) -> String {
     shim::undisturbed(|| place_in_words(address))

@@ -286,25 +286,13 @@ extern "C" fn cxa_at_quick_exit(function: usize, object: *mut c_void) -> c_int {
 
 /// What raddle does not run: the whole program under control is one process.
 pub(crate) fn unsupported(what: &str, why: &str) -> ! {
-    let call = call();
-    runtime::settle();
-    runtime::fail(FailureKind::Limit, format!("the program calls `{what}`: {why}"), call.place)
+    unsupported_at(what, why, call())
 }
 
-/// The same for system calls that are made without the C library's functions for them.
-pub(crate) fn refuse_system_call(n: libc::c_long) {
-    let what = match n {
-        libc::SYS_clone => "clone",
-        libc::SYS_clone3 => "clone3",
-        libc::SYS_fork => "fork",
-        libc::SYS_vfork => "vfork",
-        libc::SYS_execve => "execve",
-        _ => return,
-    };
-    if modules::owner(return_address()) == Some(Owner::Program) {
-        let why = "a thread or process that is made behind the C library is not under control";
-        unsupported(&format!("syscall(SYS_{what})"), why);
-    }
+/// The same for a call that came in otherwise.
+pub(crate) fn unsupported_at(what: &str, why: &str, call: Call) -> ! {
+    runtime::settle();
+    runtime::fail(FailureKind::Limit, format!("the program calls `{what}`: {why}"), call.place)
 }
 
 macro_rules! refuse {
@@ -331,6 +319,18 @@ refuse! {
     no_execve execve: "the program would be gone; check the two programs apart";
     no_execv execv: "the program would be gone; check the two programs apart";
     no_execvp execvp: "the program would be gone; check the two programs apart";
+    no_execl execl: "the program would be gone; check the two programs apart";
+    no_execlp execlp: "the program would be gone; check the two programs apart";
+    no_execle execle: "the program would be gone; check the two programs apart";
+    no_execvpe execvpe: "the program would be gone; check the two programs apart";
+    no_fexecve fexecve: "the program would be gone; check the two programs apart";
+    no_plain_fork _Fork: "a process that it makes is not under control; check the two programs apart";
+    no_daemon daemon: "the process that it makes is not under control";
+    no_forkpty forkpty: "a process that it makes is not under control; check the two programs apart";
+    no_ptrace ptrace: "raddle runs in the process that would be traced";
+    no_unshare unshare: "raddle runs in the process that it would change";
+    no_setns setns: "raddle runs in the process that it would change";
+    no_chroot chroot: "raddle runs in the process that it would change";
     no_killpg killpg: "signals between processes are not modelled";
     no_tgkill tgkill: "signals between threads are not modelled";
     no_sigqueue sigqueue: "signals with data are not modelled";

@@ -5,6 +5,7 @@
 //! on, and the registers that calls preserve, which are put there; see the runtime's module `spin`). In that case the stack below the
 //! call is wiped when it returns, so that what the next turn of the loop finds there does not depend on us.
 
+use crate::system_calls::caller_of;
 use explore::ThreadId;
 use runtime::{LocalState, Place};
 
@@ -62,8 +63,9 @@ impl Call {
 pub(crate) fn call() -> Call {
     // SAFETY: one OS thread alone runs code of the program; see the crate's rules.
     unsafe {
+        let (site, frame) = caller_of(INCOMING.site, INCOMING.frame);
         Call {
-            place: Place::at(crate::front::user_site(INCOMING.site, INCOMING.frame)),
+            place: Place::at(crate::front::user_site(site, frame)),
             // What an earlier call left counts for nothing.
             state: if *INCOMING.looking { LocalState::on_stack(INCOMING.state) } else { LocalState::UNKNOWN },
         }
@@ -109,7 +111,7 @@ pub(crate) fn undisturbed<T>(f: impl FnOnce() -> T) -> T {
 #[inline]
 pub(crate) fn caller() -> Option<(usize, usize)> {
     // SAFETY: as in `call`.
-    let (site, frame) = unsafe { (INCOMING.site, INCOMING.frame) };
+    let (site, frame) = unsafe { caller_of(INCOMING.site, INCOMING.frame) };
     (site != 0).then_some((site, frame))
 }
 
@@ -131,7 +133,7 @@ pub(crate) fn last_stack_pointer(t: ThreadId) -> usize {
 #[inline]
 pub(crate) fn return_address() -> usize {
     // SAFETY: as in `call`.
-    unsafe { INCOMING.site }
+    unsafe { caller_of(INCOMING.site, INCOMING.frame).0 }
 }
 
 /// An execution begins: its threads may loop from now on.

@@ -28,6 +28,7 @@ pub(crate) fn prepare() {
     crate::semaphore::prepare();
     crate::locals::prepare();
     crate::pipes::prepare();
+    crate::file_locks::prepare();
     crate::signals::prepare();
     crate::verifier::prepare();
 }

@@ -156,9 +156,8 @@ pub(crate) unsafe fn fail_in_destructor(ex: *mut Execution, t: ThreadId, payload
             crate::sync::give_up(ex);
         });
         // The payload that unwinds an abandoned fiber comes out here.
-        if let Err(payload) = std::panic::catch_unwind(giving_up) {
-            note_end(ex, t, payload);
-        }
+        let Err(payload) = std::panic::catch_unwind(giving_up);
+        note_end(ex, t, payload);
     }
 }
 
