@@ -120,7 +120,7 @@ extern "C" fn route(number: c_long, site: usize) -> usize {
     let targets = unsafe { &*(&raw const TARGETS) };
     let target = usize::try_from(number).ok().and_then(|n| targets.get(n).copied()).unwrap_or(0);
     // The call is shown where it was made.
-    let call = || crate::shim::call_from(site, 0, runtime::LocalState::UNKNOWN);
+    let call = || crate::shim::call_from(site, 0, 0, runtime::LocalState::UNKNOWN);
     if target != 0 {
         return target;
     }
