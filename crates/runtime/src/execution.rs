@@ -839,11 +839,12 @@ impl Execution {
             labels.announced(&self.pending, self.live);
         }
         self.watched.user.store(false, Ordering::Relaxed);
-        // SAFETY: the explorer is borrowed by `run_once` for longer than the execution runs, and it is used only
-        // through this pointer meanwhile. It knows nothing of this execution, so it cannot come back to it.
-        let decision = match self.times.waking.is_empty() {
-            true => unsafe { (*self.explorer).next_thread(&self.view()) },
-            false => self.next_of_waking(),
+        let decision = if self.times.waking.is_empty() {
+            // SAFETY: the explorer is borrowed by `run_once` for longer than the execution runs, and it is used only
+            // through this pointer meanwhile. It knows nothing of this execution, so it cannot come back to it.
+            unsafe { (*self.explorer).next_thread(&self.view()) }
+        } else {
+            self.next_of_waking()
         };
         self.watched.user.store(true, Ordering::Relaxed);
         match decision {

@@ -152,11 +152,9 @@ pub(crate) unsafe fn fail_in_destructor(ex: *mut Execution, t: ThreadId, payload
             format!("the destructor of a thread-local panicked{at}, which ends the process: {message}");
         drop(payload);
         (*ex).note_failure(FailureKind::Panic, message, None, Some(t));
-        let giving_up = std::panic::AssertUnwindSafe(|| {
-            crate::sync::give_up(ex);
-        });
         // The payload that unwinds an abandoned fiber comes out here.
-        let Err(payload) = std::panic::catch_unwind(giving_up);
+        let Err(payload) =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| crate::sync::give_up(ex)));
         note_end(ex, t, payload);
     }
 }

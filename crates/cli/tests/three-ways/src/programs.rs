@@ -163,7 +163,9 @@ fn two_notified_one_deadlock() {
     let waiters = [p.clone(), p.clone()].map(|p| thread::spawn(move || wait(&p)));
     *p.0.lock().unwrap() = 1;
     p.1.notify_one();
-    waiters.map(|t| t.join().unwrap());
+    for t in waiters {
+        t.join().unwrap();
+    }
 }
 
 fn join_orders_holds() {
