@@ -497,9 +497,8 @@ pub(crate) fn after_step(
     }
     if !is_look && !ex.tracking {
         let cycles = &mut ex.threads[ex.current.index()].cycles;
-        if !(op.kind == OpKind::CompareExchangeWeak && option == 1)
-            && !cycles.comes_again(op.object, before, applied.word, site)
-        {
+        let spurious = op.kind == OpKind::CompareExchangeWeak && option == 1;
+        if !spurious && !cycles.comes_again(op.object, before, applied.word, site) {
             return;
         }
     }
