@@ -99,6 +99,9 @@ static mut TARGETS: [usize; 512] = [0; 512];
 
 /// Finds the functions that calls go to. `lead` says where a call of a function of this name goes.
 pub(crate) fn install(mut lead: impl FnMut(&str) -> Option<usize>) {
+    if !place_widening() {
+        return;
+    }
     for (number, name) in ROUTED {
         if let Some(target) = lead(name) {
             // SAFETY: nothing else runs yet.
@@ -186,8 +189,7 @@ pub unsafe extern "C" fn syscall() {
         "3:",
         "push rbp",
         "mov rbp, rsp",
-        "lea rax, [rip + {widen} + 1]",
-        "push rax",
+        "push qword ptr [rip + {widen}]",
         "xor eax, eax",
         "jmp r11",
         "2:",
@@ -196,33 +198,41 @@ pub unsafe extern "C" fn syscall() {
         own = sym OWN,
         route = sym route,
         other = sym crate::futex::raddle_system_call,
-        widen = sym widen,
+        widen = sym WIDEN,
     )
 }
 
-/// Where functions with a result of type `int` return to: the program gets a `long`.
-#[unsafe(naked)]
-unsafe extern "C" fn widen() {
-    std::arch::naked_asm!(
-        ".cfi_startproc",
-        ".cfi_def_cfa rbp, 16",
-        ".cfi_offset rbp, -16",
-        // Unwinders look up the byte before a return address.
-        "nop",
-        "cdqe",
-        "pop rbp",
-        ".cfi_def_cfa rsp, 8",
-        "ret",
-        ".cfi_endproc",
-    )
+/// Where functions with a result of type `int` return to: the program gets a `long`. The code lies outside of this library, so that
+/// the functions take the call for one of the program (see `shim::export_past`).
+static mut WIDEN: usize = 0;
+
+/// Writes that code. Says whether there is room for it.
+fn place_widening() -> bool {
+    /// `cdqe; pop rbp; ret`.
+    const CODE: [u8; 4] = [0x48, 0x98, 0x5D, 0xC3];
+    // SAFETY: a new mapping is ours alone; nothing else runs yet.
+    unsafe {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let page =
+            libc::mmap(std::ptr::null_mut(), image::PAGE, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+        if page == libc::MAP_FAILED {
+            return false;
+        }
+        page.cast::<[u8; 4]>().write(CODE);
+        libc::mprotect(page, image::PAGE, libc::PROT_READ | libc::PROT_EXEC);
+        WIDEN = page as usize;
+    }
+    true
 }
 
 /// The place in the program that a call comes from which has this return address and this frame pointer.
 #[inline]
 pub(crate) fn caller_of(site: usize, frame: usize) -> (usize, usize) {
-    if site != widen as *const () as usize + 1 {
-        return (site, frame);
+    // SAFETY: set before the first execution; `syscall` has made the frame of a call that returns there.
+    unsafe {
+        if site != WIDEN || site == 0 {
+            return (site, frame);
+        }
+        (*(frame as *const usize).add(1), *(frame as *const usize))
     }
-    // SAFETY: `syscall` has made this frame.
-    unsafe { (*(frame as *const usize).add(1), *(frame as *const usize)) }
 }
