@@ -491,8 +491,12 @@ pub(crate) fn after_step(
     option: u32,
     is_look: bool,
 ) {
-    if !ex.tracking && matches!(op.kind, OpKind::CompareExchange | OpKind::CompareExchangeWeak) && option == 0
-    {
+    let exchanges = match op.kind {
+        OpKind::CompareExchange | OpKind::CompareExchangeWeak => true,
+        OpKind::Rmw => op.b == PART,
+        _ => false,
+    };
+    if !ex.tracking && exchanges && option == 0 {
         ex.threads[ex.current.index()].cycles.arrival = None;
     }
     if !is_look && !ex.tracking {

@@ -336,6 +336,10 @@ pub fn exchange_part(
         (*ex).refresh(object, old);
         let option = if may_fail && matches() { (*ex).option_to_fail() } else { 0 };
         op.a = if option == 0 { change() } else { old };
+        if option == 1 && state != LocalState::UNKNOWN {
+            let state = spin::word_of(&*ex, state);
+            crate::cycles::fails(&mut *ex, Key::of(&op, site), state);
+        }
         (*ex).finish_here(op, option);
         option == 1
     }
