@@ -364,8 +364,29 @@ pub(crate) fn exchange_in<V: Value>(
     if !entry.is_value(V::BYTES) {
         // What is expected is no part of the step then, so it must be one of the local state.
         let call = call.with(expected.word()).with(new.word());
-        let old = modify(entry, address, mo, call, |old: V| if old == expected { new } else { old });
-        let ok = old == expected;
+        let request = request(entry, OpKind::Rmw, mo, 0, 0, call);
+        // SAFETY: the program reads and writes here, and it is this thread's turn.
+        let read = || unsafe { V::read(address) };
+        let mut found = None;
+        let change = || {
+            let old = read();
+            found = Some(old);
+            if old == expected {
+                // SAFETY: as above.
+                unsafe { V::write(address, new) };
+            }
+            entry.read()
+        };
+        let failed_spuriously = runtime::exchange_part(
+            &request,
+            call.state,
+            weak,
+            || entry.read(),
+            || read() == expected,
+            change,
+        );
+        let old = found.unwrap_or_else(read);
+        let ok = old == expected && !failed_spuriously;
         if !ok {
             runtime::only_read(order(failed));
         }

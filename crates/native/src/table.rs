@@ -125,8 +125,8 @@ pub(crate) fn block(address: usize, bytes: usize) -> Found {
         let table = &mut learned().memory;
         let slot = table.slot(first);
         let e = table.slots[slot].entries[0];
-        if !e.is_null() && (*e).address >> 3 <= first && last <= ((*e).address + (*e).bytes as usize - 1) >> 3
-        {
+        // An object of some bytes of the granule is not one of all of them.
+        if !e.is_null() && (*e).address <= address && address + bytes <= (*e).address + (*e).bytes as usize {
             return Found::Entry(&mut *e);
         }
         // Whatever lies in it, or reaches into it, becomes part of it.

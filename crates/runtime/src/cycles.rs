@@ -34,8 +34,9 @@
 
 use crate::Place;
 use crate::execution::Execution;
+use crate::memory::PART;
 use crate::record::Logged;
-use crate::spin::Key;
+use crate::spin::{self, Key};
 use crate::sync::{Ended, leave_for_good, suspend, turn};
 use crate::time::CLOCK;
 use explore::semantics::{Applied, RwWord};
@@ -358,8 +359,7 @@ fn may_undo(ex: &Execution, from: usize) -> bool {
 fn is_single_failure(ex: &Execution, from: usize) -> bool {
     let mut since = ex.threads[ex.current.index()].cycles.visits.iter().filter(|v| v.at >= from);
     let first = since.next();
-    first.is_some_and(|v| v.option && v.key.kind == OpKind::CompareExchange && v.failed)
-        && since.next().is_none()
+    first.is_some_and(|v| v.option && v.failed) && since.next().is_none()
 }
 
 /// Notes why the running thread is stopped.
@@ -491,14 +491,17 @@ pub(crate) fn after_step(
     option: u32,
     is_look: bool,
 ) {
-    if !ex.tracking && matches!(op.kind, OpKind::CompareExchange | OpKind::CompareExchangeWeak) && option == 0
-    {
+    let exchanges = match op.kind {
+        OpKind::CompareExchange | OpKind::CompareExchangeWeak => true,
+        OpKind::Rmw => op.b == PART,
+        _ => false,
+    };
+    if !ex.tracking && exchanges && option == 0 {
         ex.threads[ex.current.index()].cycles.arrival = None;
     }
     if !is_look && !ex.tracking {
         let cycles = &mut ex.threads[ex.current.index()].cycles;
-        let spurious = op.kind == OpKind::CompareExchangeWeak && option == 1;
-        if !spurious && !cycles.comes_again(op.object, before, applied.word, site) {
+        if !spin::fails_spuriously(op, option) && !cycles.comes_again(op.object, before, applied.word, site) {
             return;
         }
     }
@@ -519,17 +522,17 @@ pub(crate) fn keep(ex: &mut Execution, op: Op, site: Site, before: u64, applied:
         return;
     }
     let at = ex.log.len() - 1;
-    let spurious = op.kind == OpKind::CompareExchangeWeak && option == 1;
+    let spurious = spin::fails_spuriously(&op, option);
     let t = ex.current;
     if let Some(last) = ex.threads[t.index()].cycles.rows.last()
         && !(spurious && last.object == op.object)
     {
-        end_rows(
-            ex,
-            op.object,
-            before,
-            applied.ok && matches!(op.kind, OpKind::CompareExchange | OpKind::CompareExchangeWeak),
-        );
+        let succeeded = match op.kind {
+            OpKind::CompareExchange | OpKind::CompareExchangeWeak => applied.ok,
+            OpKind::Rmw => op.b == PART && applied.word != before,
+            _ => false,
+        };
+        end_rows(ex, op.object, before, succeeded);
     }
     let cycles = &mut ex.threads[t.index()].cycles;
     cycles.used = true;

@@ -1176,6 +1176,12 @@ impl Execution {
         }
     }
 
+    /// Whether a weak compare-exchange that would succeed fails spuriously (1), as a choice.
+    #[cold]
+    pub(crate) fn option_to_fail(&mut self) -> u32 {
+        self.ask(Asked::Below(2))
+    }
+
     fn ask(&mut self, asked: Asked) -> u32 {
         if !self.script.is_empty() {
             self.forget_script();

@@ -298,6 +298,53 @@ pub fn on_memory(
     }
 }
 
+/// Operand `b` of a read-modify-write that is a compare-exchange of a part of an object.
+pub(crate) const PART: u64 = 1;
+
+/// A compare-exchange of a part of an object, which `change` does: it says what the word is then. A weak one may fail spuriously where
+/// `matches` says that the part is as expected; then `change` is not called. Returns whether it did.
+///
+/// For the search it is a read-modify-write: whether it would succeed cannot be told from the word of the whole object.
+pub fn exchange_part(
+    request: &Request<'_>,
+    state: LocalState,
+    weak: bool,
+    read: impl Fn() -> u64,
+    matches: impl FnOnce() -> bool,
+    change: impl FnOnce() -> u64,
+) -> bool {
+    let ex = context::required("an atomic", request.place);
+    // SAFETY: as in `on_memory`.
+    unsafe {
+        settle_in(ex);
+        let object = (*ex).resolve(request.object, request.class, 0, request.place);
+        watch(ex, object, request, state);
+        let may_fail = weak && (*ex).may_fail_spuriously(object, request.place);
+        if (*ex).blocks.any() {
+            foreign::before_memory(ex, request.place);
+        }
+        let site = sync::site(request.place);
+        let mut op = Op::new(OpKind::Rmw, object).with(0, PART).ordered(request.order);
+        if !(*ex).is_running()
+            || (*ex).repeat.is_some() && !await_change(ex, site)
+            || !turn_here(ex, op, site)
+        {
+            given_up(ex);
+            return true;
+        }
+        let old = read();
+        (*ex).refresh(object, old);
+        let option = if may_fail && matches() { (*ex).option_to_fail() } else { 0 };
+        op.a = if option == 0 { change() } else { old };
+        if option == 1 && state != LocalState::UNKNOWN {
+            let state = spin::word_of(&*ex, state);
+            crate::cycles::fails(&mut *ex, Key::of(&op, site), state);
+        }
+        (*ex).finish_here(op, option);
+        option == 1
+    }
+}
+
 /// The compare-exchange that the running thread has just done did not find what it expected. So it has only read, with this order,
 /// and not with that which it would have had.
 #[cold]

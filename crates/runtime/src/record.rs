@@ -464,6 +464,7 @@ impl Execution {
             Choose if r.op.b == REUSE => "one that was freed".to_string(),
             Load | CountRead => number(of_part(value)),
             Store => format!("= {}", number(r.op.a)),
+            Rmw if r.option == 1 => format!("{}: failed spuriously", number(before)),
             Rmw | CountUp | CountDown | SemPost | SemWait => {
                 format!("{} -> {}", number(before), number(after))
             }

@@ -425,7 +425,7 @@ pub(crate) fn after_step(
     // A reading of the clock that finds that no time has passed is a look.
     let clock = op.kind == OpKind::Choose && op.b == CLOCK && option == 0;
     let is_look = (LOOKS >> op.kind as u8 & 1 == 1 || clock) && applied.word == before;
-    let spurious = op.kind == OpKind::CompareExchangeWeak && option == 1;
+    let spurious = fails_spuriously(op, option);
     cycles::after_step(ex, op, site, before, applied, option, is_look && !spurious);
     let t = ex.current.index();
     if LOCKS >> op.kind as u8 & 1 == 1 && ex.modes.versions && after_lock(ex, *op, site, before, applied) {
@@ -443,6 +443,12 @@ pub(crate) fn after_step(
     } else if ex.looking {
         forget_looks(ex);
     }
+}
+
+/// Whether a compare-exchange of an object, or of a part of one, failed spuriously. No other read-modify-write has options.
+#[inline(always)]
+pub(crate) fn fails_spuriously(op: &Op, option: u32) -> bool {
+    option == 1 && matches!(op.kind, OpKind::CompareExchangeWeak | OpKind::Rmw)
 }
 
 /// The running thread took a step that is not a look.
