@@ -86,6 +86,7 @@ impl Front for Program {
             .or_else(|| crate::pipes::name_of(address))
             .or_else(|| crate::signals::name_of(address))
             .or_else(|| threads::name_of(address))
+            .or_else(|| crate::std_threads::name_of(address))
         {
             return Some(name);
         }
@@ -117,6 +118,7 @@ impl Front for Program {
         leaving::begin();
         random::begin();
         rust_tests::begin();
+        crate::std_threads::begin();
         crate::touch::set_stack_is_shared(crate::table::has_foreign());
         shim::begin();
     }
