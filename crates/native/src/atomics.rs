@@ -211,7 +211,11 @@ fn load<V: Value>(address: usize, mo: i32) -> V {
     // SAFETY: the program reads here.
     let value = || unsafe { V::read(address) };
     if !is_step(address) {
+        crate::std_threads::before_quiet_load(address);
         return value();
+    }
+    if V::BYTES == 8 && crate::std_threads::waits_for_scope(address) {
+        return V::of(0);
     }
     let (call, written) = (call(), written(mo));
     let value = load_at(address, mo, call);

@@ -86,7 +86,9 @@ pub(crate) extern "C" fn allocate(size: usize) -> *mut c_void {
         // SAFETY: the C library's own function.
         return unsafe { __libc_malloc(size) }.cast();
     }
-    take(size, 16, false)
+    let p = take(size, 16, false);
+    crate::std_threads::allocated(return_address(), p as usize);
+    p
 }
 
 /// A block for the program: one that was freed, or a fresh one.

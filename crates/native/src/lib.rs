@@ -73,6 +73,7 @@ mod shim;
 mod signals;
 mod start;
 mod std_locks;
+mod std_threads;
 mod strings;
 mod sync;
 mod system_calls;

@@ -16,7 +16,7 @@ use crate::modules::{self, Owner};
 use crate::real::real;
 use crate::shim::{Call, call, export, export_past, return_address};
 use crate::sync::On;
-use crate::threads;
+use crate::{std_threads, threads};
 use explore::{MemoryOrder, OpKind};
 use runtime::Class;
 use std::ffi::c_void;
@@ -28,6 +28,8 @@ type Code = libc::c_int;
 const ROUNDS: usize = 4;
 /// Keys that a process can have.
 const MOST: u32 = 1024;
+/// The key of Rust's std, which is not a step: see `std_threads`. std makes it early, so its number would be among the lowest.
+const GUARD: Key = Key::MAX;
 
 #[derive(Clone)]
 struct Made {
@@ -72,7 +74,7 @@ pub(crate) fn name_of(address: usize) -> Option<String> {
 /// A step on a key, in programs that delete keys.
 fn step(kind: OpKind, key: Key, call: Call) {
     // SAFETY: as in `all`; `prepare` was called before the first execution.
-    if !runtime::in_execution() || !unsafe { *DELETES } {
+    if key == GUARD || !runtime::in_execution() || !unsafe { *DELETES } {
         return;
     }
     let i = key as usize % PLACES.len();
@@ -166,7 +168,7 @@ pub(crate) fn end() {
     for _ in 0..ROUNDS {
         let mut any = false;
         let mut i = 0;
-        own().values.sort_unstable_by_key(|v| v.0);
+        own().values.sort_unstable_by_key(|v| (v.0 != GUARD, v.0));
         while i < own().values.len() {
             let (key, value) = own().values[i];
             if value != 0 {
@@ -205,6 +207,12 @@ extern "C" fn key_create(out: *mut Key, destructor: Option<Destructor>) -> Code 
     if runtime::in_execution() && modules::owner(return_address()) == Some(Owner::System) {
         // SAFETY: the library hands in a place for the key.
         unsafe { out.write(key_of_library(destructor)) };
+        return 0;
+    }
+    if runtime::in_execution() && std_threads::is_guard(return_address()) {
+        all().keys.push(Made { key: GUARD, destructor });
+        // SAFETY: std hands in a place for the key.
+        unsafe { out.write(GUARD) };
         return 0;
     }
     let call = runtime::in_execution().then(call);

@@ -122,6 +122,7 @@ pub(crate) fn is_harness_thread() -> bool {
 ///
 /// On a fiber; `function` is that of a test, which takes nothing and returns nothing.
 pub(crate) unsafe fn run(function: usize) {
+    crate::std_threads::name_main(threads::handle(ThreadId::MAIN) as usize);
     // SAFETY: by the contract.
     unsafe { threads::run_destructor(function as *const c_void, 0) };
 }

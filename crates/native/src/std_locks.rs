@@ -146,7 +146,7 @@ export! {
     raddle_parking_lot_pause => std_pause;
 }
 
-type Function = unsafe extern "C" fn();
+pub(crate) type Function = unsafe extern "C" fn();
 
 /// Parts of the names, as both ways of mangling write them, and what stands in.
 const REPLACED: [(&str, &str, Function); 9] = [
@@ -335,7 +335,7 @@ pub(crate) fn wait_for_change(word: usize, value: u32, call: Call) {
 const JUMP: usize = 12;
 
 /// Whether a mangled name is that of a function of this module.
-fn is_named(name: &str, module: &str, function: &str) -> bool {
+pub(crate) fn is_named(name: &str, module: &str, function: &str) -> bool {
     let mangled = name.starts_with("_R") || name.starts_with("_ZN");
     let rest = name.find(module).and_then(|_| name.split_once(function)).map(|r| r.1);
     // The name ends there, but for a hash or the crate that has this copy: what is inside the function is not meant.
@@ -347,7 +347,9 @@ fn is_named(name: &str, module: &str, function: &str) -> bool {
 
 /// Puts these functions in place, before the first execution.
 pub(crate) fn prepare() {
-    if std::env::var_os("RADDLE_STD_LOCKS").is_none_or(|v| v != "1") {
+    let known = std::env::var_os("RADDLE_STD_LOCKS").is_some_and(|v| v == "1");
+    crate::std_threads::prepare(known);
+    if !known {
         return;
     }
     let base = functions::base();
@@ -392,6 +394,19 @@ pub(crate) fn prepare() {
             unsafe { replace(start, *function) };
         }
     });
+}
+
+/// Whether a function is long enough to be replaced.
+pub(crate) fn is_long_enough((start, end): (usize, usize)) -> bool {
+    end - start >= JUMP
+}
+
+/// Puts a function in the place of one that is long enough, before the first execution.
+pub(crate) fn replace_whole(range: (usize, usize), by: Function) {
+    if is_long_enough(range) {
+        // SAFETY: it is a function of the program, long enough, and nothing of the program runs.
+        unsafe { replace(range.0, by) };
+    }
 }
 
 /// # Safety

@@ -111,6 +111,7 @@ fn fresh(t: ThreadId) {
     changes::fresh(t);
     leaving::fresh(t);
     rust_tests::fresh(t);
+    crate::std_threads::fresh(t);
     signals::fresh(t);
     verifier::fresh(t);
 }
