@@ -18,7 +18,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Functions of the C library whose calls in the program's own objects go to raddle's instead.
-const WRAPPED: &str = include_str!("../../native/wrapped.txt");
+pub(crate) const WRAPPED: &str = include_str!("../../native/wrapped.txt");
 
 /// What keeps a program from being made.
 #[derive(Debug)]

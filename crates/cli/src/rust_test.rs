@@ -206,6 +206,8 @@ mod on_linux {
         krate: String,
         /// The variables of its package that cargo sets for tests.
         package: Vec<(&'static str, String)>,
+        /// What its own crate has that could not be instrumented.
+        caveats: Vec<Caveat>,
     }
 
     /// What cargo tells a test of its package, from what it says of the executable.
@@ -245,12 +247,13 @@ mod on_linux {
                 ),
             );
         }
-        let caveats: Vec<String> = built.caveats.iter().map(crate::scan::line).collect();
-        let mut all = Vec::new();
+        let (mut all, mut ignored) = (Vec::new(), Vec::new());
         for program in &built.programs {
-            all.extend(list(program, args)?.into_iter().map(|test| (program, test)));
+            let (tests, names) = list(program, args)?;
+            all.extend(tests.into_iter().map(|test| (program, test)));
+            ignored.extend(names);
         }
-        if all.is_empty() {
+        if all.is_empty() && ignored.is_empty() {
             return Err(match &args.name {
                 Some(name) => format!("no test has a name like {name:?}"),
                 None => "there are no tests".to_owned(),
@@ -280,6 +283,8 @@ mod on_linux {
                 continue;
             }
             let mut variables = args.variables(test, toolchain.knows_locks(), left);
+            let caveats: Vec<String> =
+                built.caveats.iter().chain(&program.caveats).map(crate::scan::line).collect();
             variables.push(("RADDLE_CAVEATS", caveats.join("\n")));
             variables.extend(program.package.iter().cloned());
             let words = ["--exact", "--nocapture", "--test-threads=1"].map(str::to_owned);
@@ -299,11 +304,16 @@ mod on_linux {
                 rows.push(shown(&start, test, scratch.path())?);
             }
         }
+        rows.extend(ignored.into_iter().map(|name| Row {
+            name,
+            verdict: IGNORED.to_owned(),
+            ..Row::default()
+        }));
         if args.json {
-            for row in rows.iter().filter(|r| r.verdict == "not run") {
+            for row in rows.iter().filter(|r| ["not run", IGNORED].contains(&r.verdict.as_str())) {
                 println!(
                     "{}",
-                    serde_json::json!({ "test": row.name, "report": Value::Null, "verdict": "not run" })
+                    serde_json::json!({ "test": row.name, "report": Value::Null, "verdict": row.verdict })
                 );
             }
         } else {
@@ -315,7 +325,7 @@ mod on_linux {
                 );
             }
         }
-        let codes: Vec<u8> = rows.iter().map(|r| r.code).collect();
+        let codes: Vec<u8> = rows.iter().filter(|r| r.verdict != IGNORED).map(|r| r.code).collect();
         Ok(match () {
             () if codes.contains(&1) => 1,
             () => codes.into_iter().max().unwrap_or(0),
@@ -325,6 +335,9 @@ mod on_linux {
     fn tests_of(n: usize) -> String {
         format!("{n} test{}", if n == 1 { "" } else { "s" })
     }
+
+    /// The verdict of a test that the crate ignores.
+    const IGNORED: &str = "ignored";
 
     /// What became of one test.
     struct Row {
@@ -375,13 +388,16 @@ mod on_linux {
             let time = r.seconds.map_or("-".to_owned(), |s| format!("{s:.1} s"));
             out += &format!("{:name$}  {:verdict$}  {executions:>10}  {time:>8}\n", r.name, r.verdict);
         }
+        let ignored = rows.iter().filter(|r| r.verdict == IGNORED).count();
+        let run = rows.len() - ignored;
         let count = |code: u8| rows.iter().filter(|r| r.code == code).count();
         out += &format!(
-            "raddle: {}: {} without a failure, {} failed, {} stopped early\n",
-            tests_of(rows.len()),
+            "raddle: {}: {} without a failure, {} failed, {} stopped early{}\n",
+            tests_of(run),
             count(0),
             count(1),
-            rows.len() - count(0) - count(1)
+            run - count(0) - count(1),
+            if ignored > 0 { format!(", {ignored} ignored") } else { String::new() }
         );
         out
     }
@@ -454,9 +470,8 @@ mod on_linux {
             flags.extend(["-Zsanitizer=thread", "-Zexternal-clangrt"].map(str::to_owned));
             // Compiles generic functions of std with the crate, so that they are instrumented.
             flags.push("-Zshare-generics=no".to_owned());
-            // Precompiled functions of std copy, fill and compare memory through these.
-            let bulk = ["memcpy", "memmove", "memset", "memcmp", "bcmp"];
-            flags.extend(bulk.map(|name| format!("-Clink-arg=-Wl,--wrap={name}")));
+            // Functions of the C library, which the crate may call, and by which std copies, fills and compares memory.
+            flags.extend(crate::cc::WRAPPED.lines().map(|name| format!("-Clink-arg=-Wl,--wrap={name}")));
             flags.push("-Cunsafe-allow-abi-mismatch=sanitizer".to_owned());
             flags.push("-Cllvm-args=-tsan-instrument-read-before-write=1".to_owned());
         } else {
@@ -512,7 +527,8 @@ mod on_linux {
             return Err(format!("the tests were not built: cargo says why above{miri}"));
         }
         let mut built = Built::default();
-        let mut packages = BTreeSet::new();
+        // The crates, with the files that they were compiled from; those of programs are in that program alone.
+        let mut crates: Vec<(String, Vec<PathBuf>)> = Vec::new();
         for line in String::from_utf8_lossy(&out.stdout).lines() {
             let Ok(message) = serde_json::from_str::<Value>(line) else { continue };
             let target = &message["target"];
@@ -523,17 +539,20 @@ mod on_linux {
                     if kinds.contains(&"custom-build") || kinds.contains(&"proc-macro") {
                         continue;
                     }
-                    if let Some(source) = target["src_path"].as_str() {
-                        packages.insert((name(target), PathBuf::from(source)));
-                    }
-                    if let Some(path) =
-                        message["executable"].as_str().filter(|_| message["profile"]["test"] == true)
-                    {
-                        built.programs.push(Program {
-                            path: path.into(),
-                            krate: name(target),
-                            package: of_package(&message),
-                        });
+                    let made =
+                        message["filenames"].as_array().into_iter().flatten().filter_map(Value::as_str);
+                    let of = (name(target), made.map(PathBuf::from).collect::<Vec<_>>());
+                    let source = PathBuf::from(target["src_path"].as_str().unwrap_or_default());
+                    let is_test = message["profile"]["test"] == true;
+                    match message["executable"].as_str() {
+                        Some(path) if is_test => {
+                            let caveats = unseen(args, &[(of.0.clone(), sources(&of.1, &source))]);
+                            let package = of_package(&message);
+                            built.programs.push(Program { path: path.into(), krate: of.0, package, caveats });
+                        }
+                        // A program that is no test runs, if at all, as a process of its own.
+                        Some(_) => {}
+                        None => crates.push((of.0, sources(&of.1, &source))),
                     }
                 }
                 Some("build-script-executed") => {
@@ -549,73 +568,187 @@ mod on_linux {
                 _ => {}
             }
         }
-        let (mut assembly, mut hidden, mut vectors) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        for (krate, source) in packages {
-            let has = contents(&source);
-            assembly.extend(has.assembly.then(|| krate.clone()));
-            vectors.extend((has.vectors && args.accesses).then(|| krate.clone()));
-            hidden.extend((has.unsafe_code && !args.accesses).then_some(krate));
-        }
-        let names = |crates: BTreeSet<String>| crates.into_iter().collect::<Vec<_>>().join(", ");
-        if !assembly.is_empty() {
-            let text = format!(
-                "inline assembly in {} is not instrumented: its accesses to memory are not seen",
-                names(assembly)
-            );
-            built.note(CaveatKind::Assembly, text);
-        }
-        if !vectors.is_empty() {
-            let text = format!("accesses by vectors of 32 bytes and more in {} are not seen", names(vectors));
-            built.note(CaveatKind::Uninstrumented, text);
-        }
-        if !hidden.is_empty() {
-            let text = format!(
-                "unsafe code in {}: of its accesses only atomic operations were seen (--accesses checks all of them for data races)",
-                names(hidden)
-            );
-            built.note(CaveatKind::Races, text);
+        for caveat in unseen(args, &crates) {
+            caveat.add_to(&mut built.caveats);
         }
         Ok(built)
+    }
+
+    /// What crates have in their sources that the instrumentation does not see.
+    fn unseen(args: &TestArgs, crates: &[(String, Vec<PathBuf>)]) -> Vec<Caveat> {
+        let (mut assembly, mut hidden, mut vectors) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let (mut clocks, mut random) = (BTreeSet::new(), BTreeSet::new());
+        for (krate, files) in crates {
+            let has = contents(files);
+            assembly.extend(has.assembly.then(|| krate.clone()));
+            vectors.extend((has.vectors && args.accesses).then(|| krate.clone()));
+            clocks.extend(has.clock.then(|| krate.clone()));
+            random.extend(has.random.then(|| krate.clone()));
+            hidden.extend((has.unsafe_code && !args.accesses).then(|| krate.clone()));
+        }
+        let names = |crates: &BTreeSet<String>| crates.iter().cloned().collect::<Vec<_>>().join(", ");
+        let mut caveats = Vec::new();
+        let mut note = |kind, crates: &BTreeSet<String>, text: &str| {
+            if !crates.is_empty() {
+                Caveat::new(kind, text.replace("{}", &names(crates))).add_to(&mut caveats);
+            }
+        };
+        note(
+            CaveatKind::Assembly,
+            &assembly,
+            "inline assembly in {} is not instrumented: its accesses to memory are not seen",
+        );
+        note(
+            CaveatKind::Uninstrumented,
+            &vectors,
+            "accesses by vectors of 32 bytes and more, and by masked, gathering, streaming and unaligned vector instructions in {} are \
+             not seen",
+        );
+        note(
+            CaveatKind::Clock,
+            &clocks,
+            "the processor's counter of cycles, which {} reads, is the real one: other readings are not explored",
+        );
+        note(
+            CaveatKind::Inputs,
+            &random,
+            "random numbers of the processor, which {} draws, are real ones: other numbers are not explored",
+        );
+        note(
+            CaveatKind::Races,
+            &hidden,
+            "unsafe code in {}: of its accesses only atomic operations were seen (--accesses checks all of them for data races)",
+        );
+        caveats
     }
 
     fn name(target: &Value) -> String {
         target["name"].as_str().unwrap_or_default().replace('-', "_")
     }
 
+    /// The source files that the compiler says it has made something of, or the root of the crate if it does not say.
+    fn sources(made: &[PathBuf], root: &Path) -> Vec<PathBuf> {
+        let listed = made.iter().find_map(|file| {
+            let stem = file.file_stem()?.to_str()?;
+            let is_library = file.extension().is_some();
+            let stem = if is_library { stem.strip_prefix("lib").unwrap_or(stem) } else { stem };
+            let text = std::fs::read_to_string(file.with_file_name(format!("{stem}.d"))).ok()?;
+            // Each file has a line of its own, with nothing after the colon.
+            let names = text.lines().filter_map(|l| l.strip_suffix(':'));
+            let names: Vec<PathBuf> = names.map(|n| n.replace("\\ ", " ").into()).collect();
+            (!names.is_empty()).then_some(names)
+        });
+        let base = listed.as_deref().and_then(|l| base_of(l, root));
+        match (listed, base) {
+            (Some(listed), Some(base)) => listed.iter().map(|f| base.join(f)).collect(),
+            _ => {
+                let mut all = Vec::new();
+                look(root.parent().unwrap_or(root), &mut all);
+                all
+            }
+        }
+    }
+
+    /// The directory that relative names of files are relative to: the compiler was run there.
+    fn base_of(files: &[PathBuf], root: &Path) -> Option<PathBuf> {
+        files.iter().find_map(|f| root.ancestors().find(|a| a.join(f) == root).map(Path::to_owned))
+    }
+
+    fn look(directory: &Path, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() && entry.file_name() != "target" {
+                look(&path, found);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                found.push(path);
+            }
+        }
+    }
+
     /// What the sources of a crate have that the instrumentation does not see.
     #[derive(Default)]
     struct Contents {
         assembly: bool,
-        /// Vectors that are wider than what the compiler instruments.
+        /// Vector instructions that the compiler does not instrument.
         vectors: bool,
+        clock: bool,
+        random: bool,
         unsafe_code: bool,
     }
 
-    fn contents(root: &Path) -> Contents {
+    fn contents(files: &[PathBuf]) -> Contents {
         let mut has = Contents::default();
-        look(root.parent().unwrap_or(root), &mut |text| {
-            // Words in comments count as well: that errs on the side of saying less.
+        for file in files {
+            // A file that cannot be read, or that is no text, is not known to be harmless.
+            let Ok(text) = std::fs::read(file) else {
+                has.unsafe_code = true;
+                continue;
+            };
+            let text = without_comments(&String::from_utf8_lossy(&text));
             has.assembly |= text.contains("asm!");
-            has.vectors |= text.contains("_mm256_") || text.contains("_mm512_");
-            has.unsafe_code |= text.lines().any(|l| {
-                let mut words = l.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-                words.any(|w| w == "unsafe") && !l.contains("forbid(unsafe_code)")
-            });
-        });
+            for line in text.lines() {
+                for word in line.split(|c: char| !(c.is_alphanumeric() || c == '_')) {
+                    has.vectors |= UNSEEN.iter().any(|part| word.starts_with(part))
+                        || word.starts_with("_mm_") && (word.contains("gather") || word.contains("scatter"));
+                    has.clock |= ["_rdtsc", "__rdtscp"].contains(&word);
+                    has.random |= word.starts_with("_rdrand") || word.starts_with("_rdseed");
+                    has.unsafe_code |= word == "unsafe" && !line.contains("forbid(unsafe_code)");
+                }
+            }
+        }
         has
     }
 
-    fn look(directory: &Path, visit: &mut dyn FnMut(&str)) {
-        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() && entry.file_name() != "target" {
-                look(&path, visit);
-            } else if path.extension().is_some_and(|e| e == "rs")
-                && let Ok(text) = std::fs::read(&path)
-            {
-                visit(&String::from_utf8_lossy(&text));
+    /// How names of intrinsics start that access memory and that the compiler does not instrument.
+    const UNSEEN: [&str; 5] = ["_mm256_", "_mm512_", "_mm_lddqu", "_mm_mask", "_mm_stream"];
+
+    /// Source text without its comments. A string that looks like the start of a comment does not matter, unless it hides code on its line:
+    /// so text in quotes is kept.
+    fn without_comments(text: &str) -> String {
+        // In raw strings a backslash escapes nothing; nobody looks for their ends here.
+        if ["r\"", "r#"].iter().any(|mark| text.contains(mark)) {
+            return text.to_owned();
+        }
+        let (mut out, mut rest, mut depth) = (String::with_capacity(text.len()), text, 0u32);
+        while let Some(c) = rest.chars().next() {
+            let mut n = c.len_utf8();
+            if rest.starts_with("/*") {
+                (depth, n) = (depth + 1, 2);
+            } else if depth > 0 {
+                if rest.starts_with("*/") {
+                    (depth, n) = (depth - 1, 2);
+                }
+            } else if rest.starts_with("//") {
+                n = rest.find('\n').unwrap_or(rest.len());
+            } else if c == '"' {
+                n = quoted_length(rest);
+                out.push_str(&rest[..n]);
+            } else if rest.starts_with("'\"'") || rest.starts_with("'\\") {
+                // A character, which may be a quote.
+                n = if rest.starts_with("'\\") { rest.len().min(3) } else { 3 };
+                while !rest.is_char_boundary(n) {
+                    n += 1;
+                }
+                out.push_str(&rest[..n]);
+            } else {
+                out.push(c);
+            }
+            rest = &rest[n..];
+        }
+        out
+    }
+
+    /// How long a string is, with its quotes.
+    fn quoted_length(text: &str) -> usize {
+        let mut escaped = false;
+        for (i, c) in text.char_indices().skip(1) {
+            match c {
+                '"' if !escaped => return i + 1,
+                '\\' => escaped = !escaped,
+                _ => escaped = false,
             }
         }
+        text.len()
     }
 
     /// One test.
@@ -642,14 +775,16 @@ mod on_linux {
         Ok(text.lines().filter_map(|l| l.strip_suffix(": test")).map(str::to_owned).collect())
     }
 
-    /// The tests of a program that were asked for, but for those that are to be ignored.
-    fn list(program: &Program, args: &TestArgs) -> Result<Vec<Test>, String> {
+    /// The tests of a program that were asked for, and the names of those that the crate ignores.
+    fn list(program: &Program, args: &TestArgs) -> Result<(Vec<Test>, Vec<String>), String> {
         let ignored: HashSet<String> = names(&program.path, &["--ignored"])?.into_iter().collect();
         let wanted = |name: &String| {
             let named = |n: &String| if args.exact { name == n } else { name.contains(n.as_str()) };
-            args.name.as_ref().is_none_or(named) && (args.exact || !ignored.contains(name))
+            args.name.as_ref().is_none_or(named)
         };
-        let all: Vec<String> = names(&program.path, &[])?.into_iter().filter(wanted).collect();
+        let all = names(&program.path, &[])?.into_iter().filter(wanted);
+        let (left, all): (Vec<String>, Vec<String>) =
+            all.partition(|name| !args.exact && ignored.contains(name));
         // Only the harness knows which tests should panic. If it does not say, it has to run them.
         let plain =
             names(&program.path, &["-Zunstable-options", "--exclude-should-panic"]).unwrap_or_default();
@@ -658,7 +793,8 @@ mod on_linux {
             plain.iter().filter(|n| !ignored.contains(*n)).map(|n| path(n)).collect();
         let entries: HashMap<String, u64> =
             if all.is_empty() { HashMap::new() } else { rust_entry::find(&program.path, &plain)? };
-        Ok(all.into_iter().map(|name| Test { entry: entries.get(&path(&name)).copied(), name }).collect())
+        let test = |name: String| Test { entry: entries.get(&path(&name)).copied(), name };
+        Ok((all.into_iter().map(test).collect(), left))
     }
 
     impl TestArgs {

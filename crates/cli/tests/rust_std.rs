@@ -132,6 +132,12 @@ fn programs_over_types_of_std_that_are_right_are_verified() {
 fn what_does_not_interfere_is_run_once() {
     assert_eq!(is_verified("right::adds"), 2, "either addition can be first");
     assert_eq!(is_verified("right::locals"), 1);
+    assert_eq!(is_verified("right::threads_that_do_nothing"), 1);
+    assert_eq!(is_verified("right::threads_that_make_threads"), 1);
+    assert_eq!(is_verified("right::scoped_and_joined"), 1);
+    // Each thread, or the one that made it, is the last to drop the result.
+    assert_eq!(is_verified("right::scoped_and_left"), 8);
+    assert_eq!(reports()["right::never_run"]["verdict"], "ignored");
     // Of two readings none is late, or the first, or the second.
     assert!(no_failure_in(reports(), "right::seeds_and_clocks"));
     assert_eq!(reports()["right::seeds_and_clocks"]["report"]["executions"], 3);

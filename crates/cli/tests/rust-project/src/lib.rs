@@ -10,6 +10,44 @@ mod right {
     use std::time::{Duration, Instant};
 
     #[test]
+    fn threads_that_do_nothing() {
+        let all: Vec<_> = (0..5).map(|_| thread::spawn(|| thread::current().id())).collect();
+        let ids: Vec<_> = all.into_iter().map(|t| t.join().unwrap()).collect();
+        assert!((1..ids.len()).all(|i| !ids[..i].contains(&ids[i])));
+        assert_eq!(thread::current().name(), Some("main"));
+    }
+
+    #[test]
+    fn threads_that_make_threads() {
+        let all: Vec<_> = (0..2).map(|_| thread::spawn(|| thread::spawn(|| ()).join().unwrap())).collect();
+        all.into_iter().for_each(|t| t.join().unwrap());
+    }
+
+    #[test]
+    fn scoped_and_joined() {
+        thread::scope(|s| {
+            let all: Vec<_> = (0..4).map(|_| s.spawn(|| ())).collect();
+            all.into_iter().for_each(|t| t.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn scoped_and_left() {
+        let n = AtomicUsize::new(0);
+        thread::scope(|s| {
+            for _ in 0..3 {
+                s.spawn(|| n.load(SeqCst));
+            }
+        });
+    }
+
+    #[test]
+    #[ignore]
+    fn never_run() {
+        panic!("it is ignored");
+    }
+
+    #[test]
     fn adds() {
         let n = Arc::new(AtomicUsize::new(0));
         let other = n.clone();
