@@ -223,9 +223,9 @@ enum Phase {
     /// Waits for mutex 0, with the result of the wait.
     Woken(u64, u8),
     /// Has read these parts of what a plain access reads.
-    Reading(Vec<u8>, u64),
+    Reading(Vec<u8>, u128),
     /// Has written these parts.
-    Writing(Vec<u8>, u64),
+    Writing(Vec<u8>, u128),
     Done,
 }
 
