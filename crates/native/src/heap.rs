@@ -173,7 +173,7 @@ extern "C" fn reallocate_array(p: *mut c_void, count: usize, size: usize) -> *mu
     }
 }
 
-extern "C" fn release(p: *mut c_void) {
+pub(crate) extern "C" fn release(p: *mut c_void) {
     if p.is_null() {
         return;
     }
@@ -289,6 +289,11 @@ fn on_ended_stack(address: usize, bytes: usize, write: bool, call: Call) {
     let message =
         format!("{what} of {bytes} byte{s} on the stack of {}, which has ended", runtime::label(owner));
     runtime::fail(FailureKind::UseAfterFree, message, call.place)
+}
+
+/// Whether a block that starts at an address is in use and has at least so many bytes.
+pub(crate) fn has_room(start: usize, bytes: usize) -> bool {
+    matches!(heap().state_of(start), State::Live(block) if block.start == start && block.size >= bytes)
 }
 
 /// Whether an address lies in a block of the heap that is in use.

@@ -69,6 +69,7 @@ pub(crate) fn begin() {
     super::cxx::begin();
     super::streams::begin();
     super::aliases::begin();
+    super::blocks::begin();
     if kept().changed {
         kept().changed = false;
         put_back();
