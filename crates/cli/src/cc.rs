@@ -474,9 +474,16 @@ fn compile(
     let text =
         String::from_utf8(text).unwrap_or_else(|e| e.into_bytes().into_iter().map(char::from).collect());
     let text = crate::reached::without_definitions(&text).unwrap_or(text);
+    let read = |name: &Path| {
+        let bytes = std::fs::read(compiler.path(name)).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let text = if compiler.is_clang() { crate::weak::mark(text, &read) } else { text };
+    let text = crate::compared::mark(text);
     let mut notes = scan::inline_assembly(&text);
     let (mut rewritten, found) = touches::rewrite(&text, names_attribute(compiler, line, &files));
     found.into_iter().for_each(|c| c.add_to(&mut notes));
+    rewritten = crate::compared::rewrite(crate::weak::rewrite(rewritten));
     if !notes.is_empty() {
         warn(purpose, &notes);
         rewritten += &scan::section(&notes);

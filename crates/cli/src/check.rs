@@ -138,8 +138,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "N")]
     spurious: Option<u32>,
 
-    /// How timed waits end: any (by timeout at any time), or patient[=DURATION] (those of at least 1h, 5m, 10s, ... only when nothing
-    /// else can run). Without it, waits of a hundred years and more are patient
+    /// How timed waits on condition variables and futexes, and sleeps, end: any (at any time), or patient[=DURATION] (those of at least 1h,
+    /// 5m, 10s, ... only when nothing else can run). Without it, those of a hundred years and more are patient
     #[arg(long, value_name = "HOW")]
     timeouts: Option<String>,
 

@@ -67,7 +67,7 @@ raddle::Config):
   RADDLE_LATE=N               how often a thread may read a late time in an execution
   RADDLE_KEEP_GOING=1         go on after a failure and report all that differ
   RADDLE_SPURIOUS=N           so many spurious wake-ups, failures and timeouts in a row, where they are counted
-  RADDLE_TIMEOUTS=patient=1h  waits of at least an hour time out only when nothing else can run
+  RADDLE_TIMEOUTS=patient=1h  waits and sleeps of an hour and more end only when nothing else can run
   RADDLE_SPURIOUS_WAKEUPS=0   waits and parks never end spuriously
   RADDLE_SPURIOUS_FAILURES=0  compare_exchange_weak never fails spuriously
   RADDLE_LEAKS=0              do not report what is never given back

@@ -11,6 +11,7 @@ mod cc;
 mod check;
 mod compare;
 mod compare_automata;
+mod compared;
 mod demo;
 mod help;
 #[cfg(c_programs)]
@@ -48,6 +49,7 @@ mod verify_replay;
 mod verify_sources;
 mod verify_svcomp;
 mod verify_trace;
+mod weak;
 mod witness;
 
 use clap::{Args, Parser, Subcommand, builder::PossibleValuesParser};

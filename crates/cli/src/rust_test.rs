@@ -99,6 +99,24 @@ pub(crate) struct TestArgs {
     #[arg(long, value_name = "N")]
     late: Option<u32>,
 
+    /// How timed waits and sleeps end: any (a timeout at any time is explored, and a failure that needs one is a failure), or
+    /// patient[=DURATION] (those of at least 1h, 5m, 10s, ... only when nothing else can run). Without it, a failure that needs a
+    /// thread to be late is a caveat
+    #[arg(long, value_name = "HOW")]
+    timeouts: Option<String>,
+
+    /// So many spurious wake-ups, spurious failures and timeouts in a row, where the test counts them; 0 for no spurious ones
+    #[arg(long, value_name = "N")]
+    spurious: Option<u32>,
+
+    /// A thread gives way after so many turns of a loop that saw no change; 0 for never
+    #[arg(long, value_name = "N")]
+    turns: Option<u32>,
+
+    /// Whether the allocator gives out freed addresses again: off, or all. Without it, a second search does where that may matter
+    #[arg(long, value_name = "WHEN", value_parser = ["off", "all"])]
+    reuse: Option<String>,
+
     /// Run one schedule of one test again: the token of a report
     #[arg(long, value_name = "TOKEN", value_parser = crate::token, requires = "exact")]
     replay: Option<String>,
@@ -186,6 +204,26 @@ mod on_linux {
         path: PathBuf,
         /// The name of the crate, as paths start with it.
         krate: String,
+        /// The variables of its package that cargo sets for tests.
+        package: Vec<(&'static str, String)>,
+    }
+
+    /// What cargo tells a test of its package, from what it says of the executable.
+    fn of_package(message: &Value) -> Vec<(&'static str, String)> {
+        let mut out = Vec::new();
+        if let Some(manifest) = message["manifest_path"].as_str() {
+            let directory = Path::new(manifest).parent().unwrap_or(Path::new("/"));
+            out.push(("CARGO_MANIFEST_DIR", directory.display().to_string()));
+            out.push(("CARGO_MANIFEST_PATH", manifest.to_owned()));
+        }
+        // `path+file:///folder#name@1.2.3`, or without the name where the folder has it.
+        if let Some((place, id)) = message["package_id"].as_str().and_then(|id| id.rsplit_once('#')) {
+            let last = place.rsplit('/').next().unwrap_or_default();
+            let (name, version) = id.split_once('@').unwrap_or((last, id));
+            out.push(("CARGO_PKG_NAME", name.to_owned()));
+            out.push(("CARGO_PKG_VERSION", version.to_owned()));
+        }
+        out
     }
 
     pub(super) fn tests(args: &TestArgs) -> Result<u8, String> {
@@ -243,6 +281,7 @@ mod on_linux {
             }
             let mut variables = args.variables(test, toolchain.knows_locks(), left);
             variables.push(("RADDLE_CAVEATS", caveats.join("\n")));
+            variables.extend(program.package.iter().cloned());
             let words = ["--exact", "--nocapture", "--test-threads=1"].map(str::to_owned);
             let words: Vec<String> = std::iter::once(test.name.clone()).chain(words).collect();
             let start = Start {
@@ -490,7 +529,11 @@ mod on_linux {
                     if let Some(path) =
                         message["executable"].as_str().filter(|_| message["profile"]["test"] == true)
                     {
-                        built.programs.push(Program { path: path.into(), krate: name(target) });
+                        built.programs.push(Program {
+                            path: path.into(),
+                            krate: name(target),
+                            package: of_package(&message),
+                        });
                     }
                 }
                 Some("build-script-executed") => {
@@ -654,7 +697,15 @@ mod on_linux {
                 vec!["cargo".to_owned(), "raddle".to_owned(), "test".to_owned(), "--std".to_owned()];
             again.extend(self.accesses.then(|| "--accesses".to_owned()));
             again.extend(self.no_cfg_miri.then(|| "--no-cfg-miri".to_owned()));
-            again.extend(self.late.iter().flat_map(|n| ["--late".to_owned(), n.to_string()]));
+            for (option, value) in [
+                ("--late", self.late.map(|n| n.to_string())),
+                ("--timeouts", self.timeouts.clone()),
+                ("--spurious", self.spurious.map(|n| n.to_string())),
+                ("--turns", self.turns.map(|n| n.to_string())),
+                ("--reuse", self.reuse.clone()),
+            ] {
+                again.extend(value.into_iter().flat_map(|v| [option.to_owned(), v]));
+            }
             let default = ["--lib", "--bins", "--tests"];
             let given = self.of_cargo();
             again.extend(
@@ -684,6 +735,10 @@ mod on_linux {
             set("RADDLE_MAX_EXECUTIONS", self.max_executions.map(|n| n.to_string()));
             set("RADDLE_MAX_SECONDS", self.seconds(left).map(|n| n.to_string()));
             set("RADDLE_LATE", self.late.map(|n| n.to_string()));
+            set("RADDLE_TIMEOUTS", self.timeouts.clone());
+            set("RADDLE_SPURIOUS", self.spurious.map(|n| n.to_string()));
+            set("RADDLE_TURNS", self.turns.map(|n| n.to_string()));
+            set("RADDLE_REUSE", self.reuse.clone());
             set("RADDLE_REPLAY", self.replay.clone());
             out
         }

@@ -44,6 +44,10 @@ pub(crate) struct Compiler {
 }
 
 impl Compiler {
+    pub(crate) fn is_clang(&self) -> bool {
+        self.family == Family::Clang
+    }
+
     /// The compiler for a language: what the variable `CC` or `CXX` names, or what is there.
     pub(crate) fn find(language: Language) -> Result<Compiler, String> {
         // `CC="raddle cc" make` sets the variable that would name the compiler behind it.

@@ -237,6 +237,8 @@ struct Pass<'a, 'b> {
     atoms: HashMap<Atom, u32>,
     fresh: u32,
     registers: [Value; 16],
+    /// Registers that hold the address of one variable in the whole function.
+    fixed: Vec<(usize, Value)>,
     slots: BTreeMap<i64, (u32, Value)>,
     announced: Vec<Announced>,
     /// The unwinder finds the frame by the stack pointer here.
@@ -274,13 +276,49 @@ impl<'a, 'b> Pass<'a, 'b> {
             atoms: HashMap::new(),
             fresh: 0,
             registers: Default::default(),
+            fixed: Vec::new(),
             slots: BTreeMap::new(),
             announced: Vec::new(),
             by_stack_pointer: true,
         };
         pass.leaks_frame = pass.finds_leak(body);
         pass.forget();
+        pass.fixed = pass.find_fixed(body);
         pass
+    }
+
+    /// Finds the registers that calls preserve and that the function sets once, to the address of a variable. clang keeps addresses
+    /// in such registers over loops.
+    fn find_fixed(&mut self, body: &[&str]) -> Vec<(usize, Value)> {
+        const PRESERVED: [usize; 6] = [3, RBP, 12, 13, 14, 15];
+        let mut found: Vec<(usize, Option<Value>)> = Vec::new();
+        for line in body {
+            let Some(i) = asm::parse(line) else { continue };
+            if i.mnemonic.starts_with("push") || i.mnemonic.starts_with("pop") {
+                continue;
+            }
+            let changes_all = i.mnemonic.contains("xchg") || i.mnemonic.contains("xadd");
+            for (at, operand) in i.operands.iter().enumerate() {
+                let Operand::Register(name) = operand else { continue };
+                let Some(register) = asm::register_number(name).filter(|r| PRESERVED.contains(r)) else {
+                    continue;
+                };
+                if at + 1 < i.operands.len() && !changes_all {
+                    continue;
+                }
+                let value = match &i.operands[..] {
+                    [Operand::Memory(m), _] if i.mnemonic == "leaq" && m.base == Some("%rip") => {
+                        Some(self.address(m))
+                    }
+                    _ => None,
+                };
+                match found.iter_mut().find(|f| f.0 == register) {
+                    Some(other) => other.1 = None,
+                    None => found.push((register, value)),
+                }
+            }
+        }
+        found.into_iter().filter_map(|(register, value)| Some((register, value?))).collect()
     }
 
     /// Whether the address of a slot is stored, or handed to a function other than an announcement.
@@ -356,6 +394,9 @@ impl<'a, 'b> Pass<'a, 'b> {
             } else {
                 self.registers[r] = self.atom(Atom::Stack);
             }
+        }
+        for (register, value) in &self.fixed {
+            self.registers[*register] = value.clone();
         }
         self.slots.clear();
         self.announced.clear();
@@ -1256,6 +1297,18 @@ mod tests {
         assert_eq!(added(&format!("{announce}\tcall\tg\n{read}")), ["read4"]);
         assert_eq!(added(&format!("{announce}.L3:\n{read}")), ["read4"]);
         assert_eq!(added(&format!("{announce}.LVL3:\n{read}")), [""; 0]);
+    }
+
+    #[test]
+    fn registers_that_are_set_once_are_known_in_loops() {
+        // What clang makes of `while (!atomic_load(&x));` with optimization.
+        let set = "\tleaq\tx(%rip), %rbx\n";
+        let turn =
+            ".L1:\n\tmovq\t%rbx, %rdi\n\tcallq\t__tsan_atomic32_load@PLT\n\tmovl\tx(%rip), %ecx\n\tje\t.L1\n";
+        assert_eq!(added(&format!("{set}{turn}")), [""; 0]);
+        assert_eq!(added(&format!("{set}{turn}\tleaq\ty(%rip), %rbx\n")), ["read4"]);
+        assert_eq!(added(&format!("{set}{turn}\txchgq\t%rbx, %rax\n")), ["read4"]);
+        assert_eq!(added(&format!("\tleaq\ty(%rip), %rbx\n{turn}")), ["read4"]);
     }
 
     #[test]

@@ -402,10 +402,17 @@ int main(void) { barrier(); add_lock(); return 0; }
 
 #[test]
 fn a_program_that_takes_its_process_away_is_not_verified() {
-    let gone = "#include <sys/syscall.h>\n#include <unistd.h>\nint main(void) { syscall(SYS_exit_group, 0); return 0; }\n";
-    let killed = "#include <signal.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n\
-                  int main(void) { syscall(SYS_kill, getpid(), SIGKILL); return 0; }\n";
-    let place = Place::with("gone", &[("gone.c", gone), ("killed.c", killed)]);
+    // `exit_group` and `kill` behind the C library.
+    let gone = "int main(void) { __asm__ volatile(\"syscall\" :: \"a\"(231), \"D\"(0) : \"rcx\", \"r11\", \"memory\"); return 0; }\n";
+    let killed = "#include <unistd.h>\nint main(void) { long n = 62; __asm__ volatile(\"syscall\" : \"+a\"(n) : \"D\"((long)getpid()), \
+                  \"S\"(9L) : \"rcx\", \"r11\", \"memory\"); return 0; }\n";
+    let left = "#include <sys/syscall.h>\n#include <unistd.h>\nint main(void) { syscall(SYS_exit_group, CODE); return 0; }\n";
+    let place = Place::with("gone", &[("gone.c", gone), ("killed.c", killed), ("left.c", left)]);
+    // By `syscall` it is `_exit`.
+    let (code, report) = place.json(&["left.c", "-DCODE=0"]);
+    assert_eq!((code, &report["verdict"]), (Some(0), &"verified".into()), "{report}");
+    let (code, report) = place.json(&["left.c", "-DCODE=3"]);
+    assert_eq!((code, &report["failures"][0]["kind"]), (Some(1), &"exit-code".into()), "{report}");
     for file in ["gone.c", "killed.c"] {
         let output = place.check(&[file]);
         assert!(
@@ -926,6 +933,44 @@ fn a_main_that_calls_nothing_and_returns_another_code_than_0_fails_at_main() {
     assert_eq!((code, &report["failures"][0]["kind"]), (Some(1), &"exit-code".into()), "{report:#}");
     let location = report["failures"][0]["location"].as_str();
     assert!(location.is_some_and(|at| at.contains("returns.c:3")), "{report:#}");
+}
+
+/// Memory of the search that a process of one execution had freed was still in use: what was damaged depended on the length of names.
+#[test]
+fn a_failure_in_a_process_of_its_own_is_reported_as_elsewhere() {
+    let program = "#include <pthread.h>\n#include <stdatomic.h>\nstatic atomic_int ready; static int data;\n\
+                   static void *set(void *x) { data = 1; atomic_store_explicit(&ready, 1, memory_order_relaxed); return 0; }\n\
+                   int main(void) { pthread_t t; pthread_create(&t, 0, set, 0);\n\
+                   while (!atomic_load_explicit(&ready, memory_order_relaxed)); int d = data; pthread_join(t, 0); return d != 1; }\n";
+    for name in ["a.c", "abcd.c", "abcdefghij.c", "abcdefghijklmnop.c"] {
+        let place = Place::with("isolated", &[(name, program)]);
+        let (_, here) = place.json(&[name]);
+        let (code, apart) = place.json(&[name, "--isolate"]);
+        assert_eq!((code, &apart["failures"][0]["kind"]), (Some(1), &"data-race".into()), "{apart:#}");
+        assert_eq!(apart["failures"][0]["message"], here["failures"][0]["message"], "{name}");
+        assert_eq!(apart["failures"][0]["trace"], here["failures"][0]["trace"], "{name}");
+    }
+}
+
+#[test]
+fn a_handler_that_ends_the_process_decides_the_exit_code() {
+    let program = |register: &str, end: &str, code: u8| {
+        format!(
+            "#include <stdlib.h>\n#include <unistd.h>\nstatic void ends(void) {{ _exit({code}); }}\n\
+             int main(void) {{ {register}(ends); {end}; }}\n"
+        )
+    };
+    let place = Place::new("handlers");
+    for (register, end) in [("atexit", "exit(5)"), ("atexit", "return 5"), ("at_quick_exit", "quick_exit(5)")]
+    {
+        for code in [0, 4] {
+            fs::write(place.0.join("program.c"), program(register, end, code)).unwrap();
+            let (exit, report) = place.json(&["program.c"]);
+            let message = report["failures"][0]["message"].as_str().unwrap_or("");
+            let right = if code == 0 { exit == Some(0) } else { message.ends_with("exit code 4") };
+            assert!(right, "{register}, {end}, {code}: {report:#}");
+        }
+    }
 }
 
 #[test]
@@ -1531,5 +1576,128 @@ fn notifications_at_the_end_of_a_thread_arrive() {
     if have("g++") {
         let wrong = wrong_answers(&place, "g++", "exit.cpp", &["--cflags", "-std=c++17"], &cases);
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+}
+
+#[test]
+fn weak_exchanges_fail_spuriously_with_every_compiler() {
+    let c = |body: &str| {
+        format!(
+            "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n\
+             #define CAS(p, e, n) atomic_compare_exchange_weak(p, e, n)\natomic_int x;\n{body}\n"
+        )
+    };
+    let once = |call: &str| c(&format!("int main(void) {{ int e = 0; int ok = {call}; assert(ok); }}"));
+    let add = "void *add(void *a) { int e = x; while (!CAS(&x, &e, e + 1)) ; return a; }
+        int main(void) { pthread_t t; pthread_create(&t, 0, add, 0); add(0); pthread_join(t, 0); assert(x == 2); }";
+    let place = Place::new("weak-exchanges");
+    let mut wrong = Vec::new();
+    for compiler in ["gcc", "clang", "clang-14", "clang-16"].into_iter().filter(|c| have(c)) {
+        let cases = [
+            ("weak", once("atomic_compare_exchange_weak(&x, &e, 1)"), "failure", "assertion"),
+            (
+                "built in",
+                once("__atomic_compare_exchange_n((int *)&x, &e, 1,\n 1, 5, 5)"),
+                "failure",
+                "assertion",
+            ),
+            ("a macro", once("CAS(&x, &e, 1)"), "failure", "assertion"),
+            ("strong", once("atomic_compare_exchange_strong(&x, &e, 1)"), "verified", ""),
+            (
+                "built in and strong",
+                once("__atomic_compare_exchange_n((int *)&x, &e, 1, 0, 5, 5)"),
+                "verified",
+                "",
+            ),
+            ("tried again", c(add), "verified", ""),
+        ];
+        wrong.extend(wrong_answers(&place, compiler, "weak.c", &[], &cases));
+    }
+    let cpp = |call: &str| {
+        format!(
+            "#include <atomic>\n#include <cassert>\nstd::atomic<long> x;\nint main() {{ long e = 0; bool ok = x.{call}(e, 1); assert(ok); }}\n"
+        )
+    };
+    for compiler in ["g++", "clang++", "clang++-14", "clang++-16"].into_iter().filter(|c| have(c)) {
+        let cases = [
+            ("weak", cpp("compare_exchange_weak"), "failure", "assertion"),
+            ("strong", cpp("compare_exchange_strong"), "verified", ""),
+        ];
+        wrong.extend(wrong_answers(&place, compiler, "weak.cpp", &[], &cases));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn handles_that_are_compared_inline_may_have_come_back() {
+    let c = |body: &str| {
+        format!(
+            "#include <pthread.h>\n#include <stdlib.h>\npthread_t last;\nvoid *f(void *a) {{ {body} return a; }}\n\
+             int main(void) {{ for (int i = 0; i < 2; i++) {{ pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); }} }}\n"
+        )
+    };
+    let compares = c("if (last == pthread_self()) abort(); last = pthread_self();");
+    let sequence = c("last = pthread_self();");
+    let ids = "#include <cstdlib>\n#include <thread>\nstd::thread::id last;\n\
+        void f() { if (last == std::this_thread::get_id()) abort(); last = std::this_thread::get_id(); }\n\
+        int main() { for (int i = 0; i < 2; i++) { std::thread t(f); t.join(); } }\n";
+    let owner = "#include <thread>\n#include <mutex>\nstd::mutex m; std::thread::id owner; int wrong;\n\
+        void f() { m.lock(); owner = std::this_thread::get_id(); if (owner != std::this_thread::get_id()) wrong = 1;\n\
+            owner = std::thread::id(); m.unlock(); }\n\
+        int main() { for (int i = 0; i < 2; i++) { std::thread t(f); t.join(); } return wrong; }\n";
+    let place = Place::new("compared-handles");
+    for (compiler, file, text, caveats) in [
+        ("gcc", "a.c", &compares[..], 1),
+        ("gcc", "b.c", &sequence[..], 0),
+        ("clang", "a.c", &compares[..], 1),
+        ("clang", "b.c", &sequence[..], 0),
+        ("g++", "a.cpp", ids, 1),
+        ("g++", "b.cpp", owner, 0),
+        ("clang++", "a.cpp", ids, 1),
+        ("clang++", "b.cpp", owner, 0),
+    ] {
+        if !have(compiler) {
+            continue;
+        }
+        fs::write(place.0.join(file), text).unwrap();
+        let variable = if file.ends_with("cpp") { "CXX" } else { "CC" };
+        let output =
+            place.command(RADDLE).env(variable, compiler).args(["check", "--json", file]).output().unwrap();
+        let report: Value = serde_json::from_str(&out(&output)).unwrap();
+        let found = report["caveats"].as_array().unwrap();
+        assert!(report["failures"].as_array().unwrap().is_empty(), "{compiler} {file}: {report}");
+        assert_eq!(found.len(), caveats, "{compiler} {file}: {report}");
+        assert!(found.iter().all(|c| c["kind"] == "reuse"), "{compiler} {file}: {report}");
+    }
+}
+
+#[test]
+fn a_weak_compare_exchange_that_is_tried_again_costs_no_more_than_a_strong_one() {
+    let program = "#include <pthread.h>
+#include <stdatomic.h>
+#include <assert.h>
+atomic_int x;
+void *f(void *u) { int v = atomic_load(&x); while (!EXCHANGE(&x, &v, v + 1)); return 0; }
+int main(void) {
+    pthread_t t[N];
+    for (int i = 0; i < N; i++) pthread_create(&t[i], 0, f, 0);
+    for (int i = 0; i < N; i++) pthread_join(t[i], 0);
+    assert(x == N);
+    return 0;
+}
+";
+    let place = Place::with("weak-exchange", &[("weak.c", program)]);
+    for (threads, executions) in [("-DN=2", 4), ("-DN=3", 48)] {
+        for exchange in ["strong", "weak"] {
+            let exchange = format!("-DEXCHANGE=atomic_compare_exchange_{exchange}");
+            for level in ["-O0", "-O2"] {
+                let (code, report) = place.json(&["weak.c", level, threads, &exchange]);
+                assert_eq!(
+                    (code, &report["verdict"], &report["executions"]),
+                    (Some(0), &Value::from("verified"), &Value::from(executions)),
+                    "{level} {exchange}: {report}"
+                );
+            }
+        }
     }
 }

@@ -16,9 +16,11 @@ enum Right {
     Holds,
     /// A failure of one of these kinds.
     Fails(&'static [&'static str]),
+    /// No failure, and a caveat of this kind with a place.
+    Named(&'static str),
 }
 
-use Right::{Fails, Holds, Verified};
+use Right::{Fails, Holds, Named, Verified};
 
 const HEADERS: &str = "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n#include <stdlib.h>\n#include <string.h>\n\
                        #include <stdint.h>\n#include <semaphore.h>\n#include <unistd.h>\n";
@@ -27,8 +29,9 @@ const HEADERS: &str = "#include <assert.h>\n#include <pthread.h>\n#include <stda
 type Case = (&'static str, &'static str, &'static str, Right);
 
 fn report(dir: &std::path::Path, name: &str, options: &str, text: &str) -> Value {
-    let file = dir.join(format!("{name}.c"));
-    fs::write(&file, format!("{HEADERS}{text}")).unwrap();
+    let is_cxx = name.ends_with(".cpp");
+    let file = dir.join(if is_cxx { name.to_owned() } else { format!("{name}.c") });
+    fs::write(&file, if is_cxx { text.to_owned() } else { format!("{HEADERS}{text}") }).unwrap();
     let output = command(RADDLE)
         .args(["check", "--json", "--max-seconds", "60"])
         .arg(&file)
@@ -50,6 +53,11 @@ fn check(test: &str, cases: &[Case]) {
             Verified => verdict == "verified",
             Holds => kind.is_empty() && verdict != "incomplete",
             Fails(kinds) => kinds.contains(&kind),
+            Named(kind) => {
+                let caveats = report["caveats"].as_array().unwrap();
+                let is_it = |c: &Value| c["kind"] == *kind && c["places"][0].is_string();
+                verdict == "no-failure-with-caveats" && caveats.iter().all(is_it) && !caveats.is_empty()
+            }
         };
         assert!(is_right, "{name} is to be {right:?}: {report:#}");
     }
@@ -478,4 +486,394 @@ fn freed_addresses_come_back() {
     for options in [format!("--replay {token}"), format!("--reuse all --replay {token}")] {
         assert_eq!(report(&dir, "token", &options, text)["failures"][0]["kind"], "assertion", "{options}");
     }
+}
+
+#[test]
+fn what_malloc_gives_out_has_contents_of_its_own() {
+    check(
+        "unwritten",
+        &[
+            (
+                "malloc",
+                "",
+                "int main(void) { int *p = malloc(16); assert(p[0] != 0); free(p); }",
+                Named("uninitialised"),
+            ),
+            (
+                "branch-of-another-thread",
+                "",
+                "static void *t(void *a) { if (((char *)a)[3] == 7) abort(); return 0; }
+                int main(void) { char *p = malloc(16); p[2] = 1; pthread_t h; pthread_create(&h, 0, t, p); pthread_join(h, 0); free(p); }",
+                Named("uninitialised"),
+            ),
+            (
+                "what-realloc-adds",
+                "",
+                "int main(void) { char *p = malloc(4); memset(p, 1, 4); p = realloc(p, 8); assert(p[3] == 1); assert(p[6] != 1); free(p); }",
+                Named("uninitialised"),
+            ),
+            (
+                "large",
+                "",
+                "int main(void) { char *p = malloc(1 << 20); p[1] = 0; assert(p[1] == 0); assert(p[5] == 0); free(p); }",
+                Named("uninitialised"),
+            ),
+            (
+                "sum",
+                "",
+                "int main(void) { long *p = malloc(8); ++*p; assert(*p != 0); free(p); }",
+                Named("uninitialised"),
+            ),
+            (
+                "atomic-sum",
+                "",
+                "int main(void) { atomic_int *p = malloc(4); atomic_fetch_add(p, 1); assert(*p != 0); free(p); }",
+                Named("uninitialised"),
+            ),
+            (
+                "volatile",
+                "",
+                "int main(void) { volatile short *p = malloc(2); assert(*p != 0); free((void *)p); }",
+                Named("uninitialised"),
+            ),
+            (
+                "copied-and-read",
+                "",
+                "int main(void) { char *p = malloc(8), *q = malloc(8); p[0] = 1; memcpy(q, p, 8); assert(q[0] == 1); assert(q[5] != 1); free(p); free(q); }",
+                Named("uninitialised"),
+            ),
+            (
+                "compared",
+                "",
+                "struct s { char c; int i; };
+                int main(void) { struct s *p = malloc(sizeof *p), q = {0}; p->c = 0; p->i = 0; assert(memcmp(p, &q, sizeof q)); free(p); }",
+                Named("uninitialised"),
+            ),
+            (
+                "new.cpp",
+                "",
+                "#include <cassert>
+                struct P { int x, y; P(int a) : x(a) {} };
+                int main() { P *p = new P(3); assert(p->x == 3); assert(p->y != 7); delete p; }",
+                Named("uninitialised"),
+            ),
+            (
+                "written-first",
+                "",
+                "struct s { char c; int i; char name[20]; };
+                static void *t(void *a) { struct s *p = a, *q = malloc(sizeof *q); *q = *p; memcpy(q, p, sizeof *q); struct s l = *q;
+                    assert(l.i == 2 && !strcmp(l.name, \"ab\")); free(q); return 0; }
+                int main(void) { struct s *p = malloc(sizeof *p); p->c = 1; p->i = 2; strcpy(p->name, \"ab\"); pthread_t h;
+                    pthread_create(&h, 0, t, p); t(p); pthread_join(h, 0); p = realloc(p, 100); assert(p->i == 2); free(p); }",
+                Verified,
+            ),
+            (
+                "bytes-that-look-fresh",
+                "",
+                "int main(void) { unsigned char *p = malloc(4); p[0] = 0xbe; memset(p + 1, 0xbe, 3); assert(p[0] == 0xbe && p[2] == 0xbe);
+                    unsigned char *q = realloc(p, 64); assert(q[3] == 0xbe); free(q); }",
+                Verified,
+            ),
+            (
+                "zeros",
+                "",
+                "int main(void) { char *p = calloc(1, 1 << 20); assert(!p[77]); p = realloc(p, 1 << 21); assert(!p[99]); free(p);
+                    p = calloc(3, 5); assert(!p[14]); free(p); }",
+                Verified,
+            ),
+            (
+                "bit-fields",
+                "",
+                "struct b { unsigned a : 3, b : 5, c : 20; };
+                int main(void) { struct b *p = malloc(sizeof *p); p->a = 1; p->b = 2; p->c = 7; assert(p->a == 1 && p->c == 7); free(p); }",
+                Verified,
+            ),
+            (
+                "containers.cpp",
+                "",
+                "#include <cassert>
+                #include <functional>
+                #include <list>
+                #include <map>
+                #include <memory>
+                #include <optional>
+                #include <string>
+                #include <thread>
+                #include <variant>
+                #include <vector>
+                struct A { std::optional<long> o; std::variant<int, std::string> v; std::function<int(int)> f; std::shared_ptr<int> p; };
+                int main() { auto a = std::make_unique<A>(); int k = 3; a->f = [&k](int x) { return x + k; }; auto b = std::make_unique<A>(*a);
+                    std::vector<std::function<int(int)>> w; w.push_back(a->f); w.push_back(b->f); std::map<int, std::string> m; m[1] = \"a\";
+                    std::list<std::optional<long>> l; l.push_back({}); auto l2 = l; std::thread t([&] { assert(w[1](2) == 5); }); t.join(); }",
+                Verified,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn realloc_moves_a_block_or_leaves_it() {
+    check(
+        "realloc",
+        &[
+            (
+                "stays",
+                "",
+                "int main(void) { int *p = malloc(16); *p = 1; int *q = realloc(p, 8); assert(q != p); free(q); }",
+                Fails(&["assertion"]),
+            ),
+            (
+                "moves",
+                "",
+                "int main(void) { int *p = malloc(16); *p = 1; int *q = realloc(p, 16); assert(q == p); free(q); }",
+                Fails(&["assertion"]),
+            ),
+            (
+                "the-old-pointer",
+                "",
+                "int main(void) { int *p = malloc(16); *p = 1; int *q = realloc(p, 8); int v = *p; free(q); return v - 1; }",
+                Fails(&["use-after-free"]),
+            ),
+            (
+                "what-was-cut-off",
+                "",
+                "int main(void) { int *p = malloc(16); p[3] = 1; p = realloc(p, 8); int v = p[3]; free(p); return v - 1; }",
+                Fails(&["out-of-bounds"]),
+            ),
+            (
+                "neither-is-seen",
+                "",
+                "int main(void) { int *p = malloc(16); p[0] = 1; p = realloc(p, 8); assert(p[0] == 1); p = realloc(p, 64); assert(p[0] == 1); free(p); }",
+                Verified,
+            ),
+            (
+                "off",
+                "--reuse off",
+                "int main(void) { int *p = malloc(16); p[0] = 1; p = realloc(p, 8); assert(p[0] == 1); free(p); }",
+                Named("reuse"),
+            ),
+            (
+                "takes-a-freed-address",
+                "",
+                "static _Atomic(char *) x, y;
+                static void *t(void *a) { char *p = malloc(1); y = realloc(p, 4); return 0; }
+                int main(void) { x = malloc(4); pthread_t h; pthread_create(&h, 0, t, 0);
+                    char *p = atomic_exchange(&x, 0); free(p); char *q = y; assert(q != p); pthread_join(h, 0); }",
+                Fails(&["assertion"]),
+            ),
+            (
+                "size",
+                "",
+                "#include <malloc.h>\nint main(void) { void *p = malloc(20); assert(malloc_usable_size(p) == 20); free(p); }",
+                Named("library"),
+            ),
+            (
+                "allocated-before-main",
+                "",
+                "static _Atomic(int *) head; __attribute__((constructor)) static void init(void) { head = malloc(16); }
+                static void *t(void *a) { int *p = atomic_exchange(&head, 0); free(p); int *q = malloc(16); assert(p != q); free(q); return 0; }
+                int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); (void)atomic_load(&head); pthread_join(h, 0); }",
+                Fails(&["assertion"]),
+            ),
+            (
+                "allocated-before-main-and-kept",
+                "",
+                "static int *_Atomic head; __attribute__((constructor)) static void init(void) { head = malloc(16); *head = 3; }
+                static void *t(void *a) { int *p = malloc(16); *p = 1; assert(p != head); free(p); return 0; }
+                int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); t(0); pthread_join(h, 0); assert(*head == 3); free(head); }",
+                Verified,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn frames_and_thread_locals_end() {
+    check(
+        "frames",
+        &[
+            (
+                "of-another-thread",
+                "",
+                "static int *_Atomic g; static void f(void) { int x = 5; g = &x; }
+                static void *t(void *a) { *g = 3; return 0; }
+                int main(void) { f(); pthread_t h; pthread_create(&h, 0, t, 0); pthread_join(h, 0); }",
+                Fails(&["use-after-free"]),
+            ),
+            (
+                "of-a-thread-that-waits",
+                "",
+                "static int *_Atomic g; static sem_t s; static void f(void) { int x = 5; g = &x; }
+                static void *t(void *a) { f(); sem_wait(&s); return 0; }
+                static void *u(void *a) { int *p = g; if (p) assert(*p != 77); sem_post(&s); return 0; }
+                int main(void) { sem_init(&s, 0, 0); pthread_t h, i; pthread_create(&h, 0, t, 0); pthread_create(&i, 0, u, 0);
+                    pthread_join(h, 0); pthread_join(i, 0); }",
+                Fails(&["use-after-free"]),
+            ),
+            (
+                "of-the-same-thread",
+                "",
+                "static int *_Atomic g; static void f(void) { int x = 5; g = &x; } int main(void) { f(); return *g == 77; }",
+                Fails(&["use-after-free"]),
+            ),
+            (
+                "of-the-same-thread-beside-others",
+                "",
+                "static int *_Atomic g; static void f(void) { int x = 5; g = &x; } static void *t(void *a) { f(); *g = 1; return 0; }
+                int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); pthread_join(h, 0); }",
+                Fails(&["use-after-free"]),
+            ),
+            (
+                "atomic",
+                "",
+                "static atomic_int *_Atomic g; static void f(void) { atomic_int x = 5; g = &x; } static void *t(void *a) { ++*g; return 0; }
+                int main(void) { f(); pthread_t h; pthread_create(&h, 0, t, 0); pthread_join(h, 0); }",
+                Fails(&["use-after-free"]),
+            ),
+            (
+                "frames-that-are-there",
+                "",
+                "#include <alloca.h>\n#include <setjmp.h>\nstatic jmp_buf j; static int *_Atomic g; static pthread_barrier_t b;
+                static void deep(int *p) { *p = 3; longjmp(j, 1); }
+                static int compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+                static void f(void) { int x = 5; g = &x; pthread_barrier_wait(&b); pthread_barrier_wait(&b); assert(x == 6); }
+                static void *t(void *a) { f(); return 0; }
+                int main(void) { int v[3] = {3, 1, 2}; qsort(v, 3, 4, compare); int x = 0, n = 7; if (!setjmp(j)) deep(&x); char *p = alloca(100);
+                    memset(p, 1, 100); char r[n]; memset(r, 0, n); assert(v[0] == 1 && p[99] == 1 && r[6] == 0);
+                    pthread_barrier_init(&b, 0, 2); pthread_t h; pthread_create(&h, 0, t, 0); pthread_barrier_wait(&b); *g = 6;
+                    pthread_barrier_wait(&b); pthread_join(h, 0); }",
+                Verified,
+            ),
+            (
+                "other-stacks",
+                "",
+                "#include <ucontext.h>\nstatic ucontext_t m, c; static int *p; static void f(void) { int x = 4; p = &x; swapcontext(&c, &m); *p += x; }
+                int main(void) { int y = 1; getcontext(&c); c.uc_stack.ss_sp = malloc(65536); c.uc_stack.ss_size = 65536; c.uc_link = &m;
+                    makecontext(&c, f, 0); swapcontext(&m, &c); *p = 7; int *q = &y; *q = 2; swapcontext(&m, &c); assert(y == 2); }",
+                Holds,
+            ),
+            (
+                "thread-local",
+                "",
+                "static _Thread_local int n = 3; static int *_Atomic g; static void *t(void *a) { n = 4; g = &n; return 0; }
+                int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); pthread_join(h, 0); assert(*g == 4); }",
+                Fails(&["use-after-free"]),
+            ),
+            (
+                "thread-local-after-pthread-exit",
+                "",
+                "static _Thread_local int n = 3; static int *_Atomic g; static void *t(void *a) { g = &n; pthread_exit(0); }
+                int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); pthread_join(h, 0); *g = 4; }",
+                Fails(&["use-after-free"]),
+            ),
+            (
+                "thread-local-of-a-thread-that-is-there",
+                "",
+                "static _Thread_local int n = 3; static int *_Atomic g; static sem_t s, e;
+                static void *t(void *a) { g = &n; sem_post(&s); sem_wait(&e); assert(n == 4); return 0; }
+                int main(void) { sem_init(&s, 0, 0); sem_init(&e, 0, 0); pthread_t h; pthread_create(&h, 0, t, 0); sem_wait(&s); *g = 4;
+                    sem_post(&e); pthread_join(h, 0); assert(n == 3); n = 5; }",
+                Verified,
+            ),
+            (
+                "value-of-a-key",
+                "",
+                "static pthread_key_t k; static void end(void *p) { assert(*(int *)p == 3); free(p); }
+                static void *t(void *a) { int *p = malloc(4); *p = 3; pthread_setspecific(k, p); return 0; }
+                int main(void) { pthread_key_create(&k, end); pthread_t h; pthread_create(&h, 0, t, 0); pthread_join(h, 0); }",
+                Verified,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn mapped_memory_changes_and_goes() {
+    const START: &str = "#include <sys/mman.h>\nstatic char *p; static void *t(void *a) { ";
+    const MAIN: &str = "; return 0; } int main(void) { p = mmap(0, 8192, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); p[0] = 1; pthread_t h; \
+                        pthread_create(&h, 0, t, 0); ";
+    let dir = place("memory-mapped");
+    for (name, thread, main, right) in [
+        (
+            "unmapped",
+            "munmap(p, 4096)",
+            "int v = p[0]; pthread_join(h, 0); return v - 1; }",
+            &["data-race"][..],
+        ),
+        (
+            "dropped",
+            "madvise(p, 4096, MADV_DONTNEED)",
+            "int v = p[0]; pthread_join(h, 0); return v > 1; }",
+            &["data-race"],
+        ),
+        ("protected", "mprotect(p, 4096, PROT_READ)", "p[0] = 2; pthread_join(h, 0); }", &["data-race"]),
+        (
+            "protected-from-all",
+            "mprotect(p, 4096, PROT_NONE)",
+            "int v = p[0]; pthread_join(h, 0); return v - 1; }",
+            &["data-race"],
+        ),
+        ("later", "munmap(p, 4096)", "pthread_join(h, 0); return p[0] - 1; }", &["signal"]),
+        (
+            "read-only",
+            "mprotect(p, 4096, PROT_READ)",
+            "int v = p[0]; pthread_join(h, 0); return v - 1; }",
+            &[],
+        ),
+        ("elsewhere", "munmap(p + 4096, 4096)", "int v = p[0]; pthread_join(h, 0); return v - 1; }", &[]),
+        ("in-order", "madvise(p, 4096, MADV_DONTNEED)", "pthread_join(h, 0); return p[0]; }", &[]),
+    ] {
+        let report = report(&dir, name, "", &format!("{START}{thread}{MAIN}{main}"));
+        match right {
+            [] => assert_eq!(report["verdict"], "verified", "{name}: {report:#}"),
+            [kind, ..] => assert_eq!(report["failures"][0]["kind"], *kind, "{name}: {report:#}"),
+        }
+    }
+    check(
+        "break",
+        &[
+            (
+                "sbrk",
+                "",
+                "int main(void) { char *p = sbrk(4096); p[0] = 1; assert(p[0] == 1); }",
+                Named("state"),
+            ),
+            ("asked", "", "int main(void) { assert(sbrk(0)); }", Verified),
+        ],
+    );
+}
+
+#[test]
+fn errno_and_rounding_are_local_state() {
+    check(
+        "local-state",
+        &[
+            (
+                "rounding",
+                "",
+                "static atomic_int f; static void next(void) { __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() + 0x2000); }
+                static int last(void) { return (__builtin_ia32_stmxcsr() & 0x6000) == 0x6000; }
+                static void clear(void) { volatile char c[400]; for (int i = 0; i < 400; i++) c[i] = 0; }
+                static void *t(void *a) { while (!f) { assert(!last()); clear(); next(); clear(); } return 0; }
+                int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); f = 1; pthread_join(h, 0); }",
+                Fails(&["assertion"]),
+            ),
+            (
+                "errno",
+                "",
+                "#include <errno.h>\nstatic sem_t s; static atomic_int f;
+                static void *t(void *a) { errno = 0; while (!f) { assert(errno != ERANGE);
+                    if (errno == EAGAIN) strtol(\"99999999999999999999999\", 0, 10); else sem_trywait(&s); } return 0; }
+                int main(void) { sem_init(&s, 0, 0); pthread_t h; pthread_create(&h, 0, t, 0); f = 1; pthread_join(h, 0); }",
+                Fails(&["assertion"]),
+            ),
+            (
+                "neither-changes",
+                "",
+                "#include <errno.h>\nstatic atomic_int f; static void *t(void *a) { errno = 3; while (!f) ; assert(errno == 3); return 0; }
+                int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); f = 1; pthread_join(h, 0); }",
+                Verified,
+            ),
+        ],
+    );
 }

@@ -44,6 +44,24 @@ fn reports() -> &'static Reports {
     REPORTS.get_or_init(|| run("rust-project", &["--max-seconds", "20"]))
 }
 
+/// The same tests of time, with failures that need a thread to be late.
+fn at_any_time() -> &'static Reports {
+    static REPORTS: OnceLock<Reports> = OnceLock::new();
+    REPORTS.get_or_init(|| {
+        let mut all = run("rust-project", &["environment::", "--timeouts", "any", "--max-seconds", "20"]);
+        all.extend(run("rust-project", &["timing::", "--timeouts", "any", "--max-seconds", "20"]));
+        all
+    })
+}
+
+/// The failure of a test that needs a thread to be late is reported as a caveat, and as a failure where that is asked for.
+fn fails_if_late(test: &str, says: &str) {
+    assert!(no_failure_in(reports(), test));
+    let caveats = reports()[test]["report"]["caveats"].to_string();
+    assert!(caveats.contains("patient") && caveats.contains(says), "{test}: {caveats}");
+    fails_in(at_any_time(), test, "panic", says);
+}
+
 /// The same with all accesses looked at.
 fn with_accesses() -> &'static Reports {
     static REPORTS: OnceLock<Reports> = OnceLock::new();
@@ -86,7 +104,7 @@ fn no_failure_in(reports: &Reports, test: &str) -> bool {
     verdict != "incomplete"
 }
 
-const RIGHT: [&str; 12] = [
+const RIGHT: [&str; 13] = [
     "adds",
     "mutex",
     "scope",
@@ -98,6 +116,7 @@ const RIGHT: [&str; 12] = [
     "park",
     "channel",
     "locals",
+    "knows_its_package",
     "a_panic_that_is_joined",
 ];
 
@@ -246,7 +265,7 @@ fn a_run_ends_with_a_table_and_has_a_limit() {
         assert!(line.is_some_and(|l| l.contains(verdict)), "{name}: {verdict} in {said}");
     };
     row("environment::is_small", "verified");
-    row("environment::deadline", "FAILED");
+    row("environment::parks_once", "FAILED");
     assert!(said.contains("with --cfg miri") && said.contains("(1 of 11)"), "{said}");
     let none = command("rust-project", "rust-project")
         .args(["environment::", "--max-total-seconds", "0.000001"])
@@ -269,7 +288,7 @@ fn the_tested_crate_is_compiled_with_the_cfg_of_miri_unless_told_otherwise() {
 
 #[test]
 fn time_is_the_clock_of_the_search() {
-    fails_with("environment::deadline", "panic", "deadline passed");
+    fails_if_late("environment::deadline", "deadline passed");
     no_failure_in(reports(), "environment::polls_the_clock");
     no_failure_in(reports(), "environment::time_does_not_run_backwards");
 }
@@ -278,11 +297,27 @@ fn time_is_the_clock_of_the_search() {
 fn waits_with_a_limit_end_in_every_way() {
     is_verified("environment::waits_with_a_limit_in_a_loop");
     is_verified("environment::parks_with_a_limit_in_a_loop");
-    fails_with("environment::is_set_before_the_limit", "panic", "timed out: true");
+    fails_if_late("environment::is_set_before_the_limit", "timed out: true");
     no_failure_in(reports(), "environment::waits_no_time");
     // Who waits for 136 years waits for ever, and the report says so.
     assert!(no_failure_in(reports(), "environment::waits_for_ever"));
     assert_eq!(reports()["environment::waits_for_ever"]["report"]["caveats"][0]["kind"], "patient");
+}
+
+#[test]
+fn sleeps_and_limits_that_are_long_enough_are_no_failure() {
+    fails_if_late("timing::sleeps_long_enough", "too late");
+    fails_if_late("timing::sleeps_in_order", "[10, 20, 30]");
+    fails_if_late("timing::receives_in_time", "no message");
+    // What fails in any case is a failure, and its token leads there with the command that is printed.
+    fails_with("timing::sleeps_and_loses_an_update", "panic", "an update was lost");
+    is_verified("timing::receives_or_not");
+}
+
+#[test]
+fn the_order_of_a_hash_map_is_one_of_many() {
+    assert!(no_failure_in(reports(), "timing::first_of_a_map"));
+    assert_eq!(reports()["timing::first_of_a_map"]["report"]["caveats"][0]["kind"], "inputs");
 }
 
 #[test]

@@ -44,6 +44,8 @@ pub enum CaveatKind {
     MemoryOrder,
     /// Accesses in an order that the language leaves open.
     EvaluationOrder,
+    /// Memory that was read before anything was written to it: what is in it is left to the allocator.
+    Uninitialised,
 }
 
 impl CaveatKind {
@@ -69,6 +71,7 @@ impl CaveatKind {
             CaveatKind::ForeignTypes => "foreign-types",
             CaveatKind::MemoryOrder => "memory-order",
             CaveatKind::EvaluationOrder => "evaluation-order",
+            CaveatKind::Uninitialised => "uninitialised",
         }
     }
 

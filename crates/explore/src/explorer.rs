@@ -132,6 +132,10 @@ pub enum End {
     /// No thread can take a step, and one of them was stopped because it only repeats what it has done: the execution shows
     /// nothing beyond its steps, and whether it could end is seen elsewhere.
     Pruned,
+    /// Its last step is a spurious failure that its thread is about to try again, in the same local state: nothing has changed. The
+    /// execution in which the step succeeds, which was explored before, shows all that can follow. So no race of this one needs to be
+    /// reversed.
+    Undone,
     /// The search itself stopped it.
     Stopped,
     /// It was cut while threads could still run (a limit was hit).
@@ -186,6 +190,12 @@ pub trait Explorer {
     /// in between, where it was.
     fn script(&self) -> &[Event] {
         &[]
+    }
+
+    /// Whether the last step is the only one so far that no earlier execution took, and all that differs from one that was explored is its
+    /// outcome.
+    fn differs_in_outcome(&self) -> bool {
+        false
     }
 
     /// So many steps of the script have been taken.

@@ -196,7 +196,7 @@ impl PreemptionBound {
     pub(crate) fn exceeded(&mut self, core: &Core, view: &View<'_>, end: End) -> bool {
         match end {
             _ if core.over_bound => true,
-            End::Stopped => false,
+            End::Stopped | End::Undone => false,
             End::Cut => !self.least.at_most(&core.trace, self.limit, None),
             End::Complete | End::Assumed | End::Pruned => {
                 !self.least.at_most(&core.trace, self.limit, Some(view))

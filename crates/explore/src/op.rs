@@ -269,7 +269,7 @@ impl Op {
 
     /// Whether it is the same step of the program as `other`: what may change between the moment a thread announces
     /// an operation and the moment it runs (who woke it, the value a read-modify-write computes) does not count.
-    #[inline]
+    #[inline(always)]
     pub fn same_step(&self, other: &Op) -> bool {
         use OpKind::*;
         let operands = match self.kind {

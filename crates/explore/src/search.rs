@@ -623,6 +623,13 @@ impl<R: Reduction> Explorer for Search<R> {
         self.core.trace.events()
     }
 
+    fn differs_in_outcome(&self) -> bool {
+        let core = &self.core;
+        core.pos == core.fresh + 1
+            && core.pos == core.nodes.len()
+            && core.nodes.last().is_some_and(|n| n.fixed == ANY && n.option > 0)
+    }
+
     fn skip(&mut self, steps: usize) {
         let core = &mut self.core;
         debug_assert!(core.pos + steps <= core.trace.len());
@@ -706,11 +713,13 @@ impl<R: Reduction> Explorer for Search<R> {
             _ if core.over_bound => s.over_bound += 1,
             _ if redundant => s.blocked += 1,
             End::Assumed => s.assumed += 1,
-            End::Pruned => s.pruned += 1,
+            End::Pruned | End::Undone => s.pruned += 1,
             _ => s.executions += 1,
         }
         s.races += core.trace.races_since(core.fresh) as u64;
-        self.reduction.ended(core, view, end);
+        if end != End::Undone {
+            self.reduction.ended(core, view, end);
+        }
         self.ready = self.backtrack();
         self.ready && self.meter.another()
     }

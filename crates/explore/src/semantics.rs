@@ -20,6 +20,9 @@
 use crate::ids::ThreadId;
 use crate::op::{Access, Mode, Op, OpKind};
 
+/// The word of the life of a thread that has ended.
+pub const FINISHED: u64 = 3;
+
 /// What an operation did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Applied {
@@ -189,7 +192,7 @@ pub fn enabled(op: &Op, word: u64, _thread: ThreadId) -> bool {
         }
         Pass => word >> 32 != op.a,
         Start => word == 1,
-        Join => word == 3,
+        Join => word == FINISHED,
         SemWait => word > 0,
         Transfer => meets(word, op.b),
         Await | Assume => false,
@@ -277,9 +280,9 @@ pub fn apply_here(op: &Op, word: u64, thread: ThreadId, option: u32) -> Applied 
         Unpark => done(1, Mode::TokenGiven, 0),
         Spawn => done(1, Mode::Write, op.a),
         Start => done(2, Mode::Read, 0),
-        End => done(3, Mode::Write, 0),
+        End => done(FINISHED, Mode::Write, 0),
         Join => done(word, Mode::Read, 0),
-        IsFinished => done(word, Mode::Read, (word == 3) as u64),
+        IsFinished => done(word, Mode::Read, (word == FINISHED) as u64),
         CountUp => done(word + 1, Mode::CountedUp, word + 1),
         CountDown => {
             let left = word.saturating_sub(1);

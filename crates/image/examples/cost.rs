@@ -115,10 +115,13 @@ mod on_linux {
         let block = heap.malloc(owner, 1000, 16, 1).unwrap().as_ptr() as usize;
         let local = 0;
         let other = &raw const local as usize;
-        row("probe, live", nanoseconds(|| assert_eq!(heap.probe(black_box(block + 504), 8), Probe::Live)));
+        row(
+            "probe, live",
+            nanoseconds(|| assert_eq!(heap.probe(black_box(block + 504), 8, false), Probe::Live)),
+        );
         row(
             "probe, not in the heap",
-            nanoseconds(|| assert_eq!(heap.probe(black_box(other), 8), Probe::NotHeap)),
+            nanoseconds(|| assert_eq!(heap.probe(black_box(other), 8, false), Probe::NotHeap)),
         );
         row(
             "state_of, live",

@@ -246,7 +246,7 @@ extern "C" fn probe_fail(why: *const libc::c_char) {
 /// Whether `len` bytes may be used: 0 not in the heap, 1 yes, 2 no.
 #[unsafe(no_mangle)]
 extern "C" fn probe_probe(address: usize, len: usize) -> c_int {
-    match HEAP.get().unwrap().probe(address, len) {
+    match HEAP.get().unwrap().probe(address, len, false) {
         Probe::NotHeap => 0,
         Probe::Live => 1,
         Probe::Wrong => 2,

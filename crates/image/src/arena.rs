@@ -24,6 +24,9 @@
 //! gives it (memory that an earlier execution used is handed back to the kernel first); when it is freed only its
 //! first page is filled.
 //!
+//! Natively the contents of a fresh block are left to the allocator. So each byte of a block has a bit that says whether the program
+//! wrote it ([`Heap::probe`] of a write sets it), and [`Heap::is_unwritten`] says whether a read gets a value that is ours.
+//!
 //! # Before `main`
 //!
 //! [`Heap::seal`] ends the start-up: blocks made before it stay for good. Their contents are restored by the
@@ -244,6 +247,8 @@ struct Entry {
     published: bool,
     /// How often its address was given out before.
     earlier: u16,
+    /// It was asked for with zeros.
+    zeroed: bool,
 }
 
 struct Arena {
@@ -260,6 +265,8 @@ struct Arena {
     granules: *mut u32,
     pages: *mut u32,
     entries: *mut Entry,
+    /// One bit for each byte: the program wrote it in the present life of its block.
+    written: *mut u8,
 }
 
 /// The heap of the program: one arena a thread, and one for what runs before `main`.
@@ -267,8 +274,8 @@ pub struct Heap {
     arenas: Vec<Arena>,
     /// The arenas that this execution has used, one bit each.
     used: Cell<u128>,
-    /// Sealed blocks that this execution has freed: arena and number.
-    freed_sealed: UnsafeCell<Vec<(u8, u32)>>,
+    /// Sealed blocks that this execution has freed: arena, number, and what they were.
+    freed_sealed: UnsafeCell<Vec<(u8, u32, Entry)>>,
 }
 
 // SAFETY: used on one OS thread only (see the crate's rules); `Sync` so that it can be a static.
@@ -355,15 +362,15 @@ impl Heap {
             let block = self.arenas[arena].block(number);
             return Err(HeapError::DoubleFree { block, freed_at: entry.freed_at, freed_by: entry.freed_by });
         }
+        if number < self.arenas[arena].floor.get().1 && entry.earlier == 0 {
+            // SAFETY: on one thread, and nobody else borrows the list. It was given room for all sealed blocks, and
+            // each is noted once, in its first life.
+            unsafe { (*self.freed_sealed.get()).push((arena as u8, number as u32, *entry)) };
+        }
         (entry.live, entry.freed_at, entry.freed_by) = (false, site, owner);
         let filled = if entry.size >= LARGE { PAGE } else { entry.size };
         // SAFETY: the block was allocated, so it is writable; the program gave it up.
         unsafe { bytes::fill(address as *mut u8, FREED, filled) };
-        if number < self.arenas[arena].floor.get().1 {
-            // SAFETY: on one thread, and nobody else borrows the list. It was given room for all sealed blocks, and
-            // each can be freed once.
-            unsafe { (*self.freed_sealed.get()).push((arena as u8, number as u32)) };
-        }
         Ok(())
     }
 
@@ -378,12 +385,14 @@ impl Heap {
         }
     }
 
-    /// Whether the block at this address was published in its present life, and was allocated in this execution.
+    /// Whether the block at this address was published in its present life. What runs before `main` is not looked at, so its blocks
+    /// count as published.
     pub fn is_published(&self, address: usize) -> bool {
         self.block_at(address).is_some_and(|(arena, number)| {
             let arena = &self.arenas[arena];
             // SAFETY: `block_at` gives a number of a block of this arena.
-            number >= arena.floor.get().1 && unsafe { (*arena.entries.add(number)).published }
+            let entry = unsafe { &*arena.entries.add(number) };
+            entry.published || number < arena.floor.get().1 && entry.earlier == 0
         })
     }
 
@@ -408,9 +417,75 @@ impl Heap {
                 bytes::fill(address as *mut u8, 0, size);
             }
         }
+        self.arenas[arena].forget_written(address, entry.size);
         (entry.live, entry.size, entry.site, entry.published) = (true, size, site, false);
-        entry.earlier = entry.earlier.saturating_add(1);
+        (entry.earlier, entry.zeroed) = (entry.earlier.saturating_add(1), zero);
         NonNull::new(address as *mut u8)
+    }
+
+    /// Makes a block shorter, or leaves it as it is, where it lies. Says whether there is such a block.
+    pub fn shrink(&self, address: usize, size: usize, site: Site) -> bool {
+        let Some((arena, number)) = self.block_at(address) else { return false };
+        // SAFETY: `block_at` gives a number of a block of this arena.
+        let entry = unsafe { &mut *self.arenas[arena].entries.add(number) };
+        // What is known of a sealed block stays.
+        if !entry.live || size > entry.size || size == 0 || number < self.arenas[arena].floor.get().1 {
+            return false;
+        }
+        (entry.size, entry.site) = (size, site);
+        true
+    }
+
+    /// Whether the program has written none of these bytes of a block of this execution, and they are what a fresh block is full of.
+    #[inline]
+    pub fn is_unwritten(&self, address: usize, len: usize) -> bool {
+        if self.arena_of(address).is_none() {
+            return false;
+        }
+        // SAFETY: the arena is mapped, and what is in it can be read whatever it is.
+        let at = |i: usize| unsafe { ((address + i) as *const u8).read_volatile() };
+        let first = at(0);
+        (first == FRESH || first == 0)
+            && self.was_unwritten(address, len, first)
+            && (1..len).all(|i| at(i) == first)
+    }
+
+    /// Whether the program has written some of these bytes of a small block and not others, as far as they look fresh.
+    #[inline]
+    pub fn is_partly_unwritten(&self, address: usize, len: usize) -> bool {
+        if len < 2 || self.arena_of(address).is_none() {
+            return false;
+        }
+        // SAFETY: the arena is mapped, and what is in it can be read whatever it is.
+        let is_fresh = |at: usize| unsafe { (at as *const u8).read_volatile() } == FRESH;
+        (address..address + len).any(|at| is_fresh(at) && self.was_unwritten(at, 1, FRESH))
+    }
+
+    /// As [`is_unwritten`](Self::is_unwritten), for bytes that had this value before an access that may have changed them.
+    #[cold]
+    pub fn was_unwritten(&self, address: usize, len: usize, value: u8) -> bool {
+        let Some(index) = self.arena_of(address) else { return false };
+        self.arenas[index].is_unwritten(address, len, value)
+    }
+
+    /// Takes some bytes for written where others are that they were copied from, and only there.
+    pub fn copy_written(&self, to: usize, from: usize, len: usize) {
+        let (Some(target), Some(source)) = (self.arena_of(to), self.arena_of(from)) else { return };
+        let (target, source) = (&self.arenas[target], &self.arenas[source]);
+        let Some(number) = source.number_at(from, false) else { return };
+        // SAFETY: a number that was found is one of a block.
+        let entry = unsafe { &*source.entries.add(number) };
+        if entry.zeroed || number < source.floor.get().1 && entry.earlier == 0 {
+            return;
+        }
+        let offsets = 0..len.min(entry.start + entry.size - from);
+        let bit = |at: usize| source.is_marked(from + at);
+        // They may overlap.
+        if from < to {
+            offsets.rev().for_each(|at| target.mark_as(to + at, bit(at)));
+        } else {
+            offsets.for_each(|at| target.mark_as(to + at, bit(at)));
+        }
     }
 
     /// Another block with the contents of this one, which is freed. It always moves, so that a pointer to the old one
@@ -440,10 +515,36 @@ impl Heap {
             return Err(HeapError::DoubleFree { block: old, freed_at, freed_by });
         }
         let new = self.malloc(owner, size, GRANULE, site)?;
+        self.move_to(new, owner, old.start, size, site)?;
+        Ok(new.as_ptr())
+    }
+
+    /// Makes a live block what another one was, up to `size` bytes, and frees that one.
+    pub fn move_to(
+        &self,
+        new: NonNull<u8>,
+        owner: Owner,
+        address: usize,
+        size: usize,
+        site: Site,
+    ) -> Result<(), HeapError> {
+        let (Some((arena, number)), Some(to)) =
+            (self.block_at(address), self.arena_of(new.as_ptr() as usize))
+        else {
+            return Err(HeapError::InvalidFree { address, state: self.state_of(address) });
+        };
+        let old = self.arenas[arena].block(number);
+        // SAFETY: `block_at` gives a number of a block of this arena.
+        let entry = unsafe { *self.arenas[arena].entries.add(number) };
         // SAFETY: both blocks are live, at least as long as this, and disjoint.
         unsafe { bytes::copy(new.as_ptr(), old.start as *const u8, old.size.min(size)) };
-        self.free(owner, address, site)?;
-        Ok(new.as_ptr())
+        let to = &self.arenas[to];
+        if entry.zeroed || number < self.arenas[arena].floor.get().1 && entry.earlier == 0 {
+            to.mark(new.as_ptr() as usize, old.size.min(size));
+        } else {
+            to.take_written(new.as_ptr() as usize, &self.arenas[arena], old.start, old.size.min(size));
+        }
+        self.free(owner, address as *mut u8, site)
     }
 
     /// How many bytes of the block at this address may be used: what was asked for. 0 if no live block starts there.
@@ -472,15 +573,21 @@ impl Heap {
     }
 
     /// Whether an access of `len` bytes at an address is inside one block that can be used. For every access of the
-    /// program; when it is [`Probe::Wrong`], [`Heap::state_of`] each byte says why.
+    /// program; when it is [`Probe::Wrong`], [`Heap::state_of`] each byte says why. What is written counts as written.
     #[inline]
-    pub fn probe(&self, address: usize, len: usize) -> Probe {
+    pub fn probe(&self, address: usize, len: usize, write: bool) -> Probe {
         let Some(index) = self.arena_of(address) else { return Probe::NotHeap };
         let arena = &self.arenas[index];
         let Some(number) = arena.number_at(address, false) else { return Probe::Wrong };
         // SAFETY: a number that was found is one of a block.
         let entry = unsafe { &*arena.entries.add(number) };
-        if entry.live && len <= entry.size - (address - entry.start) { Probe::Live } else { Probe::Wrong }
+        if !entry.live || len > entry.size - (address - entry.start) {
+            return Probe::Wrong;
+        }
+        if write {
+            arena.mark(address, len);
+        }
+        Probe::Live
     }
 
     /// What an address is.
@@ -535,9 +642,9 @@ impl Heap {
         }
         // SAFETY: on one thread, and nobody else borrows the list.
         let freed = unsafe { &mut *self.freed_sealed.get() };
-        for (arena, number) in freed.drain(..) {
+        for (arena, number, entry) in freed.drain(..) {
             // SAFETY: sealed blocks are never removed.
-            unsafe { (*self.arenas[arena as usize].entries.add(number as usize)).live = true };
+            unsafe { *self.arenas[arena as usize].entries.add(number as usize) = entry };
         }
     }
 
@@ -600,11 +707,11 @@ impl Drop for Arena {
     }
 }
 
-/// How long the tables of an arena are: granules, pages, entries.
-fn table_sizes(limit: usize) -> [usize; 3] {
+/// How long the tables of an arena are: granules, pages, entries, bits.
+fn table_sizes(limit: usize) -> [usize; 4] {
     // Each block takes a granule and a red zone at least.
     let blocks = limit / (GRANULE + RED_ZONE) + 1;
-    [limit / GRANULE * 4, limit / PAGE * 4, blocks * size_of::<Entry>()].map(page_up)
+    [limit / GRANULE * 4, limit / PAGE * 4, blocks * size_of::<Entry>(), limit / 8].map(page_up)
 }
 
 impl Arena {
@@ -629,6 +736,7 @@ impl Arena {
             granules: tables as *mut u32,
             pages: (tables + sizes[0]) as *mut u32,
             entries: (tables + sizes[0] + sizes[1]) as *mut Entry,
+            written: (tables + sizes[0] + sizes[1] + sizes[2]) as *mut u8,
         })
     }
 
@@ -674,6 +782,7 @@ impl Arena {
                 freed_by: owner,
                 published: false,
                 earlier: 0,
+                zeroed: filler == 0,
             });
             if large {
                 let whole_pages = size / PAGE;
@@ -691,11 +800,15 @@ impl Arena {
                 let rest = start + whole_pages * PAGE;
                 bytes::fill(rest as *mut u8, 0, start + whole - rest);
                 bytes::fill((start + whole) as *mut u8, FRESH, RED_ZONE);
+                if start < self.virgin.get() {
+                    self.forget_written(start, whole);
+                }
             } else {
                 for index in 0..whole / GRANULE {
                     *self.granules.add(granule + index) = tag;
                 }
                 bytes::fill(start as *mut u8, FRESH, whole + RED_ZONE);
+                bytes::fill(self.written.add(granule * 2), 0, whole / GRANULE * 2);
                 if filler != FRESH {
                     bytes::fill(start as *mut u8, filler, size);
                 }
@@ -728,6 +841,93 @@ impl Arena {
             }
         }
         None
+    }
+
+    /// Bytes of a block are written.
+    #[inline]
+    fn mark(&self, address: usize, len: usize) {
+        let offset = address - self.base;
+        let (first, shift) = (offset / 8, offset % 8);
+        // SAFETY: the table has a bit for each byte of the arena, in which the block is.
+        unsafe {
+            let bits = self.written.add(first);
+            if shift + len <= 8 {
+                *bits |= (((1u16 << len) - 1) << shift) as u8;
+            } else {
+                self.mark_many(offset, offset + len);
+            }
+        }
+    }
+
+    fn mark_many(&self, from: usize, to: usize) {
+        let mut at = from;
+        // SAFETY: as in `mark`.
+        unsafe {
+            while at < to {
+                if at.is_multiple_of(8) && to - at >= 8 {
+                    bytes::fill(self.written.add(at / 8), 0xff, (to - at) / 8);
+                    at += (to - at) / 8 * 8;
+                } else {
+                    *self.written.add(at / 8) |= 1 << (at % 8);
+                    at += 1;
+                }
+            }
+        }
+    }
+
+    fn is_marked(&self, address: usize) -> bool {
+        let offset = address - self.base;
+        // SAFETY: as in `mark`.
+        unsafe { *self.written.add(offset / 8) >> (offset % 8) & 1 != 0 }
+    }
+
+    fn mark_as(&self, address: usize, written: bool) {
+        let offset = address - self.base;
+        // SAFETY: as in `mark`.
+        unsafe {
+            let bits = self.written.add(offset / 8);
+            *bits = *bits & !(1 << (offset % 8)) | u8::from(written) << (offset % 8);
+        }
+    }
+
+    /// None of a block counts as written.
+    fn forget_written(&self, start: usize, size: usize) {
+        let first = self.written as usize + (start - self.base) / 8;
+        let end = first + size.div_ceil(8);
+        let (inner, last) = (page_up(first), end & !(PAGE - 1));
+        // SAFETY: as in `mark`. Blocks are a multiple of 16 bytes apart.
+        unsafe {
+            if inner < last && sys::forget(inner, last - inner).is_ok() {
+                bytes::fill(first as *mut u8, 0, inner - first);
+                bytes::fill(last as *mut u8, 0, end - last);
+            } else {
+                bytes::fill(first as *mut u8, 0, end - first);
+            }
+        }
+    }
+
+    /// What is written of a block is that of another one. Both are new to the program from their first byte on.
+    fn take_written(&self, to: usize, arena: &Arena, from: usize, len: usize) {
+        // SAFETY: as in `mark`; blocks start at a granule.
+        unsafe {
+            let source = arena.written.add((from - arena.base) / 8);
+            bytes::copy(self.written.add((to - self.base) / 8), source, len.div_ceil(8));
+        }
+    }
+
+    fn is_unwritten(&self, address: usize, len: usize, filler: u8) -> bool {
+        let Some(number) = self.number_at(address, false) else { return false };
+        // SAFETY: a number that was found is one of a block.
+        let entry = unsafe { &*self.entries.add(number) };
+        let inside = address + len <= entry.start + entry.size;
+        let is_sealed = number < self.floor.get().1 && entry.earlier == 0;
+        if !entry.live || entry.zeroed || !inside || is_sealed {
+            return false;
+        }
+        if filler != FRESH && entry.size < LARGE {
+            return false;
+        }
+        (address..address + len).all(|at| !self.is_marked(at))
     }
 
     fn block(&self, number: usize) -> Block {
@@ -802,6 +1002,70 @@ mod tests {
     }
 
     #[test]
+    fn what_was_written_is_known() {
+        let heap = heap(2, 64 << 20);
+        let a = heap.malloc(T0, 40, 16, 1).unwrap().as_ptr() as usize;
+        assert!(heap.is_unwritten(a, 8) && heap.is_unwritten(a + 32, 8));
+        assert_eq!(heap.probe(a + 3, 2, true), Probe::Live);
+        assert!(!heap.is_unwritten(a, 4) && !heap.is_unwritten(a + 4, 1) && heap.is_unwritten(a + 5, 11));
+        assert_eq!(heap.probe(a + 13, 20, true), Probe::Live);
+        assert!(heap.is_unwritten(a + 12, 1) && !heap.is_unwritten(a + 13, 1));
+        assert!(!heap.is_unwritten(a + 32, 1) && heap.is_unwritten(a + 33, 7));
+        // Not a whole part of the block, and none of it.
+        assert!(!heap.is_unwritten(a + 36, 8) && !heap.is_unwritten(a + 40, 1));
+
+        let b = heap.realloc(T1, a as *mut u8, 80, 2).unwrap() as usize;
+        assert!(heap.is_unwritten(b, 3) && !heap.is_unwritten(b + 3, 1) && heap.is_unwritten(b + 40, 40));
+        let c = heap.malloc(T0, 16, 16, 3).unwrap().as_ptr() as usize;
+        assert_eq!(heap.probe(c, 16, true), Probe::Live);
+        heap.copy_written(c, b, 8);
+        assert!(heap.is_unwritten(c, 3) == (contents(NonNull::new(c as *mut u8).unwrap(), 3) == [FRESH; 3]));
+        assert!(heap.was_unwritten(c, 3, FRESH) && !heap.was_unwritten(c + 3, 1, FRESH));
+
+        let zero = heap.calloc(T0, 1, LARGE * 2, 4).unwrap().as_ptr() as usize;
+        let large = heap.malloc(T0, LARGE * 2, 16, 5).unwrap().as_ptr() as usize;
+        assert!(!heap.is_unwritten(zero + 9, 1) && heap.is_unwritten(large + 9, 8));
+        assert_eq!(heap.probe(large + PAGE - 3, PAGE, true), Probe::Live);
+        assert!(!heap.is_unwritten(large + PAGE, 8) && heap.is_unwritten(large + 2 * PAGE, 8));
+
+        // The next execution, and the next life of a block, know nothing of it.
+        heap.free(T1, b as *mut u8, 6).unwrap();
+        let again = heap.reuse(b, 80, 7, false).unwrap().as_ptr() as usize;
+        assert!(again == b && heap.is_unwritten(b, 80));
+        heap.reset();
+        let a = heap.malloc(T0, 40, 16, 1).unwrap().as_ptr() as usize;
+        assert!(heap.is_unwritten(a, 40));
+        heap.malloc(T0, 16, 16, 3).unwrap();
+        heap.calloc(T0, 1, LARGE * 2, 4).unwrap();
+        assert_eq!(heap.malloc(T0, LARGE * 2, 16, 5).unwrap().as_ptr() as usize, large);
+        assert!(heap.is_unwritten(large + PAGE, 8));
+    }
+
+    #[test]
+    fn a_block_shrinks_where_it_is() {
+        let heap = heap(1, 1 << 20);
+        let a = heap.malloc(T0, 40, 16, 1).unwrap().as_ptr() as usize;
+        assert!(!heap.shrink(a, 41, 2) && !heap.shrink(a + 16, 8, 2) && !heap.shrink(a, 0, 2));
+        assert!(heap.shrink(a, 20, 2) && heap.shrink(a, 20, 2));
+        assert_eq!((heap.probe(a, 20, false), heap.probe(a, 21, false)), (Probe::Live, Probe::Wrong));
+    }
+
+    #[test]
+    fn sealed_blocks_come_back_and_are_there_again() {
+        let heap = heap(1, 1 << 20);
+        let a = heap.malloc(Owner::STARTUP, 40, 16, 1).unwrap().as_ptr() as usize;
+        heap.seal();
+        for _ in 0..2 {
+            assert!(heap.is_published(a));
+            heap.free(T0, a as *mut u8, 2).unwrap();
+            assert!(heap.reuse(a, 24, 3, false).is_some() && !heap.is_published(a));
+            heap.free(T0, a as *mut u8, 4).unwrap();
+            heap.reset();
+            assert!(matches!(heap.state_of(a + 39), State::Live(b) if b.size == 40 && b.site == 1));
+        }
+    }
+
+    #[test]
     fn each_byte_of_a_block_is_live_and_its_neighbours_are_gaps() {
         let heap = heap(2, 1 << 20);
         for size in [1, 13, 16, 17, 100, 5000] {
@@ -812,14 +1076,14 @@ mod tests {
             let block = Block { start: a, size, site: 0x11, owner: T0 };
             for address in a..a + size {
                 assert_eq!(heap.state_of(address), State::Live(block));
-                assert_eq!(heap.probe(address, a + size - address), Probe::Live);
-                assert_eq!(heap.probe(address, a + size - address + 1), Probe::Wrong);
+                assert_eq!(heap.probe(address, a + size - address, false), Probe::Live);
+                assert_eq!(heap.probe(address, a + size - address + 1, false), Probe::Wrong);
             }
             for address in a + size..b {
                 let State::Gap { before, after } = heap.state_of(address) else { panic!("{address:#x}") };
                 assert_eq!(before, Some((block, address - (a + size) + 1)));
                 assert_eq!(after.map(|(block, distance)| (block.start, distance)), Some((b, b - address)));
-                assert_eq!(heap.probe(address, 1), Probe::Wrong);
+                assert_eq!(heap.probe(address, 1, false), Probe::Wrong);
             }
         }
     }
@@ -832,7 +1096,7 @@ mod tests {
             [0, 1, &raw const local as usize, BASE - 1, BASE + (1 << 20), BASE + 2 * STRIDE, usize::MAX]
         {
             assert_eq!(heap.state_of(address), State::NotHeap, "{address:#x}");
-            assert_eq!(heap.probe(address, 1), Probe::NotHeap);
+            assert_eq!(heap.probe(address, 1, false), Probe::NotHeap);
         }
         assert_eq!(heap.state_of(BASE), State::Gap { before: None, after: None });
     }
@@ -863,7 +1127,7 @@ mod tests {
         let block = Block { start: a.as_ptr() as usize, size: 24, site: 0x11, owner: T0 };
         let freed = State::Freed { block, freed_at: 0x99, freed_by: T1 };
         assert_eq!(heap.state_of(block.start + 23), freed);
-        assert_eq!(heap.probe(block.start, 1), Probe::Wrong);
+        assert_eq!(heap.probe(block.start, 1, false), Probe::Wrong);
         assert_ne!(heap.malloc(T0, 24, 1, 0x12).unwrap(), a);
         assert_eq!(
             heap.free(T0, a.as_ptr(), 0x77),
@@ -953,7 +1217,7 @@ mod tests {
         let a = heap.malloc(T0, 0, 1, 0).unwrap();
         let b = heap.malloc(T0, 0, 1, 0).unwrap();
         assert_ne!(a, b);
-        assert_eq!(heap.probe(a.as_ptr() as usize, 1), Probe::Wrong);
+        assert_eq!(heap.probe(a.as_ptr() as usize, 1, false), Probe::Wrong);
         heap.free(T0, a.as_ptr(), 0).unwrap();
         assert!(matches!(heap.free(T0, a.as_ptr(), 0), Err(HeapError::DoubleFree { .. })));
         assert_eq!(heap.leaks().count(), 1);

@@ -655,6 +655,7 @@ impl Builder {
         }
         self.watch_threads();
         self.wake_waiters();
+        self.watch_conditions();
         self.watch_objects();
         self.program
     }

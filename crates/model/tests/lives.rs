@@ -293,3 +293,32 @@ fn who_destroys_nothing_pays_nothing() {
     );
     assert_eq!(states(&p).errors, 0);
 }
+
+#[test]
+fn threads_wait_at_a_condition_variable_with_one_mutex_at_a_time() {
+    let wait = |m: &str, x: &str| {
+        format!(
+            "pthread_mutex_lock(&{m}); while (!{x}) pthread_cond_wait(&c, &{m}); pthread_mutex_unlock(&{m});"
+        )
+    };
+    let set = |m: &str, x: &str| {
+        format!("pthread_mutex_lock(&{m}); {x} = 1; pthread_cond_broadcast(&c); pthread_mutex_unlock(&{m});")
+    };
+    let globals = "pthread_mutex_t m, n; pthread_cond_t c; int x, y;";
+    let program = |second: &str, body: &str| {
+        format!(
+            "{globals} void *f(void *p) {{ {} return 0; }} void *g(void *p) {{ {second} return 0; }}
+             int main(void) {{ pthread_t t, u; pthread_create(&t, 0, f, 0); {body} return 0; }}",
+            wait("m", "x")
+        )
+    };
+    let start = "pthread_create(&u, 0, g, 0);";
+    let joins = "pthread_join(t, 0); pthread_join(u, 0);";
+    let (m, n) = (set("m", "x"), set("n", "y"));
+    let why = "two threads wait at `c` with two different mutexes";
+    fails(&program(&wait("n", "y"), &format!("{start} {m} {n} {joins}")), why);
+    fine(&program(&wait("m", "y"), &format!("{start} {m} {} {joins}", set("m", "y"))));
+    // One after the other.
+    let after = format!("{m} pthread_join(t, 0); {start} {n} pthread_join(u, 0);");
+    fine(&program(&wait("n", "y"), &after));
+}

@@ -7,7 +7,7 @@ use crate::front::Program;
 use crate::options::{Races, options};
 use crate::shim::{Call, call, export, export_if};
 use crate::table::{self, Entry, Found};
-use crate::{changes, heap};
+use crate::{changes, heap, unwritten};
 use explore::{FailureKind, MemoryOrder, OpKind, ThreadId};
 use runtime::{Class, Front, Handle, Request, Touching};
 
@@ -105,6 +105,9 @@ pub(crate) fn entry(found: Found) -> &'static mut Entry {
 fn on(found: Found, address: usize, bytes: usize, write: bool, call: Call) {
     let entry = entry(found);
     if entry.on_stack && is_private(entry) {
+        if write && entry.has_sync && options().races == Races::Report {
+            crate::sync::overwritten(address, bytes, call);
+        }
         // Another thread may be about to write it, which nobody knows yet.
         return count(call);
     }
@@ -198,6 +201,9 @@ fn check(entry: &mut Entry, address: usize, bytes: usize, write: bool, call: Cal
     let elsewhere = write && !runtime::on_own_stack(entry.address);
     let how = Touching { write, atomic: false, elsewhere };
     touch(entry, address, bytes, how, call);
+    if write && entry.has_sync {
+        crate::sync::overwritten(address, bytes, call);
+    }
 }
 
 /// The name of a variable.
@@ -230,10 +236,10 @@ pub(crate) fn touch(entry: &Entry, address: usize, bytes: usize, how: Touching, 
     }
 }
 
-/// A block is freed in which this object lies.
-pub(crate) fn free_part(entry: &'static mut Entry, call: Call) {
+/// The memory goes in which this object lies, or its contents do; or it can only be read from now on.
+pub(crate) fn change_part(entry: &'static mut Entry, write: bool, call: Call) {
     if options().races == Races::Sync {
-        return step(entry, true, call);
+        return step(entry, write, call);
     }
     runtime::settle();
     if !entry.plain {
@@ -245,7 +251,7 @@ pub(crate) fn free_part(entry: &'static mut Entry, call: Call) {
     // What this execution has not met nobody has accessed, and whoever does so later uses it after it was freed. It may be known from
     // others all the same, and must not be met here: objects are numbered as they are met, the same in each execution.
     let met = |handle: &Handle| runtime::peek(handle).is_some();
-    let how = Touching { write: true, atomic: false, elsewhere: true };
+    let how = Touching { write, atomic: false, elsewhere: write };
     if entry.merged {
         let all = entry.address..entry.address + entry.bytes as usize;
         all.filter(|at| met(&table::byte(*at).handle)).for_each(|at| touch(entry, at, 1, how, call));
@@ -286,20 +292,29 @@ macro_rules! accesses {
     ($($read:ident, $write:ident, $both:ident: $bytes:literal;)*) => {$(
         extern "C" fn $read(address: usize) {
             if runtime::in_execution() {
-                access(address, $bytes, false, call());
+                let call = call();
+                heap::check_own_frame(address, $bytes, false, call);
+                access(address, $bytes, false, call);
+                unwritten::read(address, $bytes, call);
             }
         }
 
         extern "C" fn $write(address: usize) {
             if runtime::in_execution() {
-                access(address, $bytes, true, call());
+                let call = call();
+                heap::check_own_frame(address, $bytes, true, call);
+                unwritten::will_write(address);
+                access(address, $bytes, true, call);
+                unwritten::written(address, $bytes);
             }
         }
 
         extern "C" fn $both(address: usize) {
             if runtime::in_execution() {
                 let call = call();
+                heap::check_own_frame(address, $bytes, false, call);
                 access(address, $bytes, false, call);
+                unwritten::read(address, $bytes, call);
                 access(address, $bytes, true, call);
             }
         }
@@ -320,6 +335,7 @@ fn volatile(address: usize, bytes: usize, write: bool) {
         return;
     }
     let call = call();
+    heap::check_own_frame(address, bytes, write, call);
     if options().volatile_is_atomic && bytes <= 8 && (address & 7) + bytes <= 8 {
         return crate::atomics::volatile(address, bytes, write, call);
     }
@@ -349,6 +365,9 @@ macro_rules! volatiles {
     ($($read:ident, $write:ident: $bytes:literal;)*) => {$(
         extern "C" fn $read(address: usize) {
             volatile(address, $bytes, false);
+            if runtime::in_execution() {
+                unwritten::read(address, $bytes, call());
+            }
         }
 
         extern "C" fn $write(address: usize) {
@@ -367,13 +386,19 @@ volatiles! {
 
 extern "C" fn read_range(address: usize, bytes: usize) {
     if runtime::in_execution() {
-        range(address, bytes, false, call());
+        let call = call();
+        heap::check_own_frame(address, bytes, false, call);
+        range(address, bytes, false, call);
+        unwritten::read(address, bytes, call);
     }
 }
 
 extern "C" fn write_range(address: usize, bytes: usize) {
     if runtime::in_execution() {
-        range(address, bytes, true, call());
+        let call = call();
+        heap::check_own_frame(address, bytes, true, call);
+        range(address, bytes, true, call);
+        unwritten::written(address, bytes);
     }
 }
 

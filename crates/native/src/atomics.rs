@@ -2,7 +2,7 @@
 
 use crate::access;
 use crate::options::{Races, options};
-use crate::shim::{self, Call, call, export};
+use crate::shim::{self, Call, call, call_with_state, export, export_with_state};
 use crate::table::{self, Entry};
 use explore::{FailureKind, MemoryOrder, OpKind};
 use runtime::{Class, Done, Request, Touching};
@@ -148,6 +148,14 @@ fn done<V: Value>(entry: &Entry, address: usize, write: bool, call: Call) {
     }
 }
 
+/// Looks whether a value that was read, before an operation that may have changed it, was never written by the program.
+#[inline(always)]
+fn unwritten<V: Value>(address: usize, old: V, call: Call) {
+    if V::BYTES <= 8 {
+        crate::unwritten::was_read(address, V::BYTES, old.word(), call);
+    }
+}
+
 /// Memory that is also accessed by something that is not atomic: these two can race.
 #[cold]
 pub(crate) fn mixed(entry: &Entry, address: usize, bytes: usize, write: bool, call: Call) {
@@ -194,14 +202,20 @@ pub(crate) fn written(mo: i32) -> MemoryOrder {
 /// An operation with such an order has run.
 #[inline]
 fn noted<V: Value>(address: usize, order: MemoryOrder, call: Call) {
-    runtime::ordered_access(&entry::<V>(address, call).handle, order, call.place);
+    if runtime::is_weak(order) {
+        runtime::ordered_access(&entry::<V>(address, call).handle, order, call.place);
+    }
 }
 
 fn load<V: Value>(address: usize, mo: i32) -> V {
     // SAFETY: the program reads here.
     let value = || unsafe { V::read(address) };
     if !is_step(address) {
+        crate::std_threads::before_quiet_load(address);
         return value();
+    }
+    if V::BYTES == 8 && crate::std_threads::waits_for_scope(address) {
+        return V::of(0);
     }
     let (call, written) = (call(), written(mo));
     let value = load_at(address, mo, call);
@@ -223,9 +237,11 @@ pub(crate) fn load_at<V: Value>(address: usize, mo: i32, call: Call) -> V {
         |w| w,
         |_| (),
     );
+    let value = value();
+    unwritten::<V>(address, value, call);
     done::<V>(entry, address, false, call);
     // Nobody else has run since.
-    value()
+    value
 }
 
 fn store<V: Value>(address: usize, new: V, mo: i32) {
@@ -281,6 +297,7 @@ fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
     let entry = entry::<V>(address, call);
     if !entry.is_value(V::BYTES) {
         let old = modify(entry, address, mo, call, f);
+        unwritten(address, old, call);
         done::<V>(entry, address, true, call);
         runtime::ordered_access(&entry.handle, written, call.place);
         return old;
@@ -289,6 +306,7 @@ fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
     let change = |word| f(V::of(word)).word();
     let old =
         runtime::on_memory(&request, call.state, read_at::<V>(address), change, write_at::<V>(address)).value;
+    unwritten(address, V::of(old), call);
     done::<V>(entry, address, true, call);
     runtime::ordered_access(&entry.handle, written, call.place);
     V::of(old)
@@ -326,7 +344,8 @@ fn exchange_if<V: Value>(address: usize, expected: V, new: V, orders: (i32, i32)
             return (old, old == expected);
         }
     }
-    let (call, if_equal, if_not) = (call(), written(orders.0), written(orders.1));
+    let call = if weak { call_with_state() } else { call() };
+    let (if_equal, if_not) = (written(orders.0), written(orders.1));
     if crate::std_locks::is_weak_exchange(shim::return_address()) {
         let text = "compare_exchange_weak and fetch_update of std were explored without spurious failures (tests over raddle's types have them)";
         runtime::caveat_at(explore::CaveatKind::Spurious, text, call.place);
@@ -349,11 +368,33 @@ pub(crate) fn exchange_in<V: Value>(
     if !entry.is_value(V::BYTES) {
         // What is expected is no part of the step then, so it must be one of the local state.
         let call = call.with(expected.word()).with(new.word());
-        let old = modify(entry, address, mo, call, |old: V| if old == expected { new } else { old });
-        let ok = old == expected;
+        let request = request(entry, OpKind::Rmw, mo, 0, 0, call);
+        // SAFETY: the program reads and writes here, and it is this thread's turn.
+        let read = || unsafe { V::read(address) };
+        let mut found = None;
+        let change = || {
+            let old = read();
+            found = Some(old);
+            if old == expected {
+                // SAFETY: as above.
+                unsafe { V::write(address, new) };
+            }
+            entry.read()
+        };
+        let failed_spuriously = runtime::exchange_part(
+            &request,
+            call.state,
+            weak,
+            || entry.read(),
+            || read() == expected,
+            change,
+        );
+        let old = found.unwrap_or_else(read);
+        let ok = old == expected && !failed_spuriously;
         if !ok {
             runtime::only_read(order(failed));
         }
+        unwritten(address, old, call);
         done::<V>(entry, address, ok, call);
         return (old, ok);
     }
@@ -364,6 +405,7 @@ pub(crate) fn exchange_in<V: Value>(
     if !ok && failed != mo {
         runtime::only_read(order(failed));
     }
+    unwritten(address, V::of(value), call);
     done::<V>(entry, address, ok, call);
     (V::of(value), ok)
 }
@@ -523,6 +565,61 @@ macro_rules! atomics {
     )*};
 }
 
+/// What a weak compare-exchange of clang returns, in the two registers for results: the command adds code that looks at both.
+#[repr(C)]
+struct Exchanged {
+    old: u64,
+    ok: u64,
+}
+
+/// Weak compare-exchanges of clang, which compiles them like strong ones. In the second form the command could not tell which of the two it
+/// is, or could not change the code behind the call.
+macro_rules! weak_values {
+    ($($ty:ty: $weak:ident $perhaps:ident;)*) => {$(
+        extern "C" fn $weak(address: usize, expected: $ty, new: $ty, mo: i32, failed: i32) -> Exchanged {
+            let (old, ok) = exchange_if(address, expected, new, (mo, failed), true);
+            Exchanged { old: old.into(), ok: ok.into() }
+        }
+        extern "C" fn $perhaps(address: usize, expected: $ty, new: $ty, mo: i32, failed: i32) -> $ty {
+            if is_step(address) {
+                note_perhaps_weak();
+            }
+            exchange_if(address, expected, new, (mo, failed), false).0
+        }
+    )*};
+}
+
+fn note_perhaps_weak() {
+    let text = "a compare-exchange that may be weak was explored without spurious failures: clang compiles it like a strong one";
+    runtime::caveat_at(explore::CaveatKind::Spurious, text, call().place);
+}
+
+weak_values! {
+    u8: weak_val8 perhaps_weak8;
+    u16: weak_val16 perhaps_weak16;
+    u32: weak_val32 perhaps_weak32;
+    u64: weak_val64 perhaps_weak64;
+}
+
+extern "C" fn perhaps_weak128(address: usize, expected: u128, new: u128, mo: i32) -> u128 {
+    if is_step(address) {
+        note_perhaps_weak();
+    }
+    exchange_if(address, expected, new, (mo, without_release(mo)), false).0
+}
+
+export! {
+    __raddle_weak8 => weak_val8;
+    __raddle_weak16 => weak_val16;
+    __raddle_weak32 => weak_val32;
+    __raddle_weak64 => weak_val64;
+    __raddle_perhaps_weak8 => perhaps_weak8;
+    __raddle_perhaps_weak16 => perhaps_weak16;
+    __raddle_perhaps_weak32 => perhaps_weak32;
+    __raddle_perhaps_weak64 => perhaps_weak64;
+    __raddle_perhaps_weak128 => perhaps_weak128;
+}
+
 /// The functions of libatomic that return the new value.
 macro_rules! new_values {
     ($($ty:ty: $($name:ident $op:ident),*;)*) => {$($(
@@ -548,6 +645,15 @@ atomics! {
     u128: load128 store128 exchange128 add128 sub128 and128 or128 xor128 nand128 strong128 weak128 val128;
 }
 
+// A spurious failure may be tried again in the same local state.
+export_with_state! {
+    __tsan_atomic8_compare_exchange_weak => weak8;
+    __tsan_atomic16_compare_exchange_weak => weak16;
+    __tsan_atomic32_compare_exchange_weak => weak32;
+    __tsan_atomic64_compare_exchange_weak => weak64;
+    __tsan_atomic128_compare_exchange_weak => weak128;
+}
+
 export! {
     __tsan_atomic_thread_fence => thread_fence;
     __tsan_atomic_signal_fence => signal_fence;
@@ -564,7 +670,6 @@ export! {
     __tsan_atomic8_fetch_xor => xor8;
     __tsan_atomic8_fetch_nand => nand8;
     __tsan_atomic8_compare_exchange_strong => strong8;
-    __tsan_atomic8_compare_exchange_weak => weak8;
     __tsan_atomic8_compare_exchange_val => val8;
     __tsan_atomic16_load => load16;
     __tsan_atomic16_store => store16;
@@ -576,7 +681,6 @@ export! {
     __tsan_atomic16_fetch_xor => xor16;
     __tsan_atomic16_fetch_nand => nand16;
     __tsan_atomic16_compare_exchange_strong => strong16;
-    __tsan_atomic16_compare_exchange_weak => weak16;
     __tsan_atomic16_compare_exchange_val => val16;
     __tsan_atomic32_load => load32;
     __tsan_atomic32_store => store32;
@@ -588,7 +692,6 @@ export! {
     __tsan_atomic32_fetch_xor => xor32;
     __tsan_atomic32_fetch_nand => nand32;
     __tsan_atomic32_compare_exchange_strong => strong32;
-    __tsan_atomic32_compare_exchange_weak => weak32;
     __tsan_atomic32_compare_exchange_val => val32;
     __tsan_atomic64_load => load64;
     __tsan_atomic64_store => store64;
@@ -600,7 +703,6 @@ export! {
     __tsan_atomic64_fetch_xor => xor64;
     __tsan_atomic64_fetch_nand => nand64;
     __tsan_atomic64_compare_exchange_strong => strong64;
-    __tsan_atomic64_compare_exchange_weak => weak64;
     __tsan_atomic64_compare_exchange_val => val64;
     __tsan_atomic128_load => load128;
     __tsan_atomic128_store => store128;
@@ -612,7 +714,6 @@ export! {
     __tsan_atomic128_fetch_xor => xor128;
     __tsan_atomic128_fetch_nand => nand128;
     __tsan_atomic128_compare_exchange_strong => strong128;
-    __tsan_atomic128_compare_exchange_weak => weak128;
     __tsan_atomic128_compare_exchange_val => val128;
 }
 

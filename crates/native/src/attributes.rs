@@ -4,8 +4,8 @@
 //! scheduled on processors is none of a checked program's business: it may say what it likes.
 
 use crate::real::real;
-use crate::shim::{export, export_past};
-use crate::threads::of_handle;
+use crate::shim::{call, export, export_past};
+use crate::threads::used;
 use std::ffi::CStr;
 
 type Thread = libc::pthread_t;
@@ -16,7 +16,7 @@ extern "C" fn set_name(thread: Thread, name: *const libc::c_char) -> Code {
     if !runtime::in_execution() {
         return set_name_inside(thread, name);
     }
-    let Some(t) = of_handle(thread) else { return libc::ESRCH };
+    let t = used(thread, call());
     // SAFETY: the program hands in a string.
     let name = unsafe { CStr::from_ptr(name) };
     if name.count_bytes() > 15 {
@@ -24,6 +24,23 @@ extern "C" fn set_name(thread: Thread, name: *const libc::c_char) -> Code {
     }
     runtime::name_thread(t, name.to_string_lossy().into_owned());
     0
+}
+
+/// Names the running thread; what is too long is cut, as `prctl` does.
+pub(crate) fn name_self(name: *const libc::c_char) {
+    // SAFETY: the program hands in a string.
+    let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+    let name = String::from_utf8_lossy(&name[..name.len().min(15)]).into_owned();
+    runtime::name_thread(runtime::current(), name);
+}
+
+/// The name of the running thread with a zero byte at its end, and its length.
+pub(crate) fn own_name() -> ([u8; 16], usize) {
+    let mut out = [0; 16];
+    let name = runtime::thread_name(runtime::current()).unwrap_or_default();
+    let n = name.len().min(15);
+    out[..n].copy_from_slice(&name.as_bytes()[..n]);
+    (out, n + 1)
 }
 
 extern "C" fn set_name_inside(thread: Thread, name: *const libc::c_char) -> Code {
@@ -34,7 +51,7 @@ extern "C" fn get_name(thread: Thread, out: *mut libc::c_char, size: usize) -> C
     if !runtime::in_execution() {
         return real!(pthread_getname_np(thread, out, size): fn(Thread, *mut libc::c_char, usize) -> Code);
     }
-    let Some(t) = of_handle(thread) else { return libc::ESRCH };
+    let t = used(thread, call());
     let name = runtime::thread_name(t).unwrap_or_default();
     if name.len() >= size {
         return libc::ERANGE;
@@ -51,7 +68,7 @@ extern "C" fn get_attributes(thread: Thread, out: Attributes) -> Code {
     if !runtime::in_execution() {
         return get_attributes_inside(thread, out);
     }
-    let bounds = of_handle(thread).and_then(runtime::stack_of);
+    let bounds = runtime::stack_of(used(thread, call()));
     let Some((low, high)) = bounds else { return libc::ESRCH };
     let page = 4096;
     let (low, high) = (low & !(page - 1), (high + page - 1) & !(page - 1));
@@ -71,7 +88,8 @@ extern "C" fn set_scheduling(thread: Thread, policy: Code, parameters: *const li
         return real!(pthread_setschedparam(thread, policy, parameters):
             fn(Thread, Code, *const libc::sched_param) -> Code);
     }
-    if of_handle(thread).is_some() { 0 } else { libc::ESRCH }
+    used(thread, call());
+    0
 }
 
 extern "C" fn get_scheduling(thread: Thread, policy: *mut Code, parameters: *mut libc::sched_param) -> Code {
@@ -79,6 +97,7 @@ extern "C" fn get_scheduling(thread: Thread, policy: *mut Code, parameters: *mut
         return real!(pthread_getschedparam(thread, policy, parameters):
             fn(Thread, *mut Code, *mut libc::sched_param) -> Code);
     }
+    used(thread, call());
     // SAFETY: the program hands in places for both.
     unsafe {
         policy.write(libc::SCHED_OTHER);
@@ -91,20 +110,23 @@ extern "C" fn set_priority(thread: Thread, priority: Code) -> Code {
     if !runtime::in_execution() {
         return real!(pthread_setschedprio(thread, priority): fn(Thread, Code) -> Code);
     }
-    if of_handle(thread).is_some() { 0 } else { libc::ESRCH }
+    used(thread, call());
+    0
 }
 
 extern "C" fn set_affinity(thread: Thread, size: usize, set: *const libc::cpu_set_t) -> Code {
     if !runtime::in_execution() {
         return real!(pthread_setaffinity_np(thread, size, set): fn(Thread, usize, *const libc::cpu_set_t) -> Code);
     }
-    if of_handle(thread).is_some() { 0 } else { libc::ESRCH }
+    used(thread, call());
+    0
 }
 
 extern "C" fn get_affinity(thread: Thread, size: usize, set: *mut libc::cpu_set_t) -> Code {
     if !runtime::in_execution() {
         return real!(pthread_getaffinity_np(thread, size, set): fn(Thread, usize, *mut libc::cpu_set_t) -> Code);
     }
+    used(thread, call());
     // SAFETY: the program hands in room for a set. All threads run where the process does.
     let code = unsafe { libc::sched_getaffinity(0, size, set) };
     if code == 0 { 0 } else { libc::EINVAL }
@@ -114,6 +136,7 @@ extern "C" fn cpu_clock(thread: Thread, out: *mut libc::clockid_t) -> Code {
     if !runtime::in_execution() {
         return real!(pthread_getcpuclockid(thread, out): fn(Thread, *mut libc::clockid_t) -> Code);
     }
+    used(thread, call());
     // SAFETY: the program hands in a place for it.
     unsafe { out.write(libc::CLOCK_THREAD_CPUTIME_ID) };
     0

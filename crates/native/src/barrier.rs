@@ -67,11 +67,14 @@ extern "C" fn wait(barrier: Barrier) -> Code {
     if shared == DESTROYED {
         on.misuse("it is used after it was destroyed", call);
     }
+    on.enters_wait(0);
     let arrived = on.step_with(OpKind::Arrive, count as u64, 0, MemoryOrder::None, call);
     if arrived.ok {
+        on.leaves_wait(call);
         return libc::PTHREAD_BARRIER_SERIAL_THREAD;
     }
     on.step_with(OpKind::Pass, arrived.value, 0, MemoryOrder::None, call);
+    on.leaves_wait(call);
     0
 }
 

@@ -9,7 +9,7 @@
 use crate::mutex::{Held, Kind};
 use crate::real::real;
 use crate::shim::{Call, call, export};
-use crate::sync::{On, at, is_modelled, put};
+use crate::sync::{Inside, On, at, is_modelled, put};
 use crate::{changes, time};
 use runtime::{Class, Ended};
 
@@ -29,6 +29,10 @@ fn used(cond: Cond, call: Call) -> On {
     // SAFETY: the program hands in a condition variable.
     if unsafe { at::<u64>(cond as usize, STATE) } == DESTROYED {
         on.misuse("it is used after it was destroyed", call);
+    }
+    // SAFETY: as above.
+    if on.word() != 0 && unsafe { at::<usize>(cond as usize, MUTEX) } == 0 {
+        on.misuse("its memory was overwritten while a thread waits on it", call);
     }
     on
 }
@@ -92,13 +96,15 @@ fn wait_on(
     let address = cond as usize;
     // SAFETY: the program hands in a condition variable, whose memory is ours to use.
     unsafe {
-        if on.word() > 0 && at::<usize>(address, MUTEX) != mutex as usize {
+        let other = |i: &&Inside| i.mutex != mutex as usize && runtime::is_queued(i.thread);
+        if on.waiting().find(other).is_some() {
             on.misuse("two threads wait on it with two different mutexes", call);
         }
         put(address, MUTEX, mutex as usize);
     }
+    on.enters_wait(mutex as usize);
     let change = changes::given_back();
-    held.clear();
+    held.release();
     let left = limit.map(|(clock, until)| time::left(clock, until));
     let (condvar, mutex) = (&on.entry().handle, &held.on.entry().handle);
     // SAFETY: one OS thread alone runs code of the program.
@@ -108,6 +114,7 @@ fn wait_on(
     }
     let ended = runtime::wait_in(condvar, mutex, change, left, call.state, call.place);
     held.take();
+    on.leaves_wait(call);
     match limit {
         Some((clock, until)) if ended == Ended::TimedOut => {
             time::reach(clock, until);

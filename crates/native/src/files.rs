@@ -7,14 +7,12 @@
 
 use crate::libc::streams;
 use crate::modules::{self, Owner};
+use crate::own_state::FIRST_OWN;
 use crate::pipes;
 use crate::real::real;
 use crate::shim::{Call, call, export, return_address};
 use explore::FailureKind;
 use std::ffi::{c_char, c_int, c_void};
-
-/// The numbers that programs get; those above are ours.
-const MOST: c_int = 480;
 
 struct Files {
     /// Descriptors that were open before `main`.
@@ -59,8 +57,8 @@ pub(crate) fn prepare() {
         }
         let at = libc::lseek(0, 0, libc::SEEK_CUR);
         files().input = (kind_of(0) == Some(libc::S_IFREG) && at >= 0).then_some(at);
-        files().standard = [0, 1, 2].map(|fd| libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, MOST + 20));
-        files().before = (0..MOST).filter(|fd| libc::fcntl(*fd, libc::F_GETFD) >= 0).collect();
+        files().standard = [0, 1, 2].map(|fd| libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, FIRST_OWN + 20));
+        files().before = (0..FIRST_OWN).filter(|fd| libc::fcntl(*fd, libc::F_GETFD) >= 0).collect();
     }
 }
 
@@ -164,7 +162,7 @@ fn restore_standard(copies: &[c_int; 3]) {
 
 #[cold]
 fn close_others(before: &[c_int]) {
-    for fd in 3..MOST {
+    for fd in 3..FIRST_OWN {
         if !before.contains(&fd) {
             // SAFETY: nobody who could use it is left.
             unsafe { libc::syscall(libc::SYS_close, fd) };
@@ -257,6 +255,11 @@ pub(crate) fn is_open(fd: c_int) -> bool {
     unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_GETFD) >= 0 }
 }
 
+/// Whether a descriptor was open before `main`.
+pub(crate) fn was_open_before(fd: c_int) -> bool {
+    files().before.contains(&fd)
+}
+
 /// A descriptor was made by the program.
 fn made(fd: c_int) {
     crate::shim::undisturbed(|| crate::libc::objects::made_descriptor(fd, Call::unknown()));
@@ -308,5 +311,4 @@ opens! {
     open_stream fopen(path: *const c_char, mode: *const c_char) -> *mut libc::FILE, streams::opened_stream;
     open_stream_64 fopen64(path: *const c_char, mode: *const c_char) -> *mut libc::FILE, streams::opened_stream;
     open_directory opendir(path: *const c_char) -> *mut c_void, streams::opened_directory;
-    make_file mkstemp(name: *mut c_char) -> c_int, made;
 }

@@ -84,7 +84,10 @@ impl Front for Program {
             .or_else(|| crate::shared_pointers::name_of(address))
             .or_else(|| crate::locals::name_of(address))
             .or_else(|| crate::pipes::name_of(address))
+            .or_else(|| crate::file_locks::name_of(address))
             .or_else(|| crate::signals::name_of(address))
+            .or_else(|| threads::name_of(address))
+            .or_else(|| crate::std_threads::name_of(address))
         {
             return Some(name);
         }
@@ -116,6 +119,7 @@ impl Front for Program {
         leaving::begin();
         random::begin();
         rust_tests::begin();
+        crate::std_threads::begin();
         crate::touch::set_stack_is_shared(crate::table::has_foreign());
         shim::begin();
     }

@@ -45,14 +45,16 @@ pub(crate) fn named(prefix: &str) -> Vec<(usize, usize)> {
 pub(crate) fn each(visit: impl FnMut(Symbol<'_>)) {
     if let Ok(file) = std::fs::read("/proc/self/exe") {
         // A file that is cut short has no more of them.
-        let _ = find(&file, visit);
+        let _ = find_kinds(&file, &[VARIABLE, FUNCTION], visit);
     }
 }
 
-fn find(file: &[u8], mut visit: impl FnMut(Symbol<'_>)) -> Option<()> {
+const VARIABLE: u8 = 1;
+const FUNCTION: u8 = 2;
+
+/// All symbols of these kinds that a file defines.
+fn find_kinds(file: &[u8], kinds: &[u8], mut visit: impl FnMut(Symbol<'_>)) -> Option<()> {
     const SYMBOLS: u32 = 2;
-    const VARIABLE: u8 = 1;
-    const FUNCTION: u8 = 2;
     let sections = u64_at(file, 0x28)? as usize;
     let (size, count) = (u16_at(file, 0x3a)? as usize, u16_at(file, 0x3c)? as usize);
     let section = |i: usize| sections + i * size;
@@ -65,15 +67,34 @@ fn find(file: &[u8], mut visit: impl FnMut(Symbol<'_>)) -> Option<()> {
         for symbol in (start..start + bytes).step_by(24) {
             let (kind, defined) = (*file.get(symbol + 4)? & 15, u16_at(file, symbol + 6)? != 0);
             let (address, size) = (u64_at(file, symbol + 8)? as usize, u64_at(file, symbol + 16)? as usize);
-            if !(kind == FUNCTION || kind == VARIABLE) || !defined {
+            if !kinds.contains(&kind) || !defined {
                 continue;
             }
             let name = file.get(names + u32_at(file, symbol)? as usize..)?;
             let name = name.split(|b| *b == 0).next()?;
-            visit(Symbol { name, address, size, is_variable: kind == VARIABLE });
+            visit(Symbol { name, address, size, is_variable: kind != FUNCTION });
         }
     }
     Some(())
+}
+
+/// Where a thread-local variable of the executable lies, as a distance down from the thread's FS base; `name` is a part of its name.
+pub(crate) fn own_variable(name: &str) -> Option<usize> {
+    let file = std::fs::read("/proc/self/exe").ok()?;
+    const THREAD_LOCAL: u8 = 6;
+    const SEGMENT: u32 = 7;
+    let (headers, size, count) =
+        (u64_at(&file, 0x20)? as usize, u16_at(&file, 0x36)? as usize, u16_at(&file, 0x38)? as usize);
+    let headers = (0..count).map(|i| headers + i * size);
+    let segment = headers.into_iter().find(|h| u32_at(&file, *h) == Some(SEGMENT))?;
+    let (bytes, align) = (u64_at(&file, segment + 0x28)? as usize, u64_at(&file, segment + 0x30)? as usize);
+    let mut found = None;
+    find_kinds(&file, &[THREAD_LOCAL], |symbol| {
+        if symbol.name.windows(name.len()).any(|w| w == name.as_bytes()) {
+            found = Some(symbol.address);
+        }
+    });
+    bytes.next_multiple_of(align.max(1)).checked_sub(found?)
 }
 
 /// Whether the executable asks for stacks with code on them, as functions inside functions need them.

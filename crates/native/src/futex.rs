@@ -4,8 +4,8 @@
 //! wait in one step. A wait that ends spuriously or by its limit does the first of these alone. To wake is to take the lock, to notify, and to give it back. So a wake-up that comes after the word was changed
 //! either finds the waiter in the queue, or the waiter finds the new word.
 //!
-//! C++'s `atomic::wait`, `std::latch`, semaphores, barriers and futures, and all of Rust's std stand on this. Other system
-//! calls go through as they are.
+//! C++'s `atomic::wait`, `std::latch`, semaphores, barriers and futures, and all of Rust's std stand on this. For other system
+//! calls see `system_calls.rs`.
 
 use crate::shim::{Call, call, export_raw};
 use crate::sync::{On, SECOND, not_modelled, with_errno};
@@ -155,9 +155,6 @@ extern "C" fn system_call(n: Long, a: usize, b: usize, c: usize, d: usize, e: us
     if n == libc::SYS_gettid && runtime::in_execution() {
         return crate::threads::thread_number().into();
     }
-    if runtime::in_execution() {
-        crate::process::refuse_system_call(n);
-    }
     if n != libc::SYS_futex || !runtime::in_execution() {
         return system_call_inside(n, a, b, c, d, e, f);
     }
@@ -180,5 +177,5 @@ extern "C" fn system_call_inside(
 }
 
 export_raw! {
-    syscall => system_call, system_call_inside;
+    raddle_system_call => system_call, system_call_inside;
 }

@@ -5,11 +5,11 @@
 //! own past alone. Memory that was freed is not used again in the same execution, so every use of it is seen.
 
 use crate::modules::{self, Owner as Code};
-use crate::options::{Races, options};
+use crate::options::{Races, Reuse, options};
 use crate::own_heap::{__libc_calloc, __libc_free, __libc_malloc, __libc_memalign, __libc_realloc};
 use crate::real::real;
 use crate::shim::{Call, call, export, return_address};
-use crate::{access, table};
+use crate::{access, locals, shim, table};
 use explore::FailureKind;
 use image::arena::{Heap, HeapError, MAX_LIMIT, MAX_THREADS, Owner, Probe, State};
 use runtime::Place;
@@ -86,7 +86,9 @@ pub(crate) extern "C" fn allocate(size: usize) -> *mut c_void {
         // SAFETY: the C library's own function.
         return unsafe { __libc_malloc(size) }.cast();
     }
-    take(size, 16, false)
+    let p = take(size, 16, false);
+    crate::std_threads::allocated(return_address(), p as usize);
+    p
 }
 
 /// A block for the program: one that was freed, or a fresh one.
@@ -149,12 +151,24 @@ pub(crate) extern "C" fn reallocate(p: *mut c_void, size: usize) -> *mut c_void 
     }
     let site = return_address();
     let mut comes_back = false;
+    let mut taken = None;
     if runtime::in_execution() {
         let call = call();
+        if stays(p as usize, size, call) {
+            return p;
+        }
         comes_back = crate::reuse::freeing(p as usize, call);
         freeing(p as usize, call);
+        if size > 0 && matches!(heap().state_of(p as usize), State::Live(b) if b.start == p as usize) {
+            taken =
+                crate::reuse::allocate(size, 16, false, site, call).and_then(|q| NonNull::new(q as *mut u8));
+        }
     }
-    match heap().realloc(owner(), p.cast(), size, site) {
+    let moved = match taken {
+        Some(new) => heap().move_to(new, owner(), p as usize, size, site).map(|()| new.as_ptr()),
+        None => heap().realloc(owner(), p.cast(), size, site),
+    };
+    match moved {
         Ok(q) => {
             if comes_back {
                 crate::reuse::freed(p as usize);
@@ -164,6 +178,21 @@ pub(crate) extern "C" fn reallocate(p: *mut c_void, size: usize) -> *mut c_void 
         Err(e @ (HeapError::DoubleFree { .. } | HeapError::InvalidFree { .. })) => wrong_free(&e),
         Err(e) => give(Err(e)),
     }
+}
+
+/// Whether `realloc` leaves a block where it is that does not grow: allocators do either. A block that grows always moves.
+fn stays(start: usize, size: usize, call: Call) -> bool {
+    let State::Live(block) = heap().state_of(start) else { return false };
+    if block.start != start || size > block.size || size == 0 || crate::rust_tests::is_rust() {
+        return false;
+    }
+    if options().reuse == Reuse::Off {
+        let text = "that realloc leaves a block where it is was not explored (--reuse off)";
+        runtime::caveat_at(explore::CaveatKind::Reuse, text, call.place);
+        return false;
+    }
+    runtime::settle();
+    runtime::choose_address(2, call.place) == 1 && heap().shrink(start, size, return_address())
 }
 
 extern "C" fn reallocate_array(p: *mut c_void, count: usize, size: usize) -> *mut c_void {
@@ -220,7 +249,7 @@ fn freeing(start: usize, call: Call) {
     if block.start == start && options().races != Races::Ignore {
         // When nothing can be concurrent with this, nothing can race with it.
         if !runtime::is_alone() || options().races == Races::Sync {
-            table::known(start, block.size, |entry| access::free_part(entry, call));
+            table::known(start, block.size, |entry| access::change_part(entry, true, call));
             table::note_freed(start, block.size);
         }
         crate::sync::freed(start, block.size, call);
@@ -270,25 +299,66 @@ fn describe_address(address: usize) -> String {
 /// Reports an access to memory of the heap that is not in use.
 #[inline]
 pub(crate) fn check(address: usize, bytes: usize, write: bool, call: Call) {
-    match heap().probe(address, bytes) {
+    match heap().probe(address, bytes, write) {
         Probe::Wrong => wrong_access(address, bytes, write, call),
-        Probe::NotHeap if runtime::may_be_on_ended_stack(address) => {
-            on_ended_stack(address, bytes, write, call)
+        Probe::NotHeap => {
+            if locals::may_be_gone(address) {
+                of_ended_thread(address, bytes, write, call);
+            }
+            if runtime::may_be_on_stack(address) && !runtime::on_own_stack(address) {
+                on_other_stack(address, bytes, write, call);
+            }
         }
-        _ => {}
+        Probe::Live => {}
     }
 }
 
-/// Reports an access to the stack of a thread that has ended.
+/// The program itself accesses memory, and no function of a library does: reports an access to a frame of its own that has returned.
+/// What lies below the stack pointer can also be a variable of ours, in a call on behalf of the program.
+#[inline]
+pub(crate) fn check_own_frame(address: usize, bytes: usize, write: bool, call: Call) {
+    let top = shim::stack_pointer();
+    // A thread that has put itself on another stack tells nothing of this one.
+    if address < top && runtime::on_own_stack(address) && runtime::on_own_stack(top) {
+        gone(address, bytes, write, call, "on the stack, in the frame of a function that has returned");
+    }
+}
+
 #[cold]
-fn on_ended_stack(address: usize, bytes: usize, write: bool, call: Call) {
-    let Some(owner) = runtime::ended_stack(address) else { return };
+fn on_other_stack(address: usize, bytes: usize, write: bool, call: Call) {
+    let ended = runtime::ended_stack(address);
+    if let Some(owner) = ended {
+        let whose = format!("on the stack of {}, which has ended", runtime::label(owner));
+        gone(address, bytes, write, call, &whose);
+    }
+    let Some(owner) = runtime::thread_of_stack(address) else { return };
+    let top = shim::last_stack_pointer(owner);
+    if address < top && runtime::thread_of_stack(top) == Some(owner) {
+        let whose = format!(
+            "on the stack of {}, in the frame of a function that has returned",
+            runtime::label(owner)
+        );
+        gone(address, bytes, write, call, &whose);
+    }
+}
+
+/// Reports an access to a variable of a thread that has ended.
+#[cold]
+fn of_ended_thread(address: usize, bytes: usize, write: bool, call: Call) {
+    if let Some(owner) = locals::of_ended_thread(address) {
+        let whose = format!("of a thread-local variable of {}, which has ended", runtime::label(owner));
+        gone(address, bytes, write, call, &whose);
+    }
+}
+
+/// Reports an access to a variable that is not there any more.
+#[cold]
+fn gone(address: usize, bytes: usize, write: bool, call: Call, whose: &str) {
+    debug_assert!(address != 0);
     runtime::settle();
     let what = if write { "write" } else { "read" };
     let s = if bytes == 1 { "" } else { "s" };
-    let message =
-        format!("{what} of {bytes} byte{s} on the stack of {}, which has ended", runtime::label(owner));
-    runtime::fail(FailureKind::UseAfterFree, message, call.place)
+    runtime::fail(FailureKind::UseAfterFree, format!("{what} of {bytes} byte{s} {whose}"), call.place)
 }
 
 /// Whether a block that starts at an address is in use and has at least so many bytes.
@@ -344,6 +414,10 @@ extern "C" fn usable_size(p: *mut c_void) -> usize {
     }
     if heap().state_of(p as usize) == State::NotHeap {
         return real!(malloc_usable_size(p): fn(*mut c_void) -> usize);
+    }
+    if runtime::in_execution() {
+        let text = "malloc_usable_size gives the size that was asked for: that an allocator gives more was not explored";
+        runtime::caveat_at(explore::CaveatKind::Library, text, call().place);
     }
     heap().usable_size(p.cast())
 }

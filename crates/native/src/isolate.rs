@@ -26,6 +26,7 @@ pub(crate) fn leave_after_error() -> ! {
 
 /// Runs `f` in a process of its own. Gives how that ended, if it did not come to the end of `f`.
 pub(crate) fn run(f: &mut dyn FnMut()) -> Result<(), Crashed> {
+    crate::names::share();
     // SAFETY: the one other thread that could hold a lock, the watchdog, is not started where memory is shared; the donors park.
     unsafe {
         match libc::syscall(libc::SYS_fork) as libc::pid_t {

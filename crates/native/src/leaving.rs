@@ -107,6 +107,7 @@ fn gone() -> ! {
     runtime::settle();
     locals::end();
     threads::set_ended();
+    locals::gone();
     if runtime::current() == ThreadId::MAIN {
         // SAFETY: one OS thread alone runs code of the program.
         unsafe { LEFT_AT = Some(runtime::last_place().unwrap_or(Place::at(0))) };

@@ -16,7 +16,7 @@ use crate::modules::{self, Owner};
 use crate::real::real;
 use crate::shim::{Call, call, export, export_past, return_address};
 use crate::sync::On;
-use crate::threads;
+use crate::{std_threads, threads};
 use explore::{MemoryOrder, OpKind};
 use runtime::Class;
 use std::ffi::c_void;
@@ -28,6 +28,8 @@ type Code = libc::c_int;
 const ROUNDS: usize = 4;
 /// Keys that a process can have.
 const MOST: u32 = 1024;
+/// The key of Rust's std, which is not a step: see `std_threads`. std makes it early, so its number would be among the lowest.
+const GUARD: Key = Key::MAX;
 
 #[derive(Clone)]
 struct Made {
@@ -72,7 +74,7 @@ pub(crate) fn name_of(address: usize) -> Option<String> {
 /// A step on a key, in programs that delete keys.
 fn step(kind: OpKind, key: Key, call: Call) {
     // SAFETY: as in `all`; `prepare` was called before the first execution.
-    if !runtime::in_execution() || !unsafe { *DELETES } {
+    if key == GUARD || !runtime::in_execution() || !unsafe { *DELETES } {
         return;
     }
     let i = key as usize % PLACES.len();
@@ -100,8 +102,39 @@ fn own() -> &'static mut Own {
     &mut threads[i]
 }
 
+/// Thread-local variables of threads that have ended lie between these.
+static mut GONE: (usize, usize) = (usize::MAX, 0);
+
+/// Whether an address may be that of a thread-local variable of a thread that has ended.
+#[inline]
+pub(crate) fn may_be_gone(address: usize) -> bool {
+    // SAFETY: as in `all`.
+    let (low, high) = unsafe { GONE };
+    (low..high).contains(&address)
+}
+
+/// The thread that has ended and had a thread-local variable at this address.
+pub(crate) fn of_ended_thread(address: usize) -> Option<explore::ThreadId> {
+    let mut ended = threads::made().filter(|t| threads::is_ended(*t) && t.index() > 0);
+    ended
+        .find(|t| crate::start::locals_of(*t).any(|(start, bytes)| (start..start + bytes).contains(&address)))
+}
+
+/// The running thread has ended, and its variables are gone. Those of the first thread stay, as its stack does.
+pub(crate) fn gone() {
+    let t = runtime::current();
+    if t.index() > 0 {
+        for (start, bytes) in crate::start::locals_of(t) {
+            // SAFETY: as in `all`.
+            unsafe { GONE = (GONE.0.min(start), GONE.1.max(start + bytes)) };
+        }
+    }
+}
+
 /// An execution begins.
 pub(crate) fn begin() {
+    // SAFETY: as in `all`.
+    unsafe { GONE = (usize::MAX, 0) };
     // SAFETY: as in `all`.
     let before = unsafe { (*(&raw mut BEFORE)).get_or_insert_with(|| all().clone()) };
     let now = all();
@@ -135,7 +168,7 @@ pub(crate) fn end() {
     for _ in 0..ROUNDS {
         let mut any = false;
         let mut i = 0;
-        own().values.sort_unstable_by_key(|v| v.0);
+        own().values.sort_unstable_by_key(|v| (v.0 != GUARD, v.0));
         while i < own().values.len() {
             let (key, value) = own().values[i];
             if value != 0 {
@@ -174,6 +207,12 @@ extern "C" fn key_create(out: *mut Key, destructor: Option<Destructor>) -> Code 
     if runtime::in_execution() && modules::owner(return_address()) == Some(Owner::System) {
         // SAFETY: the library hands in a place for the key.
         unsafe { out.write(key_of_library(destructor)) };
+        return 0;
+    }
+    if runtime::in_execution() && std_threads::is_guard(return_address()) {
+        all().keys.push(Made { key: GUARD, destructor });
+        // SAFETY: std hands in a place for the key.
+        unsafe { out.write(GUARD) };
         return 0;
     }
     let call = runtime::in_execution().then(call);

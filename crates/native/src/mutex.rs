@@ -17,6 +17,9 @@
 //! POSIX has an error code for it (recursive and error-checking mutexes), the code is returned instead. To take a normal mutex
 //! again blocks for ever, and that is reported as the deadlock it is.
 //!
+//! To initialize a mutex that is held is an error too, by a call or by the assignment of an initializer. After an assignment the memory
+//! says that nobody holds the mutex, and the runtime's word says who does: that is noticed when the mutex is used next.
+//!
 //! Priority protocols and sharing between processes change nothing here and are accepted. A mutex that outlives its owner
 //! (robust) is not modelled.
 
@@ -37,6 +40,8 @@ const KIND: usize = 16;
 const ROBUST: i32 = 16;
 /// The kind of a mutex that was destroyed, as the C library has it.
 const DESTROYED: i32 = -1;
+/// In place of the lock, in a mutex that its owner releases in a wait: so its memory never looks initialized while it is held.
+const RELEASED: i32 = 2;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -73,6 +78,9 @@ impl Held {
         on.used(call);
         if kind == DESTROYED {
             on.misuse("it is used after it was destroyed", call);
+        }
+        if held == 0 && on.word() != 0 {
+            on.made_while_held("its memory was overwritten while it was locked", call);
         }
         if kind & ROBUST != 0 {
             not_modelled("a robust mutex", call);
@@ -111,8 +119,17 @@ impl Held {
         changes::taken();
     }
 
+    /// Its owner releases it and waits.
+    pub(crate) fn release(&self) {
+        // SAFETY: as above.
+        unsafe {
+            put(self.address, LOCK, RELEASED);
+            put(self.address, OWNER, 0i32);
+        }
+    }
+
     /// Nobody has it now.
-    pub(crate) fn clear(&self) {
+    fn clear(&self) {
         // SAFETY: as above.
         unsafe {
             put(self.address, LOCK, 0i32);
@@ -198,6 +215,9 @@ pub(crate) extern "C" fn init(mutex: Mutex, attributes: *const libc::pthread_mut
         let call = call();
         let on = On::new(mutex as usize, Class::Mutex);
         on.made(call);
+        if on.word() != 0 {
+            on.made_while_held("it is initialized while it is locked", call);
+        }
         on.put(0, call);
     }
     code
@@ -215,7 +235,7 @@ pub(crate) extern "C" fn destroy(mutex: Mutex) -> Code {
         if at::<i32>(mutex as usize, KIND) == DESTROYED {
             on.misuse("it is destroyed twice", call);
         }
-        if on.word() != 0 || at::<i32>(mutex as usize, LOCK) != 0 {
+        if on.word() != 0 || !matches!(at::<i32>(mutex as usize, LOCK), 0 | RELEASED) {
             on.misuse("it is destroyed while it is locked", call);
         }
         put(mutex as usize, KIND, DESTROYED);
@@ -305,6 +325,9 @@ extern "C" fn spin_init(lock: Spin, shared: libc::c_int) -> Code {
         let call = call();
         let on = On::new(lock as usize, Class::Mutex);
         on.made(call);
+        if on.word() != 0 {
+            on.made_while_held("it is initialized while it is locked", call);
+        }
         on.put(0, call);
     }
     code

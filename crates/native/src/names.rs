@@ -12,11 +12,22 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use symbols::{Memory, StackFrame, Symbols, Variable};
 
-static mut SYMBOLS: Option<Symbols> = None;
+/// On the heap, which processes share where executions have their own: the tables grow in all of them.
+static mut SYMBOLS: Option<Box<Symbols>> = None;
 
 fn symbols() -> &'static Symbols {
     // SAFETY: one OS thread alone runs code of the program; the value is set once and stays.
-    unsafe { (*(&raw mut SYMBOLS)).get_or_insert_with(Symbols::of_process) }
+    unsafe { (*(&raw mut SYMBOLS)).get_or_insert_with(|| Box::new(Symbols::of_process())) }
+}
+
+/// Called before a process is made for an execution.
+pub(crate) fn share() {
+    symbols();
+}
+
+/// Paths of sources are shown from the directory where the process was started: the program is about to leave it.
+pub(crate) fn keep_directory() {
+    symbols();
 }
 
 /// A place in words. An address is one behind the call.
@@ -76,16 +87,32 @@ pub(crate) fn frames(t: ThreadId) -> Vec<StackFrame> {
     let (mut return_address, mut frame) = (site, frame);
     while found.len() < MOST_FRAMES && return_address != 0 && frame != 0 {
         found.push(StackFrame { return_address, cfa: frame + 16 });
-        let Some(words) = Mapped.read(frame, 16) else { break };
-        let word = |i: usize| usize::from_le_bytes(words[i..i + 8].try_into().unwrap_or_default());
-        let outer = word(0);
-        return_address = word(8);
+        let Some((outer, above)) = words_at(frame) else { break };
+        return_address = above;
         if outer <= frame || outer - frame > 1 << 24 {
             break;
         }
         frame = outer;
     }
     found
+}
+
+/// The two words at an address.
+fn words_at(address: usize) -> Option<(usize, usize)> {
+    let here = 0u8;
+    let used = std::ptr::from_ref(&here) as usize..runtime::frames_end().saturating_sub(16);
+    if used.contains(&address) && address.is_multiple_of(8) {
+        // SAFETY: this part of the running thread's stack is in use.
+        return unsafe {
+            Some((
+                (address as *const usize).read_volatile(),
+                (address as *const usize).add(1).read_volatile(),
+            ))
+        };
+    }
+    let words = Mapped.read(address, 16)?;
+    let word = |i: usize| usize::from_le_bytes(words[i..i + 8].try_into().unwrap_or_default());
+    Some((word(0), word(8)))
 }
 
 /// For each thread: the part of a larger object that its last atomic access was on, as address and size.

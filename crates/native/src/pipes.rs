@@ -10,8 +10,9 @@
 //!
 //! A timer descriptor that is armed may be found expired at any time. `poll`, `select` and `epoll_wait` are in `poll`.
 
-use crate::libc::objects;
+use crate::libc::objects::{self, Finding, Part, Use};
 use crate::modules::{self, Owner};
+use crate::own_state::FIRST_OWN;
 use crate::real::real;
 use crate::shim::{Call, call, export, return_address};
 use crate::sync::{On, not_modelled, with_errno};
@@ -81,6 +82,8 @@ pub(crate) struct Open {
     pub(crate) input: Option<usize>,
     pub(crate) output: Option<usize>,
     nonblocking: bool,
+    /// What stands for its flags.
+    flags: usize,
     pub(crate) descriptors: u32,
     pub(crate) items: Vec<Item>,
 }
@@ -342,8 +345,27 @@ fn enter(fd: c_int, open: usize, call: Call) {
 
 fn new_open(kind: Kind, input: Option<usize>, output: Option<usize>, flags: c_int) -> usize {
     let nonblocking = flags & libc::O_NONBLOCK != 0;
-    state().opens.push(Open { kind, input, output, nonblocking, descriptors: 0, items: Vec::new() });
+    // Places are the same in all executions.
+    let place = |q: Option<usize>| q.map_or(0, |q| state().queues[q].place as u64 + 1);
+    let flags = objects::key_of_file(FLAGS, place(input) << 32 | place(output));
+    objects::name(flags, || "the flags of a descriptor".to_owned());
+    state().opens.push(Open { kind, input, output, nonblocking, flags, descriptors: 0, items: Vec::new() });
     state().opens.len() - 1
+}
+
+/// In place of the number of a device, for the keys of flags.
+const FLAGS: u64 = (1 << 62) + 100;
+
+/// Uses the flags of an open file, which its descriptors share.
+fn use_flags(open: usize, how: Use, call: Call) {
+    let key = state().opens[open].flags;
+    objects::together(&[Part { key, how, finding: Finding::Unordered }], call);
+}
+
+/// Looks at whether calls on an open file wait.
+fn is_nonblocking(open: usize, call: Call) -> bool {
+    use_flags(open, Use::Look, call);
+    state().opens[open].nonblocking
 }
 
 fn of_program() -> bool {
@@ -539,7 +561,8 @@ const IS_SOCKET: c_int = 1 << 30;
 pub(crate) fn read_from(fd: c_int, buffer: usize, n: usize, flags: c_int, call: Call) -> Option<isize> {
     let open = used(fd, call)?;
     runtime::settle();
-    let Open { kind, input, nonblocking, .. } = state().opens[open];
+    let nonblocking = is_nonblocking(open, call);
+    let Open { kind, input, .. } = state().opens[open];
     let fail = |code| Some(with_errno(code) as isize);
     let Some(queue) = input.filter(|_| kind != Kind::Epoll) else { return fail(libc::EBADF) };
     if flags & IS_SOCKET != 0 && kind != Kind::Socket {
@@ -610,7 +633,8 @@ pub(crate) fn read_from(fd: c_int, buffer: usize, n: usize, flags: c_int, call: 
 pub(crate) fn write_to(fd: c_int, buffer: usize, n: usize, flags: c_int, call: Call) -> Option<isize> {
     let open = used(fd, call)?;
     runtime::settle();
-    let Open { kind, output, nonblocking, .. } = state().opens[open];
+    let nonblocking = is_nonblocking(open, call);
+    let Open { kind, output, .. } = state().opens[open];
     let fail = |code| Some(with_errno(code) as isize);
     let Some(queue) = output else {
         return fail(if kind == Kind::Pipe { libc::EBADF } else { libc::EINVAL });
@@ -738,7 +762,20 @@ extern "C" fn close_here(fd: c_int) -> c_int {
         objects::closing_descriptor(fd, call);
         return if forget(fd, true, call) { 0 } else { with_errno(libc::EBADF) };
     }
+    if fd >= FIRST_OWN && of_program() {
+        return with_errno(libc::EBADF);
+    }
     real!(close(fd): fn(c_int) -> c_int)
+}
+
+/// Closes a descriptor on behalf of a call of the program that closes several.
+pub(crate) fn close_for(fd: c_int, call: Call) {
+    files::note_changed(fd);
+    objects::closing_descriptor(fd, call);
+    if !forget(fd, true, call) {
+        crate::file_locks::closing(fd, call);
+        real!(close(fd): fn(c_int) -> c_int);
+    }
 }
 
 extern "C" fn dup_here(fd: c_int) -> c_int {
@@ -775,9 +812,28 @@ extern "C" fn dup3_here(old: c_int, new: c_int, flags: c_int) -> c_int {
     copy_to(old, new, flags, true)
 }
 
+/// `dup2` and `dup3` by the kernel.
+fn copy_by_kernel(old: c_int, new: c_int, flags: c_int, is_dup3: bool) -> c_int {
+    // SAFETY: as the program called it.
+    unsafe {
+        if is_dup3 {
+            libc::syscall(libc::SYS_dup3, old, new, flags) as c_int
+        } else {
+            libc::syscall(libc::SYS_dup2, old, new) as c_int
+        }
+    }
+}
+
 fn copy_to(old: c_int, new: c_int, flags: c_int, is_dup3: bool) -> c_int {
+    // Nothing is known of the program's code before the first execution, and standard input is replaced then.
+    if !runtime::in_execution() {
+        return copy_by_kernel(old, new, flags, is_dup3);
+    }
     let is_programs = of_program();
     let call = call();
+    if new >= FIRST_OWN && is_programs {
+        return with_errno(libc::EBADF);
+    }
     if is_programs {
         crate::libc::keeping_errno(|| objects::making_descriptor(call));
     }
@@ -788,19 +844,14 @@ fn copy_to(old: c_int, new: c_int, flags: c_int, is_dup3: bool) -> c_int {
     if modelled.is_some() && (0..=2).contains(&new) {
         not_modelled("a standard stream that is redirected to a pipe of the program", call);
     }
-    if runtime::in_execution() {
-        files::note_changed(new);
-        forget(new, false, call);
-        files::note_opened();
+    files::note_changed(new);
+    forget(new, false, call);
+    files::note_opened();
+    if is_programs && open_of(new).is_none() {
+        crate::libc::keeping_errno(|| crate::file_locks::closing(new, call));
     }
-    // SAFETY: as the program called it; a placeholder is copied like any descriptor.
-    let fd = unsafe {
-        if is_dup3 {
-            libc::syscall(libc::SYS_dup3, old, new, flags)
-        } else {
-            libc::syscall(libc::SYS_dup2, old, new)
-        }
-    } as c_int;
+    // A placeholder is copied like any descriptor.
+    let fd = copy_by_kernel(old, new, flags, is_dup3);
     if fd >= 0
         && let Some(open) = modelled
     {
@@ -816,10 +867,20 @@ fn copy_to(old: c_int, new: c_int, flags: c_int, is_dup3: bool) -> c_int {
 
 extern "C" fn fcntl_here(fd: c_int, command: c_int, argument: usize) -> c_int {
     if open_of(fd).is_none() {
-        return real!(fcntl(fd, command, argument): fn(c_int, c_int, usize) -> c_int);
+        let locked =
+            if of_program() { crate::file_locks::control(fd, command, argument, call()) } else { None };
+        return locked
+            .unwrap_or_else(|| real!(fcntl(fd, command, argument): fn(c_int, c_int, usize) -> c_int));
     }
     let call = call();
     let Some(open) = used(fd, call) else { return with_errno(libc::EBADF) };
+    match command {
+        libc::F_GETFL => use_flags(open, Use::Look, call),
+        libc::F_SETFL => use_flags(open, Use::Change, call),
+        libc::F_GETFD => crate::libc::descriptor_flags(fd, Use::Look, call),
+        libc::F_SETFD => crate::libc::descriptor_flags(fd, Use::Change, call),
+        _ => {}
+    }
     let open = &mut state().opens[open];
     match command {
         libc::F_GETFL => {
@@ -855,6 +916,8 @@ extern "C" fn ioctl_here(fd: c_int, request: libc::c_ulong, argument: usize) -> 
     let Some(open) = used(fd, call) else { return with_errno(libc::EBADF) };
     match (request, state().opens[open].input) {
         (libc::FIONBIO, _) => {
+            access::access(argument, 4, false, call);
+            use_flags(open, Use::Change, call);
             // SAFETY: the program hands in a number.
             state().opens[open].nonblocking = unsafe { *(argument as *const c_int) } != 0;
             0

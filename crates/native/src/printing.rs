@@ -204,6 +204,7 @@ macro_rules! variable_entry {
             "mov r11, [rsp]",
             "mov [rip + {incoming}], r11",
             "mov [rip + {incoming} + 8], rbp",
+            "mov [rip + {incoming} + 32], rsp",
             "push rbp",
             ".cfi_def_cfa_offset 16",
             ".cfi_offset rbp, -16",

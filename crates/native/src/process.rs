@@ -123,7 +123,6 @@ fn check_code(code: c_int, call: Call) {
 
 /// The end of the process, as far as its threads see it; the calling one must end next.
 pub(crate) fn end(code: c_int, call: Call) {
-    check_code(code, call);
     take_exit_lock(call);
     crate::locals::end_objects();
     run_at_exit(code);
@@ -133,6 +132,8 @@ pub(crate) fn end(code: c_int, call: Call) {
         // A destructor may register a handler.
         run_at_exit(code);
     }
+    // A handler may have ended the process with a code of its own.
+    check_code(code, call);
     runtime::exit_process();
 }
 
@@ -195,11 +196,11 @@ extern "C" fn exit_at_once(code: c_int) -> ! {
 extern "C" fn exit_quickly(code: c_int) -> ! {
     if runtime::in_execution() {
         let call = call();
-        check_code(code, call);
         take_exit_lock(call);
         while let Some(handler) = handlers().at_quick_exit.pop() {
             run(handler, code);
         }
+        check_code(code, call);
         runtime::exit_process();
         runtime::leave_thread()
     }
@@ -285,25 +286,13 @@ extern "C" fn cxa_at_quick_exit(function: usize, object: *mut c_void) -> c_int {
 
 /// What raddle does not run: the whole program under control is one process.
 pub(crate) fn unsupported(what: &str, why: &str) -> ! {
-    let call = call();
-    runtime::settle();
-    runtime::fail(FailureKind::Limit, format!("the program calls `{what}`: {why}"), call.place)
+    unsupported_at(what, why, call())
 }
 
-/// The same for system calls that are made without the C library's functions for them.
-pub(crate) fn refuse_system_call(n: libc::c_long) {
-    let what = match n {
-        libc::SYS_clone => "clone",
-        libc::SYS_clone3 => "clone3",
-        libc::SYS_fork => "fork",
-        libc::SYS_vfork => "vfork",
-        libc::SYS_execve => "execve",
-        _ => return,
-    };
-    if modules::owner(return_address()) == Some(Owner::Program) {
-        let why = "a thread or process that is made behind the C library is not under control";
-        unsupported(&format!("syscall(SYS_{what})"), why);
-    }
+/// The same for a call that came in otherwise.
+pub(crate) fn unsupported_at(what: &str, why: &str, call: Call) -> ! {
+    runtime::settle();
+    runtime::fail(FailureKind::Limit, format!("the program calls `{what}`: {why}"), call.place)
 }
 
 macro_rules! refuse {
@@ -330,6 +319,18 @@ refuse! {
     no_execve execve: "the program would be gone; check the two programs apart";
     no_execv execv: "the program would be gone; check the two programs apart";
     no_execvp execvp: "the program would be gone; check the two programs apart";
+    no_execl execl: "the program would be gone; check the two programs apart";
+    no_execlp execlp: "the program would be gone; check the two programs apart";
+    no_execle execle: "the program would be gone; check the two programs apart";
+    no_execvpe execvpe: "the program would be gone; check the two programs apart";
+    no_fexecve fexecve: "the program would be gone; check the two programs apart";
+    no_plain_fork _Fork: "a process that it makes is not under control; check the two programs apart";
+    no_daemon daemon: "the process that it makes is not under control";
+    no_forkpty forkpty: "a process that it makes is not under control; check the two programs apart";
+    no_ptrace ptrace: "raddle runs in the process that would be traced";
+    no_unshare unshare: "raddle runs in the process that it would change";
+    no_setns setns: "raddle runs in the process that it would change";
+    no_chroot chroot: "raddle runs in the process that it would change";
     no_killpg killpg: "signals between processes are not modelled";
     no_tgkill tgkill: "signals between threads are not modelled";
     no_sigqueue sigqueue: "signals with data are not modelled";

@@ -10,13 +10,15 @@
 use crate::functions;
 
 /// Parts of the names, as both ways of mangling write them.
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 7] = [
     "14stack_overflow11thread_info4LOCK",
     "14stack_overflow11thread_info9SPIN_LOCK",
     "11panic_count18GLOBAL_PANIC_COUNT",
     "12thread_local5guard3key6enable5DTORS",
     "14min_stack_size5DLSYM",
     "15spawn_unchecked",
+    // See `std_threads`.
+    "8ThreadId3new7COUNTER",
 ];
 
 fn is_one(name: &[u8]) -> bool {
@@ -49,5 +51,6 @@ pub(crate) fn prepare() {
 pub(crate) fn is_quiet(address: usize) -> bool {
     // SAFETY: set before the first execution.
     let (all, start, end) = unsafe { &*(&raw const QUIET) };
-    address.wrapping_sub(*start) < end - start && all.iter().any(|(a, b)| (*a..*b).contains(&address))
+    crate::std_threads::is_count(address)
+        || address.wrapping_sub(*start) < end - start && all.iter().any(|(a, b)| (*a..*b).contains(&address))
 }

@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::{IsTerminal, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The variables that mean something here. Another one that starts with `RADDLE_` is a slip of the pen, and who made it should know.
 const VARIABLES: &[&str] = &[
@@ -146,11 +146,17 @@ pub(crate) fn explore(mut out: Out, program: fn()) -> ! {
     // SAFETY: nothing else uses it yet; what it points to lives until the process ends, which is in this function.
     unsafe { LAST = &raw mut out };
     let known = out.caveats.iter().cloned().chain(left_out_by_settings());
-    let config = known.fold(config, Config::caveat);
+    let mut config = known.fold(config, Config::caveat);
+    let time = Time::start();
     let mut report = config.clone().last_words(write_last_words).run(program);
+    if with_patience(&mut config, &mut report, &time, program) {
+        out.name_option("--timeouts patient", "RADDLE_TIMEOUTS=patient");
+    }
     if crate::reuse::is_possible() {
         match options().reuse {
-            Reuse::Second if with_reuse(&config, &mut report, program) => out.name_reuse(),
+            Reuse::Second if with_reuse(&config, &mut report, &time, program) => {
+                out.name_option("--reuse all", "RADDLE_REUSE=all");
+            }
             Reuse::Off if report.passed() => {
                 let text = "malloc did not give out the address of a freed block again (--reuse off)";
                 weaken(&mut report, vec![Caveat::new(CaveatKind::Reuse, text)]);
@@ -173,6 +179,76 @@ pub(crate) fn explore(mut out: Out, program: fn()) -> ! {
     out.leave(report.exit_code())
 }
 
+/// How much time is left for further searches.
+struct Time {
+    started: Instant,
+    /// What the user allows for all searches.
+    seconds: Option<f64>,
+}
+
+impl Time {
+    fn start() -> Time {
+        Time { started: Instant::now(), seconds: variable("RADDLE_MAX_SECONDS").and_then(|s| s.parse().ok()) }
+    }
+
+    /// Gives the rest of the time to the next search. Says whether there is any.
+    fn give_rest(&self) -> bool {
+        let Some(seconds) = self.seconds else { return true };
+        let left = seconds - self.started.elapsed().as_secs_f64();
+        if left > 0.0 {
+            // SAFETY: no other thread looks at the environment. The program has a copy of its own.
+            unsafe { std::env::set_var("RADDLE_MAX_SECONDS", left.to_string()) };
+        }
+        left > 0.0
+    }
+}
+
+/// Explores a Rust test again where it fails, with patience: tests of real crates rely on sleeps that are long enough and on limits that are
+/// not reached. If nothing fails then, the report is about that, and names the failure as a caveat. Says whether a replay needs patience.
+fn with_patience(config: &mut Config, report: &mut Report, time: &Time, program: fn()) -> bool {
+    let asked = variable("RADDLE_TIMEOUTS").is_some() || variable("RADDLE_REPLAY").is_some();
+    let other = report.failures.iter().any(|f| f.kind == FailureKind::Nondeterminism);
+    if asked
+        || other
+        || report.verdict != Verdict::Failure
+        || !crate::rust_tests::is_rust()
+        || !runtime::take_time_passed()
+    {
+        return false;
+    }
+    // A failing execution in which no time passes does not depend on it.
+    let depends_on_time = |f: &explore::Failure| {
+        if f.replay.parse::<explore::Schedule>().is_ok() {
+            config.clone().replay(&f.replay).shrink(false).max_time(Duration::from_secs(1)).run(program);
+        }
+        runtime::take_time_passed()
+    };
+    if !report.failures.iter().all(depends_on_time) {
+        return false;
+    }
+    let most = Duration::from_secs_f64(10.0f64.max(4.0 * report.seconds));
+    let patient = config.clone().timeouts("patient").max_time(most);
+    if !time.give_rest() {
+        return false;
+    }
+    let second = patient.clone().last_words(write_last_words).run(program);
+    let first = std::mem::replace(report, second);
+    *config = patient;
+    if report.verdict == Verdict::Failure {
+        return true;
+    }
+    let failures = first.failures.iter().map(|f| {
+        let text = format!(
+            "a failure that needs a timeout, the end of a sleep or a late reading of the clock before other threads have run is left out: {} \
+             (--timeouts any reports it)",
+            f.message.trim_end()
+        );
+        f.location.iter().cloned().fold(Caveat::new(CaveatKind::Patient, text), Caveat::at)
+    });
+    weaken(report, failures.collect());
+    false
+}
+
 /// Where the last words of the process go.
 static mut LAST: *mut Out = std::ptr::null_mut();
 
@@ -192,7 +268,7 @@ fn write_last_words(mut report: Report) {
 }
 
 /// Explores the program again, with addresses that come back, if nothing was found without. Says whether the report is now about that.
-fn with_reuse(config: &Config, report: &mut Report, program: fn()) -> bool {
+fn with_reuse(config: &Config, report: &mut Report, time: &Time, program: fn()) -> bool {
     let replays = variable("RADDLE_REPLAY").is_some();
     let is_real = |r: &Report| {
         r.verdict == Verdict::Failure && r.failures.iter().all(|f| f.kind != FailureKind::Nondeterminism)
@@ -200,11 +276,17 @@ fn with_reuse(config: &Config, report: &mut Report, program: fn()) -> bool {
     if is_real(report) || !replays && !report.passed() {
         return false;
     }
+    if !time.give_rest() {
+        let text = "that malloc gives out the address of a freed block again was not explored (--reuse all, --max-seconds)";
+        weaken(report, vec![Caveat::new(CaveatKind::Reuse, text)]);
+        return false;
+    }
     crate::reuse::switch(true);
     // So much more may be spent, unless the user says how much.
     let most = 20 * report.stats.executions + 5_000;
-    let time = Duration::from_secs_f64(5.0f64.max(4.0 * report.seconds));
-    let second = config.clone().max_executions(most).max_time(time).last_words(write_last_words).run(program);
+    let longest = Duration::from_secs_f64(5.0f64.max(4.0 * report.seconds));
+    let second =
+        config.clone().max_executions(most).max_time(longest).last_words(write_last_words).run(program);
     if is_real(&second) {
         *report = second;
         return true;
@@ -351,11 +433,11 @@ impl Out {
         Out { file, errors, as_json, command, caveats, done }
     }
 
-    /// The command that replays a failure must give out freed addresses, too.
-    fn name_reuse(&mut self) {
+    /// The command that replays a failure needs an option, or a variable where no command of ours started the program.
+    fn name_option(&mut self, option: &str, variable: &str) {
         self.command = match self.command.contains("--replay") {
-            true => self.command.replace("--replay", "--reuse all --replay"),
-            false => format!("RADDLE_REUSE=all {}", self.command),
+            true => self.command.replace("--replay", &format!("{option} --replay")),
+            false => format!("{variable} {}", self.command),
         };
     }
 

@@ -5,7 +5,7 @@
 //! offers `malloc` the addresses of freed blocks.
 //!
 //! A block is a *candidate* if it was freed before in the execution, is large enough, and was *published*: its address, or one inside
-//! it, was written to memory other than the writer's stack. `malloc` offers them while there is more than one thread. To free a published block is a step, to allocate is a step, and
+//! it, was written to memory other than the writer's stack. With `--reuse all` every freed block is one. `malloc` offers them while there is more than one thread. To free a published block is a step, to allocate is a step, and
 //! the two conflict: the order in which they come decides what `malloc` can choose from. Two calls of `malloc` do not conflict,
 //! nor do two calls of `free`. The choice itself is a local step. To take a candidate is a step on its address: the second
 //! thread that chooses the same one finds it taken, and its execution is pruned, as the choice of another address covers it.
@@ -143,7 +143,11 @@ pub(crate) fn name_of(address: usize) -> Option<String> {
 /// A block is about to be freed. If its address may come back, that is a step. Says whether the address is to be noted.
 pub(crate) fn freeing(start: usize, call: Call) -> bool {
     look_at_written();
-    if !matches!(heap().state_of(start), State::Live(b) if b.start == start) || !heap().is_published(start) {
+    if !matches!(heap().state_of(start), State::Live(b) if b.start == start) {
+        return false;
+    }
+    // A thread may also keep the address of a block that nobody else knew, and compare it with what others get.
+    if !heap().is_published(start) && options().reuse != Reuse::All {
         return false;
     }
     if known().on && !runtime::is_alone() {
@@ -152,7 +156,7 @@ pub(crate) fn freeing(start: usize, call: Call) -> bool {
     true
 }
 
-/// A published block was freed.
+/// A candidate was freed.
 pub(crate) fn freed(start: usize) {
     let State::Freed { block, .. } = heap().state_of(start) else { return };
     let path = block.owner.thread_index().map_or(0, |t| runtime::thread_path(explore::ThreadId(t as u16)));

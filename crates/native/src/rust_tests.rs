@@ -9,7 +9,7 @@
 
 use crate::shim::export_past;
 use crate::{functions, names, real::real, shim, start, threads};
-use explore::{FailureKind, ThreadId};
+use explore::{CaveatKind, FailureKind, ThreadId};
 use runtime::Place;
 use std::ffi::c_void;
 use std::sync::OnceLock;
@@ -122,6 +122,7 @@ pub(crate) fn is_harness_thread() -> bool {
 ///
 /// On a fiber; `function` is that of a test, which takes nothing and returns nothing.
 pub(crate) unsafe fn run(function: usize) {
+    crate::std_threads::name_main(threads::handle(ThreadId::MAIN) as usize);
     // SAFETY: by the contract.
     unsafe { threads::run_destructor(function as *const c_void, 0) };
 }
@@ -168,8 +169,60 @@ fn draw() -> u64 {
     z ^ (z >> 29)
 }
 
+/// Where the program makes seeds of hash maps, and whether it goes through a hash map in its own order.
+struct Seeds {
+    made: Vec<(usize, usize)>,
+    iterates: bool,
+}
+
+static SEEDS: OnceLock<Seeds> = OnceLock::new();
+
+fn seeds() -> &'static Seeds {
+    SEEDS.get_or_init(|| {
+        let mut found = Seeds { made: Vec::new(), iterates: false };
+        let base = functions::base();
+        functions::each(|symbol| {
+            let Ok(name) = std::str::from_utf8(symbol.name) else { return };
+            if symbol.is_variable {
+                return;
+            }
+            if name.contains("19hashmap_random_keys") {
+                found.made.push((base + symbol.address, base + symbol.address + symbol.size));
+            }
+            // Both ways of mangling. The harness goes through maps of its own.
+            let of_map = name.contains("collections..hash..") || name.contains("11collections4hash");
+            let of_harness = name.contains("_4test") || name.starts_with("_ZN4test");
+            found.iterates |= of_map && name.contains("Iterator") && !of_harness;
+        });
+        found
+    })
+}
+
+/// Names random numbers that the test uses: each execution has the same ones.
+fn name_random_numbers() {
+    if !is_rust() || is_in_harness() {
+        return;
+    }
+    let of_map = shim::undisturbed(|| {
+        let own = names::frames(runtime::current());
+        let made = &seeds().made;
+        own.iter().any(|f| made.iter().any(|(a, b)| (*a..*b).contains(&f.return_address)))
+    });
+    if !of_map {
+        let text =
+            "random numbers of the system are the same in each execution: one choice of many was explored";
+        runtime::caveat(CaveatKind::Inputs, text, None);
+    } else if seeds().iterates {
+        let text = "the seed of hash maps is the same in each execution: what depends on the order of their elements was explored for one order";
+        runtime::caveat(CaveatKind::Inputs, text, None);
+    }
+}
+
 /// Random bytes, which must be the same whenever an execution is repeated: seeds of hash maps are made of them.
 pub(crate) fn fill(buffer: *mut u8, bytes: usize) {
+    if runtime::in_execution() {
+        name_random_numbers();
+    }
     let mut at = 0;
     while at < bytes {
         let word = draw().to_le_bytes();

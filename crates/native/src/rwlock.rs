@@ -18,6 +18,8 @@ type Lock = *mut libc::pthread_rwlock_t;
 type Code = libc::c_int;
 type Until = *const libc::timespec;
 
+/// Where the C library counts readers.
+const READERS: usize = 0;
 /// Where the C library keeps the writer.
 const WRITER: usize = 24;
 const STATE: usize = 32;
@@ -56,7 +58,25 @@ fn used(lock: Lock, call: Call) -> On {
     if unsafe { at::<u32>(lock as usize, STATE) } == DESTROYED {
         on.misuse("it is used after it was destroyed", call);
     }
+    let word = RwWord(on.word());
+    // SAFETY: as above.
+    let (readers, writer) = unsafe { (at::<u32>(lock as usize, READERS), at::<i32>(lock as usize, WRITER)) };
+    if word.readers() != 0 && readers == 0 || word.writer() != 0 && writer == 0 {
+        forget_readers(lock);
+        on.made_while_held("its memory was overwritten while it was locked", call);
+    }
     on
+}
+
+/// Another lock begins its life there.
+fn forget_readers(lock: Lock) {
+    reading().retain(|r| r.lock != lock as usize);
+}
+
+/// Notes in the memory of the lock whether there are readers: an initializer that is assigned overwrites that.
+fn note_readers(on: &On, lock: Lock) {
+    // SAFETY: the program hands in a lock.
+    unsafe { put(lock as usize, READERS, RwWord(on.word()).readers() as u32) };
 }
 
 fn is_writer(lock: Lock) -> bool {
@@ -94,6 +114,7 @@ fn read(lock: Lock, kind: OpKind, busy: Code) -> Code {
     if !take(&on, lock, kind, call) {
         return busy;
     }
+    note_readers(&on, lock);
     let (address, thread) = (lock as usize, runtime::current());
     match reading().iter_mut().find(|r| r.lock == address && r.thread == thread) {
         Some(r) => r.times += 1,
@@ -145,6 +166,11 @@ extern "C" fn init(lock: Lock, attributes: *const libc::pthread_rwlockattr_t) ->
         let call = call();
         let on = On::new(lock as usize, Class::RwLock);
         on.made(call);
+        let word = RwWord(on.word());
+        if word.readers() != 0 || word.writer() != 0 {
+            on.made_while_held("it is initialized while it is locked", call);
+        }
+        forget_readers(lock);
         on.put(0, call);
     }
     code
@@ -250,6 +276,7 @@ extern "C" fn unlock(lock: Lock) -> Code {
         reading().swap_remove(i);
     }
     give_back_with(&on, OpKind::ReadUnlock, operand(lock), call);
+    note_readers(&on, lock);
     0
 }
 

@@ -5,6 +5,7 @@
 //! on, and the registers that calls preserve, which are put there; see the runtime's module `spin`). In that case the stack below the
 //! call is wiped when it returns, so that what the next turn of the loop finds there does not depend on us.
 
+use crate::system_calls::caller_of;
 use explore::ThreadId;
 use runtime::{LocalState, Place};
 
@@ -19,13 +20,15 @@ pub(crate) struct Incoming {
     state: usize,
     /// Whether it is to be taken: points at the runtime's flag.
     looking: *const bool,
+    /// The stack pointer: the frames of the caller begin here, and below is nothing of the program's.
+    stack: usize,
 }
 
 /// A flag that is never set.
 static NEVER: bool = false;
 
 pub(crate) static mut INCOMING: Incoming =
-    Incoming { site: 0, frame: 0, state: 0, looking: &raw const NEVER };
+    Incoming { site: 0, frame: 0, state: 0, looking: &raw const NEVER, stack: 0 };
 
 /// Where a call came from.
 #[derive(Clone, Copy)]
@@ -60,19 +63,29 @@ impl Call {
 pub(crate) fn call() -> Call {
     // SAFETY: one OS thread alone runs code of the program; see the crate's rules.
     unsafe {
+        let (site, frame) = caller_of(INCOMING.site, INCOMING.frame);
         Call {
-            place: Place::at(crate::front::user_site(INCOMING.site, INCOMING.frame)),
+            place: Place::at(crate::front::user_site(site, frame)),
             // What an earlier call left counts for nothing.
             state: if *INCOMING.looking { LocalState::on_stack(INCOMING.state) } else { LocalState::UNKNOWN },
         }
     }
 }
 
-/// A call that came in by other ways than a shim: its return address, the frame pointer of the caller, and its local state.
+/// The same for a function that was exported with its local state.
 #[inline]
-pub(crate) fn call_from(site: usize, frame: usize, state: LocalState) -> Call {
+pub(crate) fn call_with_state() -> Call {
     // SAFETY: as in `call`.
-    unsafe { (INCOMING.site, INCOMING.frame) = (site, frame) };
+    let state = unsafe { INCOMING.state };
+    Call { state: LocalState::on_stack(state), ..call() }
+}
+
+/// A call that came in by other ways than a shim: its return address, the frame pointer and the stack pointer of the caller, and its
+/// local state.
+#[inline]
+pub(crate) fn call_from(site: usize, frame: usize, stack: usize, state: LocalState) -> Call {
+    // SAFETY: as in `call`.
+    unsafe { (INCOMING.site, INCOMING.frame, INCOMING.stack) = (site, frame, stack) };
     Call { place: Place::at(crate::front::user_site(site, frame)), state }
 }
 
@@ -87,9 +100,9 @@ pub(crate) fn is_looking() -> bool {
 pub(crate) fn undisturbed<T>(f: impl FnOnce() -> T) -> T {
     // SAFETY: as in `call`.
     unsafe {
-        let (site, frame, state) = (INCOMING.site, INCOMING.frame, INCOMING.state);
+        let Incoming { site, frame, state, stack, .. } = INCOMING;
         let result = f();
-        (INCOMING.site, INCOMING.frame, INCOMING.state) = (site, frame, state);
+        (INCOMING.site, INCOMING.frame, INCOMING.state, INCOMING.stack) = (site, frame, state, stack);
         result
     }
 }
@@ -98,15 +111,29 @@ pub(crate) fn undisturbed<T>(f: impl FnOnce() -> T) -> T {
 #[inline]
 pub(crate) fn caller() -> Option<(usize, usize)> {
     // SAFETY: as in `call`.
-    let (site, frame) = unsafe { (INCOMING.site, INCOMING.frame) };
+    let (site, frame) = unsafe { caller_of(INCOMING.site, INCOMING.frame) };
     (site != 0).then_some((site, frame))
+}
+
+/// The stack pointer of the program when the call came in.
+#[inline]
+pub(crate) fn stack_pointer() -> usize {
+    // SAFETY: as in `call`.
+    unsafe { INCOMING.stack }
+}
+
+/// The stack pointer of another thread when its last call came in; 0 if it has made none in this execution.
+pub(crate) fn last_stack_pointer(t: ThreadId) -> usize {
+    // SAFETY: as in `call`.
+    let last = unsafe { LAST[t.index()] };
+    if last.execution == crate::threads::execution() { last.stack } else { 0 }
 }
 
 /// The return address of the call that has just come in.
 #[inline]
 pub(crate) fn return_address() -> usize {
     // SAFETY: as in `call`.
-    unsafe { INCOMING.site }
+    unsafe { caller_of(INCOMING.site, INCOMING.frame).0 }
 }
 
 /// An execution begins: its threads may loop from now on.
@@ -126,8 +153,17 @@ pub(crate) fn end() {
     unsafe { INCOMING.looking = &raw const NEVER };
 }
 
-/// The last call of each thread: in which execution it was, where it came from, and the frame pointer.
-static mut LAST: [(u64, usize, usize); explore::MAX_THREADS] = [(0, 0, 0); explore::MAX_THREADS];
+/// The last call of a thread: in which execution it was, where it came from, the frame pointer and the stack pointer.
+#[derive(Clone, Copy)]
+struct Last {
+    execution: u64,
+    site: usize,
+    frame: usize,
+    stack: usize,
+}
+
+static mut LAST: [Last; explore::MAX_THREADS] =
+    [Last { execution: 0, site: 0, frame: 0, stack: 0 }; explore::MAX_THREADS];
 /// Whose code runs.
 static mut RUNNING: Option<ThreadId> = None;
 
@@ -136,14 +172,17 @@ static mut RUNNING: Option<ThreadId> = None;
 pub(crate) fn keep_call(to: Option<ThreadId>) {
     // SAFETY: as in `call`.
     unsafe {
+        let execution = crate::threads::execution();
         if let Some(t) = RUNNING {
-            LAST[t.index()] = (crate::threads::execution(), INCOMING.site, INCOMING.frame);
+            let Incoming { site, frame, stack, .. } = INCOMING;
+            LAST[t.index()] = Last { execution, site, frame, stack };
         }
         // The thread continues inside its last call.
         if let Some(t) = to
-            && LAST[t.index()].0 == crate::threads::execution()
+            && LAST[t.index()].execution == execution
         {
-            (_, INCOMING.site, INCOMING.frame) = LAST[t.index()];
+            let Last { site, frame, stack, .. } = LAST[t.index()];
+            (INCOMING.site, INCOMING.frame, INCOMING.stack) = (site, frame, stack);
         }
         RUNNING = to;
     }
@@ -163,7 +202,7 @@ pub(crate) fn last_call(t: ThreadId) -> (usize, usize) {
         if RUNNING == Some(t) {
             return (INCOMING.site, INCOMING.frame);
         }
-        let (execution, site, frame) = LAST[t.index()];
+        let Last { execution, site, frame, .. } = LAST[t.index()];
         if execution == crate::threads::execution() { (site, frame) } else { (0, 0) }
     }
 }
@@ -249,6 +288,7 @@ macro_rules! export {
                 "mov r11, [rsp]",
                 "mov [rip + {incoming}], r11",
                 "mov [rip + {incoming} + 8], rbp",
+                "mov [rip + {incoming} + 32], rsp",
                 "mov r11, [rip + {incoming} + 24]",
                 "cmp byte ptr [r11], 0",
                 "jne 2f",
@@ -265,6 +305,62 @@ macro_rules! export {
 }
 pub(crate) use export;
 
+/// The way in for a function whose local state is always of interest: nothing is wiped when it returns. `r11` is the function to call.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn with_state() {
+    std::arch::naked_asm!(
+        ".cfi_startproc",
+        "push rbx",
+        "push rbp",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "mov [rip + {incoming} + 16], rsp",
+        "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 56",
+        "call r11",
+        "add rsp, 56",
+        ".cfi_adjust_cfa_offset -56",
+        "ret",
+        ".cfi_endproc",
+        incoming = sym INCOMING,
+    )
+}
+
+/// Exports functions whose local state is always taken; see [`call_with_state`].
+macro_rules! export_with_state {
+    ($($name:ident => $function:path;)*) => {$(
+        /// See the function it leads to.
+        ///
+        /// # Safety
+        ///
+        /// Called by the program as the sanitizer's function of this name.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            std::arch::naked_asm!(
+                "mov r11, [rsp]",
+                "mov [rip + {incoming}], r11",
+                "mov [rip + {incoming} + 8], rbp",
+                "mov [rip + {incoming} + 32], rsp",
+                "mov r11, [rip + {incoming} + 24]",
+                "cmp byte ptr [r11], 0",
+                "lea r11, [rip + {function}]",
+                "jne 2f",
+                "jmp {with_state}",
+                "2:",
+                "jmp {slowly}",
+                incoming = sym $crate::shim::INCOMING,
+                function = sym $function,
+                with_state = sym $crate::shim::with_state,
+                slowly = sym $crate::shim::slowly,
+            )
+        }
+    )*};
+}
+pub(crate) use export_with_state;
+
 /// Exports functions that do nothing unless a flag is set.
 macro_rules! export_if {
     ($($name:ident => $function:path, $flag:path;)*) => {$(
@@ -280,6 +376,7 @@ macro_rules! export_if {
                 "mov r11, [rsp]",
                 "mov [rip + {incoming}], r11",
                 "mov [rip + {incoming} + 8], rbp",
+                "mov [rip + {incoming} + 32], rsp",
                 "cmp byte ptr [rip + {flag}], 0",
                 "jne 2f",
                 "ret",
@@ -324,6 +421,7 @@ macro_rules! export_past {
                 "mov r11, [rsp]",
                 "mov [rip + {incoming}], r11",
                 "mov [rip + {incoming} + 8], rbp",
+                "mov [rip + {incoming} + 32], rsp",
                 "mov r11, [rip + {incoming} + 24]",
                 "cmp byte ptr [r11], 0",
                 "jne 2f",
@@ -363,6 +461,7 @@ macro_rules! export_raw {
                 "mov r11, [rsp]",
                 "mov [rip + {incoming}], r11",
                 "mov [rip + {incoming} + 8], rbp",
+                "mov [rip + {incoming} + 32], rsp",
                 "mov r11, [rip + {incoming} + 24]",
                 "cmp byte ptr [r11], 0",
                 "jne 2f",

@@ -561,6 +561,10 @@ extern "C" fn set_thread_mask(how: c_int, new: *const libc::sigset_t, old: *mut 
 fn put_mask(mask: u64, call: Call) {
     let i = me();
     signals().changed = true;
+    if learned().sends && mask & !of(i).mask & learned().sent != 0 {
+        // Before this step, a signal that nothing handles ends the program.
+        look(&queue(PROCESS), call);
+    }
     of(i).mask = mask;
     let nothing_comes = learned().direct[i] == 0 && learned().direct[PROCESS] == 0;
     if learned().sent & !mask == 0 || nothing_comes {
@@ -968,10 +972,11 @@ fn send_to_process(signal: c_int, call: Call) {
         act(signal, call);
         return;
     }
-    if (here || others) && signals().actions[signal as usize].handler == libc::SIG_DFL {
+    let is_unblocked = |t: ThreadId| !of(t.index()).is_timer && of(t.index()).mask & bit(signal) == 0;
+    put(signal, PROCESS, call);
+    if signals().actions[signal as usize].handler == libc::SIG_DFL && threads::alive().any(is_unblocked) {
         by_default(signal, call);
     }
-    put(signal, PROCESS, call);
 }
 
 /// Refuses signals that are not modelled.
@@ -1025,10 +1030,8 @@ pub(crate) extern "C" fn pthread_kill_here(thread: libc::pthread_t, signal: c_in
         return real!(pthread_kill(thread, signal): fn(libc::pthread_t, c_int) -> c_int);
     }
     let call = call();
-    match threads::of_handle(thread) {
-        Some(t) => send_here(signal, t.index(), call),
-        None => libc::ESRCH,
-    }
+    let t = threads::used(thread, call);
+    send_here(signal, t.index(), call)
 }
 
 extern "C" fn kill_here(process: libc::pid_t, signal: c_int) -> c_int {

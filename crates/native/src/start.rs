@@ -249,6 +249,11 @@ pub(crate) fn new_thread(t: ThreadId) {
     unsafe { image().donors.reset_tls(t.index() - 1) };
 }
 
+/// Where the thread-local variables of a thread are that is not the first: start and length.
+pub(crate) fn locals_of(t: ThreadId) -> impl Iterator<Item = (usize, usize)> {
+    image().donors.tls_ranges(t.index() - 1)
+}
+
 /// By thread: where its thread-local storage is. All is set before the first execution.
 static mut FS: [MaybeUninit<FsBase>; explore::MAX_THREADS] =
     [const { MaybeUninit::uninit() }; explore::MAX_THREADS];

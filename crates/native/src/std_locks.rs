@@ -146,7 +146,7 @@ export! {
     raddle_parking_lot_pause => std_pause;
 }
 
-type Function = unsafe extern "C" fn();
+pub(crate) type Function = unsafe extern "C" fn();
 
 /// Parts of the names, as both ways of mangling write them, and what stands in.
 const REPLACED: [(&str, &str, Function); 9] = [
@@ -172,6 +172,94 @@ const WAITS: [(&str, &str); 3] =
 /// in the same state in each turn.
 const WITH_DURATION: [(&str, &str); 2] =
     [("4sync7condvar5futex", "7Condvar21wait_optional_timeout"), ("3std6thread", "12park_timeout")];
+
+/// Functions of channels and of parking_lot that take a duration and wait in loops of their own until it is over. They read the clock to find the
+/// end, and again in each turn. As above, the end is counted from the time at which the execution began. A later reading adds what has passed on the
+/// thread's own clock since the first one. None is late: that the duration is over is one end of the wait itself, which is explored.
+const WITH_DEADLINE: [(&str, &str); 10] = [
+    ("3std4sync4mpmc", "12recv_timeout"),
+    ("3std4sync4mpmc", "12send_timeout"),
+    ("17crossbeam_channel7channel", "12recv_timeout"),
+    ("17crossbeam_channel7channel", "12send_timeout"),
+    ("11parking_lot", "8wait_for"),
+    ("11parking_lot", "12try_lock_for"),
+    ("11parking_lot", "19try_lock_shared_for"),
+    ("11parking_lot", "22try_lock_exclusive_for"),
+    ("11parking_lot", "23try_lock_upgradable_for"),
+    ("11parking_lot", "15try_upgrade_for"),
+];
+
+/// Crates and modules whose readings of the clock, made in such a function, are about its end.
+const OF_WAITS: [&str; 4] = ["3std4sync4mpmc", "17crossbeam_channel", "11parking_lot", "16parking_lot_core"];
+
+/// Where functions lie that read the clock for the end of a wait.
+#[derive(Default)]
+struct Deadlines {
+    /// Those of std that hand on a reading of the clock.
+    clocks: Vec<(usize, usize)>,
+    /// The crates and modules that wait until a time.
+    waits: Vec<(usize, usize)>,
+    /// Their functions that take a duration.
+    entries: Vec<(usize, usize)>,
+    /// And those that turn it into a time.
+    starts: Vec<(usize, usize)>,
+}
+
+static mut DEADLINES: Deadlines =
+    Deadlines { clocks: Vec::new(), waits: Vec::new(), entries: Vec::new(), starts: Vec::new() };
+
+/// When each thread read the clock first in such a function.
+static mut STARTED: [u64; explore::MAX_THREADS] = [0; explore::MAX_THREADS];
+
+/// How much later than the start of the execution it is, if the clock is read for the end of a wait with a duration.
+pub(crate) fn time_in_wait() -> Option<u64> {
+    // SAFETY: set before the first execution.
+    let deadlines = unsafe { &*(&raw const DEADLINES) };
+    if deadlines.entries.is_empty() {
+        return None;
+    }
+    let is_start = shim::undisturbed(|| {
+        let frames = names::frames(runtime::current());
+        let mut outside =
+            frames.iter().map(|f| f.return_address).skip_while(|at| contains(&deadlines.clocks, *at));
+        let reader = outside.next().filter(|at| contains(&deadlines.waits, *at))?;
+        if contains(&deadlines.starts, reader) {
+            return Some(true);
+        }
+        let inside =
+            contains(&deadlines.entries, reader) || outside.any(|at| contains(&deadlines.entries, at));
+        inside.then_some(false)
+    })?;
+    let now = runtime::clock_now();
+    // SAFETY: one OS thread alone runs code of the program.
+    let started = unsafe { &mut (*(&raw mut STARTED))[runtime::current().index()] };
+    if is_start {
+        *started = now;
+    }
+    Some(now.saturating_sub(*started))
+}
+
+/// Notes a function that has to do with the ends of waits.
+fn note_deadline(name: &str, range: (usize, usize)) {
+    // SAFETY: nothing else runs yet.
+    let deadlines = unsafe { &mut *(&raw mut DEADLINES) };
+    if name.contains("3std4time") || name.contains("3std3sys") && name.contains("4time") {
+        deadlines.clocks.push(range);
+    }
+    if !OF_WAITS.iter().any(|module| name.contains(module)) {
+        return;
+    }
+    deadlines.waits.push(range);
+    if let Some(i) = WITH_DEADLINE.iter().position(|(module, function)| is_named(name, module, function)) {
+        deadlines.entries.push(range);
+        // Channels find the end themselves.
+        if i < 4 {
+            deadlines.starts.push(range);
+        }
+    } else if is_named(name, "11parking_lot4util", "11to_deadline") {
+        deadlines.starts.push(range);
+    }
+}
 
 static mut WAITING: Vec<(usize, usize)> = Vec::new();
 static mut PARKS: Vec<(usize, usize)> = Vec::new();
@@ -247,7 +335,7 @@ pub(crate) fn wait_for_change(word: usize, value: u32, call: Call) {
 const JUMP: usize = 12;
 
 /// Whether a mangled name is that of a function of this module.
-fn is_named(name: &str, module: &str, function: &str) -> bool {
+pub(crate) fn is_named(name: &str, module: &str, function: &str) -> bool {
     let mangled = name.starts_with("_R") || name.starts_with("_ZN");
     let rest = name.find(module).and_then(|_| name.split_once(function)).map(|r| r.1);
     // The name ends there, but for a hash or the crate that has this copy: what is inside the function is not meant.
@@ -259,7 +347,9 @@ fn is_named(name: &str, module: &str, function: &str) -> bool {
 
 /// Puts these functions in place, before the first execution.
 pub(crate) fn prepare() {
-    if std::env::var_os("RADDLE_STD_LOCKS").is_none_or(|v| v != "1") {
+    let known = std::env::var_os("RADDLE_STD_LOCKS").is_some_and(|v| v == "1");
+    crate::std_threads::prepare(known);
+    if !known {
         return;
     }
     let base = functions::base();
@@ -297,12 +387,26 @@ pub(crate) fn prepare() {
             // SAFETY: nothing else runs yet.
             unsafe { (*(&raw mut DURATIONS)).push((start, start + symbol.size)) };
         }
+        note_deadline(name, range);
         let found = REPLACED.iter().find(|(module, function, _)| is_named(name, module, function));
         if let Some((_, _, function)) = found.filter(|_| symbol.size >= JUMP) {
             // SAFETY: it is a function of the program, long enough, and nothing of the program runs.
             unsafe { replace(start, *function) };
         }
     });
+}
+
+/// Whether a function is long enough to be replaced.
+pub(crate) fn is_long_enough((start, end): (usize, usize)) -> bool {
+    end - start >= JUMP
+}
+
+/// Puts a function in the place of one that is long enough, before the first execution.
+pub(crate) fn replace_whole(range: (usize, usize), by: Function) {
+    if is_long_enough(range) {
+        // SAFETY: it is a function of the program, long enough, and nothing of the program runs.
+        unsafe { replace(range.0, by) };
+    }
 }
 
 /// # Safety

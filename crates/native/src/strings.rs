@@ -89,8 +89,39 @@ pub(crate) fn extent(s: *const c_char, most: usize) -> usize {
 
 fn reads_string(call: Option<Call>, s: *const c_char) {
     if call.is_some() {
-        reads(call, s, extent(s, usize::MAX));
+        let n = match read_in_steps(call, s, usize::MAX) {
+            Some(bytes) => bytes.len(),
+            None => {
+                let n = extent(s, usize::MAX);
+                reads(call, s, n);
+                n
+            }
+        };
+        depends_on(call, s, n);
     }
+}
+
+/// Where accesses are steps: reads a string of at most `most` bytes piece by piece, each when its turn has come, and gives its bytes with the
+/// zero byte, if that is among them. How long it is turns out only then.
+fn read_in_steps(call: Option<Call>, s: *const c_char, most: usize) -> Option<Vec<u8>> {
+    let call = call.filter(|_| options().races == Races::Sync)?;
+    let mut bytes = Vec::new();
+    while bytes.len() < most && bytes.last() != Some(&0) {
+        let at = s.wrapping_add(bytes.len());
+        let n = extent(at, (8 - (at as usize & 7)).min(most - bytes.len()));
+        range(at as usize, n, false, call);
+        // SAFETY: the program reads there.
+        let piece = unsafe { std::slice::from_raw_parts(at.cast::<u8>(), n) };
+        bytes.extend(piece.iter().take(1 + piece.iter().take_while(|b| **b != 0).count()));
+    }
+    Some(bytes)
+}
+
+/// Where accesses are steps: writes these bytes piece by piece.
+fn write_in_steps(call: Option<Call>, to: *mut c_char, bytes: &[u8]) {
+    pieced(call, to.cast(), bytes.len(), false, |_, offset, piece| {
+        piece.copy_from_slice(&bytes[offset..offset + piece.len()]);
+    });
 }
 
 /// Writes where a number ends, for who asks.
@@ -123,6 +154,22 @@ fn alike(x: c_char, y: c_char) -> bool {
 fn reads_both(call: Option<Call>, a: *const c_char, b: *const c_char, n: usize) {
     reads(call, a, n);
     reads(call, b, n);
+    depends_on(call, a, n);
+    depends_on(call, b, n);
+}
+
+/// What was never written is no more written where it is copied to.
+fn copies(call: Option<Call>, to: *const u8, from: *const u8, n: usize) {
+    if call.is_some() {
+        crate::heap::heap().copy_written(to as usize, from as usize, n);
+    }
+}
+
+/// What a function returns depends on each of these bytes.
+fn depends_on(call: Option<Call>, at: *const c_char, n: usize) {
+    if let Some(call) = call {
+        crate::unwritten::depends_on(at as usize, n, call);
+    }
 }
 
 macro_rules! wrap {
@@ -139,11 +186,18 @@ macro_rules! wrap {
 
 wrap! {
     copy as __wrap_memcpy(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void,
-        call { if copied(call, to, from, n) { return to; } reads(call, from, n); writes(call, to, n); } => libc::memcpy;
+        call { if copied(call, to, from, n) { return to; } reads(call, from, n); writes(call, to, n); copies(call, to.cast(), from.cast(), n); } => libc::memcpy;
     move_ as __wrap_memmove(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void,
-        call { if copied(call, to, from, n) { return to; } reads(call, from, n); writes(call, to, n); } => libc::memmove;
+        call { if copied(call, to, from, n) { return to; } reads(call, from, n); writes(call, to, n); copies(call, to.cast(), from.cast(), n); } => libc::memmove;
     copy_on as __wrap_mempcpy(to: *mut c_void, from: *const c_void, n: usize) -> *mut c_void,
-        call { reads(call, from, n); writes(call, to, n); } => mempcpy;
+        call {
+            if copied(call, to, from, n) {
+                return to.wrapping_byte_add(n);
+            }
+            reads(call, from, n);
+            writes(call, to, n);
+            copies(call, to.cast(), from.cast(), n);
+        } => mempcpy;
     set as __wrap_memset(to: *mut c_void, c: c_int, n: usize) -> *mut c_void,
         call {
             if pieced(call, to, n, false, |_, _, held| held.fill(c as u8)) {
@@ -165,21 +219,40 @@ wrap! {
         call { reads(call, s, extent(s, n)); } => libc::strnlen;
     copy_string as __wrap_strcpy(to: *mut c_char, from: *const c_char) -> *mut c_char,
         call {
-            let n = extent(from, usize::MAX);
-            if copied(call, to.cast(), from.cast(), n) {
+            if let Some(bytes) = read_in_steps(call, from, usize::MAX) {
+                write_in_steps(call, to, &bytes);
                 return to;
             }
+            let n = extent(from, usize::MAX);
             reads(call, from, n);
             writes(call, to, n);
+            depends_on(call, from, n);
         } => libc::strcpy;
     copy_string_on as __wrap_stpcpy(to: *mut c_char, from: *const c_char) -> *mut c_char,
-        call { let n = extent(from, usize::MAX); reads(call, from, n); writes(call, to, n); } => stpcpy;
+        call {
+            if let Some(bytes) = read_in_steps(call, from, usize::MAX) {
+                write_in_steps(call, to, &bytes);
+                return to.wrapping_add(bytes.len() - 1);
+            }
+            let n = extent(from, usize::MAX);
+            reads(call, from, n);
+            writes(call, to, n);
+            copies(call, to.cast(), from.cast(), n);
+        } => stpcpy;
     copy_string_up_to as __wrap_strncpy(to: *mut c_char, from: *const c_char, n: usize) -> *mut c_char,
-        call { reads(call, from, extent(from, n)); writes(call, to, n); } => libc::strncpy;
+        call {
+            if let Some(mut bytes) = read_in_steps(call, from, n) {
+                bytes.resize(n, 0);
+                write_in_steps(call, to, &bytes);
+                return to;
+            }
+            reads(call, from, extent(from, n));
+            writes(call, to, n);
+        } => libc::strncpy;
     append as __wrap_strcat(to: *mut c_char, from: *const c_char) -> *mut c_char,
-        call { append_parts(call, to, from, usize::MAX); } => libc::strcat;
+        call { if append_parts(call, to, from, usize::MAX) { return to; } } => libc::strcat;
     append_up_to as __wrap_strncat(to: *mut c_char, from: *const c_char, n: usize) -> *mut c_char,
-        call { append_parts(call, to, from, n); } => libc::strncat;
+        call { if append_parts(call, to, from, n) { return to; } } => libc::strncat;
     compare_strings as __wrap_strcmp(a: *const c_char, b: *const c_char) -> c_int,
         call { if call.is_some() { reads_both(call, a, b, compared(a, b, usize::MAX, |x, y| x == y)); } } => libc::strcmp;
     compare_strings_up_to as __wrap_strncmp(a: *const c_char, b: *const c_char, n: usize) -> c_int,
@@ -218,17 +291,27 @@ wrap! {
         call { reads_string(call, s); } => libc::atoll;
 }
 
-/// What `strcat` touches: all of the first string, and behind it as much as the second one has.
-fn append_parts(call: Option<Call>, to: *mut c_char, from: *const c_char, most: usize) {
+/// What `strcat` touches: all of the first string, and behind it as much as the second one has. Where accesses are steps it appends, too,
+/// at the end that it has seen, and returns true.
+fn append_parts(call: Option<Call>, to: *mut c_char, from: *const c_char, most: usize) -> bool {
     if call.is_none() {
-        return;
+        return false;
     }
-    let old = extent(to, usize::MAX);
-    let n = extent(from, most);
-    reads(call, to.cast_const(), old);
-    reads(call, from, n);
-    // SAFETY: the end of the string lies in it.
-    writes(call, unsafe { to.add(old - 1) }, n);
+    if let Some(before) = read_in_steps(call, to.cast_const(), usize::MAX)
+        && let Some(mut bytes) = read_in_steps(call, from, most)
+    {
+        if bytes.last() != Some(&0) {
+            bytes.push(0);
+        }
+        write_in_steps(call, to.wrapping_add(before.len() - 1), &bytes);
+        return true;
+    }
+    // SAFETY: the program hands in strings, or an array of at least `most` bytes.
+    let (old, n) = unsafe { (libc::strlen(to), libc::strnlen(from, most)) };
+    reads(call, to.cast_const(), old + 1);
+    reads(call, from, extent(from, most));
+    writes(call, to.wrapping_add(old), n + 1);
+    false
 }
 
 /// A copy of a string of at most `most` bytes: on the program's heap, as if it had called `malloc` itself.
@@ -266,6 +349,7 @@ extern "C" fn copy_backwards(from: *const c_void, to: *mut c_void, n: usize) {
     let call = incoming();
     reads(call, from, n);
     writes(call, to, n);
+    copies(call, to.cast(), from.cast(), n);
     // SAFETY: as above.
     unsafe { libc::memmove(to, from, n) };
 }

@@ -5,12 +5,22 @@
 //! `pthread_*_destroy` is no step: whoever still uses the thing has to be ordered with it anyway, and if that is not so, it is
 //! found in whatever order the two come, as a data race is: to destroy is a write of its life, to use it is a read. That is
 //! looked at for things that the program is known to destroy; when that is learned, the search starts again.
+//!
+//! To initialize an object is a write of its life as well. It is looked at only where another thread can be concurrent with it, so the
+//! ordinary program, which initializes before it starts threads, pays nothing. An initializer that is assigned, or any other plain
+//! write to the first bytes of an object, counts as an initialization ([`overwritten`]).
+//!
+//! # Waits
+//!
+//! A thread that was woken from a condition variable or a barrier still uses it until its call returns. The C library's `destroy` waits
+//! for such threads, and its `init` does not. So the threads inside of a wait are listed, and the return from a wait is a
+//! use that an initialization must be ordered with, unless the object was destroyed in between.
 
 use crate::front::Program;
 use crate::options::{Races, options};
 use crate::shim::Call;
 use crate::table::{self, Entry};
-use explore::{FailureKind, MemoryOrder, OpKind};
+use explore::{CaveatKind, FailureKind, MemoryOrder, OpKind, ThreadId};
 use runtime::{Class, Done, Front, Request, Touching};
 
 /// Called before the first execution.
@@ -18,6 +28,7 @@ pub(crate) fn prepare() {
     crate::semaphore::prepare();
     crate::locals::prepare();
     crate::pipes::prepare();
+    crate::file_locks::prepare();
     crate::signals::prepare();
     crate::verifier::prepare();
 }
@@ -35,6 +46,22 @@ pub(crate) fn begin() {
     crate::semaphore::begin();
     crate::shared_pointers::begin();
     crate::verifier::begin();
+    inside().clear();
+}
+
+/// A thread inside of a wait on a condition variable or a barrier.
+pub(crate) struct Inside {
+    address: usize,
+    pub(crate) thread: ThreadId,
+    /// The mutex that it waits with, or 0.
+    pub(crate) mutex: usize,
+}
+
+static mut INSIDE: Vec<Inside> = Vec::new();
+
+fn inside() -> &'static mut Vec<Inside> {
+    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a step.
+    unsafe { &mut *(&raw mut INSIDE) }
 }
 
 /// Whether a thing is the program's, and it is used by a thread of the program. What lies in the data of a library (the
@@ -89,9 +116,11 @@ fn find_libraries() {
 }
 
 /// How far from its address the life of a thing is entered.
-const LIFE: usize = 1;
+pub(crate) const LIFE: usize = 1;
 /// How far from its address a second object of a thing is entered.
 pub(crate) const SECOND: usize = 2;
+/// How far from its address the returns from waits on an object are entered.
+const RETURNS: usize = 4;
 
 /// What a step is on: the thing at an address.
 #[derive(Clone, Copy)]
@@ -171,9 +200,23 @@ impl On {
         crate::heap::check(self.address, 1, false, call);
         self.is_initialized(call);
         let entry = self.entry();
-        entry.atomic = true;
+        if !entry.atomic {
+            self.first_used(entry);
+        }
         if entry.plain {
             self.live(false, "it is made or destroyed", FailureKind::LockMisuse, call);
+        }
+    }
+
+    /// It is used for the first time in all executions. Writes to its memory that came before were not looked at as such.
+    #[cold]
+    fn first_used(&self, entry: &mut Entry) {
+        entry.atomic = true;
+        let mut written = false;
+        table::known(self.address & !3, 4, |_| written = true);
+        if written && !entry.plain && options().races == Races::Report {
+            entry.plain = true;
+            runtime::restart_soon();
         }
     }
 
@@ -186,17 +229,61 @@ impl On {
         }
     }
 
-    /// It is made.
+    /// It is initialized. Where no other thread can be concurrent with that, nobody can use it at the same time.
     pub(crate) fn made(&self, call: Call) {
-        if self.entry().plain {
-            self.live(true, "it is made", FailureKind::LockMisuse, call);
+        let what = "it is initialized";
+        if !self.entry().plain && runtime::is_alone() {
+            return;
         }
+        self.ended(what, FailureKind::LockMisuse, call);
+        if matches!(self.class, Class::Condvar | Class::Barrier) {
+            self.touch_at(RETURNS, true, what, FailureKind::LockMisuse, call);
+        }
+        if self.waiting().next().is_some() {
+            self.misuse("it is initialized while a thread is in a wait on it", call);
+        }
+    }
+
+    /// It is initialized, by a call or by an assignment, while a thread holds it. What lies on a stack may be another object by now.
+    pub(crate) fn made_while_held(&self, what: &str, call: Call) {
+        if !crate::heap::is_elsewhere(self.address) {
+            self.misuse(what, call);
+        }
+        let text = "a lock on the stack is initialized where one is held; whether the two are one lock, which would be undefined, is not known";
+        runtime::caveat_at(CaveatKind::Reuse, text, call.place);
+        self.put(0, call);
     }
 
     /// It is destroyed.
     pub(crate) fn destroyed(&self, call: Call) {
         crate::heap::check(self.address, 1, false, call);
         self.ended("it is destroyed", FailureKind::LockMisuse, call);
+        // The C library waits here for the threads that were woken and have not returned.
+        inside().retain(|i| i.address != self.address);
+        runtime::forget_accesses(&table::sync(self.address + RETURNS).handle);
+    }
+
+    /// The threads that are inside of a wait on it.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &'static Inside> + use<> {
+        let address = self.address;
+        inside().iter().filter(move |i| i.address == address)
+    }
+
+    /// The running thread begins to wait on it, with a mutex, if it has one.
+    pub(crate) fn enters_wait(&self, mutex: usize) {
+        inside().push(Inside { address: self.address, thread: runtime::current(), mutex });
+    }
+
+    /// The running thread returns from a wait on it.
+    pub(crate) fn leaves_wait(&self, call: Call) {
+        let thread = runtime::current();
+        let Some(i) = inside().iter().position(|i| i.address == self.address && i.thread == thread) else {
+            return;
+        };
+        inside().swap_remove(i);
+        if self.entry().plain {
+            self.touch_at(RETURNS, false, "it is initialized", FailureKind::LockMisuse, call);
+        }
     }
 
     /// It ends: nobody may use it beside that.
@@ -215,8 +302,12 @@ impl On {
     }
 
     fn live(&self, write: bool, what: &str, kind: FailureKind, call: Call) {
+        self.touch_at(LIFE, write, what, kind, call);
+    }
+
+    fn touch_at(&self, offset: usize, write: bool, what: &str, kind: FailureKind, call: Call) {
         runtime::settle();
-        let life = table::sync(self.address + LIFE);
+        let life = table::sync(self.address + offset);
         let how = Touching { write, atomic: false, elsewhere: false };
         if let Some(race) = runtime::touch(&life.handle, how, call.place) {
             let both = race.split_once(": ").map_or(race.as_str(), |r| r.1);
@@ -244,6 +335,26 @@ pub(crate) fn freed(start: usize, size: usize, call: Call) {
             let on = On::new(entry.address, Class::Variable);
             on.live(true, "the memory it lies in is freed", FailureKind::UseAfterFree, call);
         }
+    });
+}
+
+/// The program writes these bytes, within one granule, by an access that is not atomic. An object that lies there is initialized by that,
+/// or broken. See [`Entry::has_sync`].
+#[cold]
+pub(crate) fn overwritten(address: usize, bytes: usize, call: Call) {
+    let address = crate::libc::aliases::canonical(address);
+    table::known_sync(address & !7, 8, |entry| {
+        // The objects have at least four bytes, and are aligned to as many.
+        let start = entry.address & !3;
+        if !entry.atomic || address + bytes <= start || start + 4 <= address {
+            return;
+        }
+        if !entry.plain {
+            entry.plain = true;
+            runtime::restart_soon();
+        }
+        let on = On::new(entry.address, Class::Variable);
+        on.live(true, "its memory is written", FailureKind::LockMisuse, call);
     });
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Entry {
     pub(crate) atomic: bool,
     /// It was accessed as a volatile variable.
     pub(crate) volatile: bool,
+    /// An object that the program synchronises with lies in the same granule.
+    pub(crate) has_sync: bool,
     /// It may lie on a stack: accesses by the thread whose stack it is on count only once another one was seen.
     pub(crate) on_stack: bool,
     /// A thread has accessed it on the stack of another one.
@@ -123,8 +125,8 @@ pub(crate) fn block(address: usize, bytes: usize) -> Found {
         let table = &mut learned().memory;
         let slot = table.slot(first);
         let e = table.slots[slot].entries[0];
-        if !e.is_null() && (*e).address >> 3 <= first && last <= ((*e).address + (*e).bytes as usize - 1) >> 3
-        {
+        // An object of some bytes of the granule is not one of all of them.
+        if !e.is_null() && (*e).address <= address && address + bytes <= (*e).address + (*e).bytes as usize {
             return Found::Entry(&mut *e);
         }
         // Whatever lies in it, or reaches into it, becomes part of it.
@@ -166,6 +168,9 @@ pub(crate) fn sync(address: usize) -> &'static mut Entry {
         let place = &mut table.slots[slot].entries[address & 7];
         if place.is_null() {
             *place = new_entry(address, 8, true);
+            let place = *place;
+            known(address & !7, 8, |entry| entry.has_sync = true);
+            return &mut *place;
         }
         &mut **place
     }
@@ -195,7 +200,10 @@ pub(crate) fn begin_anew(address: usize, bytes: usize) {
             all.for_each(|at| runtime::forget_accesses(&byte(at).handle));
         }
     });
-    known_sync(address, bytes, |entry| runtime::forget_accesses(&entry.handle));
+    known_sync(address, bytes, |entry| {
+        runtime::forget_accesses(&entry.handle);
+        runtime::forget_holders(&entry.handle);
+    });
 }
 
 /// The objects in a range that are known, without making any, by address.
@@ -408,6 +416,8 @@ fn was_freed(address: usize) -> bool {
 
 fn new_entry(address: usize, bytes: u32, is_sync: bool) -> *mut Entry {
     let on_stack = !is_sync && crate::heap::is_elsewhere(address);
+    // SAFETY: as above.
+    let has_sync = !is_sync && unsafe { learned().sync.get(address >> 3) }.is_some();
     let entry = Entry {
         handle: Handle::new(),
         address,
@@ -415,6 +425,7 @@ fn new_entry(address: usize, bytes: u32, is_sync: bool) -> *mut Entry {
         is_sync,
         plain: false,
         atomic: false,
+        has_sync,
         on_stack,
         foreign: false,
         volatile: false,

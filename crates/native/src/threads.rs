@@ -1,10 +1,22 @@
 //! Threads of the program: made, joined, left.
+//!
+//! # Lives of handles
+//!
+//! The handle of a thread is valid until the thread was joined, or until it was detached and has ended. To use it later is undefined, and
+//! a failure. As with locks (`sync`), the end of a life is a write of it and each use is a read, so a use that is not ordered
+//! with the end is found in whatever order the two come. A call on a handle that is certainly still valid returns what the C library
+//! returns: `EINVAL` for a second join, for a join of a detached thread and for a second detach, `EDEADLK` for a join of oneself.
+//!
+//! Most handles are used once, by the thread that joins or detaches. That costs nothing. When a second thread is seen to use a handle,
+//! or the handle of a detached thread is used, the search starts again: from then on the life of this handle is looked at, and
+//! whether it is joined or detached first is explored.
 
 use crate::real::real;
 use crate::shim::{Call, call, export, export_past};
-use crate::{access, changes, leaving, locals, rust_tests, signals, time, verifier};
-use explore::ThreadId;
-use runtime::{Body, Place, Task};
+use crate::sync::{LIFE, On};
+use crate::{access, changes, leaving, locals, rust_tests, signals, table, time, verifier};
+use explore::{FailureKind, MemoryOrder, OpKind, ThreadId};
+use runtime::{Body, Class, Place, Task, Touching};
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
@@ -19,8 +31,11 @@ pub(crate) struct Known {
     routine: Option<Routine>,
     argument: *mut c_void,
     result: *mut c_void,
-    detached: bool,
-    joined: bool,
+    state: State,
+    /// The first other thread that used its handle, or itself if it was detached by itself.
+    user: Option<ThreadId>,
+    /// Its handle is not valid any more.
+    over: bool,
     /// It runs no code of the program any more.
     ended: bool,
     /// When it was made, and when it was joined (0: not yet), as counted by [`tick`].
@@ -28,13 +43,23 @@ pub(crate) struct Known {
     left: u64,
 }
 
+/// What becomes of a thread when it has ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Joinable,
+    /// It was joined, or a thread waits to join it.
+    Joined,
+    Detached,
+}
+
 const UNKNOWN: Known = Known {
     execution: 0,
     routine: None,
     argument: std::ptr::null_mut(),
     result: std::ptr::null_mut(),
-    detached: false,
-    joined: false,
+    state: State::Joinable,
+    user: None,
+    over: false,
     ended: false,
     born: 0,
     left: 0,
@@ -86,6 +111,7 @@ fn fresh(t: ThreadId) {
     changes::fresh(t);
     leaving::fresh(t);
     rust_tests::fresh(t);
+    crate::std_threads::fresh(t);
     signals::fresh(t);
     verifier::fresh(t);
 }
@@ -97,7 +123,18 @@ pub(crate) fn set_result(result: *mut c_void) {
 
 /// The running thread runs no code of the program any more.
 pub(crate) fn set_ended() {
-    known(runtime::current()).ended = true;
+    let t = runtime::current();
+    known(t).ended = true;
+    if known(t).state == State::Detached {
+        leave(t);
+        known(t).over = true;
+        touch_life(t, true, runtime::last_place().unwrap_or(Place::at(0)));
+    }
+}
+
+/// Whether a thread runs no code of the program any more.
+pub(crate) fn is_ended(t: ThreadId) -> bool {
+    known(t).ended
 }
 
 /// Whether this execution has the thread.
@@ -112,7 +149,7 @@ pub(crate) fn made() -> impl Iterator<Item = ThreadId> {
 
 /// Whether a thread was joined, or somebody is about to join it.
 pub(crate) fn is_joined(t: ThreadId) -> bool {
-    known(t).joined
+    known(t).state == State::Joined
 }
 
 /// Threads of the execution that still run code of the program, or will.
@@ -155,7 +192,8 @@ impl Body for Start {
             signals::point_at_end();
             locals::end();
             runtime::settle();
-            known.ended = true;
+            set_ended();
+            locals::gone();
         }
     }
 
@@ -319,11 +357,15 @@ pub(crate) fn start(
     let body: NonNull<dyn Body> = NonNull::from(&STARTS[next.map_or(0, |t| t.index())]);
     if let Some(t) = next {
         crate::start::new_thread(t);
+        if is_made(t) {
+            // The number is given out again, and the handle with it.
+            runtime::forget_accesses(&table::sync(handle(t) as usize + LIFE).handle);
+        }
         *known(t) = Known {
             execution: execution(),
             routine: Some(routine),
             argument,
-            detached,
+            state: if detached { State::Detached } else { State::Joinable },
             born: tick(),
             ..UNKNOWN
         };
@@ -339,22 +381,23 @@ pub(crate) extern "C" fn join(thread: libc::pthread_t, result: *mut *mut c_void)
         return real!(pthread_join(thread, result): fn(libc::pthread_t, *mut *mut c_void) -> libc::c_int);
     }
     let call = call();
-    runtime::settle();
-    let Some(t) = of_handle(thread) else { return libc::ESRCH };
+    let t = used(thread, call);
     if t == runtime::current() {
-        return libc::EDEADLK;
+        return if known(t).state == State::Detached { libc::EINVAL } else { libc::EDEADLK };
     }
-    if known(t).detached || known(t).joined {
+    signals::point_before(call);
+    if claim(t, State::Joined, call) != State::Joinable {
         return libc::EINVAL;
     }
     join_at(t, result, call)
 }
 
+/// Joins a thread that nobody else joins or detaches.
 fn join_at(t: ThreadId, result: *mut *mut c_void, call: Call) -> libc::c_int {
-    signals::point_before(call);
-    known(t).joined = true;
     let _ = runtime::join(t, call.place);
-    known(t).left = tick();
+    leave(t);
+    known(t).over = true;
+    touch_life(t, true, call.place);
     if !result.is_null() {
         crate::access::access(result as usize, size_of::<*mut c_void>(), true, call);
         // SAFETY: the program hands in a place for the result.
@@ -367,14 +410,103 @@ pub(crate) extern "C" fn detach(thread: libc::pthread_t) -> libc::c_int {
     if !runtime::in_execution() {
         return real!(pthread_detach(thread): fn(libc::pthread_t) -> libc::c_int);
     }
-    match of_handle(thread) {
-        Some(t) if known(t).detached || known(t).joined => libc::EINVAL,
-        Some(t) => {
-            known(t).detached = true;
-            0
-        }
-        None => libc::ESRCH,
+    let call = call();
+    let t = used(thread, call);
+    if t == runtime::current() {
+        note_user(t);
     }
+    match claim(t, State::Detached, call) {
+        State::Detached => return libc::EINVAL,
+        // The C library reports no error, and the thread is joined as if nothing had happened.
+        State::Joined => (),
+        State::Joinable if known(t).ended => {
+            leave(t);
+            known(t).over = true;
+            touch_life(t, true, call.place);
+        }
+        State::Joinable => (),
+    }
+    0
+}
+
+/// The object on which joins and detaches of a thread are steps. Its life is entered where those of locks are.
+fn life(t: ThreadId) -> On {
+    On { initial: known(t).state as u64, ..On::new(handle(t) as usize, Class::Once) }
+}
+
+/// The name of the object of a thread's handle at an address, if it is one.
+pub(crate) fn name_of(address: usize) -> Option<String> {
+    let t = of_handle((address & !7) as libc::pthread_t)?;
+    Some(format!("the handle of {}", runtime::label(t)))
+}
+
+fn misuse(what: String, place: Place) -> ! {
+    runtime::settle();
+    runtime::fail(FailureKind::LockMisuse, what, place)
+}
+
+/// The thread whose handle the program uses in a call. The handle must be valid.
+pub(crate) fn used(handle: libc::pthread_t, call: Call) -> ThreadId {
+    runtime::settle();
+    let Some(t) = of_handle(handle).filter(|t| is_made(*t)) else {
+        misuse(format!("a handle is used that no thread has ever had: {handle:#x}"), call.place);
+    };
+    // A thread that runs has not ended, and nobody can have joined it.
+    if t == runtime::current() {
+        return t;
+    }
+    if known(t).over {
+        let label = runtime::label(t);
+        let how = if known(t).state == State::Joined { "joined" } else { "detached and has ended" };
+        misuse(format!("the handle of {label} is used after the thread was {how}"), call.place);
+    }
+    note_user(t);
+    touch_life(t, false, call.place);
+    t
+}
+
+/// Notes that the running thread uses the handle of another one, or detaches itself.
+fn note_user(t: ThreadId) {
+    let me = runtime::current();
+    let first = *known(t).user.get_or_insert(me);
+    let entry = life(t).entry();
+    if !entry.plain && (first != me || known(t).state == State::Detached) {
+        entry.plain = true;
+        runtime::restart_soon();
+    }
+}
+
+/// Looks at the life of a handle, where that is needed: it ends (`write`), or it is used.
+fn touch_life(t: ThreadId, write: bool, place: Place) {
+    let on = life(t);
+    if !on.entry().plain {
+        return;
+    }
+    runtime::settle();
+    let how = Touching { write, atomic: false, elsewhere: false };
+    if let Some(race) = runtime::touch(&table::sync(on.address + LIFE).handle, how, place) {
+        let both = race.split_once(": ").map_or(race.as_str(), |r| r.1);
+        let label = runtime::label(t);
+        let what = format!(
+            "the handle of {label} ceases to be valid (a write, below) while another thread may use it (a read): {both}"
+        );
+        misuse(what, place);
+    }
+}
+
+/// Joins or detaches a thread, if nobody has done so. Returns what was done before.
+fn claim(t: ThreadId, to: State, call: Call) -> State {
+    let on = life(t);
+    if on.entry().plain {
+        // The step orders nothing in the program.
+        runtime::hush(&on.entry().handle, on.class, call.place);
+        on.step_with(OpKind::CompareExchange, State::Joinable as u64, to as u64, MemoryOrder::SeqCst, call);
+    }
+    let was = known(t).state;
+    if was == State::Joinable {
+        known(t).state = to;
+    }
+    was
 }
 
 /// Joins a thread that has ended already; `EBUSY` if it has not.
@@ -415,16 +547,23 @@ extern "C" fn timed_join(
 
 fn join_if_ended(thread: libc::pthread_t, result: *mut *mut c_void, busy: libc::c_int) -> libc::c_int {
     let call = call();
-    runtime::settle();
-    let Some(t) = of_handle(thread) else { return libc::ESRCH };
-    if t == runtime::current() {
-        return libc::EDEADLK;
-    }
-    if known(t).detached || known(t).joined {
+    let t = used(thread, call);
+    if known(t).state != State::Joinable {
         return libc::EINVAL;
+    }
+    if t == runtime::current() {
+        return if busy == libc::EBUSY { busy } else { libc::EDEADLK };
     }
     if !runtime::is_finished(t, call.place) {
         return busy;
+    }
+    signals::point_before(call);
+    // Another thread may have joined it by now.
+    if known(t).over {
+        used(thread, call);
+    }
+    if claim(t, State::Joined, call) != State::Joinable {
+        return libc::EINVAL;
     }
     join_at(t, result, call)
 }
@@ -461,19 +600,43 @@ pub(crate) extern "C" fn thread_number() -> libc::pid_t {
 }
 
 extern "C" fn equal(a: libc::pthread_t, b: libc::pthread_t) -> libc::c_int {
-    if a != b && runtime::in_execution() {
-        let call = call();
-        if let (Some(a), Some(b)) = (of_handle(a), of_handle(b)) {
-            let follows =
-                |new: ThreadId, old: ThreadId| known(old).left != 0 && known(new).born > known(old).left;
-            if follows(a, b) || follows(b, a) {
-                let text = "the handle of a thread that was joined is compared with that of a later thread; that the two are equal, \
-                            as the C library gives out handles again, is not explored";
-                runtime::caveat_at(explore::CaveatKind::Reuse, text, call.place);
-            }
-        }
+    if runtime::in_execution() {
+        compared(a as usize, b as usize, call().place);
     }
     (a == b) as libc::c_int
+}
+
+/// The execution in which a handle has last ceased to be valid.
+static mut LEFT_IN: u64 = 0;
+
+/// The handle of a thread is not valid any more. The C library may give it to a later thread.
+fn leave(t: ThreadId) {
+    known(t).left = tick();
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe { LEFT_IN = execution() };
+}
+
+/// Whether some handle of this execution is not valid any more.
+pub(crate) fn has_left() -> bool {
+    // SAFETY: as above.
+    unsafe { LEFT_IN == execution() }
+}
+
+/// The program compares two values, which may be handles.
+pub(crate) fn compared(a: usize, b: usize, place: Place) {
+    if a == b || !has_left() {
+        return;
+    }
+    let of = |handle: usize| made().find(|t| handle == self::handle(*t) as usize);
+    if let (Some(a), Some(b)) = (of(a), of(b)) {
+        let follows =
+            |new: ThreadId, old: ThreadId| known(old).left != 0 && known(new).born > known(old).left;
+        if follows(a, b) || follows(b, a) {
+            let text = "the handle of a thread that was joined is compared with that of a later thread; that the two are equal, \
+                        as the C library gives out handles again, is not explored";
+            runtime::caveat_at(explore::CaveatKind::Reuse, text, place);
+        }
+    }
 }
 
 export_past! {

@@ -29,6 +29,9 @@ fn read(clock: libc::clockid_t) -> u64 {
     if crate::std_locks::asks_for_a_limit() {
         return base(clock);
     }
+    if let Some(passed) = crate::std_locks::time_in_wait() {
+        return base(clock).saturating_add(passed);
+    }
     if crate::rust_tests::is_in_harness() {
         // How long a test takes is nothing to it.
         return base(clock).saturating_add(now());
@@ -111,8 +114,10 @@ fn sleep_for(nanoseconds: u64) -> bool {
     if nanoseconds > 0 && crate::signals::is_interrupted(true, || true, call) {
         return true;
     }
-    pass(nanoseconds);
-    runtime::yield_in(call.place, call.state);
+    if !runtime::clock_sleep_patiently(nanoseconds, call.place) {
+        pass(nanoseconds);
+        runtime::yield_in(call.place, call.state);
+    }
     false
 }
 
@@ -161,10 +166,10 @@ extern "C" fn clock_nanosleep_here(
     clock: libc::clockid_t,
     flags: libc::c_int,
     time: *const libc::timespec,
-    left: *mut libc::timespec,
+    rest: *mut libc::timespec,
 ) -> libc::c_int {
     if !runtime::in_execution() {
-        return clock_nanosleep_inside(clock, flags, time, left);
+        return clock_nanosleep_inside(clock, flags, time, rest);
     }
     // SAFETY: the program hands in a time.
     let Some(n) = unsafe { time.as_ref() }.and_then(nanoseconds) else { return libc::EINVAL };
@@ -172,10 +177,13 @@ extern "C" fn clock_nanosleep_here(
         if crate::signals::is_interrupted(true, || true, call()) {
             return libc::EINTR;
         }
-        reach(clock, time);
-        sleep_for(0);
+        let left = u64::try_from(left(clock, time).as_nanos()).unwrap_or(u64::MAX);
+        if !runtime::clock_sleep_patiently(left, call().place) {
+            reach(clock, time);
+            sleep_for(0);
+        }
     } else if sleep_for(n) {
-        write_left(left, n);
+        write_left(rest, n);
         return libc::EINTR;
     }
     0

@@ -7,6 +7,7 @@
 use crate::access;
 use crate::atomics;
 use crate::shim::{self, Call, INCOMING};
+use crate::{heap, unwritten};
 use runtime::LocalState;
 
 /// Whether another thread was ever seen to access memory on a stack. The program looks at it before accesses to its own frame.
@@ -30,6 +31,8 @@ const STORE: u32 = 5;
 const MODIFY: u32 = 6;
 const FENCE: u32 = 7;
 const READ_UNTIL: u32 = 8;
+/// Not an access: the program compares the two numbers that are handed in.
+const COMPARE: u32 = 9;
 
 /// Behind all entry points: `saved` is where the registers are.
 unsafe extern "C" fn touched(address: usize, bytes: usize, kind: u32, saved: *const Saved) {
@@ -39,21 +42,35 @@ unsafe extern "C" fn touched(address: usize, bytes: usize, kind: u32, saved: *co
     if matches!(kind, READ | READ_UNTIL | NOTE) && crate::start::is_constant(address) {
         return;
     }
+    if kind == COMPARE && !crate::threads::has_left() {
+        return;
+    }
     // SAFETY: the entry points hand in what they saved, on the running stack.
     let Saved { frame, site, .. } = unsafe { &*saved };
     let state = if shim::is_looking() { LocalState::on_stack(saved as usize) } else { LocalState::UNKNOWN };
-    let call = shim::call_from(*site, *frame, state);
+    let call = shim::call_from(*site, *frame, saved as usize, state);
     match kind {
-        READ => access::access(address, bytes, false, call),
-        WRITE => access::access(address, bytes, true, call),
-        UPDATE => {
+        READ => {
+            heap::check_own_frame(address, bytes, false, call);
             access::access(address, bytes, false, call);
+            unwritten::read(address, bytes, call);
+        }
+        WRITE => {
+            heap::check_own_frame(address, bytes, true, call);
+            access::access(address, bytes, true, call);
+            unwritten::written(address, bytes);
+        }
+        UPDATE => {
+            heap::check_own_frame(address, bytes, true, call);
+            access::access(address, bytes, false, call);
+            unwritten::read(address, bytes, call);
             access::access(address, bytes, true, call);
         }
         NOTE => note(address, call),
         LOAD => atomics::load_by_assembly(address, bytes, call),
         STORE => atomics::change_by_assembly(address, bytes, false, call),
         MODIFY => atomics::change_by_assembly(address, bytes, true, call),
+        COMPARE => crate::threads::compared(address, bytes, call.place),
         FENCE => atomics::fence_by_assembly(call),
         _ => access::access(address, bytes.min(1 << 16), false, call),
     }
@@ -358,5 +375,7 @@ touches! {
     __raddle_touch_wide_modify4, MODIFY, "mov esi, 4", save_wide;
     __raddle_touch_wide_modify8, MODIFY, "mov esi, 8", save_wide;
     __raddle_touch_wide_modify16, MODIFY, "mov esi, 16", save_wide;
+    __raddle_touch_compare, COMPARE, "", save;
+    __raddle_touch_wide_compare, COMPARE, "", save_wide;
     __raddle_touch_wide_fence, FENCE, "xor esi, esi", save_wide;
 }

@@ -614,6 +614,57 @@ fn timers_are_threads() {
     ]);
 }
 
+const BLOCKED: &str = r#"
+#define _GNU_SOURCE
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+static sigset_t set;
+static void *receive(void *u) { int n; sigwait(&set, &n); assert(n == SIGALRM); return 0; }
+static void block(void) { pthread_sigmask(SIG_BLOCK, &set, 0); }
+int main(void) {
+    pthread_t t;
+    sigemptyset(&set);
+    sigaddset(&set, SIGALRM);
+#if HOW == 1
+    block(); alarm(1); receive(0);
+#elif HOW == 2
+    alarm(1); block(); receive(0);
+#elif HOW == 3
+    block(); alarm(1); pthread_sigmask(SIG_UNBLOCK, &set, 0);
+#elif HOW == 4
+    block(); pthread_create(&t, 0, receive, 0); alarm(1); pthread_join(t, 0);
+#elif HOW == 5
+    pthread_create(&t, 0, receive, 0); block(); alarm(1); pthread_join(t, 0);
+#elif HOW == 6
+    struct itimerval in = { { 0, 0 }, { 1, 0 } };
+    block(); setitimer(ITIMER_REAL, &in, 0); receive(0);
+#elif HOW == 7
+    struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM };
+    struct itimerspec in = { { 0, 0 }, { 1, 0 } };
+    timer_t timer;
+    block(); timer_create(CLOCK_MONOTONIC, &event, &timer); timer_settime(timer, 0, &in, 0); receive(0);
+#endif
+    return 0;
+}
+"#;
+
+#[test]
+fn a_signal_of_a_timer_that_all_threads_block_is_waited_for() {
+    run_table(&[
+        ("blocked.c", &["-DHOW=1"], BLOCKED, Verified),
+        ("blocked.c", &["-DHOW=2"], BLOCKED, Fails("signal")),
+        ("blocked.c", &["-DHOW=3"], BLOCKED, Fails("signal")),
+        ("blocked.c", &["-DHOW=4"], BLOCKED, Verified),
+        ("blocked.c", &["-DHOW=5"], BLOCKED, Fails("signal")),
+        ("blocked.c", &["-DHOW=6"], BLOCKED, Verified),
+        ("blocked.c", &["-DHOW=7"], BLOCKED, Verified),
+    ]);
+}
+
 #[test]
 fn signals_from_outside_are_explored_where_nothing_else_helps() {
     run_table(&[

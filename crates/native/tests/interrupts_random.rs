@@ -109,7 +109,8 @@ fn program(random: &mut Random) -> Program {
     let sends = |s: usize, i: &Ins| matches!(i, Send(_, n) | SendAll(n) | Raise(n) if *n == s);
     let sent = [0, 1].map(|s| threads.iter().flatten().any(|i| sends(s, i)));
     threads.iter_mut().for_each(|t| t.retain(|i| !matches!(i, SigWait(s) if !sent[*s])));
-    threads[0].extend((1..count).map(Join).chain([Block(0), Block(1)]));
+    // The latest first: a thread signals those before it, whose handles must still be valid.
+    threads[0].extend((1..count).rev().map(Join).chain([Block(0), Block(1)]));
     let handler = |random: &mut Random| {
         let w = random.below(WORDS);
         match random.below(8) {

@@ -73,7 +73,6 @@ fn the_output_of_the_failing_execution_alone_is_kept() {
 }
 
 #[test]
-#[ignore = "known defect: no report where standard input is a pipe that ends, outside of `raddle check`"]
 fn arguments_and_standard_input_are_the_same_in_each_execution() {
     run_with("input.c", &[], &["one", "two"], Some("a line\n")).is_verified_in(2);
 }
@@ -84,6 +83,130 @@ fn waiting_for_the_outside_is_refused() {
     run("outside.c", &["-DFORK"]).fails_with("limit", "`fork`");
     run("outside.c", &["-DCLONE"]).fails_with("limit", "`clone`");
     run("outside.c", &["-DDLOPEN"]).fails_with("limit", "`dlopen`");
+}
+
+const HOSTILE: &str = r#"
+#define _GNU_SOURCE
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+static atomic_int n;
+extern char **environ;
+static void *add(void *u) { n++; return u; }
+static void aborts(void) { abort(); }
+static void *leaves(void *u) { _exit(0); }
+int main(void) {
+    char name[32] = "", *arguments[] = {"true", 0};
+    struct rlimit r = {5, 5};
+    sigset_t set;
+    pthread_t t;
+#if HOW == 1
+    close(0), close(1), close(2);
+#elif HOW == 2
+    freopen("/dev/null", "w", stdout);
+#elif HOW == 3 /* a limit that raddle could not live with */
+    assert(!setrlimit(RLIMIT_NOFILE, &r) && !getrlimit(RLIMIT_NOFILE, &r) && r.rlim_cur == 5);
+#elif HOW == 4 /* each execution finds the same limits */
+    assert(!getrlimit(RLIMIT_CORE, &r) && r.rlim_cur != 7);
+    r.rlim_cur = 7;
+    setrlimit(RLIMIT_CORE, &r);
+#elif HOW == 5
+    closefrom(3);
+#elif HOW == 6
+    assert(!close_range(3, ~0u, 0));
+#elif HOW == 7
+    for (int i = 3; i < 1024; i++) close(i);
+    assert(dup2(1, 500) == -1);
+#elif HOW == 8
+    prctl(PR_SET_NAME, "worker");
+    prctl(PR_GET_NAME, name);
+    assert(!strcmp(name, "worker"));
+#elif HOW == 9 /* a temporary file has the same name in each execution */
+    strcpy(name, "/tmp/raddle-process-XXXXXX");
+    int f = mkstemp(name);
+    struct stat st;
+    assert(f >= 0 && stat(name, &st) == 0 && (st.st_mode & 0777) == 0600);
+    char other[] = "/tmp/raddle-process-XXXXXX";
+    close(mkstemp(other));
+    assert(strcmp(name, other));
+    unlink(name), unlink(other);
+#elif HOW == 10
+    atexit(aborts);
+#endif
+    pthread_create(&t, 0, HOW == 11 ? leaves : add, 0);
+    n++;
+    pthread_join(t, 0);
+#if HOW == 20
+    execl("/bin/true", "true", (char *)0);
+#elif HOW == 21
+    execvpe("true", arguments, environ);
+#elif HOW == 22
+    fexecve(open("/bin/true", O_RDONLY), arguments, environ);
+#elif HOW == 23
+    daemon(0, 0);
+#elif HOW == 24
+    ptrace(PTRACE_TRACEME, 0, 0, 0);
+#elif HOW == 25
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#elif HOW == 26
+    setuid(getuid() + 1);
+#elif HOW == 27
+    setuid(getuid());
+#elif HOW == 28
+    sigemptyset(&set);
+    signalfd(-1, &set, 0);
+#elif HOW == 29
+    kill(getpid(), SIGKILL);
+#elif HOW == 30
+    chroot("/");
+#elif HOW == 31
+    if (!vfork()) _exit(0);
+#endif
+    return 0;
+}
+"#;
+
+#[test]
+fn a_program_does_not_harm_the_process_that_it_is_checked_in() {
+    use common::Right::{Caveat, Fails, Refused, Verified};
+    let right = |how: &'static [&'static str], right| ("hostile.c", how, HOSTILE, right);
+    common::run_table(&[
+        right(&["-DHOW=1"], Verified),
+        right(&["-DHOW=2"], Verified),
+        right(&["-DHOW=3"], Caveat("state")),
+        right(&["-DHOW=4"], Verified),
+        right(&["-DHOW=5"], Verified),
+        right(&["-DHOW=6"], Verified),
+        right(&["-DHOW=7"], Verified),
+        right(&["-DHOW=8"], Verified),
+        right(&["-DHOW=9"], Verified),
+        right(&["-DHOW=10"], Fails("abort")),
+        right(&["-DHOW=11"], Verified),
+        right(&["-DHOW=20"], Refused("`execl`")),
+        right(&["-DHOW=21"], Refused("`execvpe`")),
+        right(&["-DHOW=22"], Refused("`fexecve`")),
+        right(&["-DHOW=23"], Refused("`daemon`")),
+        right(&["-DHOW=24"], Refused("`ptrace`")),
+        right(&["-DHOW=25"], Refused("`prctl(1, ...)`")),
+        right(&["-DHOW=26"], Refused("`setuid`")),
+        right(&["-DHOW=27"], Verified),
+        right(&["-DHOW=28"], Refused("`signalfd`")),
+        right(&["-DHOW=29"], Fails("signal")),
+        right(&["-DHOW=30"], Refused("`chroot`")),
+        right(&["-DHOW=31"], Refused("`vfork`")),
+    ]);
 }
 
 #[test]

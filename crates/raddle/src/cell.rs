@@ -82,18 +82,30 @@ impl<T: ?Sized> UnsafeCell<T> {
         self.value.get_mut()
     }
 
-    /// Reads through a pointer that is good during the call. Counts as a read.
+    /// Notes an access that lasts as long as a call. If the thread takes steps meanwhile, it may access the value before and after them.
+    #[inline]
+    fn access_during<R>(&self, write: bool, place: Place, f: impl FnOnce(*mut T) -> R) -> R {
+        let value = self.access(write, place);
+        let before = runtime::steps_taken();
+        let result = f(value);
+        if runtime::steps_taken() != before {
+            runtime::cell_access(&self.handle.0, write, place);
+        }
+        result
+    }
+
+    /// Reads through a pointer that is good during the call. Counts as a read, from the beginning of the call to its end.
     #[inline]
     #[track_caller]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
-        f(self.access(false, Place::caller()))
+        self.access_during(false, Place::caller(), |p| f(p.cast_const()))
     }
 
-    /// Writes through a pointer that is good during the call. Counts as a write.
+    /// Writes through a pointer that is good during the call. Counts as a write, from the beginning of the call to its end.
     #[inline]
     #[track_caller]
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
-        f(self.access(true, Place::caller()))
+        self.access_during(true, Place::caller(), f)
     }
 }
 

@@ -105,10 +105,10 @@ impl Config {
         let (plan, settings) = self.prepared(&self.plan);
         let start = cpu_seconds();
         let meter = Meter::new(self.budget, Box::new(move || cpu_seconds() - start));
-        let mut counting = Counting::new(plan.search(meter).unwrap_or_else(|e| panic!("{e}")));
+        let mut counting = Box::new(Counting::new(plan.search(meter).unwrap_or_else(|e| panic!("{e}"))));
         let mut session = Session::new(&settings);
         loop {
-            let once = session.run_once(&mut counting, &test, false);
+            let once = session.run_once(&mut *counting, &test, false);
             if once.restart {
                 counting.restart();
                 seen(None);

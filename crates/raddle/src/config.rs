@@ -284,9 +284,10 @@ impl Config {
         self
     }
 
-    /// How timed waits end: `any`, by timeout at any time; or `patient`, by timeout only when nothing else can run, the
-    /// earliest limit first. `patient=1h` is patient with waits of at least an hour (also `ms`, `s`, `m`). By default only waits of a
-    /// hundred years and more are patient. The report names patience. `RADDLE_TIMEOUTS`.
+    /// How timed waits on condition variables, timed parks and sleeps end: `any`, at any time; or `patient`, only when nothing else can
+    /// run, the earliest limit first. Readings of the clock are then late only when nothing else can run, too. `patient=1h` is patient
+    /// with limits of at least an hour (also `ms`, `s`, `m`). By default only limits of a hundred years and more are patient. The report
+    /// names patience. `RADDLE_TIMEOUTS`.
     ///
     /// # Panics
     ///

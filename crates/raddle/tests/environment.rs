@@ -548,3 +548,297 @@ fn time_has_passed_when_a_wait_times_out() {
     });
     assert!(report.passed(), "{report:?}");
 }
+
+/// A function of the test, which is not part of its caller.
+#[inline(never)]
+fn increment(n: &AtomicU32) {
+    let mut seen = n.load(SeqCst);
+    while let Err(found) = n.compare_exchange(seen, seen + 1, SeqCst, SeqCst) {
+        seen = found;
+    }
+}
+
+#[test]
+fn a_compare_exchange_of_our_atomics_is_not_one_of_std() {
+    verified(|| {
+        let n = Arc::new(AtomicU32::new(0));
+        let other = thread::spawn({
+            let n = n.clone();
+            move || increment(&n)
+        });
+        increment(&n);
+        other.join().unwrap();
+        assert_eq!(n.load(SeqCst), 2);
+    });
+}
+
+static DROPPED: AtomicU32 = AtomicU32::new(0);
+
+struct Dropped;
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        DROPPED.fetch_add(1, SeqCst);
+    }
+}
+
+raddle::thread_local! {
+    static HAS_DESTRUCTOR: Dropped = const { Dropped };
+}
+
+#[test]
+fn destructors_of_thread_locals_may_run_after_is_finished() {
+    fails(FailureKind::Assertion, "left: 0", || {
+        let other = thread::spawn(|| HAS_DESTRUCTOR.with(|_| ()));
+        while !other.is_finished() {
+            thread::yield_now();
+        }
+        assert_eq!(DROPPED.load(SeqCst), 1);
+        other.join().unwrap();
+    });
+    fails(FailureKind::Assertion, "left: 0", || {
+        thread::scope(|s| {
+            let other = s.spawn(|| HAS_DESTRUCTOR.with(|_| ()));
+            while !other.is_finished() {
+                thread::yield_now();
+            }
+            assert_eq!(DROPPED.load(SeqCst), 1);
+        });
+    });
+    verified(|| {
+        let other = thread::spawn(|| HAS_DESTRUCTOR.with(|_| ()));
+        while !other.is_finished() {
+            thread::yield_now();
+        }
+        other.join().unwrap();
+        assert_eq!(DROPPED.load(SeqCst), 1);
+    });
+}
+
+/// Runs a check with timeouts that are patient.
+fn patiently(test: impl Fn()) -> Report {
+    Config::new().quiet(true).timeouts("patient").run(test)
+}
+
+/// The check holds where timeouts are patient, and says so, and fails otherwise.
+#[track_caller]
+fn holds_with_patience(test: impl Fn()) {
+    let report = patiently(&test);
+    assert_eq!(report.verdict, Verdict::NoFailureWithCaveats, "{}", raddle::to_json(&report));
+    assert_eq!(kinds(&report), [CaveatKind::Patient], "{}", raddle::to_json(&report));
+    assert_eq!(run(test).verdict, Verdict::Failure);
+}
+
+#[test]
+fn patient_sleeps_end_when_nothing_else_can_run() {
+    holds_with_patience(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let setter = thread::spawn({
+            let flag = flag.clone();
+            move || {
+                thread::sleep(Duration::from_secs(3));
+                flag.store(true, SeqCst);
+            }
+        });
+        assert!(!flag.load(SeqCst), "the sleep was too short");
+        setter.join().unwrap();
+    });
+}
+
+#[test]
+fn patient_sleeps_and_waits_end_in_the_order_of_their_limits() {
+    holds_with_patience(|| {
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let sleepers = [30, 10, 20].map(|ms| {
+            let order = order.clone();
+            thread::spawn(move || {
+                match ms {
+                    10 => thread::park_timeout(Duration::from_millis(ms)),
+                    _ => thread::sleep(Duration::from_millis(ms)),
+                }
+                order.lock().unwrap().push(ms);
+            })
+        });
+        for sleeper in sleepers {
+            sleeper.join().unwrap();
+        }
+        let order = order.lock().unwrap();
+        let place = |ms| order.iter().position(|o| *o == ms);
+        assert!(place(20) < place(30), "{order:?}");
+    });
+    // Two sleeps of 10 ms end at 20 ms.
+    holds_with_patience(|| {
+        let twice = Arc::new(AtomicBool::new(false));
+        let sleeper = thread::spawn({
+            let twice = twice.clone();
+            move || {
+                thread::sleep(Duration::from_millis(10));
+                thread::sleep(Duration::from_millis(10));
+                twice.store(true, SeqCst);
+            }
+        });
+        thread::sleep(Duration::from_millis(15));
+        assert!(!twice.load(SeqCst));
+        sleeper.join().unwrap();
+    });
+}
+
+#[test]
+fn patient_readings_are_late_when_nothing_else_can_run() {
+    holds_with_patience(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let setter = thread::spawn({
+            let flag = flag.clone();
+            move || {
+                thread::sleep(Duration::from_millis(250));
+                flag.store(true, SeqCst);
+            }
+        });
+        let start = Instant::now();
+        while !flag.load(SeqCst) {
+            assert!(start.elapsed() < Duration::from_secs(1), "it took too long");
+            thread::sleep(Duration::from_millis(10));
+        }
+        setter.join().unwrap();
+    });
+    // A loop that polls the clock ends.
+    holds_with_patience(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let setter = thread::spawn({
+            let flag = flag.clone();
+            move || flag.store(true, SeqCst)
+        });
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(10) {
+            thread::yield_now();
+        }
+        assert!(flag.load(SeqCst), "the other thread has not run");
+        setter.join().unwrap();
+    });
+}
+
+#[test]
+fn patience_hides_no_failure_that_does_not_depend_on_time() {
+    let report = patiently(|| {
+        let n = Arc::new(AtomicU32::new(0));
+        let other = thread::spawn({
+            let n = n.clone();
+            move || {
+                thread::sleep(Duration::from_millis(1));
+                let seen = n.load(SeqCst);
+                n.store(seen + 1, SeqCst);
+            }
+        });
+        thread::sleep(Duration::from_millis(1));
+        let seen = n.load(SeqCst);
+        n.store(seen + 1, SeqCst);
+        other.join().unwrap();
+        assert_eq!(n.load(SeqCst), 2, "an update was lost");
+    });
+    assert_eq!(report.verdict, Verdict::Failure, "{}", raddle::to_json(&report));
+}
+
+/// Limits that mean for ever are not passed by a late reading.
+#[test]
+fn late_readings_do_not_pass_limits_of_a_hundred_years() {
+    let report = run(|| {
+        let limit = Instant::now() + Duration::from_secs(u32::MAX.into());
+        assert!(Instant::now() < limit);
+    });
+    assert_eq!(report.verdict, Verdict::NoFailureWithCaveats, "{}", raddle::to_json(&report));
+    assert!(kinds(&report).contains(&CaveatKind::Patient), "{}", raddle::to_json(&report));
+}
+
+struct Flagged(UnsafeCell<u32>, AtomicU32);
+// SAFETY: whether accesses are ordered is what the checks find out.
+unsafe impl Sync for Flagged {}
+
+#[test]
+fn an_access_to_a_cell_lasts_as_long_as_its_closure() {
+    fn overlap(first: impl Fn(&Flagged) + Send + Sync + Copy + 'static) -> impl Fn() {
+        move || {
+            let shared = Arc::new(Flagged(UnsafeCell::new(0), AtomicU32::new(0)));
+            let other = thread::spawn({
+                let shared = shared.clone();
+                move || first(&shared)
+            });
+            if shared.1.load(SeqCst) == 1 {
+                shared.0.with_mut(|p| unsafe { *p += 1 });
+            }
+            other.join().unwrap();
+        }
+    }
+    fails(
+        FailureKind::DataRace,
+        "",
+        overlap(|s| {
+            s.0.with(|p| {
+                s.1.store(1, SeqCst);
+                let _ = unsafe { *p };
+            });
+        }),
+    );
+    fails(
+        FailureKind::DataRace,
+        "",
+        overlap(|s| {
+            s.0.with_mut(|p| {
+                s.1.store(1, SeqCst);
+                unsafe { *p += 1 };
+            });
+        }),
+    );
+    verified(overlap(|s| {
+        s.0.with_mut(|p| {
+            s.1.store(2, SeqCst);
+            unsafe { *p += 1 };
+        });
+        s.1.store(1, SeqCst);
+    }));
+}
+
+#[test]
+fn a_successful_get_mut_comes_after_the_drop_of_the_other_reference() {
+    verified(|| {
+        let mut shared = Arc::new(Flagged(UnsafeCell::new(0), AtomicU32::new(0)));
+        let other = thread::spawn({
+            let shared = shared.clone();
+            move || unsafe { *shared.0.get() = 1 }
+        });
+        if let Some(alone) = Arc::get_mut(&mut shared) {
+            assert_eq!(unsafe { *alone.0.get() }, 1);
+        }
+        other.join().unwrap();
+    });
+}
+
+struct Panics;
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        panic!("in the destructor");
+    }
+}
+
+raddle::thread_local! {
+    static PANICS: Panics = const { Panics };
+}
+
+#[test]
+fn a_panic_in_a_destructor_of_a_thread_local_ends_the_process() {
+    fails(FailureKind::Panic, "in the destructor", || {
+        let _ = thread::spawn(|| PANICS.with(|_| ())).join();
+    });
+}
+
+/// Reads a file, in a function that is not part of its caller.
+#[inline(never)]
+fn read_file() -> usize {
+    std::fs::read("/dev/null").map_or(1, |bytes| bytes.len())
+}
+
+#[test]
+fn files_inside_a_check_are_named() {
+    let report = run(|| assert_eq!(read_file(), 0));
+    assert_eq!(kinds(&report), [CaveatKind::State], "{}", raddle::to_json(&report));
+}

@@ -75,10 +75,11 @@ fn sentence(
                 "verified, but nothing was checked: none of {} satisfies the assumptions",
                 plural(stats.assumed, "execution")
             ),
+            // What most checks end with; put together by hand, because a check may take a few microseconds.
+            (1, 0) => ["verified", model, ": the only execution"].concat(),
             (1, _) => {
                 format!("verified{model}: the only execution{}", assumed.replace("satisfy", "satisfies"))
             }
-            // What most checks end with; put together by hand, because a check may take a few microseconds.
             (n, _) => ["verified", model, ": all ", &plural(n, "execution"), &assumed].concat(),
         },
         Verdict::NoFailureWithinBound => format!(

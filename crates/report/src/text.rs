@@ -370,7 +370,7 @@ fn words(kind: FailureKind) -> &'static str {
         FailureKind::Livelock => "livelock",
         FailureKind::DataRace => "data race",
         FailureKind::Leak => "leak",
-        FailureKind::LockMisuse => "a lock was used against its rules",
+        FailureKind::LockMisuse => "a lock or a thread was used against its rules",
         FailureKind::Nondeterminism => "the program is not deterministic",
         FailureKind::Limit => "a limit was reached",
         FailureKind::UncaughtException => "an exception that nobody catches",

@@ -24,9 +24,13 @@ pub fn alien_uses(entry: usize) -> Vec<Caveat> {
     }
 }
 
+/// What is left from one execution to the next, and what other threads see of it, is not known to the search.
+const FILES: &str = "files";
+const SURROUNDINGS: &str = "the environment, the working directory, other processes or the network";
+
 /// What a function of std is that a test should not call, and what stands in for it.
 fn alien(name: &str) -> Option<&'static str> {
-    const ALIEN: [(&str, &str); 11] = [
+    const ALIEN: [(&str, &str); 17] = [
         ("core::sync::atomic::", "std's atomics"),
         ("std::sync::poison::mutex::", "std's locks"),
         ("std::sync::poison::rwlock::", "std's locks"),
@@ -38,6 +42,12 @@ fn alien(name: &str) -> Option<&'static str> {
         ("std::time::Instant::elapsed", "std's clock"),
         ("std::time::SystemTime::now", "std's clock"),
         ("std::time::SystemTime::elapsed", "std's clock"),
+        ("std::fs::", FILES),
+        ("std::env::set_var", SURROUNDINGS),
+        ("std::env::remove_var", SURROUNDINGS),
+        ("std::env::set_current_dir", SURROUNDINGS),
+        ("std::process::Command", SURROUNDINGS),
+        ("std::net::", SURROUNDINGS),
     ];
     // Both `<a::B<T>>::c` and `a::B<T>::c` are methods of a type.
     let plain = name.strip_prefix('<').map(|rest| match (rest.contains(" as "), rest.rfind(">::")) {
@@ -45,15 +55,26 @@ fn alien(name: &str) -> Option<&'static str> {
         _ => rest.to_owned(),
     });
     let name = plain.as_deref().unwrap_or(name);
-    // Errors are the same types here as in std.
-    if name.contains("Error") || name.starts_with("std::thread::panicking") {
+    // Errors and memory orders are the same types here as in std.
+    if name.contains("Error")
+        || name.starts_with("core::sync::atomic::Ordering")
+        || name.starts_with("std::thread::panicking")
+    {
         return None;
     }
     if name.starts_with("alloc::sync::Arc<") && !name.contains(" as ")
         || name.starts_with("alloc::sync::Weak<")
     {
-        let tells =
-            ["strong_count", "weak_count", "try_unwrap", "into_inner", "get_mut", "make_mut", "upgrade"];
+        let tells = [
+            "strong_count",
+            "weak_count",
+            "try_unwrap",
+            "unwrap_or_clone",
+            "into_inner",
+            "get_mut",
+            "make_mut",
+            "upgrade",
+        ];
         return tells.iter().any(|m| name.ends_with(m)).then_some("counts of std's `Arc`");
     }
     // Accesses to the content of a cell of std's are not checked.
@@ -129,7 +150,10 @@ fn is_closed(name: &str) -> bool {
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod machine {
-    use super::{Caveat, CaveatKind, alien, is_around_closure, is_closed, is_known, krate};
+    use super::{
+        Caveat, CaveatKind, FILES, SURROUNDINGS, alien, is_around_closure, is_closed, is_known, krate,
+    };
+    use std::cell::RefCell;
     use std::collections::{BTreeMap, BTreeSet, HashSet};
     use std::fs::File;
     use std::os::unix::fs::FileExt;
@@ -398,11 +422,52 @@ mod machine {
         format!("{:#}", rustc_demangle::demangle(name))
     }
 
+    /// What the code from one entry on refers to: the same in each check that starts there.
+    struct Scan {
+        /// What it calls.
+        caveats: Vec<Caveat>,
+        /// Variables outside of known crates that it may change, each with its name.
+        variables: Vec<(&'static Symbol, String)>,
+    }
+
+    std::thread_local! {
+        /// The scans of this OS thread, the last one first. There is one for each check in the program's text.
+        static SCANS: RefCell<Vec<(usize, Scan)>> = const { RefCell::new(Vec::new()) };
+    }
+
     pub(super) fn uses(entry: usize) -> Vec<Caveat> {
+        SCANS.with_borrow_mut(|scans| {
+            match scans.iter().position(|s| s.0 == entry) {
+                Some(0) => {}
+                Some(i) => scans.swap(0, i),
+                None => scans.insert(0, (entry, scan(entry))),
+            }
+            uses_now(&scans[0].1)
+        })
+    }
+
+    /// What such code uses, as far as the variables have changed by now.
+    fn uses_now(scan: &Scan) -> Vec<Caveat> {
+        let mut caveats = scan.caveats.clone();
+        let Some(program) = Program::this() else { return caveats };
+        for (v, name) in &scan.variables {
+            // Every type of ours has an identity, which takes eight bytes alone.
+            let small = v.size <= 8 && !name.ends_with("::RADDLE_KEY");
+            if small || program.has_changed(v) {
+                let text = "variables outside of raddle's types, such as a `static mut`, are changed inside the check: accesses to them \
+                            are not seen by the search";
+                Caveat::new(CaveatKind::ForeignTypes, text).at(name.clone()).add_to(&mut caveats);
+            }
+        }
+        caveats
+    }
+
+    fn scan(entry: usize) -> Scan {
         /// The most functions that are searched.
         const MOST: usize = 20_000;
-        let Some(program) = Program::this() else { return Vec::new() };
-        let Some(first) = program.function_around(entry) else { return Vec::new() };
+        let nothing = || Scan { caveats: Vec::new(), variables: Vec::new() };
+        let Some(program) = Program::this() else { return nothing() };
+        let Some(first) = program.function_around(entry) else { return nothing() };
         let mut seen = HashSet::from([first]);
         let mut open = vec![first];
         let mut called: BTreeMap<&'static str, BTreeSet<String>> = BTreeMap::new();
@@ -429,31 +494,31 @@ mod machine {
         }
         let mut caveats: Vec<Caveat> = Vec::new();
         for (what, by) in called {
-            let kind = if what.contains("UnsafeCell") { CaveatKind::Races } else { CaveatKind::ForeignTypes };
-            let text = format!("{what}, used inside the check, are not seen by the search (use raddle's)");
-            let text = if what.contains("`UnsafeCell`") {
-                "accesses through std's `UnsafeCell` inside the check are not checked for data races (use raddle's)".to_owned()
-            } else {
-                text
+            let (kind, text) = match what {
+                FILES | SURROUNDINGS => (
+                    CaveatKind::State,
+                    format!(
+                        "{what}, used inside the check, are not put back between executions, and in which order threads use them is not \
+                         explored"
+                    ),
+                ),
+                _ if what.contains("`UnsafeCell`") => (
+                    CaveatKind::Races,
+                    "accesses through std's `UnsafeCell` inside the check are not checked for data races (use raddle's)".to_owned(),
+                ),
+                _ => (
+                    CaveatKind::ForeignTypes,
+                    format!("{what}, used inside the check, are not seen by the search (use raddle's)"),
+                ),
             };
             by.into_iter().fold(Caveat::new(kind, text), Caveat::at).add_to(&mut caveats);
         }
-        for v in variables.into_iter().map(|v| &program.variables[v]) {
-            let name = demangled(&v.name);
+        let variables = variables.into_iter().map(|v| &program.variables[v]);
+        let named = variables.map(|v| (v, demangled(&v.name))).filter(|(v, name)| {
             let writable = program.section_of(v.start).is_some_and(|s| s.writable);
-            // Every type of ours has an identity, which takes eight bytes alone.
-            let small = v.size <= 8 && !name.ends_with("::RADDLE_KEY");
-            if writable
-                && !is_known(krate(&name))
-                && !name.contains("RADDLE_KEY")
-                && (small || program.has_changed(v))
-            {
-                let text = "variables outside of raddle's types, such as a `static mut`, are changed inside the check: accesses to them \
-                            are not seen by the search";
-                Caveat::new(CaveatKind::ForeignTypes, text).at(name).add_to(&mut caveats);
-            }
-        }
-        caveats
+            writable && !is_known(krate(name)) && !name.contains("RADDLE_KEY")
+        });
+        Scan { caveats, variables: named.collect() }
     }
 }
 
@@ -474,11 +539,17 @@ mod tests {
             "<std::time::Instant>::now",
             "<std::sync::poison::mutex::Mutex<u32>>::lock",
             "alloc::sync::Arc<T,A>::strong_count",
+            "alloc::sync::Arc<T,A>::unwrap_or_clone",
+            "std::fs::read_to_string",
+            "<std::fs::File>::open",
+            "std::env::set_var",
+            "std::process::Command::output",
         ] {
             assert!(alien(name).is_some(), "{name}");
         }
         for name in [
             "std::thread::panicking",
+            "<core::sync::atomic::Ordering as core::cmp::PartialEq>::eq",
             "<std::sync::mpsc::SendError<T> as core::fmt::Debug>::fmt",
             "std::sync::poison::PoisonError<T>::into_inner",
             "alloc::sync::Arc<T>::new",

@@ -75,3 +75,16 @@ pub fn caveat_at(kind: CaveatKind, text: impl Into<Cow<'static, str>>, place: Pl
         unsafe { (*ex).caveats.add(kind, text.into(), place) };
     }
 }
+
+/// Takes back what was noted at a place.
+pub fn take_back(kind: CaveatKind, place: Place) {
+    let ex = context::current();
+    if !ex.is_null() {
+        // SAFETY: as in `caveat`.
+        let list = unsafe { &mut (*ex).caveats.list };
+        for (_, _, places) in list.iter_mut().filter(|(k, ..)| *k == kind) {
+            places.retain(|p| *p != place);
+        }
+        list.retain(|(k, _, places)| *k != kind || !places.is_empty());
+    }
+}

@@ -34,12 +34,13 @@
 
 use crate::Place;
 use crate::execution::Execution;
+use crate::memory::PART;
 use crate::record::Logged;
-use crate::spin::Key;
+use crate::spin::{self, Key};
 use crate::sync::{Ended, leave_for_good, suspend, turn};
 use crate::time::CLOCK;
 use explore::semantics::{Applied, RwWord};
-use explore::{Access, CaveatKind, Mode, ObjectId, Op, OpKind, Pending, Site, ThreadId};
+use explore::{Access, CaveatKind, End, Mode, ObjectId, Op, OpKind, Pending, Site, ThreadId};
 
 /// The most steps of a thread that are remembered.
 const WINDOW: usize = 64;
@@ -94,6 +95,8 @@ struct Visit {
     option: bool,
     /// That is a spurious failure.
     failed: bool,
+    /// The state was taken when the thread came there for the first time; see [`fails`].
+    first: bool,
     /// The option was that a wait ends by its time limit.
     timeout: bool,
 }
@@ -124,6 +127,8 @@ struct Arrival {
     state: u64,
     /// The thread was in this state here before, or it cannot be told yet.
     known: bool,
+    /// The thread was not here before, as far as its window tells.
+    first: bool,
 }
 
 /// A cycle that can be removed.
@@ -143,16 +148,18 @@ pub(crate) struct Cycles {
     rows: Vec<Row>,
     /// How often the thread has changed something at a place, by the place's lowest bits.
     rounds: [u8; PLACES],
-    /// The last objects that it changed, each with its word before the change, and where the next one goes.
-    recent: [(u32, u64); RECENT],
-    next: u8,
+    /// The last objects that it changed, each with its word before the change, as a number, and where the next one goes.
+    recent: [u64; RECENT],
+    next: u32,
+    /// Something is remembered besides these changes and the arrival.
+    used: bool,
     arrival: Option<Arrival>,
     /// What the thread has waited for: state and words, as a hash, and when.
     awaits: Vec<(u64, usize)>,
     /// It is inside a wait, which notes its phases itself.
     in_wait: bool,
     /// Why it was stopped, if it was.
-    stopped: Option<Stopped>,
+    stopped: Option<Box<Stopped>>,
 }
 
 /// Why a thread was stopped.
@@ -175,22 +182,54 @@ struct Stopped {
     steady: bool,
 }
 
+/// An object and a word of it, as one number. Few others have the same, and a thread that seems to take a change back is only watched.
+#[inline(always)]
+fn change(object: ObjectId, word: u64) -> u64 {
+    word ^ (object.0 as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
 impl Cycles {
     pub(crate) fn reset(&mut self) {
-        self.visits.clear();
-        self.changes.clear();
-        self.rows.clear();
-        self.rounds = [0; PLACES];
-        self.recent = [(ObjectId::NONE.0, 0); RECENT];
-        self.next = 0;
+        if std::mem::take(&mut self.next) != 0 {
+            self.rounds = [0; PLACES];
+            self.recent = [u64::MAX; RECENT];
+        }
         self.arrival = None;
-        self.awaits.clear();
-        self.in_wait = false;
-        self.stopped = None;
+        if std::mem::take(&mut self.used) {
+            self.visits.clear();
+            self.changes.clear();
+            self.rows.clear();
+            self.awaits.clear();
+            self.in_wait = false;
+            self.stopped = None;
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.visits.is_empty()
+    }
+
+    /// The thread, which is in no known loop, changes the word of an object. Says whether it comes again and again to this place and takes a
+    /// change back.
+    #[inline(always)]
+    pub(crate) fn comes_again(&mut self, object: ObjectId, before: u64, after: u64, site: Site) -> bool {
+        let takes_back = self.recent.contains(&change(object, after));
+        self.recent[self.next as usize % RECENT] = change(object, before);
+        self.next = self.next.wrapping_add(1);
+        takes_back && self.counts_round(site)
+    }
+
+    #[cold]
+    fn counts_round(&mut self, site: Site) -> bool {
+        let place = &mut self.rounds[(site.0 >> 3 & 0xfff) % PLACES];
+        *place = place.saturating_add(1);
+        *place >= ROUNDS
+    }
+
+    /// The local state of the operation that has just run is of no more use.
+    #[inline(always)]
+    pub(crate) fn forget_arrival(&mut self) {
+        self.arrival = None;
     }
 
     fn forget(&mut self) {
@@ -201,6 +240,7 @@ impl Cycles {
     }
 
     fn push(&mut self, visit: Visit) {
+        self.used = true;
         if self.visits.len() == WINDOW {
             self.visits.drain(..WINDOW / 2);
             let from = self.visits[0].at;
@@ -257,7 +297,7 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
     let (mut met, mut taken) = (false, false);
     for v in here.clone() {
         met = true;
-        taken |= v.state.is_some();
+        taken |= v.state.is_some() && !v.first;
     }
     let mut same = false;
     // Under a bound, to remove a cycle may cost a preemption where the thread gave way of its own accord.
@@ -268,6 +308,9 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
         same = true;
         if !stops {
             break;
+        }
+        if v.first && !may_undo(ex, v.at) {
+            continue;
         }
         if let Some(cycle) = removable(ex, t, v.at)
             && (cycle.options || cycle.changes)
@@ -280,15 +323,35 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
         }
     }
     let known = same || met && !taken;
-    ex.threads[t.index()].cycles.arrival = Some(Arrival { state, known });
+    ex.threads[t.index()].cycles.arrival = Some(Arrival { state, known, first: !met });
     match stop {
         Some((from, cycle)) => {
             note_stop(ex, from, &cycle);
-            ex.same_as_earlier = is_single_failure(ex, from) && !ex.settings.samples;
+            ex.same_as_earlier = may_undo(ex, from);
             true
         }
         None => false,
     }
+}
+
+/// A weak compare-exchange of the running thread is about to fail spuriously, in this local state, which was not asked for before. A thread
+/// that only tries again is in the same state then, so its first failure closes a cycle already.
+///
+/// The frames of the thread may have parts that it has not written yet; see [`wants_state`]. If it writes them before it tries again, the
+/// cycle closes one failure later. What lies there is left from an earlier execution, so whether it closes may differ from one execution to
+/// the next. So such a cycle only ends executions that nothing else depends on ([`may_undo`]): the search never offers the failure again there.
+#[cold]
+#[inline(never)]
+pub(crate) fn fails(ex: &mut Execution, key: Key, state: u64) {
+    if ex.settings.spin_loops && ex.threads[ex.current.index()].cycles.arrival.is_none() {
+        arrive(ex, key, state);
+    }
+}
+
+/// Whether the steps of the running thread since that step of the execution are a single spurious failure, and the search can do without
+/// this execution.
+fn may_undo(ex: &Execution, from: usize) -> bool {
+    is_single_failure(ex, from) && !ex.settings.samples && ex.differs_in_outcome()
 }
 
 /// Whether the steps of the running thread since that step of the execution are a single spurious failure. The execution in which the step
@@ -296,8 +359,7 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
 fn is_single_failure(ex: &Execution, from: usize) -> bool {
     let mut since = ex.threads[ex.current.index()].cycles.visits.iter().filter(|v| v.at >= from);
     let first = since.next();
-    first.is_some_and(|v| v.option && v.key.kind == OpKind::CompareExchange && v.failed)
-        && since.next().is_none()
+    first.is_some_and(|v| v.option && v.failed) && since.next().is_none()
 }
 
 /// Notes why the running thread is stopped.
@@ -330,7 +392,9 @@ fn note_stop(ex: &mut Execution, from: usize, cycle: &Cycle) {
     let steady = left.iter().all(|l| cycles.is_steady(from, l.0, 0))
         && read.iter().all(|o| cycles.is_steady(from, *o, RwWord::WRITER_FROM));
     let at = ex.log.len();
-    cycles.stopped = Some(Stopped { at, spurious, timeouts, seen, left, read, changed, steady });
+    cycles.used = true;
+    let stopped = Stopped { at, spurious, timeouts, seen, left, read, changed, steady };
+    cycles.stopped = Some(Box::new(stopped));
     ex.any_stopped = true;
 }
 
@@ -427,20 +491,18 @@ pub(crate) fn after_step(
     option: u32,
     is_look: bool,
 ) {
+    let exchanges = match op.kind {
+        OpKind::CompareExchange | OpKind::CompareExchangeWeak => true,
+        OpKind::Rmw => op.b == PART,
+        _ => false,
+    };
+    if !ex.tracking && exchanges && option == 0 {
+        ex.threads[ex.current.index()].cycles.arrival = None;
+    }
     if !is_look && !ex.tracking {
         let cycles = &mut ex.threads[ex.current.index()].cycles;
-        if !(op.kind == OpKind::CompareExchangeWeak && option == 1) {
-            let takes_back = cycles.recent.contains(&(op.object.0, applied.word));
-            cycles.recent[cycles.next as usize % RECENT] = (op.object.0, before);
-            cycles.next = cycles.next.wrapping_add(1);
-            if !takes_back {
-                return;
-            }
-            let place = &mut cycles.rounds[(site.0 >> 3 & 0xfff) % PLACES];
-            *place = place.saturating_add(1);
-            if *place < ROUNDS {
-                return;
-            }
+        if !spin::fails_spuriously(op, option) && !cycles.comes_again(op.object, before, applied.word, site) {
+            return;
         }
     }
     if op.kind == OpKind::Choose && op.b == CLOCK && option != 0 {
@@ -455,24 +517,25 @@ pub(crate) fn after_step(
 
 #[cold]
 #[inline(never)]
-fn keep(ex: &mut Execution, op: Op, site: Site, before: u64, applied: &Applied, option: u32) {
+pub(crate) fn keep(ex: &mut Execution, op: Op, site: Site, before: u64, applied: &Applied, option: u32) {
     if !ex.settings.spin_loops {
         return;
     }
     let at = ex.log.len() - 1;
-    let spurious = op.kind == OpKind::CompareExchangeWeak && option == 1;
+    let spurious = spin::fails_spuriously(&op, option);
     let t = ex.current;
     if let Some(last) = ex.threads[t.index()].cycles.rows.last()
         && !(spurious && last.object == op.object)
     {
-        end_rows(
-            ex,
-            op.object,
-            before,
-            applied.ok && matches!(op.kind, OpKind::CompareExchange | OpKind::CompareExchangeWeak),
-        );
+        let succeeded = match op.kind {
+            OpKind::CompareExchange | OpKind::CompareExchangeWeak => applied.ok,
+            OpKind::Rmw => op.b == PART && applied.word != before,
+            _ => false,
+        };
+        end_rows(ex, op.object, before, succeeded);
     }
     let cycles = &mut ex.threads[t.index()].cycles;
+    cycles.used = true;
     if applied.word != before {
         let change = Change { at, object: op.object, before, after: applied.word, access: applied.access };
         cycles.changes.push(change);
@@ -495,6 +558,7 @@ fn keep(ex: &mut Execution, op: Op, site: Site, before: u64, applied: &Applied, 
         seen,
         option,
         failed: spurious,
+        first: arrival.is_some_and(|a| a.first),
         timeout: false,
     });
     if spurious {
@@ -551,7 +615,9 @@ pub(crate) fn may_fail(ex: &mut Execution, object: ObjectId, place: Place) -> bo
 
 /// The running thread took such an option on an object, in a state that is known or not.
 fn took(ex: &mut Execution, object: ObjectId, known: bool) {
-    let rows = &mut ex.threads[ex.current.index()].cycles.rows;
+    let cycles = &mut ex.threads[ex.current.index()].cycles;
+    cycles.used = true;
+    let rows = &mut cycles.rows;
     let i = rows.iter().position(|r| r.object == object).unwrap_or_else(|| {
         rows.push(Row { object, fresh: 0, known: 0 });
         rows.len() - 1
@@ -577,7 +643,7 @@ impl Waiting {
     /// The running thread begins to wait on an object; `key` is that of the call.
     pub(crate) fn new(ex: &mut Execution, object: ObjectId, key: Key) -> Waiting {
         let cycles = &mut ex.threads[ex.current.index()].cycles;
-        cycles.in_wait = true;
+        (cycles.used, cycles.in_wait) = (true, true);
         Waiting { object, arrival: cycles.arrival.take(), key }
     }
 
@@ -626,7 +692,16 @@ impl Waiting {
         let at = ex.log.len();
         let state = self.arrival.map(|a| a.state);
         let cycles = &mut ex.threads[ex.current.index()].cycles;
-        cycles.push(Visit { key, state, at, seen: (ObjectId::NONE, 0), option, failed: false, timeout });
+        cycles.push(Visit {
+            key,
+            state,
+            at,
+            seen: (ObjectId::NONE, 0),
+            option,
+            failed: false,
+            first: false,
+            timeout,
+        });
         ex.tracking = true;
         ex.looking = true;
     }
@@ -655,6 +730,7 @@ pub(crate) fn awaits_again(ex: &mut Execution, site: Site, state: u64, seen: &[(
     if cycles.awaits.len() >= WINDOW {
         cycles.awaits.drain(..WINDOW / 2);
     }
+    cycles.used = true;
     cycles.awaits.push((h, at));
     if cycles.visits.is_empty() {
         // From here on changes are kept.
@@ -666,6 +742,7 @@ pub(crate) fn awaits_again(ex: &mut Execution, site: Site, state: u64, seen: &[(
             seen: (ObjectId::NONE, 0),
             option: false,
             failed: false,
+            first: false,
             timeout: false,
         });
     }
@@ -683,8 +760,11 @@ pub(crate) fn awaits_again(ex: &mut Execution, site: Site, state: u64, seen: &[(
 pub(crate) unsafe fn stop(ex: *mut Execution, site: Site) -> bool {
     // SAFETY: by the contract. The operation is never enabled.
     unsafe {
-        if (*ex).settings.rule == Rule::EndsExecution || (*ex).same_as_earlier {
-            end_execution(ex);
+        if (*ex).same_as_earlier {
+            end_execution(ex, End::Undone);
+        }
+        if (*ex).settings.rule == Rule::EndsExecution {
+            end_execution(ex, End::Pruned);
         }
         turn(ex, Op::local(OpKind::Assume).with(STOPPED, 0), site)
     }
@@ -695,10 +775,10 @@ pub(crate) unsafe fn stop(ex: *mut Execution, site: Site) -> bool {
 /// # Safety
 ///
 /// As for [`turn`].
-unsafe fn end_execution(ex: *mut Execution) -> ! {
+unsafe fn end_execution(ex: *mut Execution, end: End) -> ! {
     // SAFETY: by the contract. The fiber is only resumed to be unwound.
     unsafe {
-        (*ex).end = Some(explore::End::Pruned);
+        (*ex).end = Some(end);
         (*ex).next = None;
         suspend(ex);
         leave_for_good(ex)

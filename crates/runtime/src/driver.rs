@@ -139,7 +139,8 @@ struct Rounds {
     turns: Option<u32>,
     /// Executions of this round.
     runs: u64,
-    start: Instant,
+    /// When a thread was first seen to have given way.
+    start: Option<Instant>,
     completed: Option<Completed>,
 }
 
@@ -156,17 +157,16 @@ enum Next {
 impl Rounds {
     fn new(settings: &Settings) -> Rounds {
         let turns = if settings.turns.is_some() { None } else { Some(FIRST_TURNS) };
-        Rounds { turns, runs: 0, start: Instant::now(), completed: None }
+        Rounds { turns, runs: 0, start: None, completed: None }
     }
 
     /// An execution has run. Rounds that take too long are abandoned.
     fn ran(&mut self, session: &Session) -> Next {
         self.runs += 1;
         let Some(turns) = self.turns.filter(|_| session.gave_way()) else { return Next::GoOn };
+        let start = *self.start.get_or_insert_with(Instant::now);
         let (most, seconds) = if self.completed.is_none() { (2_000, 1.0) } else { (20_000, 3.0) };
-        if self.runs <= most
-            && (!self.runs.is_multiple_of(16) || self.start.elapsed().as_secs_f64() < seconds)
-        {
+        if self.runs <= most && (!self.runs.is_multiple_of(16) || start.elapsed().as_secs_f64() < seconds) {
             return Next::GoOn;
         }
         match &self.completed {
@@ -205,7 +205,7 @@ impl Rounds {
     }
 
     fn restart(&mut self, turns: u32) {
-        (self.turns, self.runs, self.start) = (Some(turns), 0, Instant::now());
+        (self.turns, self.runs, self.start) = (Some(turns), 0, None);
     }
 }
 
@@ -496,11 +496,11 @@ fn searched(
 pub fn follow(settings: &Settings, guide: &Guide, test: &dyn Fn()) -> Found {
     let labels = Arc::new(Labels::default());
     let watched = Settings { labels: Some(labels.clone()), ..settings.clone() };
-    let mut follow = Follow::new(guide.clone(), labels);
+    let mut follow = Box::new(Follow::new(guide.clone(), labels));
     let mut session = Session::new(&watched);
     // What is learned of the program changes its steps, a few times at most.
     for _ in 0..MOST_LESSONS {
-        let once = session.run_once(&mut follow, test, false);
+        let once = session.run_once(&mut *follow, test, false);
         if !once.restart {
             let failure = once.failure.map(|f| full(settings, session.modes(), test, *f, &once.schedule));
             return Found { stopped: once.stopped.map(|s| *s), ..Found::of(failure.into_iter().collect()) };
@@ -581,7 +581,7 @@ fn fails_again(
 ) -> Option<Failure> {
     let mut session = Session::like(settings, modes);
     (0..ATTEMPTS).find_map(|_| {
-        let once = session.run_once(&mut Replay::strict(schedule.clone()), test, true);
+        let once = session.run_once(&mut *boxed_replay(schedule), test, true);
         once.failure.filter(|again| repeats(again, found)).map(|again| *again)
     })
 }
@@ -594,27 +594,32 @@ const OTHER_ADDRESSES: &str = "this needs memory that is freed and allocated aga
 
 /// The same failure, recorded with the callers of each step.
 fn with_callers(settings: &Settings, modes: Modes, test: &dyn Fn(), best: &Failure) -> Option<Failure> {
-    let mut replay = Replay::strict(best.replay.parse().ok()?);
+    let mut replay = boxed_replay(&best.replay.parse().ok()?);
     let mut session = Session::like(settings, modes);
     session.record_callers();
-    let once = session.run_once(&mut replay, test, true);
-    let exact = !once.restart && explore::Explorer::divergence(&replay).is_none();
+    let once = session.run_once(&mut *replay, test, true);
+    let exact = !once.restart && explore::Explorer::divergence(&*replay).is_none();
     once.failure.filter(|f| exact && same(f, best)).map(|f| *f)
+}
+
+/// A replay on the heap: where executions have processes of their own only the heap is shared, and explorers are changed there.
+pub(crate) fn boxed_replay(schedule: &Schedule) -> Box<Replay> {
+    Box::new(Replay::strict(schedule.clone()))
 }
 
 /// One recorded run of a schedule, in a session of its own so that threads have the numbers of the schedule.
 fn recorded(settings: &Settings, modes: Modes, test: &dyn Fn(), schedule: &Schedule) -> Recorded {
-    let mut replay = Replay::strict(schedule.clone());
+    let mut replay = boxed_replay(schedule);
     let mut session = Session::like(settings, modes);
     session.record_callers();
-    let mut once = session.run_once(&mut replay, test, true);
+    let mut once = session.run_once(&mut *replay, test, true);
     for _ in 0..MOST_LESSONS {
         if !once.restart {
             break;
         }
-        once = session.run_once(&mut replay, test, true);
+        once = session.run_once(&mut *replay, test, true);
     }
-    let divergence = explore::Explorer::divergence(&replay).cloned();
+    let divergence = explore::Explorer::divergence(&*replay).cloned();
     let addresses = session.caveats().iter().any(|c| c.text == crate::caveats::ADDRESSES);
     Recorded { failure: once.failure.map(|f| *f), divergence, stopped: once.stopped.map(|s| *s), addresses }
 }
@@ -663,8 +668,8 @@ fn shrink(settings: &Settings, modes: Modes, test: &dyn Fn(), best: &mut Failure
                 return;
             }
             // Steps that cannot be taken any more are passed over.
-            let mut replay = Replay::loose(candidate);
-            let once = Session::like(settings, modes).run_once(&mut replay, test, true);
+            let mut replay = Box::new(Replay::loose(candidate));
+            let once = Session::like(settings, modes).run_once(&mut *replay, test, true);
             if once.stopped.is_some_and(|s| s.reason != StopReason::Limit) {
                 return;
             }

@@ -216,6 +216,8 @@ pub(crate) struct Execution {
     pub(crate) accesses: Vec<(ObjectId, Access)>,
     /// Addresses between which the stacks of threads lie that have ended; empty if none has.
     pub(crate) ended_stacks: (usize, usize),
+    /// All stacks that threads ever had lie between these.
+    pub(crate) stacks: (usize, usize),
     /// How many threads were spawned and not joined yet.
     pub(crate) unjoined: u32,
 }
@@ -236,6 +238,9 @@ const CHOOSING: u64 = bit(OpKind::Choose) | bit(OpKind::NotifyOne) | bit(OpKind:
 
 /// The word of the life of a thread that has not ended, as [`semantics::apply`] has it.
 const RUNNING: u64 = 2;
+
+/// The bits of the name of an object that a thread sleeps with.
+const SLEEP: u64 = 1 << 62 | 1 << 60 | 1;
 
 /// How many children of a thread have numbers that no other thread of the execution has.
 const OWN_NUMBERS: usize = 16;
@@ -350,6 +355,7 @@ impl Execution {
             accesses: Vec::new(),
             unjoined: 0,
             ended_stacks: (usize::MAX, 0),
+            stacks: (usize::MAX, 0),
         }
     }
 
@@ -493,7 +499,7 @@ impl Execution {
 
     /// Enters a thread that will be spawned.
     pub(crate) fn enter_thread(&mut self, id: ThreadId) {
-        if self.order.contains(&id) {
+        if self.threads[id.index()].entered == self.epoch {
             // It continues the sequence of steps of a thread that has ended.
             return self.threads[id.index()].renew();
         }
@@ -502,6 +508,7 @@ impl Execution {
         let thread = &mut self.threads[id.index()];
         thread.reset();
         thread.rank = rank;
+        thread.entered = self.epoch;
     }
 
     /// The object that the end of a thread changes.
@@ -535,6 +542,23 @@ impl Execution {
         self.names[token.index()] = 1 << 62 | (t.0 as u64) << 1 | 1;
         self.threads[t.index()].seldom_mut().token = Some(token);
         token
+    }
+
+    /// What a thread waits for that sleeps until nothing else can run: a token that nobody gives.
+    pub(crate) fn sleep_of(&mut self, t: ThreadId) -> ObjectId {
+        if let Some(sleep) = self.threads[t.index()].seldom().sleep {
+            return sleep;
+        }
+        let sleep = self.enter(Class::Token, 0, None);
+        self.names[sleep.index()] = SLEEP | (t.0 as u64) << 1;
+        self.threads[t.index()].seldom_mut().sleep = Some(sleep);
+        sleep
+    }
+
+    /// Whether an object is one that a thread sleeps with.
+    pub(crate) fn is_sleep(&self, object: ObjectId) -> bool {
+        self.objects.get(object.index()).is_some_and(|o| o.class == Class::Token)
+            && self.names[object.index()] & SLEEP == SLEEP
     }
 
     /// A thread that was spawned runs on to its first operation.
@@ -582,6 +606,14 @@ impl Execution {
         }
     }
 
+    /// Whether the execution differs from an earlier one only in the outcome of the step that was just taken.
+    #[cold]
+    pub(crate) fn differs_in_outcome(&self) -> bool {
+        debug_assert!(self.told == self.scripted, "a step with several outcomes is not in the script");
+        // SAFETY: as in `decide`.
+        unsafe { (*self.explorer).differs_in_outcome() }
+    }
+
     /// Tells the search that the next step of `after` comes after what `before` has done.
     fn ordered(&mut self, before: ThreadId, after: ThreadId) {
         self.tell();
@@ -618,12 +650,17 @@ impl Execution {
     }
 
     /// Keeps a record of something that is no step: a spawn, a join.
+    #[inline]
     pub(crate) fn note_quietly(&mut self, kind: OpKind, other: ThreadId, site: Site) {
         let thread = self.current;
         if kind == OpKind::Spawn && self.looking {
             spin::changed(self);
         }
-        turns::saw_change(self);
+        let turns = &mut self.threads[thread.index()].turns;
+        if !turns.is_empty() {
+            turns.saw_change();
+            self.due = false;
+        }
         if self.recording {
             self.record_quietly(&Op::local(kind).with(other.0 as u64, 0), site);
         }
@@ -802,9 +839,13 @@ impl Execution {
             labels.announced(&self.pending, self.live);
         }
         self.watched.user.store(false, Ordering::Relaxed);
-        // SAFETY: the explorer is borrowed by `run_once` for longer than the execution runs, and it is used only
-        // through this pointer meanwhile. It knows nothing of this execution, so it cannot come back to it.
-        let decision = unsafe { (*self.explorer).next_thread(&self.view()) };
+        let decision = if self.times.waking.is_empty() {
+            // SAFETY: the explorer is borrowed by `run_once` for longer than the execution runs, and it is used only
+            // through this pointer meanwhile. It knows nothing of this execution, so it cannot come back to it.
+            unsafe { (*self.explorer).next_thread(&self.view()) }
+        } else {
+            self.next_of_waking()
+        };
         self.watched.user.store(true, Ordering::Relaxed);
         match decision {
             Decision::Run(t) => {
@@ -816,6 +857,25 @@ impl Execution {
                 None
             }
         }
+    }
+
+    /// Time has passed for several threads at once. All of them take the step that ends their waits before anything else happens: such a step
+    /// comes after all earlier ones, and what the threads do afterwards is not ordered by it.
+    #[cold]
+    fn next_of_waking(&mut self) -> Decision {
+        let mut waking = ThreadSet::EMPTY;
+        for t in self.times.waking.iter() {
+            if self.enabled.contains(t) && self.pending[t.index()].op.a & Op::TIME_PASSES != 0 {
+                waking.insert(t);
+            }
+        }
+        self.times.waking = waking;
+        let enabled = if waking.is_empty() { self.enabled } else { waking };
+        let all = std::mem::replace(&mut self.enabled, enabled);
+        // SAFETY: as in `ask_search`.
+        let decision = unsafe { (*self.explorer).next_thread(&self.view()) };
+        self.enabled = all;
+        decision
     }
 
     /// Whether the search was asked to stop.
@@ -931,11 +991,15 @@ impl Execution {
         if self.live.iter().any(|t| self.pending[t.index()].op.kind == OpKind::Assume) {
             return false;
         }
-        let Some(first) = self.live.iter().filter_map(|t| limit(self, t)).min() else { return false };
+        let Some(first) = self.live.iter().filter_map(|t| limit(self, t)).min() else {
+            return self.release_readers();
+        };
+        self.reached(first);
         for t in self.live.iter() {
             if limit(self, t) == Some(first) {
                 self.pending[t.index()].op.a |= Op::TIME_PASSES | Op::MAY_TIME_OUT;
                 self.enabled.insert(t);
+                self.times.waking.insert(t);
             }
         }
         true
@@ -1112,6 +1176,12 @@ impl Execution {
         }
     }
 
+    /// Whether a weak compare-exchange that would succeed fails spuriously (1), as a choice.
+    #[cold]
+    pub(crate) fn option_to_fail(&mut self) -> u32 {
+        self.ask(Asked::Below(2))
+    }
+
     fn ask(&mut self, asked: Asked) -> u32 {
         if !self.script.is_empty() {
             self.forget_script();
@@ -1184,8 +1254,23 @@ impl Execution {
         if SPECIAL >> op.kind as u8 & 1 == 1 {
             self.after(t, op, option, applied.ok);
         }
-        spin::after_step(self, &op, site, before, &applied, option);
-        turns::after_step(self, &op, site, before, &applied, option);
+        // Most steps change a word, by a thread that is in no loop.
+        let plain = applied.word != before
+            && (turns::TRIES | bit(OpKind::Choose)) >> op.kind as u8 & 1 == 0
+            && !(spin::LOCKS >> op.kind as u8 & 1 == 1 && self.modes.versions)
+            && !self.looking;
+        let thread = &mut self.threads[ti];
+        if plain && thread.turns.is_empty() {
+            if matches!(op.kind, OpKind::CompareExchange | OpKind::CompareExchangeWeak) {
+                thread.cycles.forget_arrival();
+            }
+            if thread.cycles.comes_again(op.object, before, applied.word, site) {
+                cycles::keep(self, op, site, before, &applied, option);
+            }
+        } else {
+            spin::after_step(self, &op, site, before, &applied, option);
+            turns::after_step(self, &op, site, before, &applied, option);
+        }
         if self.fair.is_some() && self.is_fair() {
             self.note_fair_step(t, op.kind, applied.value, applied.ok);
         }

@@ -59,7 +59,7 @@ mod turns;
 mod watchdog;
 
 pub use alien::alien_uses;
-pub use caveats::{ADDRESSES, caveat, caveat_at};
+pub use caveats::{ADDRESSES, caveat, caveat_at, take_back};
 pub use clock::cpu_seconds;
 pub use cycles::Rule;
 pub use driver::{Completed, DEEPENING, Found, Settings, check, follow, replay};
@@ -78,16 +78,16 @@ pub use limits::{
 };
 pub use locals::thread_local;
 pub use memory::{
-    LocalState, StackSpot, Touching, choose_address, ended_stack, exit_process, forget_accesses, frames_end,
-    in_execution, in_program, is_alone, is_looking, label, last_place, leave_thread, looking_flag,
-    may_be_on_ended_stack, next_child, on_memory, on_other_stack, on_own_stack, only_read, record_plain,
-    records_plain, restart_soon, session_number, settle, stack_spot, step_in, steps_in_program, thread_path,
-    touch, transfer, write_later, yield_in,
+    LocalState, StackSpot, Touching, choose_address, ended_stack, exchange_part, exit_process,
+    forget_accesses, forget_holders, frames_end, in_execution, in_program, is_alone, is_looking, is_queued,
+    label, last_place, leave_thread, looking_flag, may_be_on_stack, next_child, on_memory, on_other_stack,
+    on_own_stack, only_read, record_plain, records_plain, restart_soon, session_number, settle, stack_spot,
+    step_in, steps_in_program, thread_of_stack, thread_path, touch, transfer, write_later, yield_in,
 };
 pub use objects::Handle;
 pub use orders::{is_concurrent, is_weak, ordered_access, ordered_fence, ordered_step};
 pub use polling::{Modes, changed, unchanged, unlock};
-pub use races::{cell_access, let_plain_accesses_order};
+pub use races::{cell_access, let_plain_accesses_order, steps_taken};
 pub use rwlock::{rw_attempt, rw_reads, rw_tries_to_read, rw_writes};
 pub use session::{Once, Session};
 pub use statics::data;
@@ -101,7 +101,7 @@ pub use threads::{
 
 pub use time::{
     clock_end_wait, clock_limit, clock_now, clock_pass, clock_reach, clock_read, clock_read_in,
-    clock_start_wait,
+    clock_sleep_patiently, clock_start_wait, take_time_passed,
 };
 
 use explore::{MemoryOrder, OpKind};

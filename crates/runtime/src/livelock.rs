@@ -15,7 +15,7 @@
 
 use crate::execution::Execution;
 use crate::session::Session;
-use explore::{End, Explorer, OpKind, Replay, Schedule, ThreadId, ThreadSet};
+use explore::{End, Explorer, OpKind, Schedule, ThreadId, ThreadSet};
 use std::collections::HashMap;
 
 /// The most steps of a continuation.
@@ -314,9 +314,9 @@ fn continued(
     first: u64,
     policy: Policy,
 ) -> Result<Course, Learned> {
-    let mut replay = Replay::strict(schedule.clone());
+    let mut replay = crate::driver::boxed_replay(schedule);
     session.continue_after(Some(Fair::new(schedule.threads().len() as u64, first, policy)));
-    let once = session.run_once(&mut replay, test, false);
+    let once = session.run_once(&mut *replay, test, false);
     session.continue_after(None);
     if once.restart {
         return Err(Learned);

@@ -285,12 +285,63 @@ pub fn on_memory(
             op.a = change(old);
         }
         let option = (*ex).option(&op);
+        if op.kind == OpKind::CompareExchangeWeak && option == 1 && state != LocalState::UNKNOWN {
+            let state = spin::word_of(&*ex, state);
+            crate::cycles::fails(&mut *ex, Key::of(&op, site), state);
+        }
         let done = (*ex).finish_here(op, option);
         let new = (*ex).word(object);
         if new != old {
             write(new);
         }
         done
+    }
+}
+
+/// Operand `b` of a read-modify-write that is a compare-exchange of a part of an object.
+pub(crate) const PART: u64 = 1;
+
+/// A compare-exchange of a part of an object, which `change` does: it says what the word is then. A weak one may fail spuriously where
+/// `matches` says that the part is as expected; then `change` is not called. Returns whether it did.
+///
+/// For the search it is a read-modify-write: whether it would succeed cannot be told from the word of the whole object.
+pub fn exchange_part(
+    request: &Request<'_>,
+    state: LocalState,
+    weak: bool,
+    read: impl Fn() -> u64,
+    matches: impl FnOnce() -> bool,
+    change: impl FnOnce() -> u64,
+) -> bool {
+    let ex = context::required("an atomic", request.place);
+    // SAFETY: as in `on_memory`.
+    unsafe {
+        settle_in(ex);
+        let object = (*ex).resolve(request.object, request.class, 0, request.place);
+        watch(ex, object, request, state);
+        let may_fail = weak && (*ex).may_fail_spuriously(object, request.place);
+        if (*ex).blocks.any() {
+            foreign::before_memory(ex, request.place);
+        }
+        let site = sync::site(request.place);
+        let mut op = Op::new(OpKind::Rmw, object).with(0, PART).ordered(request.order);
+        if !(*ex).is_running()
+            || (*ex).repeat.is_some() && !await_change(ex, site)
+            || !turn_here(ex, op, site)
+        {
+            given_up(ex);
+            return true;
+        }
+        let old = read();
+        (*ex).refresh(object, old);
+        let option = if may_fail && matches() { (*ex).option_to_fail() } else { 0 };
+        op.a = if option == 0 { change() } else { old };
+        if option == 1 && state != LocalState::UNKNOWN {
+            let state = spin::word_of(&*ex, state);
+            crate::cycles::fails(&mut *ex, Key::of(&op, site), state);
+        }
+        (*ex).finish_here(op, option);
+        option == 1
     }
 }
 
@@ -381,12 +432,26 @@ pub fn on_other_stack(address: usize) -> bool {
     })
 }
 
-/// Whether an address lies between the stacks of threads that have ended.
+/// Whether an address lies between the stacks of threads.
 #[inline]
-pub fn may_be_on_ended_stack(address: usize) -> bool {
+pub fn may_be_on_stack(address: usize) -> bool {
     let ex = context::current();
     // SAFETY: a current execution is valid; the borrow ends here.
-    !ex.is_null() && unsafe { ((*ex).ended_stacks.0..(*ex).ended_stacks.1).contains(&address) }
+    !ex.is_null() && unsafe { ((*ex).stacks.0..(*ex).stacks.1).contains(&address) }
+}
+
+/// The thread of this execution on whose stack an address lies.
+pub fn thread_of_stack(address: usize) -> Option<ThreadId> {
+    let ex = context::current();
+    if ex.is_null() {
+        return None;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    let ex = unsafe { &*ex };
+    ex.order.iter().copied().find(|t| {
+        let thread = &ex.threads[t.index()];
+        (thread.stack_floor..thread.frames_end).contains(&address)
+    })
 }
 
 /// The thread on whose stack an address lies, if it has ended. The stack of the first thread stays when it calls `pthread_exit`.
@@ -397,6 +462,9 @@ pub fn ended_stack(address: usize) -> Option<ThreadId> {
     }
     // SAFETY: a current execution is valid; the borrow ends here.
     let ex = unsafe { &*ex };
+    if !(ex.ended_stacks.0..ex.ended_stacks.1).contains(&address) {
+        return None;
+    }
     ex.order.iter().copied().find(|t| {
         let thread = &ex.threads[t.index()];
         thread.ended && *t != ThreadId::MAIN && (thread.stack_floor..thread.frames_end).contains(&address)
@@ -462,6 +530,39 @@ pub fn forget_accesses(object: &Handle) {
             }
         }
     }
+}
+
+/// Forgets who holds an object, or waits on it: the memory that it lies in begins another life.
+pub fn forget_holders(object: &Handle) {
+    let ex = context::current();
+    if !ex.is_null() {
+        // SAFETY: a current execution is valid; the borrow ends here.
+        unsafe {
+            if let Some(id) = (*ex).known(object) {
+                let entry = &mut (&mut (*ex).objects)[id.index()];
+                if matches!(entry.class, Class::Mutex | Class::RwLock | Class::Condvar | Class::Semaphore) {
+                    entry.word = 0;
+                }
+            }
+        }
+    }
+}
+
+/// Whether a thread that is inside of a wait on a condition variable is in its queue, or about to enter it. A thread that was notified
+/// is not.
+pub fn is_queued(t: ThreadId) -> bool {
+    let ex = context::current();
+    if ex.is_null() {
+        return false;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    let pending = unsafe { &(*ex).pending };
+    let is_waiting = |op: &Op| match op.kind {
+        OpKind::Choose | OpKind::Wait => true,
+        OpKind::Wake => op.b == 0,
+        _ => false,
+    };
+    pending.get(t.index()).is_some_and(|p| is_waiting(&p.op))
 }
 
 /// A number of a thread that is the same in every session.

@@ -19,19 +19,36 @@ pub(crate) struct Weak {
     noted: Vec<Place>,
     /// Operations of this execution on objects that one thread alone has accessed so far.
     pending: Vec<(ObjectId, Place)>,
+    /// So many steps of this execution were looked at to see which threads access an object.
+    seen: usize,
 }
 
 impl Weak {
     /// A new session starts.
     pub(crate) fn clear(&mut self) {
         self.noted.clear();
-        self.pending.clear();
+        self.reset();
     }
 
     /// A new execution starts.
     #[inline]
     pub(crate) fn reset(&mut self) {
         self.pending.clear();
+        self.seen = 0;
+    }
+
+    /// Whether steps are looked at to see if another thread accesses the object of a weak operation.
+    #[inline(always)]
+    pub(crate) fn waits(&self) -> bool {
+        !self.pending.is_empty()
+    }
+}
+
+/// The running thread is about to take a step on an object, and a weak operation waits for another thread to access its object.
+pub(crate) fn about_to_step(ex: &mut Execution, object: ObjectId, order: MemoryOrder) {
+    if order != MemoryOrder::None && object.is_some() {
+        look_at_steps(ex);
+        touched(ex, object, ex.current.0 + 1);
     }
 }
 
@@ -50,15 +67,25 @@ pub fn ordered_access(object: &Handle, order: MemoryOrder, place: Place) {
     }
     // SAFETY: a current execution is valid; the borrow ends with this function.
     let ex = unsafe { &mut *ex };
-    if let Some(id) = ex.find(object) {
-        record(ex, id, order, place);
+    if is_weak(order)
+        && let Some(id) = ex.find(object)
+    {
+        record(ex, id, place);
     }
 }
 
 /// The running thread is about to execute such an operation on an object of ours. Nothing may run after an operation that leaves traces
 /// on the stack, which the search for loops looks at.
-#[inline]
-pub fn ordered_step(object: &Handle, initial: u64, order: MemoryOrder, place: Place) {
+#[inline(always)]
+pub fn ordered_step(object: &Handle, initial: impl FnOnce() -> u64, order: MemoryOrder, place: Place) {
+    // Steps with other orders are looked at later, if that matters.
+    if is_weak(order) {
+        weak_step(object, initial(), place);
+    }
+}
+
+#[inline(never)]
+fn weak_step(object: &Handle, initial: u64, place: Place) {
     let ex = context::current();
     if ex.is_null() {
         return;
@@ -67,24 +94,43 @@ pub fn ordered_step(object: &Handle, initial: u64, order: MemoryOrder, place: Pl
     let ex = unsafe { &mut *ex };
     if ex.phase == Phase::Running {
         let id = ex.resolve(object, Class::Atomic, initial, place);
-        record(ex, id, order, place);
+        record(ex, id, place);
     }
 }
 
-#[inline]
-fn record(ex: &mut Execution, id: ObjectId, order: MemoryOrder, place: Place) {
+/// The running thread executes a weak operation.
+fn record(ex: &mut Execution, id: ObjectId, place: Place) {
+    if ex.weak.noted.contains(&place) {
+        return;
+    }
+    look_at_steps(ex);
     let thread = ex.current.0 + 1;
+    let toucher = ex.objects[id.index()].toucher;
+    weak_access(ex, id, toucher != 0 && toucher != thread, place);
+    touched(ex, id, thread);
+}
+
+/// Brings up to date which threads have accessed an object: steps are not looked at while nothing depends on it.
+fn look_at_steps(ex: &mut Execution) {
+    while let Some(l) = ex.log.get(ex.weak.seen) {
+        let (object, thread, atomic) = (l.object, l.thread.0 + 1, l.order != MemoryOrder::None);
+        ex.weak.seen += 1;
+        if atomic && object.is_some() {
+            touched(ex, object, thread);
+        }
+    }
+}
+
+/// A thread, given by its number plus one, has accessed an object.
+fn touched(ex: &mut Execution, id: ObjectId, thread: u16) {
     let toucher = &mut ex.objects[id.index()].toucher;
-    let before = *toucher;
-    if before != thread && before != SEVERAL {
-        *toucher = if before == 0 { thread } else { SEVERAL };
-    }
-    let several = *toucher == SEVERAL;
-    if is_weak(order) && !ex.weak.noted.contains(&place) {
-        weak_access(ex, id, several, place);
-    }
-    if several && before != SEVERAL && !ex.weak.pending.is_empty() {
-        became_shared(ex, id);
+    if *toucher == 0 {
+        *toucher = thread;
+    } else if *toucher != thread && *toucher != SEVERAL {
+        *toucher = SEVERAL;
+        if !ex.weak.pending.is_empty() {
+            became_shared(ex, id);
+        }
     }
 }
 

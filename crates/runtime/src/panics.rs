@@ -134,6 +134,31 @@ pub(crate) unsafe fn note_end(ex: *mut Execution, t: ThreadId, payload: Box<dyn 
     drop(old);
 }
 
+/// A panic has left a destructor of a thread-local. std ends the process then, so nobody who joins the thread can handle it.
+///
+/// # Safety
+///
+/// As for [`note_end`].
+pub(crate) unsafe fn fail_in_destructor(ex: *mut Execution, t: ThreadId, payload: Box<dyn Any + Send>) {
+    // SAFETY: by the contract; no reference into the execution is held over `fail`, which suspends.
+    unsafe {
+        if payload.is::<Abandoned>() || (*ex).phase != crate::execution::Phase::Running {
+            return note_end(ex, t, payload);
+        }
+        let noted = (&mut (*ex).threads)[t.index()].seldom_mut().noted.take();
+        let (message, location) = noted.unwrap_or_else(|| (text(&*payload), None));
+        let at = location.map_or_else(String::new, |l| format!(" at {l}"));
+        let message =
+            format!("the destructor of a thread-local panicked{at}, which ends the process: {message}");
+        drop(payload);
+        (*ex).note_failure(FailureKind::Panic, message, None, Some(t));
+        // The payload that unwinds an abandoned fiber comes out here.
+        let Err(payload) =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| crate::sync::give_up(ex)));
+        note_end(ex, t, payload);
+    }
+}
+
 /// Messages of panics that only pass on that another thread has panicked.
 const PASSED_ON: [&str; 2] = ["on an `Err` value: Any", "a scoped thread panicked"];
 

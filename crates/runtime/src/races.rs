@@ -353,6 +353,20 @@ pub fn cell_access(object: &Handle, write: bool, place: Place) {
     }
 }
 
+/// How many steps the running thread has taken and how many threads it has made: what can order something after what it did.
+#[inline]
+pub fn steps_taken() -> u64 {
+    let ex = context::current();
+    if ex.is_null() {
+        return 0;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        let thread = &(&(*ex).threads)[(*ex).current.index()];
+        u64::from(thread.seq) | (thread.spawned as u64) << 32
+    }
+}
+
 pub(crate) fn check(ex: &mut Execution, id: ObjectId, how: Touching, place: Place) -> Option<String> {
     let Touching { write, atomic, .. } = how;
     let thread = ex.current;

@@ -412,6 +412,7 @@ impl Execution {
             OpKind::Choose if r.op.b == REUSE => "choose_address",
             OpKind::Choose if is_chance(r) => "wait",
             OpKind::Choose if r.op.b == SIGNAL => "signal",
+            OpKind::Park if self.is_sleep(r.op.object) => "sleep",
             kind => operation(kind),
         };
         let all = self.recorded.iter().map(|r| (number(r), r));
@@ -463,6 +464,7 @@ impl Execution {
             Choose if r.op.b == REUSE => "one that was freed".to_string(),
             Load | CountRead => number(of_part(value)),
             Store => format!("= {}", number(r.op.a)),
+            Rmw if r.option == 1 => format!("{}: failed spuriously", number(before)),
             Rmw | CountUp | CountDown | SemPost | SemWait => {
                 format!("{} -> {}", number(before), number(after))
             }

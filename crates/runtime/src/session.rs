@@ -190,7 +190,8 @@ impl Session {
         self.execution().total_steps
     }
 
-    /// Runs `test` once, under the schedule that `explorer` gives. With `record` a failure has its full trace.
+    /// Runs `test` once, under the schedule that `explorer` gives. With `record` a failure has its full trace. The explorer must lie on
+    /// the heap: where executions have processes of their own, changes to what lies on the stack are lost.
     pub fn run_once(&mut self, explorer: &mut dyn Explorer, test: &dyn Fn(), record: bool) -> Once {
         match self.execution().front {
             Some(front) if front.is_isolated() => self.run_apart(front, explorer, test, record),
@@ -672,6 +673,8 @@ unsafe fn make_fiber(stack: corosensei::stack::DefaultStack, ex: *mut Execution,
             let thread = &mut (&mut (*ex).threads)[t.index()];
             thread.yielder = yielder;
             thread.frames_end = std::ptr::from_ref(&bottom) as usize & !7;
+            let (low, high) = (*ex).stacks;
+            (*ex).stacks = (low.min(thread.stack_floor), high.max(thread.frames_end));
             while how == Resume::Go {
                 threads::live(ex, t);
                 how = yielder.suspend(Said::Ended);

@@ -68,7 +68,7 @@ pub(crate) const LOOKS: u64 = bit(OpKind::Load)
     | bit(OpKind::Yield);
 
 /// What is done to locks.
-const LOCKS: u64 = bit(OpKind::Lock)
+pub(crate) const LOCKS: u64 = bit(OpKind::Lock)
     | bit(OpKind::TryLock)
     | bit(OpKind::Unlock)
     | bit(OpKind::ReadLock)
@@ -182,7 +182,8 @@ pub(crate) enum On<'a> {
 /// is a test and one call without a result, whatever comes out of it.
 #[inline(always)]
 pub(crate) fn watch(probe: &Probe<'_>) {
-    if !looking() {
+    // A weak compare-exchange that fails spuriously may be tried again in the same local state.
+    if !looking() && (probe.kind != OpKind::CompareExchangeWeak || context::current().is_null()) {
         return;
     }
     // SAFETY: the probe is alive; `seen_before` gives an end only on a fiber, whose frames reach up to there.
@@ -226,7 +227,8 @@ unsafe extern "sysv64" fn seen_before(probe: *const ()) -> usize {
     };
     let Some(object) = object else { return 0 };
     let Probe { kind, a, b, place, .. } = *probe;
-    if wants_state(ex, Key { site: sync::site(place), object, kind: strong(kind), a, b }) {
+    let key = Key { site: sync::site(place), object, kind: strong(kind), a, b };
+    if wants_state(ex, key) || kind == OpKind::CompareExchangeWeak && may_fail(ex, key) {
         ex.threads[ex.current.index()].frames_end
     } else {
         0
@@ -243,6 +245,18 @@ fn wants_state(ex: &mut Execution, key: Key) -> bool {
     let wanted = cycles::wants_state(ex, &key);
     ex.arriving = wanted.then_some(key);
     is_look || wanted
+}
+
+/// Whether the weak compare-exchange that is about to be announced may fail spuriously; its local state is taken then. Whether its word is
+/// as expected by now says nothing of that, as others may change it before its turn comes.
+fn may_fail(ex: &mut Execution, key: Key) -> bool {
+    let may = ex.settings.spurious_cas
+        && ex.settings.spurious > 0
+        && ex.settings.spin_loops
+        && ex.phase == Phase::Running
+        && !ex.is_fair();
+    ex.arriving = may.then_some(key);
+    may
 }
 
 /// Whether the running thread has the look in its window; notes where.
@@ -285,10 +299,29 @@ pub(crate) fn word_of(ex: &Execution, state: LocalState) -> u64 {
     let thread = &ex.threads[ex.current.index()];
     match state.address() {
         Some(from) if (thread.stack_floor..thread.frames_end).contains(&from) => {
-            hash(from, thread.frames_end)
+            let more = machine_state();
+            (hash(from, thread.frames_end) ^ more).wrapping_mul(0xFF51_AFD7_ED55_8CCD).rotate_left(29)
         }
         _ => state.word(),
     }
+}
+
+/// What a thread of a program in machine code has of its own besides its stack and its registers: `errno`, and how floating-point
+/// operations round and what they have raised.
+fn machine_state() -> u64 {
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    {
+        let (mut vectors, mut x87) = (0u32, 0u16);
+        // SAFETY: both instructions store a control word; every thread has its own `errno`.
+        let errno = unsafe {
+            std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut vectors, options(nostack, preserves_flags));
+            std::arch::asm!("fnstcw [{}]", in(reg) &raw mut x87, options(nostack, preserves_flags));
+            *libc::__errno_location()
+        };
+        u64::from(vectors) << 48 ^ u64::from(x87) << 32 ^ u64::from(errno as u32)
+    }
+    #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+    0
 }
 
 /// A hash of the words from one address to another, on the running thread's stack. Each is taken in as in `machine::watch`.
@@ -392,7 +425,7 @@ pub(crate) fn after_step(
     // A reading of the clock that finds that no time has passed is a look.
     let clock = op.kind == OpKind::Choose && op.b == CLOCK && option == 0;
     let is_look = (LOOKS >> op.kind as u8 & 1 == 1 || clock) && applied.word == before;
-    let spurious = op.kind == OpKind::CompareExchangeWeak && option == 1;
+    let spurious = fails_spuriously(op, option);
     cycles::after_step(ex, op, site, before, applied, option, is_look && !spurious);
     let t = ex.current.index();
     if LOCKS >> op.kind as u8 & 1 == 1 && ex.modes.versions && after_lock(ex, *op, site, before, applied) {
@@ -410,6 +443,12 @@ pub(crate) fn after_step(
     } else if ex.looking {
         forget_looks(ex);
     }
+}
+
+/// Whether a compare-exchange of an object, or of a part of one, failed spuriously. No other read-modify-write has options.
+#[inline(always)]
+pub(crate) fn fails_spuriously(op: &Op, option: u32) -> bool {
+    option == 1 && matches!(op.kind, OpKind::CompareExchangeWeak | OpKind::Rmw)
 }
 
 /// The running thread took a step that is not a look.

@@ -65,16 +65,34 @@ pub(crate) unsafe fn turn_here(ex: *mut Execution, op: Op, site: Site) -> bool {
         if (&(*ex).threads)[t].panicking {
             panics::still_panicking(&mut *ex);
         }
+        let attend = !(*ex).lent.is_empty() | (*ex).weak.waits() | (*ex).interrupts | (*ex).due;
+        if attend && !prepare_turn(ex, op, site) {
+            return false;
+        }
+        (*ex).announce(op, site) || suspend(ex)
+    }
+}
+
+/// What comes before some turns: the use of cells that were lent, a signal, giving way. Says `false` as [`turn`] does.
+///
+/// # Safety
+///
+/// As for [`turn`].
+#[cold]
+#[inline(never)]
+unsafe fn prepare_turn(ex: *mut Execution, op: Op, site: Site) -> bool {
+    // SAFETY: by the contract.
+    unsafe {
         if !(*ex).lent.is_empty() {
             crate::lent::settle(ex);
+        }
+        if (*ex).weak.waits() {
+            crate::orders::about_to_step(&mut *ex, op.object, op.order);
         }
         if (*ex).interrupts {
             interrupt(ex, op.kind, site);
         }
-        if (*ex).due && !give_way(ex, &op, site) {
-            return false;
-        }
-        (*ex).announce(op, site) || suspend(ex)
+        !(*ex).due || give_way(ex, &op, site)
     }
 }
 
@@ -497,9 +515,6 @@ pub(crate) unsafe fn take_timed_out(ex: *mut Execution) -> bool {
     }
 }
 
-const FOR_EVER: &str = "timed waits of a hundred years and more end by timeout only when nothing else can run \
-                        (--timeouts any, Config::timeouts)";
-
 /// Whether a wait of this length is one that does not time out.
 pub fn is_for_ever(limit: Duration, place: Place) -> bool {
     let ex = context::current();
@@ -509,7 +524,7 @@ pub fn is_for_ever(limit: Duration, place: Place) -> bool {
             && (*ex).settings.patient == Some(crate::driver::CENTURY)
             && limit >= crate::driver::CENTURY;
         if for_ever {
-            (*ex).caveats.add(explore::CaveatKind::Patient, FOR_EVER.into(), place);
+            (*ex).caveats.add(explore::CaveatKind::Patient, crate::time::FOR_EVER.into(), place);
         }
         for_ever
     }
@@ -541,12 +556,7 @@ pub(crate) unsafe fn decide_end(
         let (wakes, most) = (settings.spurious_wakeups, settings.spurious);
         let waiting = Waiting::new(&mut *ex, object, key);
         if patient {
-            let text = match settings.patient {
-                Some(crate::driver::CENTURY) => FOR_EVER,
-                _ => {
-                    "timed waits end by timeout only when nothing else can run (--timeouts patient, Config::timeouts)"
-                }
-            };
+            let text = (*ex).patience();
             (*ex).caveats.add(explore::CaveatKind::Patient, text.into(), place);
         }
         let on = wakes && most > 0;
@@ -560,7 +570,8 @@ pub(crate) unsafe fn decide_end(
         // Where the bound does not let it time out, it still does when nothing else can run.
         let t = (*ex).current.index();
         if limit.is_some() || (&(*ex).threads)[t].seldom().timed.is_some() {
-            (&mut (*ex).threads)[t].seldom_mut().timed = limit.map(|l| (l, !times_out));
+            let until = limit.map(|l| ((*ex).limit_after(l), !times_out));
+            (&mut (*ex).threads)[t].seldom_mut().timed = until;
         }
         let options = match (spurious, times_out) {
             (false, false) => &[Ended::Notified][..],

@@ -111,6 +111,8 @@ pub(crate) struct Thread {
     pub(crate) joined_children: Vec<ThreadId>,
     /// Its place in the order of spawns of this execution.
     pub(crate) rank: u16,
+    /// The number of the last execution that it was entered in.
+    pub(crate) entered: u32,
     /// How many threads wait for its end.
     pub(crate) joiners: u16,
     pub(crate) ended: bool,
@@ -140,8 +142,10 @@ pub(crate) struct Seldom {
     pub(crate) closure: Option<ObjectId>,
     /// The object that `park` and `unpark` change, once it was used.
     pub(crate) token: Option<ObjectId>,
-    /// The limit of the wait it is in, and whether it is reached only when nothing else can run.
-    pub(crate) timed: Option<(Duration, bool)>,
+    /// What it waits for in a sleep that ends only when nothing else can run.
+    pub(crate) sleep: Option<ObjectId>,
+    /// The limit of the wait it is in, in nanoseconds since the execution started, and whether it is reached only when nothing else can run.
+    pub(crate) timed: Option<(u64, bool)>,
     /// Its last wait ended because nothing else could happen than that time passes.
     pub(crate) time_passed: bool,
     /// What the panic hook noted last.
@@ -178,6 +182,7 @@ impl Default for Thread {
             spawned: 0,
             joined_children: Vec::new(),
             rank: 0,
+            entered: 0,
             joiners: 0,
             ended: false,
             joined: false,
@@ -222,7 +227,7 @@ impl Thread {
     fn forget_seldom(&mut self) {
         let s = &mut self.seldom;
         s.name = None;
-        (s.life, s.closure, s.token) = (None, None, None);
+        (s.life, s.closure, s.token, s.sleep) = (None, None, None, None);
         s.timed = None;
         s.time_passed = false;
         s.noted = None;
@@ -506,16 +511,24 @@ pub(crate) unsafe fn live(ex: *mut Execution, t: ThreadId) {
                 (*ex).restart = Some(Restart::ClosuresEnd);
             }
         }
+        // `is_finished` says so when the body has ended. Destructors of thread-locals may still run then.
+        let drops = (&(*ex).threads)[t.index()].seldom().locals.iter().any(|l| l.needs_drop);
+        let mut ends_later = false;
+        if drops && (*ex).phase == Phase::Running && !(*ex).search_panicked && (*ex).modes.ends_are_steps {
+            let finished = Op::new(OpKind::Store, (*ex).life_of(t)).with(explore::semantics::FINISHED, 0);
+            last_step(ex, t, finished);
+            ends_later = true;
+        }
         if !(&(*ex).threads)[t.index()].seldom().locals.is_empty() {
             let dropping =
                 std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| crate::locals::drop_all(ex, t)));
             if let Err(payload) = dropping {
                 (&mut (*ex).threads)[t.index()].panicking = false;
-                panics::note_end(ex, t, payload);
+                panics::fail_in_destructor(ex, t, payload);
             }
         }
         if (*ex).phase == Phase::Running && !(*ex).search_panicked {
-            if !(*ex).modes.ends_are_steps {
+            if ends_later || !(*ex).modes.ends_are_steps {
                 (*ex).ended();
                 return;
             }

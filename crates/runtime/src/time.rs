@@ -9,6 +9,10 @@
 //! has passed: then it is a look, and a loop that polls the clock is one that waits. Or the thread is *late*: an hour has passed since
 //! the latest limit that the thread has named so far. Each thread is late at most [`Settings::late`](crate::Settings::late) times in an
 //! execution. Where that keeps a reading from being late, the report has a caveat.
+//!
+//! Where the program is to be patient ([`Settings::patient`](crate::Settings::patient)), time passes only when nothing else can run, up to
+//! the earliest limit: that of a wait or of a sleep. A reading is then late only if its thread polls the clock and nothing else can happen.
+//! A patient limit is never one that a late reading goes past.
 
 use crate::context;
 use crate::execution::{Execution, Phase};
@@ -16,13 +20,26 @@ use crate::memory::LocalState;
 use crate::polling::Restart;
 use crate::spin::{self, On, Probe};
 use crate::{Place, sync};
-use explore::{CaveatKind, Op, OpKind, ThreadId};
+use explore::{CaveatKind, Op, OpKind, ThreadId, ThreadSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// What tells the choice of a clock reading from other choices.
 pub(crate) const CLOCK: u64 = 2;
 
 /// How much later than every limit a late thread is, in nanoseconds.
 const LATE: u64 = 3_600 * 1_000_000_000;
+
+/// The verdict names patience in these words.
+pub(crate) const PATIENT: &str = "timed waits and sleeps end by their limits, and readings of the clock are late, only when nothing else can run \
+                                  (--timeouts any, Config::timeouts)";
+
+/// The same where only limits that mean for ever are patient.
+pub(crate) const FOR_EVER: &str = "timed waits and sleeps of a hundred years and more end by their limits only when nothing else can run \
+                                   (--timeouts any, Config::timeouts)";
+
+/// How often a thread that polls the clock, when nothing else can run, finds that time has passed.
+const MOST_RELEASES: u32 = 8;
 
 /// A thread's clock has moved.
 struct Moved {
@@ -37,11 +54,17 @@ struct Moved {
 #[derive(Default)]
 pub(crate) struct Times {
     moved: Vec<Moved>,
+    /// The latest limit that was reached because nothing else could run.
+    reached: u64,
+    /// The threads for which it was reached, and whose waits have not ended yet.
+    pub(crate) waking: ThreadSet,
 }
 
 impl Times {
     pub(crate) fn clear(&mut self) {
         self.moved.clear();
+        self.reached = 0;
+        self.waking = ThreadSet::EMPTY;
     }
 }
 
@@ -54,6 +77,12 @@ pub(crate) struct OfThread {
     late: u32,
     /// The limit of the wait that it is in.
     until: u64,
+    /// The earliest of its limits that are patient. A late reading is before it.
+    patient: Option<u64>,
+    /// It polls the clock and nothing else can run: its next reading is late.
+    released: bool,
+    /// How often that was so.
+    releases: u32,
 }
 
 impl Execution {
@@ -71,6 +100,7 @@ impl Execution {
 
     /// The clock of the running thread moves, but never back.
     fn move_clock(&mut self, to: u64) {
+        TIME_PASSED.store(true, Ordering::Relaxed);
         if to <= self.time() {
             return;
         }
@@ -84,8 +114,64 @@ impl Execution {
     }
 
     fn name_limit(&mut self, limit: u64) {
+        let now = self.time();
+        let is_patient = self.is_patient(limit.saturating_sub(now));
         let clock = &mut self.threads[self.current.index()].seldom_mut().clock;
-        clock.named = clock.named.max(limit);
+        if is_patient {
+            clock.patient = Some(clock.patient.filter(|p| *p > now).map_or(limit, |p| p.min(limit)));
+        } else {
+            clock.named = clock.named.max(limit);
+        }
+    }
+
+    /// Whether a limit that is so many nanoseconds away is reached only when nothing else can run.
+    fn is_patient(&self, nanoseconds: u64) -> bool {
+        self.settings.patient.is_some_and(|least| Duration::from_nanos(nanoseconds) >= least)
+    }
+
+    /// Whether readings of the clock are late only when nothing else can run.
+    fn reads_patiently(&self) -> bool {
+        self.settings.patient.is_some_and(|least| least <= Duration::from_nanos(LATE))
+    }
+
+    /// How patience is named in a report.
+    pub(crate) fn patience(&self) -> &'static str {
+        if self.settings.patient == Some(crate::driver::CENTURY) { FOR_EVER } else { PATIENT }
+    }
+
+    /// When a wait of the running thread is over that starts now.
+    pub(crate) fn limit_after(&mut self, duration: Duration) -> u64 {
+        let now = self.time().max(self.times.reached);
+        now.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// Nothing else could run, so it is this late now.
+    pub(crate) fn reached(&mut self, limit: u64) {
+        self.times.reached = self.times.reached.max(limit);
+    }
+
+    /// Nothing can run, and no wait has a limit: threads that poll the clock find it late, where that happens only now. Says whether
+    /// there are any.
+    pub(crate) fn release_readers(&mut self) -> bool {
+        if !self.reads_patiently() {
+            return false;
+        }
+        let mut any = false;
+        for t in self.live.iter() {
+            let polls = self.pending[t.index()].op.kind == OpKind::Await
+                && self.threads[t.index()].seldom().polls_clock
+                && self.threads[t.index()].seldom().clock.releases < MOST_RELEASES;
+            if polls {
+                let clock = &mut self.threads[t.index()].seldom_mut().clock;
+                clock.released = true;
+                clock.releases += 1;
+                self.pending[t.index()].op.a |= Op::TIME_PASSES;
+                self.enabled.insert(t);
+                self.times.waking.insert(t);
+                any = true;
+            }
+        }
+        any
     }
 
     /// A local state of the running thread together with its clock, if the program reads clocks. Otherwise nobody can tell how late it is.
@@ -108,10 +194,19 @@ impl Execution {
                 self.restart = Some(Restart::ReadsClock);
             }
         }
-        let late = self.threads[self.current.index()].seldom().clock.late;
-        let may_be_late = late < self.settings.late;
+        let clock = self.threads[self.current.index()].seldom().clock;
+        if self.reads_patiently() {
+            if self.settings.late > 0 {
+                self.caveats.note_at(CaveatKind::Patient, PATIENT, place);
+            }
+            return Op::local(OpKind::Choose).with(1, CLOCK);
+        }
+        let times = self.settings.late;
+        let may_be_late = clock.late < times;
+        if may_be_late && clock.patient.is_some() {
+            self.caveats.note_at(CaveatKind::Patient, self.patience(), place);
+        }
         if !may_be_late {
-            let times = self.settings.late;
             self.caveats.note_at(
                 CaveatKind::Clock,
                 format!(
@@ -125,15 +220,26 @@ impl Execution {
     }
 
     fn has_read(&mut self, late: bool) -> u64 {
-        if late {
+        let released = self.threads[self.current.index()].seldom().clock.released;
+        if late || released {
+            let now = self.time();
             let clock = &mut self.threads[self.current.index()].seldom_mut().clock;
-            clock.late += 1;
-            let named = clock.named;
-            let to = self.time().max(named).saturating_add(LATE);
+            clock.late += late as u32;
+            clock.released = false;
+            let before = clock.patient.filter(|p| *p > now && !released).map_or(u64::MAX, |p| p - 1);
+            let to = now.max(clock.named).saturating_add(LATE).min(before);
             self.move_clock(to);
         }
         self.time()
     }
+}
+
+/// A clock has moved in some execution since somebody asked.
+static TIME_PASSED: AtomicBool = AtomicBool::new(false);
+
+/// Whether a thread has slept, has waited until a time limit or has read a late time, in any execution of this process since the last call.
+pub fn take_time_passed() -> bool {
+    TIME_PASSED.swap(false, Ordering::Relaxed)
 }
 
 /// Reads the clock of the running thread: nanoseconds since the execution started.
@@ -214,6 +320,31 @@ pub fn clock_pass(nanoseconds: u64) {
         ex.name_limit(to);
         ex.move_clock(to);
     });
+}
+
+/// The running thread sleeps until nothing else can run, if sleeps of this length are patient. Says whether they are; if not, nothing has
+/// happened yet.
+pub fn clock_sleep_patiently(nanoseconds: u64, place: Place) -> bool {
+    let ex = context::required("`sleep`", place);
+    // SAFETY: a current execution is valid, and no reference into it is held over the step.
+    unsafe {
+        if nanoseconds == 0 || (*ex).phase != Phase::Running || !(*ex).is_patient(nanoseconds) {
+            return false;
+        }
+        let text = (*ex).patience();
+        (*ex).caveats.note_at(CaveatKind::Patient, text, place);
+        let t = (*ex).current;
+        let until = (*ex).limit_after(Duration::from_nanos(nanoseconds));
+        (&mut (*ex).threads)[t.index()].seldom_mut().timed = Some((until, true));
+        let nobody = (*ex).sleep_of(t);
+        let op = Op::new(OpKind::Park, nobody);
+        if sync::turn(ex, op, sync::site(place)) {
+            let op = (&(*ex).pending)[t.index()].op;
+            (*ex).finish(op, 0);
+            (*ex).move_clock(until);
+        }
+        true
+    }
 }
 
 fn with_running<R>(f: impl FnOnce(&mut Execution) -> R) -> Option<R> {

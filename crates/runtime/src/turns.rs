@@ -41,7 +41,7 @@ const MOST_RELEASES: u32 = 3;
 const LOOKS: u64 = spin::LOOKS & !(bit(OpKind::Store) | bit(OpKind::Fence));
 
 /// Kinds that are looks also if they succeed: the thread has seen that nobody was in its way.
-const TRIES: u64 =
+pub(crate) const TRIES: u64 =
     bit(OpKind::TryLock) | bit(OpKind::TryReadLock) | bit(OpKind::TryWriteLock) | bit(OpKind::SemTryWait);
 
 /// Kinds by which a thread gets something from another one.
@@ -66,8 +66,10 @@ struct Look {
     kind: OpKind,
     /// What it saw last.
     word: u64,
-    /// The last word of the object that the thread has seen or written.
+    /// The last word of the object that the thread has seen or written; it is kept in the first look at the object.
     known: u64,
+    /// Which look is the first one at the object.
+    first: u8,
     /// How many fruitless turns in a row have ended with it, if it is of this stretch.
     turns: u32,
     stretch: u32,
@@ -79,6 +81,8 @@ pub(crate) struct Turns {
     looks: Vec<Look>,
     /// Where the next look is put when there is no more room.
     next: usize,
+    /// Which look may come next: the one after the last.
+    expected: usize,
     /// The number of the stretch of steps since the thread last saw something new.
     stretch: u32,
     /// One of the looks has reached the limit.
@@ -96,13 +100,13 @@ pub(crate) struct Turns {
 impl Turns {
     pub(crate) fn clear(&mut self) {
         self.looks.clear();
-        (self.next, self.stretch, self.due) = (0, 0, false);
+        (self.next, self.expected, self.stretch, self.due) = (0, 0, 0, false);
         (self.releases, self.released, self.reads_clock) = (0, 0, false);
         self.ordered = 0;
     }
 
     /// The thread has seen something new.
-    fn saw_change(&mut self) {
+    pub(crate) fn saw_change(&mut self) {
         self.start_again();
         self.releases = 0;
     }
@@ -113,9 +117,27 @@ impl Turns {
         self.due = false;
     }
 
+    /// Nothing is remembered.
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.looks.is_empty()
+    }
+
+    /// The first look at an object.
+    fn first_at(&self, object: ObjectId) -> Option<usize> {
+        if object.is_some() { self.looks.iter().position(|l| l.object == object) } else { None }
+    }
+
+    /// The last word of an object that the thread has seen or written.
+    fn known(&self, look: &Look) -> u64 {
+        self.looks[look.first as usize].known
+    }
+
     /// The thread has written a word.
     fn wrote(&mut self, object: ObjectId, word: u64) {
-        self.looks.iter_mut().filter(|l| l.object == object).for_each(|l| l.known = word);
+        if let Some(i) = self.first_at(object) {
+            self.looks[i].known = word;
+        }
     }
 
     fn look(&mut self, kind: OpKind, object: ObjectId, site: Site, word: u64, limit: u32) {
@@ -124,26 +146,19 @@ impl Turns {
 
     /// The same for an operation on the object `at` that saw the word of another one.
     fn look_at(&mut self, kind: OpKind, at: ObjectId, object: ObjectId, site: Site, word: u64, limit: u32) {
-        let (mut found, mut known) = (None, None);
-        for (i, l) in self.looks.iter_mut().enumerate() {
-            if l.object == object && object.is_some() {
-                known = Some(std::mem::replace(&mut l.known, word));
-            }
-            if l.site == site && l.at == at && l.kind == kind {
-                found = Some(i);
-            }
-        }
-        let Some(i) = found else {
-            let stretch = self.stretch + 1;
-            let look = Look { site, at, object, kind, word, known: word, turns: 0, stretch };
-            if self.looks.len() < MOST {
-                self.looks.push(look);
-            } else {
-                self.looks[self.next % MOST] = look;
-                self.next += 1;
-            }
-            return self.saw_change();
+        let same = |l: &Look| l.site == site && l.at == at && l.kind == kind;
+        // Loops come to the same looks in the same order.
+        let found = match self.looks.get(self.expected) {
+            Some(l) if same(l) => Some(self.expected),
+            _ => self.looks.iter().position(same),
         };
+        let Some(i) = found else { return self.add(kind, at, object, site, word) };
+        self.expected = if i + 1 < self.looks.len() { i + 1 } else { 0 };
+        let first = match &self.looks[i] {
+            l if l.object == object => object.is_some().then_some(l.first as usize),
+            _ => self.first_at(object),
+        };
+        let known = first.map(|f| std::mem::replace(&mut self.looks[f].known, word));
         let look = &mut self.looks[i];
         if std::mem::replace(&mut look.word, word) == word || known == Some(word) {
             look.turns = if look.stretch == self.stretch { look.turns + 1 } else { 1 };
@@ -151,6 +166,40 @@ impl Turns {
             self.due |= look.turns >= limit;
         } else {
             self.saw_change();
+        }
+    }
+
+    /// Adds a look at a place where the thread was not before, or so long ago that it is forgotten.
+    fn add(&mut self, kind: OpKind, at: ObjectId, object: ObjectId, site: Site, word: u64) {
+        let i = if self.looks.len() < MOST { self.looks.len() } else { self.next % MOST };
+        let first = self.first_at(object).unwrap_or(i);
+        let stretch = self.stretch + 1;
+        let look = Look { site, at, object, kind, word, known: word, first: first as u8, turns: 0, stretch };
+        if first != i {
+            self.looks[first].known = word;
+        }
+        if i == self.looks.len() {
+            self.looks.push(look);
+        } else {
+            self.replace(i, look);
+            self.next += 1;
+        }
+        self.expected = 0;
+        self.saw_change();
+    }
+
+    /// Replaces a look. It may have been the first one at its object.
+    #[cold]
+    fn replace(&mut self, i: usize, look: Look) {
+        let (object, known) = (self.looks[i].object, self.known(&self.looks[i]));
+        self.looks[i] = look;
+        for (object, known) in [(object, known), (self.looks[i].object, self.looks[i].word)] {
+            let Some(first) = self.first_at(object) else { continue };
+            self.looks[first].known = known;
+            self.looks.iter_mut().filter(|l| l.object == object).for_each(|l| l.first = first as u8);
+        }
+        if !self.looks[i].object.is_some() {
+            self.looks[i].first = i as u8;
         }
     }
 }
@@ -167,7 +216,7 @@ pub(crate) fn after_step(
 ) {
     let looks = (LOOKS >> op.kind as u8 & 1 == 1 && applied.word == before)
         || (TRIES | bit(OpKind::Choose)) >> op.kind as u8 & 1 == 1;
-    if looks || !ex.threads[ex.current.index()].turns.looks.is_empty() {
+    if looks || !ex.threads[ex.current.index()].turns.is_empty() {
         note(ex, *op, site, before, applied.word, applied.ok, option);
     }
 }
@@ -239,7 +288,7 @@ pub(crate) fn announce(ex: &mut Execution, op: &Op, site: Site) -> bool {
     seen.clear();
     for look in turns.looks.iter().filter(of_stretch).filter(|l| l.object.is_some()) {
         if seen.iter().all(|s| s.0 != look.object) {
-            seen.push((look.object, look.known));
+            seen.push((look.object, turns.known(look)));
         }
     }
     let reads_clock = turns.looks.iter().filter(of_stretch).any(|l| l.kind == OpKind::Choose);

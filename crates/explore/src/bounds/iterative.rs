@@ -414,6 +414,10 @@ impl Explorer for Iterative {
         }
     }
 
+    fn differs_in_outcome(&self) -> bool {
+        self.inner.progress().differs_in_outcome()
+    }
+
     fn end(&mut self, end: End, view: &View<'_>) -> bool {
         let more = self.inner.progress_mut().end(end, view);
         if self.inner.progress().divergence().is_some() {

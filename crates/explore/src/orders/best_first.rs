@@ -623,6 +623,12 @@ impl Explorer for BestFirst {
         self.pos += 1;
     }
 
+    fn differs_in_outcome(&self) -> bool {
+        let last = self.deltas.last();
+        self.next_delta == self.deltas.len()
+            && last.is_some_and(|d| d.outcome.is_some() && d.step as usize + 1 == self.pos)
+    }
+
     fn end(&mut self, end: End, view: &View<'_>) -> bool {
         let s = &mut self.stats;
         s.steps += self.pos as u64;
@@ -639,11 +645,11 @@ impl Explorer for BestFirst {
         }
         match end {
             End::Assumed => s.assumed += 1,
-            End::Pruned => s.pruned += 1,
+            End::Pruned | End::Undone => s.pruned += 1,
             _ => s.executions += 1,
         }
         s.races += self.trace.races_since(self.from) as u64;
-        if self.finds_races() {
+        if self.finds_races() && end != End::Undone {
             self.races(view);
         }
         self.expand();

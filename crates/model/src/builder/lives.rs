@@ -5,7 +5,7 @@
 //!
 //! Who waits for a semaphore cannot be told from who is about to: where it is destroyed, both find that it is.
 
-use super::Builder;
+use super::{Builder, WAITING};
 use crate::program::*;
 use crate::term::{Assign, Place, Term, Type, VarId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -222,6 +222,51 @@ impl Builder {
             let why = format!("`{}` is used after it was destroyed", self.program.sync(s).name);
             let wrong = self.error_location(t, ErrorKind::LockMisuse, &why);
             self.sync_edge(t, (e.from, wrong), gone, Vec::new(), e.action);
+        }
+    }
+
+    /// Threads that wait at a condition variable at the same time must do so with one mutex. A condition variable that is used with
+    /// several mutexes has a variable for the mutex of the latest wait, which is that of all threads that wait.
+    pub(super) fn watch_conditions(&mut self) {
+        if !self.watches() {
+            return;
+        }
+        let mut mutexes: BTreeMap<SyncId, BTreeSet<SyncId>> = BTreeMap::new();
+        let mut waits = Vec::new();
+        for t in self.program.thread_ids() {
+            for (n, e) in self.program.thread(t).transitions.iter().enumerate() {
+                if let Action::Wait { condition, mutex } = e.action
+                    && !matches!(self.program.thread(t).location(e.to).kind, LocationKind::Error { .. })
+                {
+                    mutexes.entry(condition).or_default().insert(mutex);
+                    waits.push((t, n, condition, mutex));
+                }
+            }
+        }
+        mutexes.retain(|_, used| used.len() > 1);
+        let mut latest: BTreeMap<SyncId, VarId> = BTreeMap::new();
+        for condition in mutexes.into_keys() {
+            let name = format!("{}.mutex", self.program.sync(condition).name);
+            latest.insert(condition, self.plain(&name, WAITING, Scope::Shared, 0, true));
+        }
+        for (t, n, condition, mutex) in waits {
+            let Some(var) = latest.get(&condition).copied() else { continue };
+            let e = self.program.thread(t).transitions[n].clone();
+            self.span = e.span;
+            let number = u64::from(mutex.0) + 1;
+            let (waited, same, set) = (self.in_use(condition).0, self.is(var, number), self.set(var, number));
+            let other = self.terms().not(same);
+            let clash = self.terms().and(waited, other);
+            let wrong = self.terms().and(e.guard, clash);
+            let clear = self.terms().not(clash);
+            let guard = self.terms().and(e.guard, clear);
+            let edge = &mut self.program.threads[t.index()].transitions[n];
+            edge.guard = guard;
+            edge.assigns.push(set);
+            let name = self.program.sync(condition).name.clone();
+            let why = format!("two threads wait at `{name}` with two different mutexes");
+            let at = self.error_location(t, ErrorKind::LockMisuse, &why);
+            self.sync_edge(t, (e.from, at), wrong, Vec::new(), e.action);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Accesses that a library function makes on behalf of its caller.
 
 use super::objects::{self, Hidden, Process, Use};
+use super::paths::{self, Lookup, OpenFile};
 use super::streams;
 use crate::access::range;
 use crate::options::{Races, options};
@@ -22,17 +23,20 @@ pub(crate) enum Access {
     Stream(usize, Use),
     /// A stream, without its lock.
     Unlocked(usize),
-    /// An open file, by its descriptor: its offset or its contents.
-    Offset(i32, Use),
-    Contents(i32, Use),
-    /// What a path leads to.
-    Path(usize, Use),
+    /// An open file, by its descriptor.
+    OpenFile(i32, OpenFile),
+    /// What one path or two lead to.
+    Paths([Option<Lookup>; 2]),
+    /// The list of the directory that a stream reads, by its descriptor.
+    Lists(i32),
     /// State of the process, and whether it is changed.
     Process(&'static Process, bool),
     /// A descriptor is made.
     MakesDescriptor,
     /// A descriptor is used.
     Descriptor(i32),
+    /// The flags of a descriptor (`FD_CLOEXEC`).
+    DescriptorFlags(i32, Use),
     /// A descriptor is closed.
     Closes(i32),
     /// After a call: the program gets another result.
@@ -99,8 +103,37 @@ pub(crate) fn fd(fd: usize) -> Access {
     Access::Descriptor(fd as i32)
 }
 
+/// Uses a path.
+pub(crate) fn path(lookup: Lookup) -> Access {
+    Access::Paths([Some(lookup), None])
+}
+
+/// Uses two paths.
+pub(crate) fn paths(a: Lookup, b: Lookup) -> Access {
+    Access::Paths([Some(a), Some(b)])
+}
+
+/// Uses the offset and the contents of an open file.
+pub(crate) fn file(fd: usize, offset: Option<Use>, contents: Use) -> Access {
+    // Where a write goes depends on `O_APPEND`.
+    let flags = (contents == Use::Append && offset.is_some()).then_some(Use::Look);
+    Access::OpenFile(fd as i32, OpenFile { offset, contents: Some(contents), flags, ..OpenFile::default() })
+}
+
+/// Uses the attributes of an open file.
+pub(crate) fn attributes(fd: usize, how: Use) -> Access {
+    Access::OpenFile(fd as i32, OpenFile { attributes: Some(how), ..OpenFile::default() })
+}
+
+/// Looks at all that `fstat` tells.
+pub(crate) fn status(fd: usize) -> Access {
+    let look = Some(Use::Look);
+    Access::OpenFile(fd as i32, OpenFile { contents: look, attributes: look, ..OpenFile::default() })
+}
+
 /// A new descriptor, after the call.
 pub(crate) fn made(fd: usize, call: Call) -> Access {
+    crate::files::opened();
     objects::made_descriptor(fd as i32, call);
     Access::Nothing
 }
@@ -168,14 +201,18 @@ pub(crate) fn before(access: Access, call: Call) {
         Access::Hidden(object, write) => objects::unlocked(object, write, call),
         Access::Stream(file, how) => streams::used(file, how, call),
         Access::Unlocked(file) => streams::used_unlocked(file, call),
-        Access::Offset(fd, how) => streams::offset(fd, how, call),
-        Access::Contents(fd, how) => streams::contents(fd, how, call),
-        Access::Path(path, how) => streams::path(path, how, call),
+        Access::OpenFile(fd, what) => paths::used_open(fd, what, call),
+        Access::Paths(lookups) => paths::used(&lookups, call),
+        Access::Lists(fd) => paths::listed(fd, call),
         Access::Process(object, write) => objects::process(object, write, call),
         Access::MakesDescriptor => objects::making_descriptor(call),
         Access::Descriptor(fd) => objects::used_descriptor(fd, || crate::files::is_open(fd), call),
+        Access::DescriptorFlags(fd, how) => paths::descriptor_flags(fd, how, call),
         // What is modelled is closed by a step of its own.
-        Access::Closes(fd) if crate::pipes::open_of(fd).is_none() => objects::closing_descriptor(fd, call),
+        Access::Closes(fd) if crate::pipes::open_of(fd).is_none() => {
+            objects::closing_descriptor(fd, call);
+            crate::file_locks::closing(fd, call);
+        }
         _ => {}
     }
 }

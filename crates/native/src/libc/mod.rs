@@ -23,10 +23,14 @@ pub(crate) mod format;
 mod inputs;
 pub(crate) mod objects;
 mod outside;
+mod paths;
 pub(crate) mod restored;
 mod scanning;
 pub(crate) mod streams;
 mod table;
+
+pub(crate) use paths::{Lookup, descriptor_flags};
+pub(crate) use streams::HERE;
 
 use crate::modules::{self, Owner};
 use crate::shim::Call;
@@ -103,6 +107,7 @@ macro_rules! entry {
                 "mov r11, [rsp]",
                 "mov [rip + {incoming}], r11",
                 "mov [rip + {incoming} + 8], rbp",
+                "mov [rip + {incoming} + 32], rsp",
                 "mov r11, [rip + {incoming} + 24]",
                 "cmp byte ptr [r11], 0",
                 "jne 2f",
@@ -223,6 +228,8 @@ unsafe extern "C" fn forward() {
         "mov [rip + {incoming}], rax",
         "mov rax, [rbp]",
         "mov [rip + {incoming} + 8], rax",
+        "lea rax, [rbp + 8]",
+        "mov [rip + {incoming} + 32], rax",
         "mov rdi, r11",
         "mov rsi, rsp",
         "call {before}",
@@ -323,36 +330,47 @@ pub(crate) fn install() {
         made.insert((name.to_owned(), real), at);
         Some(at)
     };
-    imports(|import| {
-        if matches!(import.name, "dup" | "dup2" | "dup3" | "fcntl" | "fcntl64") {
-            streams::copies_descriptors();
-        }
-        cxx::note_import(import.name);
-        if streams::shows_descriptors(import.name) {
-            streams::numbers_are_seen();
-        }
-        // SAFETY: a slot of a loaded module.
-        let real = unsafe { import.slot.read() };
+    // Where a call of a function goes that is found at `real`.
+    let mut lead = |name: &str, real: usize, is_function: bool| {
         let owner = modules::owner(real);
         if real == 0 || owner == Some(Owner::Program) {
             return None;
         }
-        if let Some(front) = fronts.get(import.name) {
-            return stub(import.name, real, by_row, *front);
+        if let Some(front) = fronts.get(name) {
+            return stub(name, real, by_row, *front);
         }
-        if owner == Some(Owner::Raddle) || !import.is_function {
+        if owner == Some(Owner::Raddle) || !is_function {
             return None;
         }
-        if let Some(entry) = rows.get(import.name) {
+        if let Some(entry) = rows.get(name) {
             return Some(*entry);
         }
-        if let Some(before) = cxx::hook(import.name) {
-            return stub(import.name, real, before, no_row);
+        if let Some(before) = cxx::hook(name) {
+            return stub(name, real, before, no_row);
         }
-        (!outside::is_harmless(import.name, real))
-            .then(|| stub(import.name, real, outside::before, no_row))
-            .flatten()
+        (!outside::is_harmless(name, real)).then(|| stub(name, real, outside::before, no_row)).flatten()
+    };
+    let mut makes_system_calls = false;
+    imports(|import| {
+        makes_system_calls |= import.name == "syscall";
+        cxx::note_import(import.name);
+        if matches!(import.name, "dup" | "dup2" | "dup3" | "fcntl" | "fcntl64" | "syscall") {
+            streams::copies_descriptors();
+        }
+        if streams::shows_descriptors(import.name) || import.name == "syscall" {
+            streams::numbers_are_seen();
+        }
+        // SAFETY: a slot of a loaded module.
+        lead(import.name, unsafe { import.slot.read() }, import.is_function)
     });
+    if makes_system_calls {
+        crate::system_calls::install(|name| {
+            let name = std::ffi::CString::new(name).ok()?;
+            // SAFETY: the name ends with a zero byte.
+            let real = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
+            lead(name.to_str().ok()?, real, true).or((real != 0).then_some(real))
+        });
+    }
 }
 
 fn all_rows() -> impl Iterator<Item = &'static Row> {

@@ -210,6 +210,25 @@ pub(crate) enum Use {
     Change,
 }
 
+/// How conflicting uses of an object are found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finding {
+    /// Two threads use it, ordered or not: the order of two uses that commute is observed by a third one.
+    ByThread,
+    /// Happens-before does not order the uses.
+    Unordered,
+    /// As [`Finding::Unordered`], for objects on which [`Use::Append`] commutes even for later observers.
+    UnorderedSet,
+}
+
+/// One object that an operation uses.
+#[derive(Clone, Copy)]
+pub(crate) struct Part {
+    pub(crate) key: usize,
+    pub(crate) how: Use,
+    pub(crate) finding: Finding,
+}
+
 /// What is known of one locked object.
 struct Known {
     name: String,
@@ -219,6 +238,8 @@ struct Known {
     uses: [Option<(ThreadId, bool)>; 3],
     /// Uses are steps.
     steps: bool,
+    /// The object that stands for this one, because some operation uses both in one step.
+    with: usize,
     /// Some function uses it without its lock, or holds the lock over several calls.
     exposed: bool,
     /// Who holds the lock of a stream, and how often.
@@ -231,7 +252,14 @@ struct Locked {
     known: HashMap<usize, Known>,
     /// Places that stand for files, by device and number.
     files: HashMap<(u64, u64), usize>,
+    /// How often the use of files by several threads has made the search start again.
+    learned: usize,
+    /// Each use of a file is a step on this object.
+    one: Option<usize>,
 }
+
+/// Names that differ in each execution teach nothing: after so many restarts all files are one object.
+const MOST_LEARNED: usize = 64;
 
 static mut LOCKED: *mut Locked = std::ptr::null_mut();
 
@@ -256,6 +284,7 @@ fn known(key: usize, name: impl FnOnce() -> String) -> &'static mut Known {
         execution,
         uses: [None; 3],
         steps: false,
+        with: key,
         exposed: false,
         held: None,
     });
@@ -289,9 +318,94 @@ pub(crate) fn name_of(address: usize) -> Option<String> {
     unsafe { LOCKED.as_ref() }.and_then(|l| l.known.get(&address)).map(|k| k.name.clone())
 }
 
-/// A use of locked state.
-pub(crate) fn used(key: usize, how: Use, name: impl FnOnce() -> String, call: Call) {
-    used_with(key, how, name, call, || {});
+/// Notes a use of a thread; says whether other threads have used the object in a conflicting way.
+fn is_used_by_others(known: &mut Known, how: Use) -> bool {
+    let me = runtime::current();
+    let by_others = |of: Use| known.uses[of as usize].is_some_and(|(t, more)| more || t != me);
+    let conflict = match how {
+        Use::Append => by_others(Use::Look) || by_others(Use::Change),
+        Use::Look => by_others(Use::Append) || by_others(Use::Change),
+        Use::Change => by_others(Use::Append) || by_others(Use::Look) || by_others(Use::Change),
+    };
+    let mine = &mut known.uses[how as usize];
+    *mine = Some(mine.map_or((me, false), |(t, more)| (t, more || t != me)));
+    conflict
+}
+
+/// The object that stands for all that are used together with this one.
+fn representative(mut key: usize) -> usize {
+    while let Some(known) = locked().known.get(&key).filter(|k| k.with != key) {
+        key = known.with;
+    }
+    key
+}
+
+/// Gives an object a name, if it has none.
+pub(crate) fn name(key: usize, name: impl FnOnce() -> String) {
+    known(key, name);
+}
+
+/// An operation that uses several objects at once: one step, on the object that stands for those whose uses are steps. Says whether
+/// it was a step.
+pub(crate) fn together(parts: &[Part], call: Call) -> bool {
+    if parts.is_empty() {
+        return false;
+    }
+    runtime::settle();
+    if let Some(all) = locked().one {
+        step(&table::sync(all).handle, true, call);
+        return true;
+    }
+    let (mut on, mut write, mut learned) = (None, false, false);
+    for part in parts {
+        let known = known(part.key, String::new);
+        let conflict = match part.finding {
+            Finding::ByThread => is_used_by_others(known, part.how),
+            Finding::Unordered => is_unordered(part.key + 8, part.how != Use::Look, call),
+            // Two uses that look are taken for a conflict here. That makes them steps, which do not conflict.
+            Finding::UnorderedSet => is_unordered(part.key + 8, part.how != Use::Append, call),
+        };
+        if conflict && !known.steps {
+            known.steps = true;
+            learned = true;
+        }
+        if known.steps {
+            let mine = representative(part.key);
+            let first = *on.get_or_insert(mine);
+            if first != mine {
+                self::known(mine, String::new).with = first;
+                learned = true;
+            }
+            write |= part.how != Use::Look;
+        }
+    }
+    if learned {
+        locked().learned += 1;
+        if locked().learned > MOST_LEARNED {
+            locked().one = Some(key_of_file(u64::MAX, u64::MAX));
+            known(key_of_file(u64::MAX, u64::MAX), || "the files".to_owned());
+        }
+        runtime::restart_soon();
+    }
+    if let Some(key) = on {
+        step(&table::sync(key).handle, write, call);
+    }
+    on.is_some()
+}
+
+/// Notes uses that come too late to be a step: if one conflicts, the search starts again with steps.
+pub(crate) fn noted<'a>(parts: impl Iterator<Item = &'a Part>, call: Call) {
+    for part in parts {
+        let known = known(part.key, String::new);
+        let unordered = match part.finding {
+            Finding::ByThread => is_used_by_others(known, part.how),
+            _ => is_unordered(part.key + 8, part.how != Use::Look, call),
+        };
+        if unordered && !known.steps {
+            known.steps = true;
+            runtime::restart_soon();
+        }
+    }
 }
 
 /// A use of locked state that accesses memory of the program while the lock is held.
@@ -304,14 +418,7 @@ pub(crate) fn used_with(
 ) {
     let known = known(key, name);
     let me = runtime::current();
-    let by_others = |of: Use| known.uses[of as usize].is_some_and(|(t, more)| more || t != me);
-    let conflict = match how {
-        Use::Append => by_others(Use::Look) || by_others(Use::Change),
-        Use::Look => by_others(Use::Append) || by_others(Use::Change),
-        Use::Change => by_others(Use::Append) || by_others(Use::Look) || by_others(Use::Change),
-    };
-    let mine = &mut known.uses[how as usize];
-    *mine = Some(mine.map_or((me, false), |(t, more)| (t, more || t != me)));
+    let conflict = is_used_by_others(known, how);
     if conflict && !known.steps {
         known.steps = true;
         runtime::restart_soon();

@@ -5,6 +5,8 @@
 
 use super::accesses::Access;
 use super::objects::Use;
+use super::paths::Lookup;
+use super::streams::HERE;
 use crate::shim::{Call, undisturbed};
 use explore::{CaveatKind, ThreadId};
 use std::collections::HashMap;
@@ -70,6 +72,7 @@ pub(crate) fn begin() {
     super::streams::begin();
     super::aliases::begin();
     super::blocks::begin();
+    super::paths::begin();
     if kept().changed {
         kept().changed = false;
         put_back();
@@ -122,14 +125,12 @@ fn put_back() {
 }
 
 /// Notes what is at a path before the program does something there.
-fn note(path: usize, missing: Original) -> Access {
+fn note(at: usize, path: usize, missing: Original) -> Access {
     if path == 0 || !runtime::in_execution() {
         return Access::Nothing;
     }
-    // SAFETY: the program hands in a string.
-    let text = unsafe { CStr::from_ptr(path as *const c_char) };
     undisturbed(|| {
-        let Ok(path) = std::path::absolute(std::ffi::OsStr::from_bytes(text.to_bytes())) else { return };
+        let path = super::paths::absolute(at as c_int, path, false);
         let shown = path.display().to_string();
         let (original, dirty) = kept().paths.entry(path).or_insert_with_key(|path| {
             let original = match std::fs::metadata(path) {
@@ -158,14 +159,18 @@ fn note(path: usize, missing: Original) -> Access {
 }
 
 /// A file is written, made or removed.
-pub(super) fn file(path: usize) -> Access {
-    note(path, Original::Missing)
+pub(crate) fn file(path: usize) -> Access {
+    file_at(HERE, path)
+}
+
+/// The same for a path that starts from an open directory.
+pub(super) fn file_at(at: usize, path: usize) -> Access {
+    note(at, path, Original::Missing)
 }
 
 /// A directory is made.
-pub(super) fn directory(path: usize) -> Access {
-    note(path, Original::NoDirectory);
-    Access::Path(path, Use::Change)
+pub(crate) fn directory(at: usize, path: usize) -> Access {
+    note(at, path, Original::NoDirectory)
 }
 
 /// A file is opened as a stream.
@@ -179,7 +184,14 @@ pub(super) fn stream_opened(path: usize, mode: usize) -> Access {
         file(path);
     }
     let makes = mode.iter().any(|b| b"wa".contains(b));
-    Access::Path(path, if makes { Use::Change } else { Use::Look })
+    let mut lookup = Lookup::look(path);
+    if makes {
+        lookup = Lookup::change(path).follows(true).attributes(Use::Look);
+    }
+    if mode.contains(&b'w') {
+        lookup = lookup.contents(Use::Change);
+    }
+    super::accesses::path(lookup)
 }
 
 /// A function changes the process in a way that is not put back.
@@ -209,7 +221,10 @@ pub(super) fn mask() -> Access {
 /// The working directory changes.
 pub(super) fn place() -> Access {
     if runtime::in_execution() && kept().place.is_none() {
-        let here = undisturbed(std::env::current_dir).ok();
+        let here = undisturbed(|| {
+            crate::names::keep_directory();
+            std::env::current_dir().ok()
+        });
         kept().place = here.and_then(|p| CString::new(p.as_os_str().as_bytes()).ok());
         kept().changed = true;
     }

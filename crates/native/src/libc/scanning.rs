@@ -108,7 +108,7 @@ extern "C" fn print_to_descriptor(fd: c_int, format: *const c_char, arguments: *
     if let Some(call) = incoming() {
         // SAFETY: the program hands in the arguments of the format.
         keeping_errno(|| unsafe { printing::read_arguments(format, arguments, call) });
-        before(Access::Contents(fd, Use::Append), call);
+        before(super::accesses::file(fd as usize, Some(Use::Append), Use::Append), call);
     }
     real!(vdprintf(fd, format, arguments): fn(c_int, *const c_char, *mut Arguments) -> c_int)
 }

@@ -3,8 +3,11 @@
 //! A stream has a lock, so two threads that use it do not race; see `objects` for when a use is a step. Functions without the
 //! lock (`putc_unlocked`) race. `flockfile` holds the lock over several calls: from then on each use of that stream takes it.
 
-use super::accesses::{Access, ask, before, count, fd, k, length, r, s, w, when, wide_length, ws};
+use super::accesses::{
+    Access, ask, attributes, before, count, fd, file, k, length, r, s, w, when, wide_length, ws,
+};
 use super::objects::{self, DIRECTORY, MASK, Use};
+use super::paths::{Lookup, OpenFile};
 use super::{Row, fronts, incoming, rows};
 use crate::real::real;
 use crate::shim::Call;
@@ -277,16 +280,6 @@ fn name(file: usize) -> String {
     }
 }
 
-/// The file behind a descriptor, if it is a regular one.
-fn regular(fd: c_int) -> Option<(u64, u64)> {
-    // SAFETY: zero is a valid `stat`, which the kernel fills.
-    unsafe {
-        let mut stat: libc::stat = std::mem::zeroed();
-        let done = libc::syscall(libc::SYS_fstat, fd, &raw mut stat);
-        (done == 0 && stat.st_mode & libc::S_IFMT == libc::S_IFREG).then_some((stat.st_dev, stat.st_ino))
-    }
-}
-
 /// A use of a stream.
 pub(crate) fn used(file: usize, how: Use, call: Call) {
     if file == 0 {
@@ -320,7 +313,8 @@ pub(crate) fn used(file: usize, how: Use, call: Call) {
     if (0..3).all(|i| standard(i) != file) && !is_directory(file) {
         // SAFETY: the program hands in a stream.
         let fd = unsafe { libc::fileno(file as *mut libc::FILE) };
-        contents(fd, if how == Use::Append { Use::Append } else { Use::Look }, call);
+        let how = if how == Use::Append { Use::Append } else { Use::Look };
+        before(super::accesses::file(fd as usize, None, how), call);
         // That may have been a step, too.
         must_be_open(file, call);
     }
@@ -334,41 +328,10 @@ pub(crate) fn used_unlocked(file: usize, call: Call) {
     }
 }
 
-/// A use of the offset of an open file.
-pub(crate) fn offset(fd: c_int, how: Use, call: Call) {
-    let Some((device, number)) = regular(fd) else { return };
-    if fd <= 2 {
-        return;
-    }
+/// Whether the program may have two descriptors of one open file.
+pub(super) fn has_copies() -> bool {
     // SAFETY: set before the first execution.
-    let key = match unsafe { HAS_COPIES } {
-        true => objects::key_of_file(device ^ 1 << 63, number),
-        false => objects::key_of_file(u64::MAX, fd as u64),
-    };
-    objects::used(key, how, || format!("the offset of descriptor {fd}"), call);
-}
-
-/// A use of the contents of a file.
-pub(crate) fn contents(fd: c_int, how: Use, call: Call) {
-    let Some((device, number)) = regular(fd) else { return };
-    let key = objects::key_of_file(device, number);
-    objects::used(key, how, || format!("the file of descriptor {fd}"), call);
-}
-
-/// A use of what a path leads to.
-pub(crate) fn path(path: usize, how: Use, call: Call) {
-    if path == 0 {
-        return;
-    }
-    before(relative(path), call);
-    // SAFETY: the program hands in a string.
-    let text = unsafe { CStr::from_ptr(path as *const c_char) };
-    let hash = text
-        .to_bytes()
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3));
-    let key = objects::key_of_file(u64::MAX - 1, hash);
-    objects::used(key, how, || format!("the path {}", text.to_string_lossy()), call);
+    unsafe { HAS_COPIES }
 }
 
 /// Standard output is written to.
@@ -394,14 +357,6 @@ fn bare(file: usize) -> Access {
 }
 
 use Use::{Append, Change, Look};
-
-fn fd_offset(fd: usize, how: Use) -> Access {
-    Access::Offset(fd as c_int, how)
-}
-
-fn fd_contents(fd: usize, how: Use) -> Access {
-    Access::Contents(fd as c_int, how)
-}
 
 /// The pieces of a list of buffers, as far as `n` bytes go.
 fn pieces(list: usize, pieces: usize, mut n: usize, mut see: impl FnMut(usize, usize)) {
@@ -440,10 +395,7 @@ pub(crate) fn to_be_filled(fd: c_int, buffer: usize, n: usize, moves: bool, call
     runtime::end_looking();
     super::keeping_errno(|| {
         before(k(buffer, n), call);
-        if moves {
-            offset(fd, Change, call);
-        }
-        contents(fd, Look, call);
+        before(file(fd as usize, moves.then_some(Change), Look), call);
     });
 }
 
@@ -471,10 +423,7 @@ fn here() -> Call {
 
 fn prepared(fd: usize, list: usize, n: usize, moves: bool) -> Access {
     pieces(list, n as u32 as usize, usize::MAX, |p, bytes| before(k(p, bytes), here()));
-    if moves {
-        offset(fd as c_int, Change, here());
-    }
-    fd_contents(fd, Look)
+    file(fd, moves.then_some(Change), Look)
 }
 
 fn scattered(list: usize, n: usize, got: usize) -> Access {
@@ -662,27 +611,41 @@ fronts! { OUTPUT:
     setbuffer(file, p, n) impure [f(file, Change), super::restored::stream(file), buffered(file, p, 0, n)];
     setlinebuf(file) impure [f(file, Change), super::restored::stream(file)];
     fwide(file) impure [f(file, Change), super::restored::stream(file)];
-    open(path, flags) impure [s(path), super::inputs::opened(path), opened(path, flags), Access::MakesDescriptor];
-    open64(path, flags) impure [s(path), super::inputs::opened(path), opened(path, flags), Access::MakesDescriptor];
-    creat(path) impure [s(path), opened(path, (libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY) as usize),
-        Access::MakesDescriptor];
-    openat(at, path, flags) impure [s(path), super::inputs::opened(path), opened(path, flags), Access::MakesDescriptor];
-    openat64(at, path, flags) impure [s(path), opened(path, flags), Access::MakesDescriptor];
+    open(path, flags) impure [s(path), super::inputs::opened(path), Access::MakesDescriptor, opened(HERE, path, flags)];
+    open64(path, flags) impure [s(path), super::inputs::opened(path), Access::MakesDescriptor, opened(HERE, path, flags)];
+    creat(path) impure [s(path), Access::MakesDescriptor,
+        opened(HERE, path, (libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY) as usize)];
+    openat(at, path, flags) impure [s(path), super::inputs::opened(path), Access::MakesDescriptor, opened(at, path, flags)];
+    openat64(at, path, flags) impure [s(path), super::inputs::opened(path), Access::MakesDescriptor, opened(at, path, flags)];
     fopencookie() impure [no_cookies()];
-    fopen(path, mode) impure [s(path), s(mode), super::inputs::opened(path), super::restored::stream_opened(path, mode), made_unseen()];
-    fopen64(path, mode) impure [s(path), s(mode), super::inputs::opened(path), super::restored::stream_opened(path, mode), made_unseen()];
-    write(d, p, n) impure [r(p, n), fd_offset(d, Append), fd_contents(d, Append), fd(d)];
-    pwrite(d, p, n) impure [r(p, n), fd_contents(d, Append), fd(d)];
-    pwrite64(d, p, n) impure [r(p, n), fd_contents(d, Append), fd(d)];
-    writev(fd, list, n) impure [{ gathered(list, n, here()); fd_offset(fd, Append) }, fd_contents(fd, Append)];
-    pwritev(fd, list, n) impure [{ gathered(list, n, here()); fd_contents(fd, Append) }];
+    fopen(path, mode) impure [s(path), s(mode), super::inputs::opened(path), made_unseen(), super::restored::stream_opened(path, mode)];
+    fopen64(path, mode) impure [s(path), s(mode), super::inputs::opened(path), made_unseen(), super::restored::stream_opened(path, mode)];
+    write(d, p, n) impure [r(p, n), file(d, Some(Append), Append), fd(d)];
+    pwrite(d, p, n) impure [r(p, n), file(d, None, Append), fd(d)];
+    pwrite64(d, p, n) impure [r(p, n), file(d, None, Append), fd(d)];
+    writev(fd, list, n) impure [{ gathered(list, n, here()); file(fd, Some(Append), Append) }];
+    pwritev(fd, list, n) impure [{ gathered(list, n, here()); file(fd, None, Append) }];
     send(d, p, n) impure [r(p, n), fd(d)];
     sendto(fd, p, n, flags, a, an) impure [r(p, n), r(a, an as u32 as usize)];
     sendmsg(fd, header) impure [{ message_sent(header, here()); Access::Nothing }];
-    lseek(d) impure [fd_offset(d, Change), fd(d)];
-    lseek64(d) impure [fd_offset(d, Change), fd(d)];
-    ftruncate(d) impure [fd_contents(d, Change), fd(d)];
-    ftruncate64(d) impure [fd_contents(d, Change), fd(d)];
+    lseek(d, n, whence) impure [sought(d, whence), fd(d)];
+    lseek64(d, n, whence) impure [sought(d, whence), fd(d)];
+    ftruncate(d) impure [file(d, None, Change), fd(d)];
+    ftruncate64(d) impure [file(d, None, Change), fd(d)];
+    posix_fallocate(d) impure [file(d, None, Change), fd(d)];
+    posix_fallocate64(d) impure [file(d, None, Change), fd(d)];
+    fallocate(d) impure [file(d, None, Change), fd(d)];
+    fallocate64(d) impure [file(d, None, Change), fd(d)];
+    copy_file_range(d, at, to, there) impure [r(at, 8), w(at, 8), r(there, 8), w(there, 8),
+        file(d, (at == 0).then_some(Change), Look), file(to, (there == 0).then_some(Append), Append), fd(d), fd(to)];
+    sendfile(to, d, at) impure [r(at, 8), w(at, 8), file(d, (at == 0).then_some(Change), Look),
+        file(to, Some(Append), Append), fd(d), fd(to)];
+    sendfile64(to, d, at) impure [r(at, 8), w(at, 8), file(d, (at == 0).then_some(Change), Look),
+        file(to, Some(Append), Append), fd(d), fd(to)];
+    fchmod(d) impure [super::restored::lasting("fchmod"), attributes(d, Change), fd(d)];
+    fchown(d) impure [super::restored::lasting("fchown"), attributes(d, Change), fd(d)];
+    futimens(d, times) impure [r(times, 32), super::restored::lasting("futimens"), attributes(d, Change), fd(d)];
+    futimes(d, times) impure [r(times, 32), super::restored::lasting("futimes"), attributes(d, Change), fd(d)];
     fsync(d) impure [fd(d)];
     fdatasync() impure [];
     bind(fd, a, n) impure [r(a, n as u32 as usize)];
@@ -700,17 +663,60 @@ fn buffered(file: usize, p: usize, mode: usize, n: usize) -> Access {
     Access::Nothing
 }
 
-/// A file is opened.
-fn opened(path: usize, flags: usize) -> Access {
-    let flags = flags as c_int;
-    if flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0 {
-        super::restored::file(path);
+/// `lseek`: it looks at the size of the file where it starts from the end.
+fn sought(fd: usize, whence: usize) -> Access {
+    if whence as c_int == libc::SEEK_SET || whence as c_int == libc::SEEK_CUR {
+        let offset = Some(Change);
+        return Access::OpenFile(fd as c_int, OpenFile { offset, ..OpenFile::default() });
     }
-    if flags & libc::O_CREAT != 0 {
+    file(fd, Some(Change), Look)
+}
+
+/// The working directory, in place of a descriptor.
+pub(crate) const HERE: usize = libc::AT_FDCWD as usize;
+
+/// `fcntl` on a descriptor that is not modelled: flags of the open file, of the descriptor, and locks.
+pub(super) fn controlled(fd: usize, command: usize, argument: usize) -> Access {
+    let flags = |how| Access::OpenFile(fd as c_int, OpenFile { flags: Some(how), ..OpenFile::default() });
+    match command as c_int {
+        _ if crate::pipes::open_of(fd as c_int).is_some() => Access::Nothing,
+        libc::F_GETFL => flags(Look),
+        libc::F_SETFL => flags(Change),
+        libc::F_GETFD => Access::DescriptorFlags(fd as c_int, Look),
+        libc::F_SETFD => Access::DescriptorFlags(fd as c_int, Change),
+        libc::F_SETLK | libc::F_SETLKW | libc::F_OFD_SETLK | libc::F_OFD_SETLKW => {
+            r(argument, size_of::<libc::flock>())
+        }
+        libc::F_GETLK | libc::F_OFD_GETLK => w(argument, size_of::<libc::flock>()),
+        _ => Access::Nothing,
+    }
+}
+
+/// Looks at the list of the directory that a stream reads.
+pub(super) fn listed(directory: usize) -> Access {
+    // SAFETY: the program hands in a directory that is open.
+    Access::Lists(unsafe { libc::dirfd(directory as *mut libc::DIR) })
+}
+
+/// A file is opened.
+fn opened(at: usize, path: usize, flags: usize) -> Access {
+    let flags = flags as c_int;
+    let makes = flags & libc::O_CREAT != 0;
+    if flags & libc::O_ACCMODE != libc::O_RDONLY || makes || flags & libc::O_TRUNC != 0 {
+        super::restored::file_at(at, path);
+    }
+    if makes {
         before(ask(&MASK), here());
     }
-    let changes = flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
-    Access::Path(path, if changes { Change } else { Look })
+    let follows = flags & libc::O_NOFOLLOW == 0 && !(makes && flags & libc::O_EXCL != 0);
+    let mut lookup = Lookup::look(path);
+    if makes {
+        lookup = Lookup::change(path).attributes(Look);
+    }
+    if flags & libc::O_TRUNC != 0 {
+        lookup = lookup.contents(Change);
+    }
+    super::accesses::path(lookup.at(at).follows(follows))
 }
 
 extern "C" fn lock(file: usize) {

@@ -1,17 +1,19 @@
 //! The functions of the C library by family: what they read and write, which hidden state they use, whether they are pure.
 
 use super::accesses::{
-    Access, ask, at, change, count, fd, k, length, look, made, ok, r, s, set, sn, w, when, wide_length, ws,
-    wsn,
+    Access, ask, at, attributes, change, count, fd, k, length, look, made, ok, path, paths, r, s, set, sn,
+    status, w, when, wide_length, ws, wsn,
 };
 use super::blocks::{addresses, entries, given, handed_over, overwritten, symbols};
 use super::inputs::{channel, from_outside};
 use super::objects::Use;
 use super::objects::{
-    CRYPT, DIGITS, DIRECTORY, DRAND48, DRAND48_PARAMETERS, ENV, GROUPS, HASH, HOST, LIMITS, LOCALE, MASK,
-    MULTIBYTE, NAMES, NETDB, OPTIONS, PRIORITY, SCHEDULING, SHELLS, STATES, STRERROR, STRSIGNAL, STRTOK,
-    SYSLOG, TMPNAM, TTYNAME, USERS,
+    CRYPT, DIGITS, DIRECTORY, DRAND48, DRAND48_PARAMETERS, ENV, GROUPS, HASH, HOST, LOCALE, MASK, MULTIBYTE,
+    NAMES, NETDB, OPTIONS, PRIORITY, SCHEDULING, SHELLS, STATES, STRERROR, STRSIGNAL, STRTOK, SYSLOG, TMPNAM,
+    TTYNAME, USERS,
 };
+use super::paths::Lookup;
+use super::streams::HERE;
 use super::{Front, Row, fronts, incoming, rows};
 use crate::real::real;
 use crate::shim::Call;
@@ -211,44 +213,44 @@ fronts! { NUMBER_FRONTS:
 }
 
 rows! { FILES:
-    stat(path, out) impure [s(path), Access::Path(path, Use::Look), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
-    stat64(path, out) impure [s(path), Access::Path(path, Use::Look), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
-    lstat(path, out) impure [s(path), Access::Path(path, Use::Look), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
-    lstat64(path, out) impure [s(path), Access::Path(path, Use::Look), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
-    fstat(f, out) impure [Access::Contents(f as c_int, Use::Look), k(out, STAT), fd(f)] -> done [when(ok(done), || w(out, STAT))];
-    fstat64(f, out) impure [Access::Contents(f as c_int, Use::Look), k(out, STAT), fd(f)] -> done [when(ok(done), || w(out, STAT))];
-    fstatat(fd, path, out, flags) impure [s(path), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
-    fstatat64(fd, path, out, flags) impure [s(path), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
-    __xstat(v, path, out) impure [s(path), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
-    __lxstat(v, path, out) impure [s(path), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
-    __fxstat(v, fd, out) impure [k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
-    statx(fd, path, flags, mask, out) impure [s(path), k(out, 256)] -> done [when(ok(done), || w(out, 256))];
-    statfs(path, out) impure [s(path), k(out, 120)] -> done [when(ok(done), || w(out, 120))];
+    stat(name, out) impure [s(name), path(told(name)), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    stat64(name, out) impure [s(name), path(told(name)), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    lstat(name, out) impure [s(name), path(told(name).follows(false)), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    lstat64(name, out) impure [s(name), path(told(name).follows(false)), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    fstat(f, out) impure [status(f), k(out, STAT), fd(f)] -> done [when(ok(done), || w(out, STAT))];
+    fstat64(f, out) impure [status(f), k(out, STAT), fd(f)] -> done [when(ok(done), || w(out, STAT))];
+    fstatat(at, name, out, flags) impure [s(name), path(told(name).at(at).follows(follows(flags))), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    fstatat64(at, name, out, flags) impure [s(name), path(told(name).at(at).follows(follows(flags))), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    __xstat(v, name, out) impure [s(name), path(told(name)), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    __lxstat(v, name, out) impure [s(name), path(told(name).follows(false)), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    __fxstat(v, f, out) impure [status(f), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    statx(at, name, flags, mask, out) impure [s(name), path(told(name).at(at).follows(follows(flags))), k(out, 256)] -> done [when(ok(done), || w(out, 256))];
+    statfs(name, out) impure [s(name), path(Lookup::look(name)), k(out, 120)] -> done [when(ok(done), || w(out, 120))];
     fstatfs(fd, out) impure [k(out, 120)] -> done [when(ok(done), || w(out, 120))];
-    statvfs(path, out) impure [s(path), k(out, 112)] -> done [when(ok(done), || w(out, 112))];
+    statvfs(name, out) impure [s(name), path(Lookup::look(name)), k(out, 112)] -> done [when(ok(done), || w(out, 112))];
     fstatvfs(fd, out) impure [k(out, 112)] -> done [when(ok(done), || w(out, 112))];
-    readlink(path, out, n) impure [s(path), k(out, n)] -> got [w(out, count(got))];
-    readlinkat(fd, path, out, n) impure [s(path), k(out, n)] -> got [w(out, count(got))];
-    realpath(path, out) impure [s(path), super::streams::relative(path), k(out, 4096)]
+    readlink(name, out, n) impure [s(name), path(Lookup::look(name).follows(false)), k(out, n)] -> got [w(out, count(got))];
+    readlinkat(at, name, out, n) impure [s(name), path(Lookup::look(name).at(at).follows(false)), k(out, n)] -> got [w(out, count(got))];
+    realpath(name, out) impure [s(name), path(Lookup::look(name)), k(out, 4096)]
         -> got [if out == 0 { handed_over(got, length(got)) } else { w(got, length(got)) }];
-    canonicalize_file_name(path) impure [s(path), super::streams::relative(path)] -> got [handed_over(got, length(got))];
+    canonicalize_file_name(name) impure [s(name), path(Lookup::look(name))] -> got [handed_over(got, length(got))];
     getcwd(out, n) impure [k(out, n), ask(&DIRECTORY)]
         -> got [if out == 0 { handed_over(got, n.max(length(got))) } else { w(got, length(got)) }];
     getwd(out) impure [k(out, 4096), ask(&DIRECTORY)] -> got [when(got != 0, || w(got, length(got)))];
     get_current_dir_name() impure [ask(&DIRECTORY)] -> got [handed_over(got, length(got))];
     tempnam(directory, prefix) impure [s(directory), s(prefix)] -> got [handed_over(got, length(got))];
-    scandir(path, list, select, order) impure [s(path), super::streams::relative(path), k(list, 8)]
+    scandir(name, list, select, order) impure [s(name), path(Lookup::look(name).lists()), k(list, 8)]
         -> got [when(ok(got), || w(list, 8)), entries(list, got)];
-    scandir64(path, list, select, order) impure [s(path), super::streams::relative(path), k(list, 8)]
+    scandir64(name, list, select, order) impure [s(name), path(Lookup::look(name).lists()), k(list, 8)]
         -> got [when(ok(got), || w(list, 8)), entries(list, got)];
     backtrace_symbols(list, n) impure [r(list, n as u32 as usize * 8)] -> got [symbols(got, n as u32 as usize)];
-    getxattr(path, name, out, n) impure [s(path), s(name), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
-    lgetxattr(path, name, out, n) impure [s(path), s(name), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
-    fgetxattr(fd, name, out, n) impure [s(name), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
-    listxattr(path, out, n) impure [s(path), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
-    readdir(d) impure [Access::Stream(d, Use::Change), overwritten(d)] -> got [given(d, got)];
-    readdir64(d) impure [Access::Stream(d, Use::Change), overwritten(d)] -> got [given(d, got)];
-    readdir_r(d, e, out) impure [Access::Stream(d, Use::Change), k(e, 280), k(out, 8)] -> _x [w(out, 8), when(at(out) != 0, || w(e, 19 + length(e + 19)))];
+    getxattr(file, name, out, n) impure [s(file), s(name), path(Lookup::look(file)), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
+    lgetxattr(file, name, out, n) impure [s(file), s(name), path(Lookup::look(file)), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
+    fgetxattr(f, name, out, n) impure [s(name), attributes(f, Use::Look), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
+    listxattr(file, out, n) impure [s(file), path(Lookup::look(file)), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
+    readdir(d) impure [Access::Stream(d, Use::Change), super::streams::listed(d), overwritten(d)] -> got [given(d, got)];
+    readdir64(d) impure [Access::Stream(d, Use::Change), super::streams::listed(d), overwritten(d)] -> got [given(d, got)];
+    readdir_r(d, e, out) impure [Access::Stream(d, Use::Change), super::streams::listed(d), k(e, 280), k(out, 8)] -> _x [w(out, 8), when(at(out) != 0, || w(e, 19 + length(e + 19)))];
     ttyname(fd) impure [] -> _x [change(&TTYNAME)];
     ttyname_r(fd, out, n) impure [k(out, n)] -> done [when(done as i32 == 0, || w(out, length(out)))];
     ctermid(out) impure [k(out, 16)] -> got [when(out != 0, || w(out, length(got)))];
@@ -388,12 +390,6 @@ rows! { SYSTEM:
     getloadavg(out, n) impure [from_outside("getloadavg"), w(out, n as u32 as usize * 8)] -> _x [];
     gethostname(out, n) pure [ask(&HOST), k(out, n)] -> done [when(ok(done), || w(out, length(out).min(n)))];
     getdomainname(out, n) pure [k(out, n)] -> done [when(ok(done), || w(out, length(out).min(n)))];
-    getrlimit(what, out) pure [ask(&LIMITS), w(out, 16)] -> _x [];
-    getrlimit64(what, out) pure [ask(&LIMITS), w(out, 16)] -> _x [];
-    prlimit(pid, what, new, old) impure [r(new, 16), if new == 0 { ask(&LIMITS) } else { set(&LIMITS) },
-        when(new != 0, || super::restored::lasting("prlimit")), w(old, 16)] -> _x [];
-    prlimit64(pid, what, new, old) impure [r(new, 16), if new == 0 { ask(&LIMITS) } else { set(&LIMITS) },
-        when(new != 0, || super::restored::lasting("prlimit")), w(old, 16)] -> _x [];
     sched_getaffinity(pid, n, out) pure [ask(&SCHEDULING), k(out, n)] -> done [when(ok(done), || w(out, n))];
     sched_getparam(pid, out) pure [ask(&SCHEDULING), w(out, 4)] -> _x [];
     getitimer(which, out) impure [w(out, 32)] -> _x [];
@@ -427,24 +423,49 @@ fronts! { SYSTEM_FRONTS:
     lcong48(p) impure [r(p, 14), change(&DRAND48_PARAMETERS), change(&DRAND48)];
     erand48(x) impure [look(&DRAND48_PARAMETERS), r(x, 6), w(x, 6)];
     openlog(name) impure [s(name), change(&SYSLOG)];
-    mkstemp(name) impure [s(name), super::streams::relative(name), w(name, length(name)), Access::MakesDescriptor];
-    opendir(path) impure [s(path), super::streams::relative(path), super::streams::made_unseen()];
-    access(path) impure [s(path), Access::Path(path, Use::Look)];
-    unlink(path) impure [s(path), super::restored::file(path), Access::Path(path, Use::Change)];
-    remove(path) impure [s(path), super::restored::file(path), Access::Path(path, Use::Change)];
+    opendir(name) impure [s(name), super::streams::made_unseen(), path(Lookup::look(name).lists())];
+    access(name) impure [s(name), path(Lookup::look(name))];
+    euidaccess(name) impure [s(name), path(Lookup::look(name))];
+    eaccess(name) impure [s(name), path(Lookup::look(name))];
+    faccessat(at, name, mode, flags) impure [s(name), path(Lookup::look(name).at(at).follows(follows(flags)))];
+    unlink(name) impure [s(name), super::restored::file(name), path(Lookup::change(name))];
+    unlinkat(at, name, flags) impure [s(name), removed_at(at, name, flags)];
+    remove(name) impure [s(name), super::restored::file(name), path(Lookup::change(name).lists())];
     rename(a, b) impure [s(a), s(b), super::restored::file(a), super::restored::file(b),
-        Access::Path(a, Use::Change), Access::Path(b, Use::Change)];
-    truncate(path) impure [s(path), super::restored::file(path)];
-    mkdir(path) impure [s(path), ask(&MASK), super::restored::directory(path)];
-    rmdir(path) impure [s(path), super::restored::lasting("rmdir")];
-    link(a, b) impure [s(a), s(b), super::restored::file(b)];
-    symlink(a, b) impure [s(a), s(b), super::restored::file(b)];
-    chmod(path) impure [s(path), super::restored::lasting("chmod")];
-    chown(path) impure [s(path), super::restored::lasting("chown")];
-    utime(path, times) impure [s(path), r(times, 16), super::restored::lasting("utime")];
-    utimensat(fd, path, times) impure [s(path), r(times, 32), super::restored::lasting("utimensat")];
-    mkfifo(path) impure [s(path), ask(&MASK), super::restored::file(path), Access::Path(path, Use::Change)];
-    mkdtemp(path) impure [s(path), w(path, length(path)), super::restored::lasting("mkdtemp")];
+        paths(Lookup::change(a), Lookup::change(b))];
+    renameat(from, a, to, b) impure [s(a), s(b), super::restored::file_at(from, a), super::restored::file_at(to, b),
+        paths(Lookup::change(a).at(from), Lookup::change(b).at(to))];
+    renameat2(from, a, to, b) impure [s(a), s(b), super::restored::file_at(from, a), super::restored::file_at(to, b),
+        paths(Lookup::change(a).at(from), Lookup::change(b).at(to))];
+    truncate(name) impure [s(name), super::restored::file(name), path(Lookup::look(name).contents(Use::Change))];
+    truncate64(name) impure [s(name), super::restored::file(name), path(Lookup::look(name).contents(Use::Change))];
+    mkdir(name) impure [s(name), ask(&MASK), super::restored::directory(HERE, name), path(Lookup::change(name))];
+    mkdirat(at, name) impure [s(name), ask(&MASK), super::restored::directory(at, name), path(Lookup::change(name).at(at))];
+    rmdir(name) impure [s(name), super::restored::lasting("rmdir"), path(Lookup::change(name).lists())];
+    link(a, b) impure [s(a), s(b), super::restored::file(b),
+        paths(Lookup::look(a).follows(false).attributes(Use::Change), Lookup::change(b))];
+    linkat(from, a, to, b) impure [s(a), s(b), super::restored::file_at(to, b),
+        paths(Lookup::look(a).at(from).attributes(Use::Change), Lookup::change(b).at(to))];
+    symlink(a, b) impure [s(a), s(b), super::restored::file(b), path(Lookup::change(b))];
+    symlinkat(a, to, b) impure [s(a), s(b), super::restored::file_at(to, b), path(Lookup::change(b).at(to))];
+    chmod(name) impure [s(name), super::restored::lasting("chmod"), path(Lookup::look(name).attributes(Use::Change))];
+    fchmodat(at, name) impure [s(name), super::restored::lasting("fchmodat"),
+        path(Lookup::look(name).at(at).attributes(Use::Change))];
+    chown(name) impure [s(name), super::restored::lasting("chown"), path(Lookup::look(name).attributes(Use::Change))];
+    lchown(name) impure [s(name), super::restored::lasting("lchown"),
+        path(Lookup::look(name).follows(false).attributes(Use::Change))];
+    fchownat(at, name) impure [s(name), super::restored::lasting("fchownat"),
+        path(Lookup::look(name).at(at).attributes(Use::Change))];
+    utime(name, times) impure [s(name), r(times, 16), super::restored::lasting("utime"),
+        path(Lookup::look(name).attributes(Use::Change))];
+    utimes(name, times) impure [s(name), r(times, 32), super::restored::lasting("utimes"),
+        path(Lookup::look(name).attributes(Use::Change))];
+    utimensat(at, name, times) impure [s(name), r(times, 32), super::restored::lasting("utimensat"),
+        path(Lookup::look(name).at(at).attributes(Use::Change))];
+    setxattr(file, name, p, n) impure [s(file), s(name), r(p, n), super::restored::lasting("setxattr"),
+        path(Lookup::look(file).attributes(Use::Change))];
+    mkfifo(name) impure [s(name), ask(&MASK), super::restored::file(name), path(Lookup::change(name))];
+    mknod(name) impure [s(name), ask(&MASK), super::restored::file(name), path(Lookup::change(name))];
 }
 
 rows! { OTHER:
@@ -504,6 +525,37 @@ fn variable(name: usize, always: bool, removed: bool) -> Access {
     }
 }
 
+/// A function that sets user or group numbers. To set others than those of now is refused: raddle runs in the same process.
+fn users(name: &'static str, ids: &[usize], groups: bool) -> Access {
+    // SAFETY: system calls without preconditions.
+    let now = unsafe { if groups { libc::getegid() } else { libc::geteuid() } };
+    let is_same = |id: &usize| *id as u32 == now || *id as u32 == u32::MAX;
+    if runtime::in_execution() && !crate::own_heap::is_shared() && !ids.iter().all(is_same) {
+        let why = "raddle runs in the process whose user it would change; `--isolate` runs each execution in another one";
+        crate::process::unsupported_at(name, why, Call::unknown());
+    }
+    set(&USERS)
+}
+
+/// All that `stat` tells.
+fn told(name: usize) -> Lookup {
+    Lookup::look(name).contents(Use::Look)
+}
+
+/// Whether a link at the end of a path is followed, by the flags of a function whose name ends in `at`.
+fn follows(flags: usize) -> bool {
+    flags as c_int & libc::AT_SYMLINK_NOFOLLOW == 0
+}
+
+fn removed_at(at: usize, name: usize, flags: usize) -> Access {
+    if flags as c_int & libc::AT_REMOVEDIR != 0 {
+        super::restored::lasting("unlinkat");
+        return path(Lookup::change(name).at(at).lists());
+    }
+    super::restored::file_at(at, name);
+    path(Lookup::change(name).at(at))
+}
+
 /// Whether a number is that of an error.
 fn is_error(code: usize) -> bool {
     // SAFETY: any number may be asked for.
@@ -531,8 +583,10 @@ fronts! { THREAD_FRONTS:
     sched_setscheduler(pid, policy, p) impure [r(p, 4), set(&SCHEDULING)];
     sched_getscheduler() pure [ask(&SCHEDULING)];
     dup(f) impure [fd(f)];
-    fcntl(f, command) impure [fd(f), when(copies(f, command), || Access::MakesDescriptor)];
-    fcntl64(f, command) impure [fd(f), when(copies(f, command), || Access::MakesDescriptor)];
+    fcntl(f, command, argument) impure [fd(f), when(copies(f, command), || Access::MakesDescriptor),
+        super::streams::controlled(f, command, argument)];
+    fcntl64(f, command, argument) impure [fd(f), when(copies(f, command), || Access::MakesDescriptor),
+        super::streams::controlled(f, command, argument)];
     close(f) impure [Access::Closes(f as c_int)];
     read(f) pure [fd(f)];
     pread(f) pure [fd(f)];
@@ -609,19 +663,19 @@ fronts! { THREAD_FRONTS:
 // State of the process that a function changes, and that the next execution must find as it was.
 fronts! { STATE_FRONTS:
     umask() impure [set(&MASK), super::restored::mask()];
-    chdir(path) impure [s(path), set(&DIRECTORY), super::restored::place()];
+    chdir(name) impure [s(name), path(Lookup::look(name)), set(&DIRECTORY), super::restored::place()];
     fchdir(f) impure [fd(f), set(&DIRECTORY), super::restored::place()];
     getpriority() impure [ask(&PRIORITY)];
     getuid() pure [ask(&USERS)];
     geteuid() pure [ask(&USERS)];
     getgid() pure [ask(&USERS)];
     getegid() pure [ask(&USERS)];
-    seteuid() impure [set(&USERS), super::restored::lasting("seteuid")];
-    setegid() impure [set(&USERS), super::restored::lasting("setegid")];
-    setreuid() impure [set(&USERS), super::restored::lasting("setreuid")];
-    setregid() impure [set(&USERS), super::restored::lasting("setregid")];
-    setresuid() impure [set(&USERS), super::restored::lasting("setresuid")];
-    setresgid() impure [set(&USERS), super::restored::lasting("setresgid")];
+    seteuid(a) impure [users("seteuid", &[a], false)];
+    setegid(a) impure [users("setegid", &[a], true)];
+    setreuid(a, b) impure [users("setreuid", &[a, b], false)];
+    setregid(a, b) impure [users("setregid", &[a, b], true)];
+    setresuid(a, b, c) impure [users("setresuid", &[a, b, c], false)];
+    setresgid(a, b, c) impure [users("setresgid", &[a, b, c], true)];
     getpgrp() pure [ask(&GROUPS)];
     getpgid() pure [ask(&GROUPS)];
     getsid() pure [ask(&GROUPS)];
@@ -636,14 +690,10 @@ fronts! { STATE_FRONTS:
     feupdateenv() impure [super::restored::rounding()];
     feholdexcept(p) impure [w(p, 32), super::restored::rounding()];
     fegetenv(p) impure [w(p, 32)];
-    setrlimit64(what, p) impure [r(p, 16), set(&LIMITS), super::restored::lasting("setrlimit")];
-    setrlimit(what, p) impure [r(p, 16), set(&LIMITS), super::restored::lasting("setrlimit")];
     setpriority() impure [set(&PRIORITY), super::restored::lasting("setpriority")];
     nice() impure [set(&PRIORITY), super::restored::lasting("nice")];
-    setuid() impure [set(&USERS), super::restored::lasting("setuid")];
-    setgid() impure [set(&USERS), super::restored::lasting("setgid")];
-    prctl() impure [];
-    chroot(path) impure [s(path), super::restored::lasting("chroot")];
+    setuid(a) impure [users("setuid", &[a], false)];
+    setgid(a) impure [users("setgid", &[a], true)];
     mallopt() impure [];
 }
 

@@ -470,11 +470,11 @@ impl<T: ?Sized> Arc<T> {
     }
 
     fn look(&self, object: &Handle, now: usize, place: Place) -> usize {
-        if live() {
-            count(OpKind::CountRead, object, now, false, MemoryOrder::Relaxed, place) as usize
-        } else {
-            now
-        }
+        self.look_with(MemoryOrder::Relaxed, object, now, place)
+    }
+
+    fn look_with(&self, order: MemoryOrder, object: &Handle, now: usize, place: Place) -> usize {
+        if live() { count(OpKind::CountRead, object, now, false, order, place) as usize } else { now }
     }
 
     /// Whether two references refer to one value.
@@ -500,9 +500,12 @@ impl<T: ?Sized> Arc<T> {
     /// * If not, there was a weak reference, or another strong one, at the moment of the look that says so. No.
     ///
     /// And after a *yes* nobody else can get a reference: there is nothing to clone, downgrade or upgrade from.
+    ///
+    /// Whoever dropped another reference is ordered before, as in std.
     fn is_unique(&self, place: Place) -> bool {
-        let strong = || self.look(&self.control.strong, Real::strong_count(&self.value), place);
-        let weak = || self.look(&self.control.weak, Real::weak_count(&self.value), place);
+        const ACQUIRE: MemoryOrder = MemoryOrder::Acquire;
+        let strong = || self.look_with(ACQUIRE, &self.control.strong, Real::strong_count(&self.value), place);
+        let weak = || self.look_with(ACQUIRE, &self.control.weak, Real::weak_count(&self.value), place);
         let downgrades = || self.look(&self.control.downgrades, Real::weak_count(&self.value), place);
         if !live() {
             return strong() == 1 && weak() == 0;

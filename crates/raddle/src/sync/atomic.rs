@@ -142,7 +142,7 @@ impl<V: AsWord> Atom<V> {
     /// An operation with this order is about to run.
     #[inline(always)]
     fn note(&self, order: Ordering, place: Place) {
-        runtime::ordered_step(&self.handle, self.value.initial_word(), any_order(order), place);
+        runtime::ordered_step(&self.handle, || self.value.initial_word(), any_order(order), place);
     }
 
     #[inline(always)]

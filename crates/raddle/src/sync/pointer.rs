@@ -133,14 +133,23 @@ const LOWEST: u64 = 0x7f00_0000_0000;
 const END: u64 = 0x8000_0000_0000;
 /// The heap begins not farther than this behind the variables of the program.
 const HEAP: u64 = 1 << 36;
+/// Linux maps nothing below. A program that is not position-independent lies a little above.
+const FIRST: u64 = 1 << 16;
 
 /// Whether a number may be an address, or the word of one. Few others are taken for one, and these are named like addresses.
 #[inline(always)]
 pub(super) fn is_like_an_address(n: u64) -> bool {
+    // Most numbers are small.
+    n >= FIRST && is_among_addresses(n)
+}
+
+#[cold]
+fn is_among_addresses(n: u64) -> bool {
     static VARIABLE: u8 = 0;
     let address = n & ((1 << ADDRESS_BITS) - 1);
     let program = (&raw const VARIABLE).addr() as u64;
-    address.wrapping_sub(LOWEST) < END - LOWEST || address.wrapping_sub(program & !(HEAP - 1)) < 2 * HEAP
+    let from = (program & !(HEAP - 1)).max(FIRST);
+    address.wrapping_sub(LOWEST) < END - LOWEST || address.wrapping_sub(from) < 2 * HEAP
 }
 
 /// What is around the address in a number or word, and the rest of it.

@@ -220,13 +220,16 @@ pub fn yield_now() {
     runtime::local_step(OpKind::Yield, MemoryOrder::None, Place::caller());
 }
 
-/// Lets other threads run: any of their steps may happen meanwhile, or none, however long the time is. The clock of this thread
-/// ([`time`](crate::time)) moves on by the time.
+/// Lets other threads run: any of their steps may happen meanwhile, or none, however long the time is (unless
+/// [`Config::timeouts`](crate::Config::timeouts) is patient). The clock of this thread ([`time`](crate::time)) moves on by the time.
 #[inline(always)]
 #[track_caller]
 pub fn sleep(dur: Duration) {
-    runtime::clock_pass(crate::time::nanoseconds(dur));
-    yield_now();
+    let nanoseconds = crate::time::nanoseconds(dur);
+    if !runtime::clock_sleep_patiently(nanoseconds, Place::caller()) {
+        runtime::clock_pass(nanoseconds);
+        yield_now();
+    }
 }
 
 /// The old form of [`sleep`].

@@ -63,7 +63,7 @@ impl Explorer for Naive {
     fn end(&mut self, end: End, _view: &View<'_>) -> bool {
         match end {
             End::Assumed => self.assumed += 1,
-            End::Pruned => self.pruned += 1,
+            End::Pruned | End::Undone => self.pruned += 1,
             _ => self.executions += 1,
         }
         self.path.truncate(self.at);

@@ -136,6 +136,14 @@ mod right {
     }
 
     #[test]
+    fn knows_its_package() {
+        let folder = std::env::var("CARGO_MANIFEST_DIR").unwrap();
+        assert_eq!(folder, env!("CARGO_MANIFEST_DIR"));
+        assert_eq!(std::env::var("CARGO_PKG_NAME").unwrap(), "rust-project");
+        assert_eq!(std::env::var("CARGO_PKG_VERSION").unwrap(), "0.1.0");
+    }
+
+    #[test]
     fn a_panic_that_is_joined() {
         assert!(thread::spawn(|| panic!("expected")).join().is_err());
     }
@@ -381,5 +389,80 @@ mod environment {
         let t = thread::spawn(move || other.load(SeqCst));
         let _ = flag.fetch_update(SeqCst, SeqCst, |_| Some(true));
         t.join().unwrap();
+    }
+}
+
+#[cfg(test)]
+mod timing {
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use std::sync::{mpsc, Arc, Mutex};
+    use std::thread;
+    use std::time::Duration;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn sleeps_long_enough() {
+        let n = Arc::new(AtomicUsize::new(0));
+        let other = n.clone();
+        let t = thread::spawn(move || {
+            thread::sleep(3_000 * MS);
+            other.store(1, SeqCst);
+        });
+        assert_eq!(n.load(SeqCst), 0, "too late");
+        t.join().unwrap();
+    }
+
+    /// Which one that is depends on a seed.
+    #[test]
+    fn first_of_a_map() {
+        let map: std::collections::HashMap<u32, u32> = (0..2).map(|i| (i, i)).collect();
+        assert!(map.keys().next().is_some());
+    }
+
+    #[test]
+    fn sleeps_in_order() {
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let sleepers = [20, 10, 30].map(|ms| {
+            let order = order.clone();
+            thread::spawn(move || {
+                thread::sleep(ms * MS);
+                order.lock().unwrap().push(ms);
+            })
+        });
+        for sleeper in sleepers {
+            sleeper.join().unwrap();
+        }
+        assert_eq!(*order.lock().unwrap(), [10, 20, 30]);
+    }
+
+    #[test]
+    fn receives_in_time() {
+        let (sender, receiver) = mpsc::channel();
+        let t = thread::spawn(move || sender.send(1).unwrap());
+        assert_eq!(receiver.recv_timeout(500 * MS), Ok(1), "no message");
+        t.join().unwrap();
+    }
+
+    #[test]
+    fn receives_or_not() {
+        let (sender, receiver) = mpsc::channel();
+        let t = thread::spawn(move || sender.send(1).unwrap());
+        let _ = receiver.recv_timeout(MS);
+        t.join().unwrap();
+    }
+
+    #[test]
+    fn sleeps_and_loses_an_update() {
+        let n = Arc::new(AtomicUsize::new(0));
+        let other = n.clone();
+        let add = |n: &AtomicUsize| {
+            thread::sleep(MS);
+            n.store(n.load(SeqCst) + 1, SeqCst);
+        };
+        let t = thread::spawn(move || add(&other));
+        add(&n);
+        t.join().unwrap();
+        assert_eq!(n.load(SeqCst), 2, "an update was lost");
     }
 }
