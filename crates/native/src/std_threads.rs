@@ -240,9 +240,9 @@ pub(crate) fn prepare(known: bool) {
     }
     // `add rdi, RUNNING`; `lea rdi, [rbx + RUNNING]` and `lea rdi, [rbx + PANICKED]`.
     let as_known = adds.iter().all(|r| has(*r, &[0x48, 0x83, 0xc7, RUNNING as u8]))
-        && drops.iter().all(|r| {
-            [RUNNING, PANICKED].iter().all(|offset| has(*r, &[0x48, 0x8d, 0x7b, *offset as u8]))
-        });
+        && drops
+            .iter()
+            .all(|r| [RUNNING, PANICKED].iter().all(|offset| has(*r, &[0x48, 0x8d, 0x7b, *offset as u8])));
     if as_known && keeps(&of_scopes) && keeps(&adds) && keeps(&drops) {
         replace(&of_scopes, raddle_std_keep);
         replace(&adds, raddle_std_scope_adds);
