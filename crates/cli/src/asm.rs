@@ -1,5 +1,7 @@
 //! x86-64 instructions in AT&T syntax, as gcc and clang write them: operands, and which memory an instruction reads and writes.
 
+use explore::CaveatKind;
+
 /// A memory operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Memory<'a> {
@@ -333,6 +335,21 @@ fn float(m: &str, last: bool) -> Option<(u32, bool, bool)> {
     }
     let on_whole = ["ild", "iadd", "isubr", "isub", "imul", "idivr", "idiv", "icomp", "icom"];
     sized(&on_whole, &whole).map(|bytes| (bytes, true, false))
+}
+
+/// Instructions whose results come from outside of the program, or whose access to memory has no operand: what to say of them.
+pub(crate) fn from_outside(mnemonic: &str) -> Option<(CaveatKind, &'static str)> {
+    let clock = "reads a clock, and how far apart two readings are is not explored";
+    let value = "gives a value from outside, and other values than this run's are not explored";
+    match mnemonic {
+        "rdtsc" | "rdtscp" => Some((CaveatKind::Clock, clock)),
+        "rdpid" | "rdpmc" => Some((CaveatKind::Inputs, value)),
+        m if m.starts_with("rdrand") || m.starts_with("rdseed") => Some((CaveatKind::Inputs, value)),
+        "maskmovdqu" | "vmaskmovdqu" | "maskmovq" => {
+            Some((CaveatKind::Uninstrumented, "is not known: its access to memory is not seen"))
+        }
+        _ => None,
+    }
 }
 
 /// Instructions with vector registers.

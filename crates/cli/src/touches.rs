@@ -817,6 +817,10 @@ impl<'a, 'b> Pass<'a, 'b> {
         if let Some(text) = asm::text_instruction(i) {
             return self.string(i, text, at, out);
         }
+        if let Some((kind, what)) = asm::from_outside(i.mnemonic) {
+            let text = format!("the instruction `{}` in `{}` {what}", i.mnemonic, self.function.name);
+            return note(caveats, Caveat::new(kind, text), places);
+        }
         let accesses = match asm::accesses(i) {
             Ok(accesses) => accesses,
             Err(asm::Unknown) => {

@@ -202,7 +202,7 @@ extern "C" fn reallocate_array(p: *mut c_void, count: usize, size: usize) -> *mu
     }
 }
 
-extern "C" fn release(p: *mut c_void) {
+pub(crate) extern "C" fn release(p: *mut c_void) {
     if p.is_null() {
         return;
     }
@@ -359,6 +359,11 @@ fn gone(address: usize, bytes: usize, write: bool, call: Call, whose: &str) {
     let what = if write { "write" } else { "read" };
     let s = if bytes == 1 { "" } else { "s" };
     runtime::fail(FailureKind::UseAfterFree, format!("{what} of {bytes} byte{s} {whose}"), call.place)
+}
+
+/// Whether a block that starts at an address is in use and has at least so many bytes.
+pub(crate) fn has_room(start: usize, bytes: usize) -> bool {
+    matches!(heap().state_of(start), State::Live(block) if block.start == start && block.size >= bytes)
 }
 
 /// Whether an address lies in a block of the heap that is in use.

@@ -168,7 +168,8 @@ impl Held {
 
     fn unlock(&self, call: Call) -> Code {
         if !self.is_mine() {
-            if self.kind != Kind::Normal {
+            // `std::recursive_mutex` ignores the error: it is a precondition there.
+            if self.kind != Kind::Normal && !(self.kind == Kind::Recursive && is_called_by_cxx()) {
                 return libc::EPERM;
             }
             let what = match self.on.word() {
@@ -283,6 +284,14 @@ extern "C" fn clock_lock(mutex: Mutex, clock: libc::clockid_t, until: *const lib
             fn(Mutex, libc::clockid_t, *const libc::timespec) -> Code);
     }
     timed(mutex, clock, until)
+}
+
+/// Whether the call that has just come in is one of the C++ library's headers.
+#[cold]
+fn is_called_by_cxx() -> bool {
+    let from = crate::shim::return_address();
+    let of_headers = crate::functions::named("_ZL22__gthread_mutex_unlock");
+    of_headers.iter().any(|(start, end)| (*start..*end).contains(&from))
 }
 
 pub(crate) extern "C" fn unlock(mutex: Mutex) -> Code {

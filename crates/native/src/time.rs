@@ -1,7 +1,8 @@
 //! Time, as programs read it: the clock of the search (`runtime::time`).
 //!
 //! A sleep is a yield that moves the clock of its thread on: how long it takes says nothing about what others do meanwhile. A wait that
-//! times out moves it to its limit. A reading gives the same time as before, or a late one. Clocks of CPU time stand still.
+//! times out moves it to its limit. A reading gives the same time as before, or a late one. Clocks of CPU time are
+//! the same clock: a thread may have run for as long as it likes.
 
 use crate::real::real;
 use crate::shim::{call, export, export_past};
@@ -21,15 +22,8 @@ fn base(clock: libc::clockid_t) -> u64 {
     }
 }
 
-fn is_of_cpu(clock: libc::clockid_t) -> bool {
-    matches!(clock, libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID)
-}
-
 /// Reads a clock.
 fn read(clock: libc::clockid_t) -> u64 {
-    if is_of_cpu(clock) {
-        return base(clock);
-    }
     let call = call();
     runtime::settle();
     if crate::std_locks::asks_for_a_limit() {
@@ -262,6 +256,35 @@ extern "C" fn clock_here() -> libc::clock_t {
     (read(libc::CLOCK_PROCESS_CPUTIME_ID) / 1000) as libc::clock_t
 }
 
+extern "C" fn times_here(out: *mut libc::tms) -> libc::clock_t {
+    if !runtime::in_execution() {
+        return real!(times(out): fn(*mut libc::tms) -> libc::clock_t);
+    }
+    const TICK: u64 = SECOND / 100;
+    let now = read(libc::CLOCK_PROCESS_CPUTIME_ID);
+    let ticks = |n: u64| (n / TICK) as libc::clock_t;
+    if !out.is_null() {
+        let of_user = libc::tms { tms_utime: ticks(now), tms_stime: 0, tms_cutime: 0, tms_cstime: 0 };
+        // SAFETY: the program hands in a place for the times.
+        unsafe { out.write(of_user) };
+    }
+    ticks(BOOT + now)
+}
+
+extern "C" fn usage_here(of: libc::c_int, out: *mut libc::rusage) -> libc::c_int {
+    let done = real!(getrusage(of, out): fn(libc::c_int, *mut libc::rusage) -> libc::c_int);
+    if runtime::in_execution() && done == 0 && of != libc::RUSAGE_CHILDREN {
+        let now = read(libc::CLOCK_PROCESS_CPUTIME_ID);
+        let time = libc::timeval { tv_sec: (now / SECOND) as i64, tv_usec: (now % SECOND / 1000) as i64 };
+        // SAFETY: the C library has written all of it.
+        unsafe {
+            (*out).ru_utime = time;
+            (*out).ru_stime = libc::timeval { tv_sec: 0, tv_usec: 0 };
+        }
+    }
+    done
+}
+
 extern "C" fn give_way() -> libc::c_int {
     if !runtime::in_execution() {
         return give_way_inside();
@@ -303,6 +326,8 @@ export! {
     time => time_here;
     timespec_get => timespec_get_here;
     clock => clock_here;
+    times => times_here;
+    getrusage => usage_here;
     pthread_yield => give_way;
     thrd_sleep => thrd_sleep_here;
     thrd_yield => thrd_yield_here;

@@ -39,6 +39,8 @@ pub(crate) enum Access {
     DescriptorFlags(i32, Use),
     /// A descriptor is closed.
     Closes(i32),
+    /// After a call: the program gets another result.
+    Result(usize),
 }
 
 /// Reads `n` bytes at `p`.
@@ -221,6 +223,17 @@ pub(crate) fn after(access: Access, call: Call) {
         // It was a step before the call.
         Access::Write(..) if options().races == Races::Sync => {}
         access => before(access, call),
+    }
+}
+
+/// Makes an access after the call. Gives the result that the program gets in place of the function's own, if there is one.
+pub(crate) fn result(access: Access, call: Call) -> Option<usize> {
+    match access {
+        Access::Result(new) => Some(new),
+        access => {
+            after(access, call);
+            None
+        }
     }
 }
 

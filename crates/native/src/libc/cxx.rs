@@ -3,9 +3,10 @@
 //! Templates are compiled with the program and instrumented there. What the library has compiled itself is found by its mangled
 //! name, and its accesses are those of the object that it is called on.
 
-use super::accesses::{at, before, length, r, w};
-use super::objects::Use;
+use super::accesses::{ask, at, before, length, r, set, w};
+use super::objects::{HANDLERS, Use};
 use super::{Stub, Words, streams};
+use crate::modules::{self, Owner};
 use crate::shim::Call;
 use std::ffi::CStr;
 
@@ -35,9 +36,31 @@ pub(super) fn hook(name: &str) -> Option<Hook> {
         }
         "_ZNKSt8__detail20_Prime_rehash_policy11_M_next_bktEm" => Some(|_, a| before(w(a[0] + 8, 8), here())),
         "_ZNSt8ios_base15sync_with_stdioEb" => Some(sync_with_stdio),
+        // The pointer to the table of virtual functions.
+        "__dynamic_cast" => Some(|_, a| reads(a[0], 8)),
+        "_ZSt13set_terminatePFvvE" | "_ZSt15set_new_handlerPFvvE" | "_ZNSt6locale6globalERKS_" => {
+            Some(|_, _| before(set(&HANDLERS), here()))
+        }
+        "_ZSt13get_terminatev" | "_ZSt15get_new_handlerv" | "_ZNSt6localeC1Ev" => {
+            Some(|_, _| before(ask(&HANDLERS), here()))
+        }
+        "_ZNSt6localeC1ERKS_" | "_ZNSt6localeC2ERKS_" => Some(|_, a| reads(a[1], 8)),
+        "_ZNSt6localeaSERKS_" => Some(|_, a| {
+            reads(a[1], 8);
+            writes(a[0], 8);
+        }),
+        "_ZNSt6localeD1Ev" | "_ZNSt6localeD2Ev" => Some(|_, a| writes(a[0], 8)),
+        "_ZNKSt6locale4nameB5cxx11Ev" => Some(|_, a| reads(a[1], 8)),
+        "_ZNKSt6localeeqERKS_" => Some(|_, a| {
+            reads(a[0], 8);
+            reads(a[1], 8);
+        }),
+        "_ZNSt13random_device9_M_getvalEv" | "_ZNSt13random_device16_M_getval_pretr1Ev" => Some(|_, _| {
+            super::inputs::from_outside("std::random_device");
+        }),
         _ => None,
     };
-    exact.or_else(|| string(name)).or_else(|| stream(name))
+    exact.or_else(|| string(name)).or_else(|| stream(name)).or_else(|| number(name))
 }
 
 /// Memory resources that only one thread may use at a time. The program reaches their code through virtual calls, which are not hooked.
@@ -72,6 +95,67 @@ fn reads(p: usize, n: usize) {
 
 fn writes(p: usize, n: usize) {
     before(w(p, n), here());
+}
+
+/// `from_chars` and `to_chars` of floating-point numbers. Those of integers are templates.
+fn number(name: &str) -> Option<Hook> {
+    if name.starts_with("_ZSt10from_charsPKcS0_R") {
+        return Some(match name.as_bytes()[23] {
+            b'f' => |stub, a| parsed(stub, a, 4),
+            b'd' => |stub, a| parsed(stub, a, 8),
+            _ => |stub, a| parsed(stub, a, 16),
+        });
+    }
+    let kind = name.strip_prefix("_ZSt8to_charsPcS_")?;
+    Some(match kind.as_bytes().first()? {
+        b'f' | b'd' => printed,
+        // How much is written of a `long double` is not known: a byte at least.
+        b'e' => |_, a| writes(a[0], if a[0] < a[1] { 1 } else { 0 }),
+        _ => return None,
+    })
+}
+
+/// What `from_chars` and `to_chars` give.
+#[repr(C)]
+struct Converted {
+    end: usize,
+    error: i32,
+}
+
+/// Runs a conversion from text into a number of our own, to see how far it reads.
+fn parsed(stub: &Stub, a: &Words, bytes: usize) {
+    let [first, last, value, format, ..] = *a;
+    let mut scratch = [0u64; 2];
+    // SAFETY: the function has these parameters, and writes at most 16 bytes.
+    let done = unsafe {
+        let real: extern "C" fn(usize, usize, *mut u64, usize) -> Converted =
+            std::mem::transmute(stub.real as *const ());
+        real(first, last, scratch.as_mut_ptr(), format)
+    };
+    // The character that ends the number is looked at.
+    reads(first, last.min(done.end + 1).saturating_sub(first));
+    if done.error == 0 {
+        writes(value, bytes);
+    }
+}
+
+/// Runs a conversion into a buffer of our own, to see how much it writes.
+fn printed(stub: &Stub, a: &Words) {
+    let [first, last, format, precision, ..] = *a;
+    let room = last.saturating_sub(first);
+    let mut scratch = vec![0u8; room.min(1 << 13)];
+    let start = scratch.as_mut_ptr() as usize;
+    // SAFETY: `forward` saves the first vector register 80 bytes behind the integer registers. The function has these parameters,
+    // or fewer, and writes within the buffer.
+    let done = unsafe {
+        let number = std::ptr::from_ref(a).byte_add(80).cast::<f64>().read();
+        let real: extern "C" fn(usize, usize, f64, usize, usize) -> Converted =
+            std::mem::transmute(stub.real as *const ());
+        real(start, start + scratch.len(), number, format, precision)
+    };
+    if done.error == 0 {
+        writes(first, done.end - start);
+    }
 }
 
 fn list_hook(_: &Stub, a: &Words) {
@@ -396,16 +480,46 @@ fn uses(stream: usize, write: bool) {
                 _ => (stderr, Use::Append),
             }
         };
-        return streams::used(file as usize, how, here());
+        let buffer = buffer_of(base_of(stream));
+        if is_of_c_stream(buffer) {
+            return streams::used(file as usize, how, here());
+        }
+        // The program has given it another buffer. What a class of the program does there is seen.
+        let is_programs = modules::owner(at(at(buffer) + 16)) == Some(Owner::Program);
+        return before(if write && !is_programs { w(buffer + 8, 48) } else { r(buffer + 8, 48) }, here());
     }
     let base = base_of(stream);
     let access = |p: usize, n: usize| before(if write { w(p, n) } else { r(p, n) }, here());
     // The state of the stream, and the head of its buffer.
     access(base + 8, 208);
-    const BUFFER: usize = 232;
     if at(base + BUFFER) != 0 {
         access(at(base + BUFFER) + 8, 48);
     }
+}
+
+/// Where the base of a stream has the address of its buffer.
+const BUFFER: usize = 232;
+
+/// The buffer of a stream, whose address is read.
+fn buffer_of(base: usize) -> usize {
+    reads(base + BUFFER, 8);
+    at(base + BUFFER)
+}
+
+/// Whether a buffer is one that hands all to a stream of C, or there is none.
+fn is_of_c_stream(buffer: usize) -> bool {
+    static mut TABLES: Option<[usize; 2]> = None;
+    const NAMES: [&CStr; 2] = [
+        c"_ZTVN9__gnu_cxx18stdio_sync_filebufIcSt11char_traitsIcEEE",
+        c"_ZTVN9__gnu_cxx18stdio_sync_filebufIwSt11char_traitsIwEEE",
+    ];
+    // SAFETY: one OS thread alone runs code of the program; the names are C strings.
+    let tables = unsafe {
+        *(*(&raw mut TABLES))
+            .get_or_insert_with(|| NAMES.map(|n| libc::dlsym(libc::RTLD_DEFAULT, n.as_ptr()) as usize))
+    };
+    // Objects point behind the two words in front of the functions.
+    buffer == 0 || tables.contains(&0) || tables.iter().any(|t| at(buffer) == t + 16)
 }
 
 fn uses_changed(_: &Stub, a: &Words) {
@@ -461,6 +575,12 @@ fn stream(name: &str) -> Option<Hook> {
             return Some(|_, _| ());
         }
         let constant = name.starts_with("_ZNK");
+        if rest.contains("EE5rdbufEP") {
+            return Some(|_, a| {
+                writes(a[0] + BUFFER, 8);
+                writes(a[0] + 8, 208);
+            });
+        }
         return Some(if constant { |_, a| reads(a[0] + 8, 208) } else { |_, a| writes(a[0] + 8, 208) });
     }
     if let Some(rest) = name.strip_prefix("_ZNKSt7__cxx1115basic_stringbufI") {

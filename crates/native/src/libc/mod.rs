@@ -17,8 +17,10 @@
 
 pub(crate) mod accesses;
 pub(crate) mod aliases;
+mod blocks;
 pub(crate) mod cxx;
 pub(crate) mod format;
+mod inputs;
 pub(crate) mod objects;
 mod outside;
 mod paths;
@@ -153,13 +155,16 @@ macro_rules! rows {
                     if let Some(_call) = call {
                         $($crate::libc::keeping_errno(|| $crate::libc::accesses::before($before, _call));)*
                     }
-                    let result = $crate::shim::undisturbed(|| {
+                    #[allow(unused_mut)]
+                    let mut result = $crate::shim::undisturbed(|| {
                         $crate::real::real!($name($($arg),*): fn($($crate::libc::word!($arg)),*) -> usize)
                     });
                     if let Some(_call) = call {
                         let $result = result;
                         let _ = $result;
-                        $($crate::libc::keeping_errno(|| $crate::libc::accesses::after($after, _call));)*
+                        $(if let Some(new) = $crate::libc::keeping_errno(|| $crate::libc::accesses::result($after, _call)) {
+                            result = new;
+                        })*
                     }
                     result
                 }
@@ -369,11 +374,20 @@ pub(crate) fn install() {
 }
 
 fn all_rows() -> impl Iterator<Item = &'static Row> {
-    table::all_rows().chain(streams::rows_of()).chain(scanning::ROWS)
+    table::all_rows().chain(streams::rows_of()).chain(scanning::ROWS).chain(blocks::ROWS)
 }
 
 fn all_fronts() -> impl Iterator<Item = &'static Front> {
-    table::all_fronts().chain(streams::FRONTS)
+    table::all_fronts().chain(streams::FRONTS).chain(inputs::FRONTS)
+}
+
+/// Whether calls of a function have accesses.
+fn has_hook(name: &str) -> bool {
+    let wrapped = include_str!("../../wrapped.txt").lines().any(|l| l == name);
+    wrapped
+        || all_rows().any(|r| r.name == name)
+        || all_fronts().any(|f| f.name == name)
+        || cxx::hook(name).is_some()
 }
 
 /// Visits the imports of all modules of the program, and puts the addresses that come back in their place.

@@ -78,6 +78,7 @@ process! {
     HOST 11 "the name of the host";
     GROUPS 12 "the process group and session";
     SHELLS 13 "the list of shells";
+    HANDLERS 14 "the handlers and the global locale of the C++ library";
 }
 
 /// By the index of a [`Process`]: whether its accesses are steps. Shared by processes where executions have their own.

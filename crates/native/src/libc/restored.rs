@@ -71,6 +71,7 @@ pub(crate) fn begin() {
     super::cxx::begin();
     super::streams::begin();
     super::aliases::begin();
+    super::blocks::begin();
     super::paths::begin();
     if kept().changed {
         kept().changed = false;

@@ -412,6 +412,7 @@ rows! { INPUT:
     readv(fd, list, n) impure [prepared(fd, list, n, true)] -> got [scattered(list, n, got)];
     preadv(fd, list, n, o) impure [prepared(fd, list, n, false)] -> got [scattered(list, n, got)];
     fmemopen(p, n, mode) impure [s(mode)] -> file [opened_on(file, p, n, mode)];
+    fflush(file) impure [f(file, Append), reported(file)] -> _x [{ tell(file); Access::Nothing }];
     open_memstream(p, n) impure [w(p, 8), w(n, 8)] -> file [opened_for(file, p, n)];
 }
 
@@ -433,6 +434,7 @@ fn scattered(list: usize, n: usize, got: usize) -> Access {
 /// Closes a stream. A standard one stays, for the next execution: only its descriptor is closed.
 extern "C" fn close(file: usize) -> c_int {
     let Some(call) = incoming(false) else { return real!(fclose(file): fn(usize) -> c_int) };
+    let places = places_of(file);
     super::keeping_errno(|| {
         before(f(file, Change), call);
         before(reported(file), call);
@@ -447,7 +449,13 @@ extern "C" fn close(file: usize) -> c_int {
             let closed = libc::syscall(libc::SYS_close, fd) as c_int;
             flushed.min(closed)
         },
-        None => real!(fclose(file): fn(usize) -> c_int),
+        None => {
+            let done = crate::shim::undisturbed(|| real!(fclose(file): fn(usize) -> c_int));
+            if let Some(places) = places {
+                super::keeping_errno(|| super::blocks::told(file, places, true));
+            }
+            done
+        }
     }
 }
 
@@ -521,10 +529,24 @@ fn opened_for(file: usize, p: usize, n: usize) -> Access {
     Access::Nothing
 }
 
+/// Where a stream of `open_memstream` tells its buffer and size.
+fn places_of(file: usize) -> Option<[usize; 2]> {
+    in_memory().iter().find(|m| m.file == file && m.reports[0] != 0).map(|m| m.reports)
+}
+
+/// A stream was flushed, or all of them: those in memory have told where they are.
+fn tell(file: usize) {
+    let all: Vec<_> = in_memory().iter().filter(|m| m.reports[0] != 0).map(|m| (m.file, m.reports)).collect();
+    for (one, places) in all {
+        if file == 0 || file == one {
+            super::blocks::told(one, places, false);
+        }
+    }
+}
+
 /// What a stream in memory says of itself when it is flushed or closed.
 fn reported(file: usize) -> Access {
-    let found = in_memory().iter().find(|m| m.file == file && m.reports[0] != 0).map(|m| m.reports);
-    if let Some([p, n]) = found {
+    if let Some([p, n]) = places_of(file) {
         before(w(p, 8), here());
         return w(n, 8);
     }
@@ -549,7 +571,6 @@ fronts! { OUTPUT:
     putchar_unlocked(c) impure [bare(standard(1))];
     perror(p) impure [s(p), f(standard(2), Append)];
     psignal(n, p) impure [s(p), f(standard(2), Append)];
-    fflush(file) impure [f(file, Append), reported(file)];
     fflush_unlocked(file) impure [bare(file)];
     fgetc(file) impure [f(file, Change)];
     getc(file) impure [f(file, Change)];
@@ -581,7 +602,7 @@ fronts! { OUTPUT:
     clearerr(file) impure [f(file, Change)];
     clearerr_unlocked(file) impure [bare(file)];
     fileno(file) pure [];
-    closedir(file) impure [f(file, Change), closed_unseen(file), closed(file)];
+    closedir(file) impure [f(file, Change), super::blocks::overwritten(file), closed_unseen(file), closed(file)];
     fcloseall() impure [];
     freopen(path, mode, file) impure [s(path), s(mode), f(file, Change), super::restored::stream_opened(path, mode),
         super::restored::stream(file)];
@@ -590,15 +611,15 @@ fronts! { OUTPUT:
     setbuffer(file, p, n) impure [f(file, Change), super::restored::stream(file), buffered(file, p, 0, n)];
     setlinebuf(file) impure [f(file, Change), super::restored::stream(file)];
     fwide(file) impure [f(file, Change), super::restored::stream(file)];
-    open(path, flags) impure [s(path), Access::MakesDescriptor, opened(HERE, path, flags)];
-    open64(path, flags) impure [s(path), Access::MakesDescriptor, opened(HERE, path, flags)];
+    open(path, flags) impure [s(path), super::inputs::opened(path), Access::MakesDescriptor, opened(HERE, path, flags)];
+    open64(path, flags) impure [s(path), super::inputs::opened(path), Access::MakesDescriptor, opened(HERE, path, flags)];
     creat(path) impure [s(path), Access::MakesDescriptor,
         opened(HERE, path, (libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY) as usize)];
-    openat(at, path, flags) impure [s(path), Access::MakesDescriptor, opened(at, path, flags)];
-    openat64(at, path, flags) impure [s(path), Access::MakesDescriptor, opened(at, path, flags)];
+    openat(at, path, flags) impure [s(path), super::inputs::opened(path), Access::MakesDescriptor, opened(at, path, flags)];
+    openat64(at, path, flags) impure [s(path), super::inputs::opened(path), Access::MakesDescriptor, opened(at, path, flags)];
     fopencookie() impure [no_cookies()];
-    fopen(path, mode) impure [s(path), s(mode), made_unseen(), super::restored::stream_opened(path, mode)];
-    fopen64(path, mode) impure [s(path), s(mode), made_unseen(), super::restored::stream_opened(path, mode)];
+    fopen(path, mode) impure [s(path), s(mode), super::inputs::opened(path), made_unseen(), super::restored::stream_opened(path, mode)];
+    fopen64(path, mode) impure [s(path), s(mode), super::inputs::opened(path), made_unseen(), super::restored::stream_opened(path, mode)];
     write(d, p, n) impure [r(p, n), file(d, Some(Append), Append), fd(d)];
     pwrite(d, p, n) impure [r(p, n), file(d, None, Append), fd(d)];
     pwrite64(d, p, n) impure [r(p, n), file(d, None, Append), fd(d)];

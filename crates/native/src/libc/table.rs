@@ -4,6 +4,8 @@ use super::accesses::{
     Access, ask, at, attributes, change, count, fd, k, length, look, made, ok, path, paths, r, s, set, sn,
     status, w, when, wide_length, ws, wsn,
 };
+use super::blocks::{addresses, entries, given, handed_over, overwritten, symbols};
+use super::inputs::{channel, from_outside};
 use super::objects::Use;
 use super::objects::{
     CRYPT, DIGITS, DIRECTORY, DRAND48, DRAND48_PARAMETERS, ENV, GROUPS, HASH, HOST, LOCALE, MASK, MULTIBYTE,
@@ -15,7 +17,7 @@ use super::streams::HERE;
 use super::{Front, Row, fronts, incoming, rows};
 use crate::real::real;
 use crate::shim::Call;
-use std::ffi::{c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 
 const TM: usize = 56;
 /// The bytes of a conversion descriptor that stand for its state.
@@ -29,6 +31,7 @@ unsafe extern "C" {
     static mut optind: c_int;
     static mut optopt: c_int;
     static mut signgam: c_int;
+    static mut environ: *mut *mut c_char;
     fn strerrordesc_np(code: c_int) -> *const c_char;
     fn strspn(s: *const c_char, of: *const c_char) -> usize;
     fn strcspn(s: *const c_char, of: *const c_char) -> usize;
@@ -65,7 +68,7 @@ rows! { MEMORY:
     stpncpy(to, from, n) pure [sn(from, n), w(to, n)] -> _x [];
     strlcpy(to, from, n) pure [s(from), w(to, n.min(length(from)))] -> _x [];
     strlcat(to, from, n) pure [s(from), sn(to, n), k(to, n)] -> size [w(to, n.min(size + 1))];
-    strxfrm(to, from, n) pure [s(from), k(to, n)] -> size [w(to, n.min(size + 1))];
+    strxfrm(to, from, n) pure [look(&LOCALE), s(from), k(to, n)] -> size [w(to, n.min(size + 1))];
     strxfrm_l(to, from, n, l) pure [s(from), k(to, n)] -> size [w(to, n.min(size + 1))];
     swab(from, to, n) pure [r(from, n & !1), w(to, n & !1)] -> _x [];
     basename(p) pure [s(p)] -> _x [];
@@ -76,7 +79,7 @@ rows! { MEMORY:
 fronts! { STRING_FRONTS:
     memmem(a, an, b, bn) pure [r(a, an), r(b, bn)];
     explicit_bzero(p, n) pure [w(p, n)];
-    strcoll(a, b) pure [s(a), s(b)];
+    strcoll(a, b) pure [look(&LOCALE), s(a), s(b)];
     strcoll_l(a, b) pure [s(a), s(b)];
     strverscmp(a, b) pure [s(a), s(b)];
     strcasestr(a, b) pure [s(a), s(b)];
@@ -109,7 +112,7 @@ rows! { WIDE:
     wcsncmp(a, b, n) pure [wsn(a, n), wsn(b, n)] -> _x [];
     wcscasecmp(a, b) pure [ws(a), ws(b)] -> _x [];
     wcsncasecmp(a, b, n) pure [wsn(a, n), wsn(b, n)] -> _x [];
-    wcscoll(a, b) pure [ws(a), ws(b)] -> _x [];
+    wcscoll(a, b) pure [look(&LOCALE), ws(a), ws(b)] -> _x [];
     wcschr(p, c) pure [ws(p)] -> _x [];
     wcsrchr(p, c) pure [ws(p)] -> _x [];
     wcschrnul(p, c) pure [ws(p)] -> _x [];
@@ -117,8 +120,8 @@ rows! { WIDE:
     wcsspn(a, b) pure [ws(a), ws(b)] -> _x [];
     wcscspn(a, b) pure [ws(a), ws(b)] -> _x [];
     wcspbrk(a, b) pure [ws(a), ws(b)] -> _x [];
-    wcsxfrm(to, from, n) pure [ws(from), k(to, n * 4)] -> size [w(to, n.min(size + 1) * 4)];
-    wcsdup(p) impure [ws(p)] -> new [w(new, wide_length(new, usize::MAX))];
+    wcsxfrm(to, from, n) pure [look(&LOCALE), ws(from), k(to, n * 4)] -> size [w(to, n.min(size + 1) * 4)];
+    wcsdup(p) impure [ws(p)] -> new [handed_over(new, wide_length(new, usize::MAX))];
     wcstok(p, of, save) impure [ws(of), when(p != 0, || ws(p)), when(p == 0, || r(save, 8)),
         when(p == 0, || ws(at(save))), k(save, 8),
         k(if p == 0 { at(save) } else { p }, wide_length(if p == 0 { at(save) } else { p }, usize::MAX))]
@@ -129,27 +132,27 @@ rows! { WIDE:
     wmemset(to, c, n) pure [w(to, n * 4)] -> _x [];
     wmemcmp(a, b, n) pure [r(a, n * 4), r(b, n * 4)] -> _x [];
     wmemchr(p, c, n) pure [r(p, n * 4)] -> _x [];
-    wcstombs(to, from, n) pure [ws(from), k(to, n)] -> size [when(to != 0, || w(to, n.min(count(size) + 1)))];
-    mbstowcs(to, from, n) pure [s(from), k(to, n * 4)]
+    wcstombs(to, from, n) pure [look(&LOCALE), ws(from), k(to, n)] -> size [when(to != 0, || w(to, n.min(count(size) + 1)))];
+    mbstowcs(to, from, n) pure [look(&LOCALE), s(from), k(to, n * 4)]
         -> size [when(to != 0, || w(to, n.min(count(size) + 1) * 4))];
-    wcsrtombs(to, from, n, state) impure [r(from, 8), ws(at(from)), k(to, n), k(from, 8), r(state, 8), k(state, 8)]
+    wcsrtombs(to, from, n, state) impure [look(&LOCALE), r(from, 8), ws(at(from)), k(to, n), k(from, 8), r(state, 8), k(state, 8)]
         -> size [when(to != 0, || w(to, n.min(count(size) + 1))), when(to != 0, || w(from, 8)), w(state, 8)];
-    mbsrtowcs(to, from, n, state) impure [r(from, 8), s(at(from)), k(to, n * 4), k(from, 8), r(state, 8), k(state, 8)]
+    mbsrtowcs(to, from, n, state) impure [look(&LOCALE), r(from, 8), s(at(from)), k(to, n * 4), k(from, 8), r(state, 8), k(state, 8)]
         -> size [when(to != 0, || w(to, n.min(count(size) + 1) * 4)), when(to != 0, || w(from, 8)), w(state, 8)];
-    wcsnrtombs(to, from, nw, n, state) impure [r(from, 8), wsn(at(from), nw), k(to, n), r(state, 8), k(state, 8)]
+    wcsnrtombs(to, from, nw, n, state) impure [look(&LOCALE), r(from, 8), wsn(at(from), nw), k(to, n), r(state, 8), k(state, 8)]
         -> size [when(to != 0, || w(to, n.min(count(size) + 1))), when(to != 0, || w(from, 8)), w(state, 8)];
-    mbsnrtowcs(to, from, nb, n, state) impure [r(from, 8), sn(at(from), nb), k(to, n * 4), r(state, 8), k(state, 8)]
+    mbsnrtowcs(to, from, nb, n, state) impure [look(&LOCALE), r(from, 8), sn(at(from), nb), k(to, n * 4), r(state, 8), k(state, 8)]
         -> size [when(to != 0, || w(to, n.min(count(size) + 1) * 4)), when(to != 0, || w(from, 8)), w(state, 8)];
-    wcrtomb(to, c, state) impure [k(to, 16), r(state, 8), k(state, 8)] -> size [w(to, count(size)), w(state, 8),
+    wcrtomb(to, c, state) impure [look(&LOCALE), k(to, 16), r(state, 8), k(state, 8)] -> size [w(to, count(size)), w(state, 8),
         when(state == 0, || change(&MULTIBYTE))];
-    mbrtowc(to, from, n, state) impure [k(to, 4), r(state, 8), k(state, 8)]
+    mbrtowc(to, from, n, state) impure [look(&LOCALE), k(to, 4), r(state, 8), k(state, 8)]
         -> size [r(from, count(size).min(n).max(1)), w(to, 4), w(state, 8), when(state == 0, || change(&MULTIBYTE))];
-    mbrlen(from, n, state) impure [r(state, 8), k(state, 8)]
+    mbrlen(from, n, state) impure [look(&LOCALE), r(state, 8), k(state, 8)]
         -> size [r(from, count(size).min(n).max(1)), w(state, 8), when(state == 0, || change(&MULTIBYTE))];
-    mbtowc(to, from, n) impure [k(to, 4)] -> size [when(from != 0, || r(from, count(size as i32 as usize).max(1))),
+    mbtowc(to, from, n) impure [look(&LOCALE), k(to, 4)] -> size [when(from != 0, || r(from, count(size as i32 as usize).max(1))),
         w(to, 4), change(&MULTIBYTE)];
-    wctomb(to, c) impure [k(to, 16)] -> size [w(to, count(size as i32 as usize)), change(&MULTIBYTE)];
-    mblen(from, n) impure [] -> size [when(from != 0, || r(from, count(size as i32 as usize).max(1))),
+    wctomb(to, c) impure [look(&LOCALE), k(to, 16)] -> size [w(to, count(size as i32 as usize)), change(&MULTIBYTE)];
+    mblen(from, n) impure [look(&LOCALE)] -> size [when(from != 0, || r(from, count(size as i32 as usize).max(1))),
         change(&MULTIBYTE)];
 }
 
@@ -228,23 +231,30 @@ rows! { FILES:
     fstatvfs(fd, out) impure [k(out, 112)] -> done [when(ok(done), || w(out, 112))];
     readlink(name, out, n) impure [s(name), path(Lookup::look(name).follows(false)), k(out, n)] -> got [w(out, count(got))];
     readlinkat(at, name, out, n) impure [s(name), path(Lookup::look(name).at(at).follows(false)), k(out, n)] -> got [w(out, count(got))];
-    realpath(name, out) impure [s(name), path(Lookup::look(name)), k(out, 4096)] -> got [when(got != 0, || w(got, length(got)))];
-    canonicalize_file_name(name) impure [s(name), path(Lookup::look(name))] -> got [w(got, length(got))];
-    getcwd(out, n) impure [k(out, n), ask(&DIRECTORY)] -> got [when(got != 0, || w(got, length(got)))];
+    realpath(name, out) impure [s(name), path(Lookup::look(name)), k(out, 4096)]
+        -> got [if out == 0 { handed_over(got, length(got)) } else { w(got, length(got)) }];
+    canonicalize_file_name(name) impure [s(name), path(Lookup::look(name))] -> got [handed_over(got, length(got))];
+    getcwd(out, n) impure [k(out, n), ask(&DIRECTORY)]
+        -> got [if out == 0 { handed_over(got, n.max(length(got))) } else { w(got, length(got)) }];
     getwd(out) impure [k(out, 4096), ask(&DIRECTORY)] -> got [when(got != 0, || w(got, length(got)))];
-    get_current_dir_name() impure [ask(&DIRECTORY)] -> got [w(got, length(got))];
+    get_current_dir_name() impure [ask(&DIRECTORY)] -> got [handed_over(got, length(got))];
+    tempnam(directory, prefix) impure [s(directory), s(prefix)] -> got [handed_over(got, length(got))];
+    scandir(name, list, select, order) impure [s(name), path(Lookup::look(name).lists()), k(list, 8)]
+        -> got [when(ok(got), || w(list, 8)), entries(list, got)];
+    scandir64(name, list, select, order) impure [s(name), path(Lookup::look(name).lists()), k(list, 8)]
+        -> got [when(ok(got), || w(list, 8)), entries(list, got)];
+    backtrace_symbols(list, n) impure [r(list, n as u32 as usize * 8)] -> got [symbols(got, n as u32 as usize)];
     getxattr(file, name, out, n) impure [s(file), s(name), path(Lookup::look(file)), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
     lgetxattr(file, name, out, n) impure [s(file), s(name), path(Lookup::look(file)), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
     fgetxattr(f, name, out, n) impure [s(name), attributes(f, Use::Look), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
     listxattr(file, out, n) impure [s(file), path(Lookup::look(file)), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
-    readdir(d) impure [Access::Stream(d, Use::Change), super::streams::listed(d)] -> got [when(got != 0, || w(got, 19 + length(got + 19)))];
-    readdir64(d) impure [Access::Stream(d, Use::Change), super::streams::listed(d)] -> got [when(got != 0, || w(got, 19 + length(got + 19)))];
+    readdir(d) impure [Access::Stream(d, Use::Change), super::streams::listed(d), overwritten(d)] -> got [given(d, got)];
+    readdir64(d) impure [Access::Stream(d, Use::Change), super::streams::listed(d), overwritten(d)] -> got [given(d, got)];
     readdir_r(d, e, out) impure [Access::Stream(d, Use::Change), super::streams::listed(d), k(e, 280), k(out, 8)] -> _x [w(out, 8), when(at(out) != 0, || w(e, 19 + length(e + 19)))];
     ttyname(fd) impure [] -> _x [change(&TTYNAME)];
     ttyname_r(fd, out, n) impure [k(out, n)] -> done [when(done as i32 == 0, || w(out, length(out)))];
     ctermid(out) impure [k(out, 16)] -> got [when(out != 0, || w(out, length(got)))];
     tmpnam(out) impure [when(out == 0, || change(&TMPNAM)), k(out, 20)] -> got [when(out != 0, || w(got, length(got)))];
-    scandir(name, out, f, g) impure [s(name), w(out, 8), path(Lookup::look(name).lists())] -> _x [w(out, 8)];
     glob(pattern, flags, f, out) impure [s(pattern), w(out, 72)] -> _x [w(out, 72)];
     globfree(out) impure [w(out, 72)] -> _x [];
     fnmatch(a, b, flags) pure [s(a), s(b)] -> _x [];
@@ -270,6 +280,9 @@ rows! { SORTING:
     twalk(root, f) impure [r(root, 8)] -> _x [];
     twalk_r(root, f, x) impure [r(root, 8)] -> _x [];
     hsearch(a, b, c) impure [change(&HASH)] -> _x [];
+    hsearch_r(key, data, action, out, t) impure [s(key), r(t, 16), when(action as u32 == 1, || w(t, 16)), k(out, 8)] -> _x [w(out, 8)];
+    hcreate_r(n, t) impure [w(t, 16)] -> _x [w(t, 16)];
+    hdestroy_r(t) impure [w(t, 16)] -> _x [];
     hcreate(n) impure [change(&HASH)] -> _x [];
     hdestroy() impure [change(&HASH)] -> _x [];
 }
@@ -280,9 +293,9 @@ rows! { TIME_ROWS:
     asctime(tm) impure [r(tm, TM)] -> text [w(text, length(text))];
     ctime(t) impure [r(t, 8), look(&ENV)] -> text [w(text, length(text))];
     gmtime_r(t, tm) pure [r(t, 8), w(tm, TM)] -> _x [];
-    localtime_r(t, tm) pure [r(t, 8), w(tm, TM)] -> _x [];
+    localtime_r(t, tm) pure [r(t, 8), w(tm, TM), look(&ENV)] -> _x [];
     asctime_r(tm, out) pure [r(tm, TM), k(out, 26)] -> text [w(text, length(text))];
-    ctime_r(t, out) pure [r(t, 8), k(out, 26)] -> text [w(text, length(text))];
+    ctime_r(t, out) pure [r(t, 8), k(out, 26), look(&ENV)] -> text [w(text, length(text))];
     mktime(tm) impure [r(tm, TM), w(tm, TM), look(&ENV)] -> _x [];
     timelocal(tm) impure [r(tm, TM), w(tm, TM), look(&ENV)] -> _x [];
     timegm(tm) pure [r(tm, TM), w(tm, TM)] -> _x [];
@@ -293,14 +306,14 @@ rows! { TIME_ROWS:
     getdate(p) impure [s(p), look(&ENV)] -> tm [when(tm != 0, || w(tm, TM))];
     tzset() impure [look(&ENV)] -> _x [];
     clock_getres(clock, out) pure [w(out, TIME)] -> _x [];
-    times(out) impure [w(out, 32)] -> _x [];
-    getrusage(who, out) impure [w(out, 144)] -> _x [];
 }
 
 fronts! { TIME_FRONTS:
     clock_gettime(clock, out) pure [w(out, TIME)];
     gettimeofday(out, zone) pure [w(out, TIME)];
     time(out) pure [w(out, 8)];
+    times(out) pure [w(out, 32)];
+    getrusage(who, out) pure [w(out, 144)];
     timespec_get(out) pure [w(out, TIME)];
     nanosleep(t, left) pure [r(t, TIME)];
     clock_nanosleep(clock, flags, t, left) pure [r(t, TIME)];
@@ -315,40 +328,44 @@ rows! { SYSTEM:
         -> _x [when(at(result) != 0, || w(out, 32)), when(at(result) != 0, || w(buffer, n))];
     getgrgid_r(id, out, buffer, n, result) impure [k(out, 32), k(buffer, n), w(result, 8)]
         -> _x [when(at(result) != 0, || w(out, 32)), when(at(result) != 0, || w(buffer, n))];
-    getpwnam(name) impure [s(name), change(&NETDB)] -> _x [];
-    getpwuid(id) impure [change(&NETDB)] -> _x [];
-    getpwent() impure [change(&NETDB)] -> _x [];
-    getgrnam(name) impure [s(name), change(&NETDB)] -> _x [];
-    getgrgid(id) impure [change(&NETDB)] -> _x [];
-    getgrent() impure [change(&NETDB)] -> _x [];
-    gethostbyname(name) impure [s(name), change(&NETDB)] -> _x [];
-    gethostbyaddr(a, n, t) impure [r(a, n as u32 as usize), change(&NETDB)] -> _x [];
-    getservbyname(a, b) impure [s(a), change(&NETDB)] -> _x [];
-    getservbyport(a, b) impure [change(&NETDB)] -> _x [];
-    getprotobyname(a) impure [s(a), change(&NETDB)] -> _x [];
-    getprotobynumber(a) impure [change(&NETDB)] -> _x [];
+    getpwnam(name) impure [s(name), change(&NETDB)] -> got [w(got, 48)];
+    getpwuid(id) impure [change(&NETDB)] -> got [w(got, 48)];
+    getpwent() impure [change(&NETDB)] -> got [w(got, 48)];
+    getgrnam(name) impure [s(name), change(&NETDB)] -> got [w(got, 32)];
+    getgrgid(id) impure [change(&NETDB)] -> got [w(got, 32)];
+    getgrent() impure [change(&NETDB)] -> got [w(got, 32)];
+    gethostbyname(name) impure [s(name), change(&NETDB)] -> got [w(got, 32)];
+    gethostbyaddr(a, n, t) impure [r(a, n as u32 as usize), change(&NETDB)] -> got [w(got, 32)];
+    getservbyname(a, b) impure [s(a), change(&NETDB)] -> got [w(got, 32)];
+    getservbyport(a, b) impure [change(&NETDB)] -> got [w(got, 32)];
+    getprotobyname(a) impure [s(a), change(&NETDB)] -> got [w(got, 24)];
+    getprotobynumber(a) impure [change(&NETDB)] -> got [w(got, 24)];
     getaddrinfo(node, service, hints, out) impure [s(node), s(service), r(hints, 48), k(out, 8)]
-        -> done [when(done as i32 == 0, || w(out, 8))];
+        -> done [when(done as i32 == 0, || w(out, 8)), when(done as i32 == 0, || addresses(out))];
+    ether_ntoa(a) impure [r(a, 6)] -> got [w(got, length(got))];
+    ether_aton(p) impure [s(p)] -> got [w(got, 6)];
+    ether_ntoa_r(a, out) pure [r(a, 6), k(out, 18)] -> got [when(got != 0, || w(out, length(out)))];
+    ether_aton_r(p, out) pure [s(p), k(out, 6)] -> got [when(got != 0, || w(out, 6))];
     getlogin() impure [change(&NETDB)] -> _x [];
     setpwent() impure [change(&NETDB)] -> _x [];
     endpwent() impure [change(&NETDB)] -> _x [];
     setgrent() impure [change(&NETDB)] -> _x [];
     endgrent() impure [change(&NETDB)] -> _x [];
-    gethostent() impure [change(&NETDB)] -> _x [];
+    gethostent() impure [change(&NETDB)] -> got [w(got, 32)];
     sethostent(stay) impure [change(&NETDB)] -> _x [];
     endhostent() impure [change(&NETDB)] -> _x [];
-    gethostbyname2(name, family) impure [s(name), change(&NETDB)] -> _x [];
-    getservent() impure [change(&NETDB)] -> _x [];
+    gethostbyname2(name, family) impure [s(name), change(&NETDB)] -> got [w(got, 32)];
+    getservent() impure [change(&NETDB)] -> got [w(got, 32)];
     setservent(stay) impure [change(&NETDB)] -> _x [];
     endservent() impure [change(&NETDB)] -> _x [];
-    getprotoent() impure [change(&NETDB)] -> _x [];
+    getprotoent() impure [change(&NETDB)] -> got [w(got, 24)];
     setprotoent(stay) impure [change(&NETDB)] -> _x [];
     endprotoent() impure [change(&NETDB)] -> _x [];
-    getnetent() impure [change(&NETDB)] -> _x [];
-    getnetbyname(name) impure [s(name), change(&NETDB)] -> _x [];
+    getnetent() impure [change(&NETDB)] -> got [w(got, 24)];
+    getnetbyname(name) impure [s(name), change(&NETDB)] -> got [w(got, 24)];
     getnetbyaddr(net, family) impure [change(&NETDB)] -> _x [];
-    getspnam(name) impure [s(name), change(&NETDB)] -> _x [];
-    getspent() impure [change(&NETDB)] -> _x [];
+    getspnam(name) impure [s(name), change(&NETDB)] -> got [w(got, 72)];
+    getspent() impure [change(&NETDB)] -> got [w(got, 72)];
     fgetpwent(file) impure [Access::Stream(file, Use::Change), change(&NETDB)] -> _x [];
     fgetgrent(file) impure [Access::Stream(file, Use::Change), change(&NETDB)] -> _x [];
     getutxent() impure [change(&NETDB)] -> _x [];
@@ -364,13 +381,13 @@ rows! { SYSTEM:
     socket(a, b, c) impure [Access::MakesDescriptor] -> f [made(f, Call::unknown())];
     memfd_create(name, flags) impure [s(name), Access::MakesDescriptor] -> f [made(f, Call::unknown())];
     shm_open(name, flags, mode) impure [s(name), Access::MakesDescriptor] -> f [made(f, Call::unknown())];
-    inotify_init() impure [Access::MakesDescriptor] -> f [made(f, Call::unknown())];
-    inotify_init1(flags) impure [Access::MakesDescriptor] -> f [made(f, Call::unknown())];
+    inotify_init() impure [channel("inotify_init"), Access::MakesDescriptor] -> f [made(f, Call::unknown())];
+    inotify_init1(flags) impure [channel("inotify_init1"), Access::MakesDescriptor] -> f [made(f, Call::unknown())];
     posix_openpt(flags) impure [Access::MakesDescriptor] -> f [made(f, Call::unknown())];
     getlogin_r(out, n) impure [k(out, n)] -> done [when(done as i32 == 0, || w(out, length(out)))];
     uname(out) pure [k(out, 390)] -> done [when(ok(done), || w(out, 390))];
-    sysinfo(out) impure [k(out, 112)] -> done [when(ok(done), || w(out, 112))];
-    getloadavg(out, n) impure [w(out, n as u32 as usize * 8)] -> _x [];
+    sysinfo(out) impure [from_outside("sysinfo"), k(out, 112)] -> done [when(ok(done), || w(out, 112))];
+    getloadavg(out, n) impure [from_outside("getloadavg"), w(out, n as u32 as usize * 8)] -> _x [];
     gethostname(out, n) pure [ask(&HOST), k(out, n)] -> done [when(ok(done), || w(out, length(out).min(n)))];
     getdomainname(out, n) pure [k(out, n)] -> done [when(ok(done), || w(out, length(out).min(n)))];
     sched_getaffinity(pid, n, out) pure [ask(&SCHEDULING), k(out, n)] -> done [when(ok(done), || w(out, n))];
@@ -387,12 +404,12 @@ rows! { SYSTEM:
 fronts! { SYSTEM_FRONTS:
     getenv(name) impure [s(name), look(&ENV)];
     secure_getenv(name) impure [s(name), look(&ENV)];
-    setenv(name, value) impure [s(name), s(value), change(&ENV)];
-    unsetenv(name) impure [s(name), change(&ENV)];
-    putenv(p) impure [s(p), change(&ENV)];
-    clearenv() impure [change(&ENV)];
-    getrandom(out, n) impure [w(out, n)];
-    getentropy(out, n) impure [w(out, n)];
+    setenv(name, value, always) impure [s(name), s(value), change(&ENV), variable(name, always as u32 != 0, false)];
+    unsetenv(name) impure [s(name), change(&ENV), variable(name, true, true)];
+    putenv(p) impure [s(p), change(&ENV), variable(p, true, false)];
+    clearenv() impure [change(&ENV), w(&raw const environ as usize, 8)];
+    getrandom(out, n) impure [w(out, n), from_outside("getrandom")];
+    getentropy(out, n) impure [w(out, n), from_outside("getentropy")];
     posix_memalign(out) impure [w(out, 8)];
     rand() impure [];
     srand() impure [];
@@ -466,10 +483,46 @@ rows! { OTHER:
     strerror_r(code, out, n) pure [w(out, n.min(described(code)))] -> _x [];
     __xpg_strerror_r(code, out, n) pure [w(out, n.min(described(code)))] -> _x [];
     strerror(code) pure [when(!is_error(code), || change(&STRERROR))] -> _x [];
+    __ctype_get_mb_cur_max() pure [look(&LOCALE)] -> _x [];
+    btowc(c) pure [look(&LOCALE)] -> _x [];
+    wctob(c) pure [look(&LOCALE)] -> _x [];
     localeconv() impure [look(&LOCALE)] -> got [w(got, 96)];
     nl_langinfo(item) pure [look(&LOCALE)] -> _x [];
     setlocale(category, name) impure [s(name), if name == 0 { look(&LOCALE) } else { change(&LOCALE) },
         super::restored::locale(name)] -> _x [];
+}
+
+/// What `setenv` and its like change of the environment that a program can see without their help: the list, and the text of the
+/// variable before. `name` may go on with `=` and a value.
+fn variable(name: usize, always: bool, removed: bool) -> Access {
+    if name == 0 {
+        return Access::Nothing;
+    }
+    // SAFETY: the program hands in a string; the environment is a list of strings with a null at its end.
+    unsafe {
+        let bytes = CStr::from_ptr(name as *const c_char).to_bytes();
+        let bytes = bytes.split(|b| *b == b'=').next().unwrap_or_default();
+        let start = environ as usize;
+        let texts = || (0..).map(|i| start + i * 8).take_while(|slot| start != 0 && at(*slot) != 0);
+        let is_it = |slot: &usize| {
+            let text = CStr::from_ptr(at(*slot) as *const c_char).to_bytes();
+            text.strip_prefix(bytes).is_some_and(|rest| rest.first() == Some(&b'='))
+        };
+        let call = Call::unknown();
+        match texts().find(is_it) {
+            Some(_) if !always => Access::Nothing,
+            Some(slot) => {
+                super::accesses::before(w(at(slot), length(at(slot))), call);
+                let last = if removed { start + texts().count() * 8 } else { slot };
+                w(slot, last - slot + 8)
+            }
+            None if removed => Access::Nothing,
+            None => {
+                super::accesses::before(w(&raw const environ as usize, 8), call);
+                w(start, if start == 0 { 0 } else { texts().count() * 8 + 8 })
+            }
+        }
+    }
 }
 
 /// A function that sets user or group numbers. To set others than those of now is refused: raddle runs in the same process.
