@@ -1,5 +1,5 @@
 // One thread makes a thread, and another waits for it by a handle that may not be there yet.
-// Fails: `data-race`, on the handle that pthread_create writes.
+// Fails: `data-race`, on the handle that pthread_create writes, or `lock-misuse`, where the handle is used before it is written.
 #include <pthread.h>
 static pthread_t s;
 static void *t(void *a) { return a; }
