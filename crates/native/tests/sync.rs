@@ -372,7 +372,8 @@ mod threads {
 
     #[test]
     fn threads_of_cpp_stop_and_throw() {
-        run("jthread.cpp", &[]).is_verified_in(14);
+        // As many as without spurious failures of the weak exchanges in `std::stop_token`, which are only tried again.
+        run("jthread.cpp", &[]).is_verified_in(7);
         run("throwing.cpp", &[]).is_verified_in(6);
     }
 }
