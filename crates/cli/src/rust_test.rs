@@ -206,11 +206,11 @@ mod on_linux {
         krate: String,
         /// The variables of its package that cargo sets for tests.
         package: Vec<(&'static str, String)>,
-        /// What its own crate has that could not be instrumented.
+        /// The parts of its own crate that could not be instrumented.
         caveats: Vec<Caveat>,
     }
 
-    /// What cargo tells a test of its package, from what it says of the executable.
+    /// The variables that cargo sets for a test, read from its message about the executable.
     fn of_package(message: &Value) -> Vec<(&'static str, String)> {
         let mut out = Vec::new();
         if let Some(manifest) = message["manifest_path"].as_str() {
@@ -550,7 +550,7 @@ mod on_linux {
                             let package = of_package(&message);
                             built.programs.push(Program { path: path.into(), krate: of.0, package, caveats });
                         }
-                        // A program that is no test runs, if at all, as a process of its own.
+                        // A program that is not a test runs in a process of its own, if it runs.
                         Some(_) => {}
                         None => crates.push((of.0, sources(&of.1, &source))),
                     }
@@ -574,7 +574,7 @@ mod on_linux {
         Ok(built)
     }
 
-    /// What crates have in their sources that the instrumentation does not see.
+    /// Names the parts of the sources of crates that the instrumentation does not see.
     fn unseen(args: &TestArgs, crates: &[(String, Vec<PathBuf>)]) -> Vec<Caveat> {
         let (mut assembly, mut hidden, mut vectors) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         let (mut clocks, mut random) = (BTreeSet::new(), BTreeSet::new());

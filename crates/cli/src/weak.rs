@@ -205,7 +205,7 @@ impl Sources<'_> {
     }
 }
 
-/// What a macro of this name is, if the text begins with its definition.
+/// The definition of a macro of this name, if the source starts with it.
 fn defined(text: &str, name: &str) -> Option<Written> {
     let rest = text.strip_prefix("define")?.trim_start_matches([' ', '\t']).strip_prefix(name)?;
     if rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') {
@@ -238,7 +238,7 @@ fn token(text: &str) -> &str {
     &text[..end]
 }
 
-/// The same for a text that begins where the call is.
+/// Tells a weak exchange from a strong one in source that starts at the call.
 fn at_token(text: &str) -> Written {
     let (token, rest) = text.split_at(token(text).len());
     match token {

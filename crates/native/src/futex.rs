@@ -152,9 +152,6 @@ extern "C" fn system_call(n: Long, a: usize, b: usize, c: usize, d: usize, e: us
         crate::rust_tests::fill(a as *mut u8, b);
         return b as Long;
     }
-    if n == libc::SYS_gettid && runtime::in_execution() {
-        return crate::threads::thread_number().into();
-    }
     if n != libc::SYS_futex || !runtime::in_execution() {
         return system_call_inside(n, a, b, c, d, e, f);
     }
