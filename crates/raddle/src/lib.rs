@@ -20,8 +20,12 @@
 //! });
 //! ```
 //!
+//! Memory that comes from [`alloc`] and [`boxed`] is checked for use after free and leaks, and its addresses come back.
+//!
 //! This crate decides nothing about schedules: its types announce steps to the runtime.
 
+pub mod alloc;
+pub mod boxed;
 pub mod cell;
 mod compare;
 mod config;

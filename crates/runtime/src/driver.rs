@@ -436,8 +436,13 @@ pub fn replay(settings: &Settings, schedule: &Schedule, search: &mut dyn Progres
     }
     let Some(divergence) = divergence else { return found(failure) };
     // The token may be from a search that has learned what a schedule alone does not tell, and took other steps.
-    let learned =
-        [Restart::LocksHaveVersions, Restart::WritersWait, Restart::ClosuresEnd, Restart::ReadsClock];
+    let learned = [
+        Restart::LocksHaveVersions,
+        Restart::WritersWait,
+        Restart::ClosuresEnd,
+        Restart::ReadsClock,
+        Restart::AddressesComeBack,
+    ];
     for which in 1..1u32 << learned.len() {
         let mut modes = Modes::default();
         let chosen = learned.iter().enumerate().filter(|(i, _)| which >> i & 1 == 1);

@@ -208,6 +208,8 @@ pub(crate) struct Execution {
     pub(crate) read_locks: u32,
     /// What happened to clocks.
     pub(crate) times: crate::time::Times,
+    /// What the test has allocated through us.
+    pub(crate) heap: crate::heap::Heap,
     /// Pointers to cells that may still be used.
     pub(crate) lent: crate::lent::Lending,
     /// Room for what an await has seen.
@@ -350,6 +352,7 @@ impl Execution {
             blocks: Blocks::default(),
             read_locks: 0,
             times: Default::default(),
+            heap: crate::heap::Heap::default(),
             lent: Default::default(),
             seen: Vec::new(),
             accesses: Vec::new(),
@@ -428,6 +431,7 @@ impl Execution {
         self.read_locks = 0;
         self.times.clear();
         self.lent.clear();
+        self.heap.clear();
         self.exited = false;
         self.unsettled = None;
         self.blocks.reset();

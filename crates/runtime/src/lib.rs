@@ -33,6 +33,7 @@ mod execution;
 mod fiber;
 mod foreign;
 mod front;
+mod heap;
 mod labels;
 mod lent;
 mod limits;
@@ -70,6 +71,7 @@ pub use foreign::{
     wait_once, wait_while,
 };
 pub use front::{Crashed, Front, Part, Place, set_front};
+pub use heap::{Tracked, allocate, free, is_allocated, track, untrack};
 pub use labels::Labels;
 pub use lent::{cell_ends, cell_lend};
 pub use limits::{

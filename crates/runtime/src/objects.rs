@@ -133,6 +133,8 @@ impl Execution {
             self.names[id.index()] = if is_static { address as u64 } else { self.name_on_stack(address) };
             if is_static {
                 self.statics.note(address, id);
+            } else if !self.heap.is_empty() {
+                self.met_near_blocks(address, id, place);
             }
             id
         });

@@ -45,6 +45,8 @@ pub(crate) enum Restart {
     ClosuresEnd,
     /// The test reads the clock after threads were compared without it, so clocks are part of local states.
     ReadsClock,
+    /// A block was freed whose address another allocation of the test could get, so addresses come back; see [`crate::heap`].
+    AddressesComeBack,
     /// The front end has learned something of the program, and keeps it itself.
     FrontLearned,
 }
@@ -69,6 +71,8 @@ pub struct Modes {
     pub(crate) reads_clock: bool,
     /// A thread did something that depends on whether waiting writers hold up new readers, in this execution or an earlier one.
     pub(crate) tells_waiting_writers: bool,
+    /// Addresses of freed blocks are given out again; see [`crate::heap`].
+    pub(crate) reuse: bool,
     /// After how many fruitless turns a thread gives way; 0 for what the settings say. See [`crate::turns`].
     pub(crate) turns: u32,
     /// An execution in which threads repeat themselves for ever is a failure, whether or not it was confirmed. See [`crate::livelock`].
@@ -81,6 +85,7 @@ impl Modes {
             Restart::EndsAreSteps => self.ends_are_steps = true,
             Restart::LocksHaveVersions => self.versions = true,
             Restart::FrontLearned => {}
+            Restart::AddressesComeBack => self.reuse = true,
             Restart::ReadsClock => self.reads_clock = true,
             Restart::ClosuresEnd => self.closures_end = true,
             Restart::WritersWait => self.writers_wait = true,

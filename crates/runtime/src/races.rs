@@ -348,6 +348,10 @@ pub fn cell_access(object: &Handle, write: bool, place: Place) {
         }
         check(ex, id, Touching { write, atomic: false, elsewhere: true }, place)
     };
+    // SAFETY: as above.
+    if let Some(fault) = unsafe { (*ex).heap.fault.take() } {
+        sync::fail(FailureKind::UseAfterFree, fault.0, place);
+    }
     if let Some(message) = race {
         sync::fail(FailureKind::DataRace, message, place);
     }

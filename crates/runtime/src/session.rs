@@ -357,7 +357,7 @@ impl Session {
             (*ex).given_up_for = found.as_ref().map(|f| format!("{}: {}", f.kind.name(), f.message));
             self.tear_down(ex);
             if clean && found.is_none() && (*ex).settings.leaks {
-                found = leaked(&*ex);
+                found = leaked(&*ex).or_else(|| kept(&*ex));
             }
             (*ex).forget_script();
             let again = (*(*ex).explorer).end(end, &(*ex).view());
@@ -721,6 +721,20 @@ fn failing_schedule(ex: &Execution, found: Option<&Failure>) -> Schedule {
 fn leaked(ex: &Execution) -> Option<Box<Failure>> {
     let i = ex.objects.iter().position(|o| o.counted && o.word != 0)?;
     Some(leak(ex, i))
+}
+
+/// A block that was not freed, or a tracked value that was not dropped.
+fn kept(ex: &Execution) -> Option<Box<Failure>> {
+    let (message, place) = ex.heap.leak()?;
+    let noted = crate::execution::Noted {
+        kind: FailureKind::Leak,
+        message,
+        location: Some(place.to_string()),
+        thread: None,
+        help: None,
+        at: None,
+    };
+    Some(Box::new(ex.full_failure(noted)))
 }
 
 #[cold]

@@ -83,6 +83,10 @@ pub(crate) unsafe fn turn_here(ex: *mut Execution, op: Op, site: Site) -> bool {
 unsafe fn prepare_turn(ex: *mut Execution, op: Op, site: Site) -> bool {
     // SAFETY: by the contract.
     unsafe {
+        if let Some(fault) = (*ex).heap.fault.take() {
+            let (message, place) = *fault;
+            fail(FailureKind::UseAfterFree, message, place);
+        }
         if !(*ex).lent.is_empty() {
             crate::lent::settle(ex);
         }

@@ -386,8 +386,8 @@ impl Author {
             8..=10 => Stmt::PointerExchange(word, new, p),
             11 | 12 => Stmt::PointerCas(word, p, new, r),
             13 | 14 => Stmt::Equal(0, 1, r),
-            n if random.chance(3) => {
-                if n == 15 {
+            _ if random.chance(3) => {
+                if random.chance(2) {
                     Stmt::Peek(p, r)
                 } else {
                     Stmt::Poke(p, 1)

@@ -31,9 +31,9 @@ trait AsWord: Copy {
     fn initial_word(self) -> u64 {
         self.to_word()
     }
-    /// Whether it is, or looks like, the address of something.
-    fn is_address(self) -> bool {
-        false
+    /// The address that it is, or looks like, without tags. 0 for others.
+    fn address(self) -> usize {
+        0
     }
 }
 
@@ -72,8 +72,9 @@ macro_rules! integers_may_be_addresses {
                 if pointer::is_like_an_address(n) { pointer::initial_number_to_word(n) } else { n }
             }
             #[inline(always)]
-            fn is_address(self) -> bool {
-                pointer::is_like_an_address(self as u64)
+            fn address(self) -> usize {
+                let n = self as u64;
+                if pointer::is_like_an_address(n) { pointer::without_tags(n) } else { 0 }
             }
         }
     )*};
@@ -105,8 +106,8 @@ impl<T> AsWord for *mut T {
         pointer::initial_name(self.expose_provenance())
     }
     #[inline(always)]
-    fn is_address(self) -> bool {
-        !self.is_null()
+    fn address(self) -> usize {
+        self.addr()
     }
 }
 
@@ -167,7 +168,8 @@ impl<V: AsWord> Atom<V> {
         place: Place,
     ) -> Result<V, V> {
         failure_order(failure, place);
-        if current.is_address() {
+        let address = current.address();
+        if address != 0 && !runtime::is_allocated(address) {
             // It may be the address of something else by now.
             runtime::caveat_at(CaveatKind::Reuse, runtime::ADDRESSES, place);
         }

@@ -158,6 +158,12 @@ fn parts(n: u64) -> (u64, u64) {
     (n & tags, n & !tags)
 }
 
+/// The address in a number that looks like one.
+#[cold]
+pub(super) fn without_tags(n: u64) -> usize {
+    parts(n).1 as usize
+}
+
 fn word_of(n: u64, name: impl FnOnce(usize) -> u64) -> u64 {
     let (tags, address) = parts(n);
     match name(address as usize) {
