@@ -235,13 +235,14 @@ impl Config {
         self
     }
 
-    /// An execution that takes more steps than this is a failure. `RADDLE_MAX_STEPS`; 100,000 unless set.
+    /// An execution that takes more steps than this stops the search, and the verdict is `incomplete`, unless its threads are found to
+    /// repeat themselves for ever, which is a livelock. `RADDLE_MAX_STEPS`; 100,000 unless set.
     pub fn max_steps(mut self, n: u64) -> Config {
         self.settings.max_steps = n;
         self
     }
 
-    /// An execution that spawns more threads than this is a failure. `RADDLE_MAX_THREADS`; as many as there can be, 128,
+    /// An execution that spawns more threads than this stops the search, and the verdict is `incomplete`. `RADDLE_MAX_THREADS`; as many as there can be, 128,
     /// unless set.
     pub fn max_threads(mut self, n: usize) -> Config {
         self.settings.max_threads = n;
@@ -320,7 +321,8 @@ impl Config {
         self
     }
 
-    /// Reports an `Arc` that is never given back. On unless turned off. `RADDLE_LEAKS`.
+    /// Reports an `Arc` that is never given back, memory of [`alloc`](crate::alloc) that is never freed, and a thread that nobody joins
+    /// and that never ends. On unless turned off. `RADDLE_LEAKS`.
     pub fn leaks(mut self, yes: bool) -> Config {
         self.settings.leaks = yes;
         self

@@ -39,8 +39,10 @@ struct Block {
     lives: u64,
     /// The address as an object.
     address: Box<Handle>,
-    /// Where it was freed, and by which thread.
+    /// Where it was freed, and by which thread, unless it is in use again.
     freed: Option<(Place, ThreadId)>,
+    /// The life that ended when it was last freed, and the thread that has got the address again since.
+    ended: Option<(u64, Option<ThreadId>)>,
     /// The objects in it that were met.
     objects: Vec<ObjectId>,
 }
@@ -172,6 +174,7 @@ unsafe fn fresh(ex: &mut Execution, layout: Layout, place: Place) -> *mut u8 {
         lives: 0,
         address: Box::default(),
         freed: None,
+        ended: None,
         objects: Vec::new(),
     };
     ex.heap.blocks.insert(start, block);
@@ -194,10 +197,12 @@ unsafe fn take_freed(ex: *mut Execution, layout: Layout, place: Place) -> Option
             // Only this thread could tell, from pointers of its own that are not valid any more.
             return None;
         }
-        let is_free = |b: &&Block| b.freed.is_some() && fits(b);
+        // Whether another thread has got the address by now is not known here: nothing orders two allocations. So the number of
+        // candidates does not depend on it.
+        let me = (*ex).current;
+        let is_free = |b: &&Block| b.ended.is_some_and(|(_, taker)| taker != Some(me)) && fits(b);
         if !(*ex).modes.reuse {
-            let t = (*ex).current;
-            let least = (*ex).heap.least.entry(t).or_insert(usize::MAX);
+            let least = (*ex).heap.least.entry(me).or_insert(usize::MAX);
             *least = (*least).min(layout.size());
             if (*ex).heap.blocks.values().any(|b| is_free(&b)) {
                 (*ex).addresses_come_back();
@@ -217,22 +222,23 @@ unsafe fn take_freed(ex: *mut Execution, layout: Layout, place: Place) -> Option
         let chosen = choose_address(candidates.len() as u32 + 1, place);
         let start = candidates.get((chosen as usize).checked_sub(1)?)?.1;
         let block = (*ex).heap.blocks.get(&start)?;
-        let lives = block.lives;
+        let (ended, _) = block.ended?;
         // The handle stays where it is as long as the block is known, which is to the end of the execution.
         let address: *const Handle = &raw const *block.address;
         let object = (*ex).resolve(&*address, Class::Heap, 0, place);
-        let op = Op::new(OpKind::CompareExchange, object).with(lives, lives + 1).ordered(MemoryOrder::AcqRel);
+        let op = Op::new(OpKind::CompareExchange, object).with(ended, ended + 1).ordered(MemoryOrder::AcqRel);
         let took = sync::step_on(ex, op, place);
         if (*ex).phase != Phase::Running {
             return None;
         }
         // Another thread has got it: that this one takes another address is explored elsewhere.
         sync::assume(took.ok, place);
-        sync::step_on(ex, Op::local(OpKind::Fence).ordered(MemoryOrder::Acquire), place);
         let block = (*ex).heap.blocks.get_mut(&start)?;
         block.lives += 1;
+        block.ended = Some((ended, Some(me)));
         (block.layout, block.place, block.freed) = (layout, place, None);
         block.objects.clear();
+        sync::step_on(ex, Op::local(OpKind::Fence).ordered(MemoryOrder::Acquire), place);
         Some(start)
     }
 }
@@ -286,6 +292,7 @@ pub unsafe fn free(start: *mut u8, layout: Layout, place: Place) {
         }
         let Some(block) = (*ex).heap.blocks.get_mut(&address) else { return };
         block.freed = Some((place, (*ex).current));
+        block.ended = Some((block.lives, None));
         let size = block.whole.size();
         start.write_bytes(FREED, block.layout.size());
         let (me, heap) = ((*ex).current, &(*ex).heap);

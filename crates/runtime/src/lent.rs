@@ -91,10 +91,14 @@ pub fn cell_ends(object: &mut Handle) {
     let ex = context::current();
     // SAFETY: a current execution is valid; the borrow ends here.
     unsafe {
-        if !ex.is_null() && !(*ex).lent.is_empty() && (*ex).phase == Phase::Running {
-            if let Some(cell) = (*ex).find(object) {
+        if !ex.is_null() && (*ex).phase == Phase::Running {
+            let Some(cell) = (*ex).find(object) else { return };
+            if !(*ex).lent.is_empty() {
                 compare(&mut *ex, Some(cell));
                 (*ex).lent.all.retain(|l| l.cell != cell);
+            }
+            if (*ex).lent.race.is_none() && (*ex).in_fiber {
+                (*ex).lent.race = dropped(&mut *ex, cell);
             }
             if !std::thread::panicking()
                 && let Some((message, place)) = (*ex).lent.race.take()
@@ -103,6 +107,14 @@ pub fn cell_ends(object: &mut Handle) {
             }
         }
     }
+}
+
+/// What is to be said if the end of a cell is not ordered after all accesses to it, and where the cell was first used.
+fn dropped(ex: &mut Execution, cell: ObjectId) -> Option<(String, Place)> {
+    let entry = &ex.objects[cell.index()];
+    let place = entry.place.filter(|_| entry.cell != 0 && !entry.is_static)?;
+    let message = races::check(ex, cell, Touching { write: true, atomic: false, elsewhere: true }, place)?;
+    Some((message.replacen(": write by", ": dropped by", 1), place))
 }
 
 /// A thread writes a cell: others that keep a pointer to it may read it unseen.

@@ -366,6 +366,19 @@ pub fn only_read(order: MemoryOrder) {
     }
 }
 
+/// The step that the running thread has just taken had this order, and not the one that it was announced with.
+pub fn had_order(order: MemoryOrder) {
+    let ex = context::current();
+    if !ex.is_null() {
+        // SAFETY: a current execution is valid; the borrow ends here.
+        let ex = unsafe { &mut *ex };
+        let t = ex.current;
+        if let Some(last) = ex.log.last_mut().filter(|l| l.thread == t) {
+            last.order = order;
+        }
+    }
+}
+
 /// The turn of a write, or of a read-modify-write, that the program does itself right after this returns. `read` gets at the value
 /// then.
 pub fn write_later(

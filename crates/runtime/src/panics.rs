@@ -162,9 +162,21 @@ pub(crate) unsafe fn fail_in_destructor(ex: *mut Execution, t: ThreadId, payload
 /// Messages of panics that only pass on that another thread has panicked.
 const PASSED_ON: [&str; 2] = ["on an `Err` value: Any", "a scoped thread panicked"];
 
+/// Whether a panic has come out of the first thread.
+pub(crate) fn has_left_main(ex: &Execution) -> bool {
+    ex.panics > 0 && ex.threads[ThreadId::MAIN.index()].seldom().panicked.is_some()
+}
+
 /// The failure that panics amount to, if any.
 pub(crate) fn failure(ex: &Execution) -> Option<Noted> {
-    let (thread, shown) = ex.unseen_panic()?;
+    let (mut thread, mut shown) = ex.unseen_panic()?;
+    // The first thread fails the test whatever became of the others. If it did not just pass a panic on, its own panic is shown.
+    if let Some(of_main) = &ex.threads[ThreadId::MAIN.index()].seldom().panicked
+        && of_main.location.is_some()
+        && !PASSED_ON.iter().any(|m| of_main.message.contains(m))
+    {
+        (thread, shown) = (ThreadId::MAIN, of_main);
+    }
     let first = ex
         .order
         .iter()

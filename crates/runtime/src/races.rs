@@ -221,6 +221,10 @@ impl Races {
             ReadUnlock => join(&mut object.second, &thread.now),
             NotifyOne | NotifyAll | Unpark | SemPost => join(&mut object.first, &thread.now),
             Wake | Park | SemWait | SemTryWait if l.ok => join(&mut thread.now, &object.first),
+            // A receiver finds a channel with room for messages closed by a relaxed load, as in std.
+            Recv | TryRecv if l.mode == Mode::FoundClosed && l.aux != 0 => {
+                join(&mut thread.readable, &object.first);
+            }
             Send | TrySend | SendDone | RecvReady | Recv | TryRecv | AddSender | DropSender
             | DropReceiver => {
                 channel(l, &mut thread.now, object);

@@ -31,6 +31,8 @@ impl Logged {
         let aux = match op.kind {
             OpKind::Arrive => before,
             OpKind::Pass => op.a,
+            // The room that the channel has.
+            OpKind::Recv | OpKind::TryRecv if applied.access.mode == Mode::FoundClosed => op.a,
             OpKind::TrySend | OpKind::CountDown | OpKind::IsFinished if applied.access.mode != Mode::Sent => {
                 applied.value
             }

@@ -676,6 +676,7 @@ unsafe fn make_fiber(stack: corosensei::stack::DefaultStack, ex: *mut Execution,
             let (low, high) = (*ex).stacks;
             (*ex).stacks = (low.min(thread.stack_floor), high.max(thread.frames_end));
             while how == Resume::Go {
+                crate::spin::start_clean(ex);
                 threads::live(ex, t);
                 how = yielder.suspend(Said::Ended);
             }
@@ -692,6 +693,8 @@ fn judge(ex: &mut Execution, end: End) -> Option<Box<Failure>> {
     let noted_now = ex.failure.is_none();
     let (noted, cycle) = match ex.failure.take() {
         Some(noted) => (noted, Vec::new()),
+        // A panic that has left the first thread is one that nobody can take. A thread that was stopped does not change that.
+        None if end == End::Pruned && panics::has_left_main(ex) => (panics::failure(ex)?, Vec::new()),
         None if end != End::Complete => return None,
         None => match panics::failure(ex) {
             // A panic that nobody took came before whatever blocks.

@@ -336,7 +336,31 @@ fn hash(from: usize, end: usize) -> u64 {
     h
 }
 
+/// A thread starts. Its frames have places that are not written at once, or not at all, such as padding. What earlier executions left there
+/// would be part of its local states, so it is cleared, as far as states were looked at on this OS thread.
+///
+/// # Safety
+///
+/// `ex` is the current execution, and the caller runs on the stack of the thread that starts.
+#[inline(always)]
+pub(crate) unsafe fn start_clean(ex: *const Execution) {
+    // SAFETY: by the contract. Stacks have room for far more than `MOST_CLEARED` when a thread starts.
+    unsafe {
+        if (*ex).state_depth != 0 {
+            machine::clear((*ex).state_depth);
+        }
+    }
+}
+
+/// The most bytes that are cleared when a thread starts.
+const MOST_CLEARED: usize = 16 * 1024;
+
 fn compare_in(ex: &mut Execution, state: u64) {
+    let here = 0u8;
+    let depth = ex.threads[ex.current.index()].frames_end.wrapping_sub(std::ptr::from_ref(&here) as usize);
+    if depth > ex.state_depth && ex.front.is_none() {
+        ex.state_depth = (depth & !7).min(MOST_CLEARED);
+    }
     if ex.is_fair() {
         return ex.note_fair_state(state);
     }
@@ -552,6 +576,25 @@ mod machine {
         )
     }
 
+    /// Clears so many bytes, a multiple of 8, of the stack below the caller's frame.
+    ///
+    /// # Safety
+    ///
+    /// That much stack must be left.
+    #[unsafe(naked)]
+    pub(super) unsafe extern "sysv64" fn clear(bytes: usize) {
+        std::arch::naked_asm!(
+            "mov rcx, rdi",
+            "mov rdi, rsp",
+            "sub rdi, rcx",
+            "shr rcx, 3",
+            "xor eax, eax",
+            "cld",
+            "rep stosq",
+            "ret",
+        )
+    }
+
     /// Clears 2 KiB of the stack below the caller's frame.
     ///
     /// # Safety
@@ -576,6 +619,11 @@ mod machine {
     ///
     /// None is needed.
     pub(super) unsafe fn watch(_probe: *const ()) {}
+
+    /// # Safety
+    ///
+    /// None is needed.
+    pub(super) unsafe fn clear(_bytes: usize) {}
 
     /// # Safety
     ///

@@ -208,12 +208,13 @@ pub(crate) unsafe fn given_up(ex: *mut Execution) {
         if !(*ex).in_fiber {
             return;
         }
-        if !std::thread::panicking() {
-            std::panic::resume_unwind(Box::new(Abandoned));
-        }
+        // A loop that catches panics and tries again would go on for ever.
         (*ex).teardown_ops += 1;
         if (*ex).teardown_ops > MOST_TEARDOWN_OPS {
             leave_for_good(ex);
+        }
+        if !std::thread::panicking() {
+            std::panic::resume_unwind(Box::new(Abandoned));
         }
     }
 }

@@ -18,8 +18,15 @@ struct Shared {
     condvar: Condvar,
     /// Messages are what the semaphore counts.
     semaphore: Sender<()>,
+    /// One thread takes from it.
+    receiver: OfOne<Receiver<()>>,
     pointers: [AtomicPtr<Var>; 2],
 }
+
+/// What one thread uses.
+struct OfOne<T>(T);
+// SAFETY: one thread uses it, which has it for itself.
+unsafe impl<T: Send> Sync for OfOne<T> {}
 
 /// The most members of a structure.
 const MEMBERS: usize = 65;
@@ -30,7 +37,6 @@ struct Thread<'a> {
     p: [*mut Var; 2],
     own: [u64; MEMBERS],
     guards: [Option<MutexGuard<'a, ()>>; 2],
-    semaphore: Option<&'a Receiver<()>>,
 }
 
 const LIMIT: std::time::Duration = std::time::Duration::from_millis(1);
@@ -94,7 +100,7 @@ impl<'a> Thread<'a> {
 
     /// Takes one from the semaphore. Returns whether it timed out.
     fn down_timed(&self) -> bool {
-        self.semaphore.expect("the thread that takes").recv_timeout(LIMIT).is_err()
+        self.shared.receiver.0.recv_timeout(LIMIT).is_err()
     }
 
     fn run(&mut self, block: &[Stmt]) {
@@ -169,7 +175,7 @@ impl<'a> Thread<'a> {
             Stmt::Signal => self.shared.condvar.notify_one(),
             Stmt::Broadcast => self.shared.condvar.notify_all(),
             Stmt::Post => self.shared.semaphore.send(()).unwrap(),
-            Stmt::Down => self.semaphore.expect("the thread that takes").recv().unwrap(),
+            Stmt::Down => self.shared.receiver.0.recv().unwrap(),
             Stmt::DownTimed(r) => self.r[r as usize] = self.down_timed() as u64,
             Stmt::DownCounted(most, r) => {
                 self.r[r as usize] = 0;
@@ -299,14 +305,12 @@ pub(crate) fn run(p: &Arc<Program>) -> u64 {
         mutexes: [Mutex::new(()), Mutex::new(())],
         condvar: Condvar::new(),
         semaphore: sender,
+        receiver: OfOne(receiver),
         pointers: [AtomicPtr::new(std::ptr::null_mut()), AtomicPtr::new(std::ptr::null_mut())],
     });
-    let mut receiver = Some(receiver);
-    let taker = p.threads.iter().position(|b| takes(b));
     let threads: Vec<_> = (0..p.threads.len())
         .map(|t| {
             let (p, shared) = (p.clone(), shared.clone());
-            let receiver = if taker == Some(t) { receiver.take() } else { None };
             thread::spawn(move || {
                 let mut thread = Thread {
                     shared: &shared,
@@ -314,17 +318,13 @@ pub(crate) fn run(p: &Arc<Program>) -> u64 {
                     p: [std::ptr::null_mut(); 2],
                     own: [0; MEMBERS],
                     guards: [None, None],
-                    semaphore: receiver.as_ref(),
                 };
                 thread.run(&p.threads[t]);
-                let r = thread.r;
-                drop(thread);
-                // What others send is for nobody, but that is not an error.
-                (r, receiver)
+                thread.r
             })
         })
         .collect();
-    let results: Vec<_> = threads.into_iter().map(|t| t.join().unwrap()).collect();
+    let results: Vec<[u64; 3]> = threads.into_iter().map(|t| t.join().unwrap()).collect();
     let add = |sum: u64, v: u64| sum.wrapping_mul(31).wrapping_add(v);
     let mut sum = shared.words.iter().map(|w| w.load(SeqCst)).fold(0, add);
     sum = shared.plain.iter().map(Var::read).fold(sum, add);
@@ -335,5 +335,5 @@ pub(crate) fn run(p: &Arc<Program>) -> u64 {
     }
     // The buffers of the C library.
     sum = (0..16).fold(sum, |sum, _| add(sum, 0));
-    results.iter().map(|(r, _)| r.iter().copied().fold(0, add)).fold(sum, add)
+    results.iter().map(|r| r.iter().copied().fold(0, add)).fold(sum, add)
 }

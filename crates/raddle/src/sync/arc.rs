@@ -221,7 +221,10 @@ impl<T> Arc<T> {
         let place = Place::caller();
         if live() {
             let now = Real::strong_count(&this.value);
-            decide(&this.control.strong, now, place, |n| n.saturating_sub(1));
+            if decide(&this.control.strong, now, place, |n| n.saturating_sub(1)) != 1 {
+                // As in std, only the last one is ordered after the others.
+                runtime::had_order(MemoryOrder::Release);
+            }
         } else {
             this.count_down(place);
         }
@@ -361,7 +364,12 @@ impl<T: ?Sized> Arc<T> {
     fn take_last(&self, place: Place) -> bool {
         let now = Real::strong_count(&self.value);
         if live() {
-            return decide(&self.control.strong, now, place, |n| if n == 1 { 0 } else { n }) == 1;
+            let taken = decide(&self.control.strong, now, place, |n| if n == 1 { 0 } else { n }) == 1;
+            if !taken {
+                // As in std, drops of other references are not ordered before.
+                runtime::only_read(MemoryOrder::Relaxed);
+            }
+            return taken;
         }
         if now == 1 {
             self.count_down(place);
@@ -805,6 +813,8 @@ impl<T: ?Sized> Weak<T> {
         if live() {
             let up = |n: u64| if n == 0 { 0 } else { n + 1 };
             if decide(&control.strong, self.value.strong_count(), place, up) == 0 {
+                // std has found the count with a relaxed load: the drop of the value is not ordered before.
+                runtime::only_read(MemoryOrder::Relaxed);
                 return None;
             }
         }
@@ -819,7 +829,8 @@ impl<T: ?Sized> Weak<T> {
     #[track_caller]
     #[must_use]
     pub fn strong_count(&self) -> usize {
-        self.look(|control| &control.strong, self.value.strong_count(), Place::caller())
+        let order = MemoryOrder::Relaxed;
+        self.look(|control| &control.strong, self.value.strong_count(), order, Place::caller())
     }
 
     /// How many weak references there are; 0 if there is no strong one.
@@ -830,16 +841,22 @@ impl<T: ?Sized> Weak<T> {
         if !live() {
             return self.value.weak_count();
         }
-        match self.look(|control| &control.strong, self.value.strong_count(), place) {
+        match self.look(|control| &control.strong, self.value.strong_count(), MemoryOrder::Relaxed, place) {
             0 => 0,
-            _ => self.look(|control| &control.weak, self.value.weak_count(), place),
+            _ => self.look(|control| &control.weak, self.value.weak_count(), MemoryOrder::Acquire, place),
         }
     }
 
-    fn look(&self, object: impl FnOnce(&Counts) -> &Handle, now: usize, place: Place) -> usize {
+    fn look(
+        &self,
+        object: impl FnOnce(&Counts) -> &Handle,
+        now: usize,
+        order: MemoryOrder,
+        place: Place,
+    ) -> usize {
         match &self.control {
             Some(control) if live() => {
-                count(OpKind::CountRead, object(control), now, false, MemoryOrder::Acquire, place) as usize
+                count(OpKind::CountRead, object(control), now, false, order, place) as usize
             }
             _ => now,
         }

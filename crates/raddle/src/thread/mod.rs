@@ -36,6 +36,9 @@ pub type Result<T> = std::result::Result<T, Box<dyn std::any::Any + Send + 'stat
 
 /// Makes a thread.
 ///
+/// Unlike in std, a panic of a thread that nobody joins fails the check, and so does a thread that never ends
+/// ([`Config::leaks`](crate::Config::leaks)): an execution is complete when all of its threads have ended.
+///
 /// ```
 /// raddle::check(|| {
 ///     let thread = raddle::thread::spawn(|| 1 + 1);
@@ -157,6 +160,8 @@ impl Builder {
         F: FnOnce() -> T + Send,
         T: Send,
     {
+        let name = self.name.as_deref().unwrap_or_default();
+        assert!(!name.contains('\0'), "thread name may not contain interior null bytes (at {place})");
         // SAFETY: as the caller says.
         unsafe { JoinInner::spawn(self.name, self.stack_size, scoped, f, place) }
     }
