@@ -213,6 +213,16 @@ fn a_loop_that_polls_the_clock_ends() {
         }
     });
     assert_eq!((report.verdict, kinds(&report)), (Verdict::NoFailureWithCaveats, vec![CaveatKind::Clock]));
+    // When nothing else can run time passes, however often the thread was late.
+    fails(FailureKind::Panic, "the second deadline", || {
+        for _ in 0..3 {
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_millis(10) {
+                thread::yield_now();
+            }
+        }
+        panic!("behind the second deadline");
+    });
 }
 
 #[test]

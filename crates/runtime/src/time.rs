@@ -150,17 +150,18 @@ impl Execution {
         self.times.reached = self.times.reached.max(limit);
     }
 
-    /// Nothing can run, and no wait has a limit: threads that poll the clock find it late, where that happens only now. Says whether
-    /// there are any.
+    /// Nothing can run, and no wait has a limit: threads that poll the clock find it late, where that happens only now, or where the bound
+    /// on late readings keeps them from it. Says whether there are any.
     pub(crate) fn release_readers(&mut self) -> bool {
-        if !self.reads_patiently() {
-            return false;
-        }
+        let (patient, late) = (self.reads_patiently(), self.settings.late);
         let mut any = false;
         for t in self.live.iter() {
+            let seldom = self.threads[t.index()].seldom();
+            let is_refused = late > 0 && seldom.clock.late >= late;
             let polls = self.pending[t.index()].op.kind == OpKind::Await
-                && self.threads[t.index()].seldom().polls_clock
-                && self.threads[t.index()].seldom().clock.releases < MOST_RELEASES;
+                && seldom.polls_clock
+                && (patient || is_refused)
+                && seldom.clock.releases < MOST_RELEASES;
             if polls {
                 let clock = &mut self.threads[t.index()].seldom_mut().clock;
                 clock.released = true;
