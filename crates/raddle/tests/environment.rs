@@ -457,6 +457,15 @@ fn types_of_std_inside_a_check_are_named() {
             thread::spawn(move || assert!(now() >= start)).join().unwrap();
         }),
     );
+    // A cell that threads share by a reference, and one under a lock.
+    fn end<T>(value: T) {
+        let end: unsafe fn(*mut Arc<T>) = black_box(std::ptr::drop_in_place::<Arc<T>>);
+        let mut shared = std::mem::ManuallyDrop::new(Arc::new(value));
+        // SAFETY: it is not used any more.
+        unsafe { end(&raw mut *shared) };
+    }
+    named("std's cells", run(|| end((1, std::cell::Cell::new(1)))));
+    verified(|| end(Mutex::new(std::cell::RefCell::new(1))));
     named(
         "static mut",
         run(|| {
