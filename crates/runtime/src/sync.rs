@@ -208,12 +208,13 @@ pub(crate) unsafe fn given_up(ex: *mut Execution) {
         if !(*ex).in_fiber {
             return;
         }
-        // A loop that catches panics and tries again would go on for ever.
-        (*ex).teardown_ops += 1;
+        let unwinds = std::thread::panicking();
+        // A loop that catches panics and tries again would go on for ever, and each round takes long.
+        (*ex).teardown_ops += if unwinds { 1 } else { MOST_TEARDOWN_OPS / 100 };
         if (*ex).teardown_ops > MOST_TEARDOWN_OPS {
             leave_for_good(ex);
         }
-        if !std::thread::panicking() {
+        if !unwinds {
             std::panic::resume_unwind(Box::new(Abandoned));
         }
     }
