@@ -445,7 +445,7 @@ impl Execution {
 pub fn is_allocated(address: usize) -> bool {
     let ex = context::current();
     // SAFETY: a current execution is valid; the borrow ends here.
-    !ex.is_null() && unsafe { (&(*ex).heap).containing(address).is_some() }
+    !ex.is_null() && unsafe { (*ex).heap.containing(address).is_some() }
 }
 
 /// A value that must be dropped before the execution ends.
@@ -472,13 +472,14 @@ pub fn track(place: Place) -> Tracked {
 /// The value is dropped.
 pub fn untrack(value: Tracked) {
     let ex = context::current();
+    if ex.is_null() {
+        return;
+    }
     // SAFETY: a current execution is valid; the borrow ends here.
-    unsafe {
-        if !ex.is_null()
-            && (*ex).epoch == value.epoch
-            && let Some(place) = (&mut (*ex).heap.tracked).get_mut(value.index as usize)
-        {
-            *place = None;
-        }
+    let ex = unsafe { &mut *ex };
+    if ex.epoch == value.epoch
+        && let Some(place) = ex.heap.tracked.get_mut(value.index as usize)
+    {
+        *place = None;
     }
 }

@@ -695,12 +695,13 @@ fn judge(ex: &mut Execution, end: End) -> Option<Box<Failure>> {
         Some(noted) => (noted, Vec::new()),
         // A panic that has left the first thread is one that nobody can take. A thread that was stopped does not change that.
         None if end == End::Pruned && panics::has_left_main(ex) => (panics::failure(ex)?, Vec::new()),
-        None if end != End::Complete => return None,
-        None => match panics::failure(ex) {
+        None if end == End::Complete => match panics::failure(ex) {
             // A panic that nobody took came before whatever blocks.
             Some(panic) => (panic, Vec::new()),
-            None => ex.blocked_failure()?,
+            None => ex.blocked_failure().or_else(|| ex.lock_deadlock())?,
         },
+        None if matches!(end, End::Pruned | End::Cut) => ex.lock_deadlock()?,
+        None => return None,
     };
     // Whatever was noted before was told when it was found.
     if let Some(front) = crate::front::front().filter(|_| noted_now) {
