@@ -256,7 +256,9 @@ fn contents_of_new_memory() {
 #[test]
 fn misuse_is_reported() {
     let layout = Layout::new::<u64>();
-    let cases: [(&str, FailureKind, &str, fn()); 7] = [
+    /// What is wrong, how it is reported, and the test.
+    type Case = (&'static str, FailureKind, &'static str, fn());
+    let cases: [Case; 7] = [
         ("freed twice", DoubleFree, "is freed again", || {
             let p = new_box(1);
             free(p);
