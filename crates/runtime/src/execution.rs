@@ -159,8 +159,6 @@ pub(crate) struct Execution {
     pub(crate) looking: bool,
     /// The running thread has steps in its window of cycles; see [`crate::cycles`].
     pub(crate) tracking: bool,
-    /// How far from the end of a thread's frames local states were looked at, in bytes, in all executions on this OS thread.
-    pub(crate) state_depth: usize,
     /// The operation that is about to be announced, where its local state was asked for.
     pub(crate) arriving: Option<spin::Key>,
     /// A thread was refused an option because of the bound on options in a row, in an execution of the session.
@@ -329,7 +327,6 @@ impl Execution {
             stack_floor: 0,
             looking: false,
             tracking: false,
-            state_depth: 0,
             arriving: None,
             refused_option: false,
             ignored_clock: false,

@@ -47,6 +47,8 @@ pub(crate) enum Restart {
     ReadsClock,
     /// A block was freed whose address another allocation of the test could get, so addresses come back; see [`crate::heap`].
     AddressesComeBack,
+    /// Local states of a thread are compared, so stacks are wiped: what lies there must not depend on earlier executions.
+    ComparesStates,
     /// The front end has learned something of the program, and keeps it itself.
     FrontLearned,
 }
@@ -73,6 +75,8 @@ pub struct Modes {
     pub(crate) tells_waiting_writers: bool,
     /// Addresses of freed blocks are given out again; see [`crate::heap`].
     pub(crate) reuse: bool,
+    /// Stacks are wiped where a thread starts, and below its operations; see [`crate::spin`].
+    pub(crate) wipes_stacks: bool,
     /// After how many fruitless turns a thread gives way; 0 for what the settings say. See [`crate::turns`].
     pub(crate) turns: u32,
     /// An execution in which threads repeat themselves for ever is a failure, whether or not it was confirmed. See [`crate::livelock`].
@@ -87,6 +91,7 @@ impl Modes {
             Restart::FrontLearned => {}
             Restart::AddressesComeBack => self.reuse = true,
             Restart::ReadsClock => self.reads_clock = true,
+            Restart::ComparesStates => self.wipes_stacks = true,
             Restart::ClosuresEnd => self.closures_end = true,
             Restart::WritersWait => self.writers_wait = true,
             Restart::NoVersions => (self.versions, self.no_versions) = (false, true),

@@ -676,7 +676,6 @@ unsafe fn make_fiber(stack: corosensei::stack::DefaultStack, ex: *mut Execution,
             let (low, high) = (*ex).stacks;
             (*ex).stacks = (low.min(thread.stack_floor), high.max(thread.frames_end));
             while how == Resume::Go {
-                crate::spin::start_clean(ex);
                 threads::live(ex, t);
                 how = yielder.suspend(Said::Ended);
             }
