@@ -295,6 +295,8 @@ extern "C" fn sigtimedwait_here(
         write_info(info, signal, call);
         return signal;
     }
+    let nanoseconds = (seconds as u64).saturating_mul(1_000_000_000).saturating_add(nanoseconds as u64);
+    let passed = waits && runtime::clock_sleep_patiently(nanoseconds, call.place);
     if comes {
         for q in [me(), PROCESS] {
             if look(&queue(q), call) & set == 0 {
@@ -313,7 +315,9 @@ extern "C" fn sigtimedwait_here(
         let text = "the program waits for a signal that it does not send itself: what it does after that is not explored";
         runtime::caveat_at(CaveatKind::Signal, text, call.place);
     }
-    crate::time::pass((seconds as u64).saturating_mul(1_000_000_000).saturating_add(nanoseconds as u64));
+    if !passed {
+        crate::time::pass(nanoseconds);
+    }
     with_errno(libc::EAGAIN)
 }
 
