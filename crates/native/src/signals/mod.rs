@@ -28,11 +28,13 @@
 //! stopped. Signals from outside do not come, unless all threads wait for ever in a program that handles or awaits one that it never sends:
 //! then the search starts again, with a thread that sends it once.
 //!
-//! `calls` has the functions that a program calls for signals, `timers` those for timers. The model is in this file.
+//! `calls` has the functions that a program calls for signals, `timers` those for timers. `safety` looks for calls of functions that are
+//! not async-signal-safe. The model is in this file.
 //!
 //! All this is done only in programs that have a handler and send a signal or set a timer. That is learned; then the search starts again.
 
 mod calls;
+pub(crate) mod safety;
 mod timers;
 
 use timers::{NO_TIMER, TIMERS, Timer};
@@ -99,6 +101,10 @@ struct Of {
     decided: u32,
     /// The access that the innermost handler has interrupted.
     interrupted: Option<Access>,
+    /// The call of a function that is not async-signal-safe that the innermost handler has interrupted.
+    inside: Option<&'static safety::Function>,
+    /// The signal whose handler the thread runs.
+    handled: c_int,
     /// Where it has accessed memory of handlers without a step in between, and how often.
     turns: (Option<Place>, u32),
 }
@@ -113,6 +119,8 @@ const NOTHING: Of = Of {
     awaited: 0,
     decided: 0,
     interrupted: None,
+    inside: None,
+    handled: 0,
     turns: (None, 0),
 };
 
@@ -168,6 +176,8 @@ struct Learned {
     free: [u64; MAX_THREADS],
     /// Signals that come from outside, once in each execution.
     outside: u64,
+    /// The hidden state that functions use that are not async-signal-safe and that handlers call.
+    used_by_handlers: u32,
     /// Memory that handlers access, by granules of eight bytes, in order.
     memory: Vec<usize>,
 }
@@ -210,6 +220,7 @@ pub(crate) fn prepare() {
         most: 0,
         free: [0; MAX_THREADS],
         outside: 0,
+        used_by_handlers: 0,
         memory: Vec::new(),
     };
     // SAFETY: nothing else runs yet.
@@ -741,6 +752,7 @@ fn handle(signal: c_int, action: Action, call: Call) {
     of(i).mask |= action.mask | own;
     of(i).depth += 1;
     of(i).busy = false;
+    of(i).handled = signal;
     // SAFETY: `errno` can always be read and written; the program has set this handler to be called so.
     unsafe {
         let errno = *libc::__errno_location();
@@ -758,6 +770,8 @@ fn handle(signal: c_int, action: Action, call: Call) {
     }
     of(i).depth -= 1;
     of(i).interrupted = saved.interrupted;
+    of(i).inside = saved.inside;
+    of(i).handled = saved.handled;
     of(i).busy = saved.busy;
     runtime::end_looking();
     put_mask(saved.mask, call);
