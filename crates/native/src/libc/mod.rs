@@ -20,6 +20,7 @@ pub(crate) mod aliases;
 mod blocks;
 pub(crate) mod cxx;
 pub(crate) mod format;
+mod handles;
 mod inputs;
 pub(crate) mod objects;
 mod outside;
@@ -408,7 +409,7 @@ fn watch_unsafe_calls() {
 }
 
 fn all_rows() -> impl Iterator<Item = &'static Row> {
-    table::all_rows().chain(streams::rows_of()).chain(scanning::ROWS).chain(blocks::ROWS)
+    table::all_rows().chain(streams::rows_of()).chain(scanning::ROWS).chain(blocks::ROWS).chain(handles::ROWS)
 }
 
 fn all_fronts() -> impl Iterator<Item = &'static Front> {
