@@ -241,6 +241,8 @@ struct Pass<'a, 'b> {
     fixed: Vec<(usize, Value)>,
     slots: BTreeMap<i64, (u32, Value)>,
     announced: Vec<Announced>,
+    /// The size of the atomic load that was called last, with no other call since.
+    left_behind: Option<i64>,
     /// The unwinder finds the frame by the stack pointer here.
     by_stack_pointer: bool,
 }
@@ -279,6 +281,7 @@ impl<'a, 'b> Pass<'a, 'b> {
             fixed: Vec::new(),
             slots: BTreeMap::new(),
             announced: Vec::new(),
+            left_behind: None,
             by_stack_pointer: true,
         };
         pass.leaks_frame = pass.finds_leak(body);
@@ -400,6 +403,7 @@ impl<'a, 'b> Pass<'a, 'b> {
         }
         self.slots.clear();
         self.announced.clear();
+        self.left_behind = None;
     }
 
     /// The address that an operand stands for.
@@ -666,6 +670,7 @@ impl<'a, 'b> Pass<'a, 'b> {
         let hook = hook.map(|h| h.split(['@', '(', ' ', '\t']).next().unwrap_or(h)).unwrap_or("");
         let (address, size) = (self.registers[RDI].clone(), self.registers[RSI].clone());
         let plain = hook.replace("unaligned_", "").replace("volatile_", "");
+        self.left_behind = None;
         if !plain.starts_with("read") && !plain.starts_with("write") && !plain.starts_with("vptr") {
             self.announced.clear();
         }
@@ -690,8 +695,11 @@ impl<'a, 'b> Pass<'a, 'b> {
         } else if let Some((bits, operation)) = plain.strip_prefix("atomic").and_then(|a| a.split_once('_'))
             && let Ok(bits) = bits.parse::<i64>()
         {
-            // clang leaves a load behind whose result nobody uses.
+            // clang leaves a load behind whose result nobody uses. gcc, which writes `call`, does not.
             announce(bits / 8, operation == "store");
+            if operation == "load" && target.starts_with("callq") {
+                self.left_behind = Some(bits / 8);
+            }
         }
         if hook.is_empty() || hook.starts_with("mem") {
             self.slots.clear();
@@ -710,6 +718,13 @@ impl<'a, 'b> Pass<'a, 'b> {
         // gcc announces the bytes that a bit-field is in, and reads the next larger word.
         let length = |a: &Announced| if write || a.length > 8 { a.length } else { next_power(a.length) };
         let found = self.announced.iter().position(|a| a.write == write && within(a, length(a)));
+        // clang announces plain reads by calls, so a read that follows an atomic load is what it has left behind of the load.
+        if !write && self.left_behind == Some(bytes) {
+            self.left_behind = None;
+            if found.is_none() {
+                return true;
+            }
+        }
         let Some(at) = found else {
             // What is about to be written may be read first, as a part of the same access: a bit-field.
             return !write && self.announced.iter().any(|a| a.write && within(a, a.length));
@@ -1306,9 +1321,14 @@ mod tests {
         let turn =
             ".L1:\n\tmovq\t%rbx, %rdi\n\tcallq\t__tsan_atomic32_load@PLT\n\tmovl\tx(%rip), %ecx\n\tje\t.L1\n";
         assert_eq!(added(&format!("{set}{turn}")), [""; 0]);
-        assert_eq!(added(&format!("{set}{turn}\tleaq\ty(%rip), %rbx\n")), ["read4"]);
-        assert_eq!(added(&format!("{set}{turn}\txchgq\t%rbx, %rax\n")), ["read4"]);
-        assert_eq!(added(&format!("\tleaq\ty(%rip), %rbx\n{turn}")), ["read4"]);
+        assert_eq!(added(&format!("{set}{turn}\tleaq\ty(%rip), %rbx\n")), [""; 0]);
+        assert_eq!(added(&format!("{set}{turn}\txchgq\t%rbx, %rax\n")), [""; 0]);
+        assert_eq!(added(&format!("{set}{turn}\tmovl\ty(%rip), %ecx\n")), ["read4"]);
+        let gcc = turn.replace("callq", "call");
+        assert_eq!(added(&format!("{set}{gcc}")), [""; 0]);
+        assert_eq!(added(&format!("{set}{gcc}\tleaq\ty(%rip), %rbx\n")), ["read4"]);
+        assert_eq!(added(&format!("{set}{gcc}\txchgq\t%rbx, %rax\n")), ["read4"]);
+        assert_eq!(added(&format!("\tleaq\ty(%rip), %rbx\n{gcc}")), ["read4"]);
     }
 
     #[test]

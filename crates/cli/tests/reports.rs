@@ -123,6 +123,30 @@ int main(void) {
 }
 
 #[test]
+fn keep_going_finds_races_behind_a_race() {
+    let program = "\
+#include <pthread.h>
+static int a, b, c, d;
+static void *t(void *p) { a = 1; b = 1; if (d) c = 1; return p; }
+int main(void) {
+    pthread_t x;
+    pthread_create(&x, 0, t, 0);
+    a = 2; d = 1; b = 2; c = 2;
+    pthread_join(x, 0);
+}
+";
+    let (code, report) = check("races", program, &["--keep-going", "--json"]);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let found: Vec<&str> =
+        report["failures"].as_array().unwrap().iter().filter_map(|f| f["message"].as_str()).collect();
+    assert_eq!(code, Some(1));
+    for name in ["a", "b", "d"] {
+        let race = format!("data race on {name}:");
+        assert_eq!(found.iter().filter(|f| f.starts_with(&race)).count(), 1, "{name}: {found:?}");
+    }
+}
+
+#[test]
 fn a_check_that_cannot_start_says_so_as_json_too() {
     let (code, report) = check("error", "int main(void) { return x; }\n", &["--json"]);
     let report: Value = serde_json::from_str(&report).unwrap();

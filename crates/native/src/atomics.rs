@@ -312,7 +312,13 @@ fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
     V::of(old)
 }
 
-/// The same on a part of an object, but for what is to be checked then.
+/// Changes a word on behalf of code of a library that is not instrumented; gives what was there.
+pub(crate) fn change_word(address: usize, change: impl FnOnce(u32) -> u32) -> u32 {
+    const SEQ_CST: i32 = 5;
+    rmw(address, SEQ_CST, change)
+}
+
+/// A read-modify-write on a part of an object, without the checks that follow it.
 #[cold]
 fn modify<V: Value>(entry: &Entry, address: usize, mo: i32, call: Call, f: impl FnOnce(V) -> V) -> V {
     let mut old = None;

@@ -207,7 +207,7 @@ fn no_position(_: c_int, _: usize, _: usize, _: c_int, _: Call) -> Option<isize>
 }
 
 macro_rules! reads {
-    ($($function:ident $name:ident($fd:ident: c_int, $($arg:ident: $ty:ty),*) -> $ret:ty, $buffer:expr, $modelled:expr, $flags:expr;)*) => {
+    ($($function:ident $name:ident($fd:ident: c_int, $($arg:ident: $ty:ty),*) -> $ret:ty, $buffer:expr, $modelled:expr, $flags:expr, $at:expr;)*) => {
         $(extern "C" fn $function($fd: c_int, $($arg: $ty),*) -> $ret {
             let here: fn(c_int, usize, usize, c_int, Call) -> Option<isize> = $modelled;
             if crate::pipes::open_of($fd).is_some() {
@@ -225,7 +225,7 @@ macro_rules! reads {
                 // The kernel cannot write to pages that are watched.
                 image::snapshot::prepare_write(start, bytes);
                 if let Some(call) = call {
-                    streams::to_be_filled($fd, start, bytes, !stringify!($name).starts_with("pread"), call);
+                    streams::to_be_filled($fd, start, bytes, $at, call);
                 }
             }
             let result = real!($name($fd, $($arg),*): fn(c_int, $($ty),*) -> $ret);
@@ -239,14 +239,14 @@ macro_rules! reads {
 }
 
 reads! {
-    read_some read(fd: c_int, buffer: *mut c_void, n: usize) -> isize, Some((buffer as usize, n)), pipes::read_from, 0;
-    read_at pread(fd: c_int, buffer: *mut c_void, n: usize, at: libc::off_t) -> isize, Some((buffer as usize, n)), no_position, 0;
-    read_at_64 pread64(fd: c_int, buffer: *mut c_void, n: usize, at: libc::off_t) -> isize, Some((buffer as usize, n)), no_position, 0;
-    receive recv(fd: c_int, buffer: *mut c_void, n: usize, flags: c_int) -> isize, Some((buffer as usize, n)), pipes::receive, flags;
+    read_some read(fd: c_int, buffer: *mut c_void, n: usize) -> isize, Some((buffer as usize, n)), pipes::read_from, 0, None;
+    read_at pread(fd: c_int, buffer: *mut c_void, n: usize, at: libc::off_t) -> isize, Some((buffer as usize, n)), no_position, 0, Some(at as u64);
+    read_at_64 pread64(fd: c_int, buffer: *mut c_void, n: usize, at: libc::off_t) -> isize, Some((buffer as usize, n)), no_position, 0, Some(at as u64);
+    receive recv(fd: c_int, buffer: *mut c_void, n: usize, flags: c_int) -> isize, Some((buffer as usize, n)), pipes::receive, flags, None;
     receive_from recvfrom(fd: c_int, buffer: *mut c_void, n: usize, flags: c_int, a: usize, l: usize) -> isize,
-        Some((buffer as usize, n)), pipes::receive, flags;
-    accept_one accept(fd: c_int, address: usize, length: usize) -> c_int, { note_opened(); None }, no_position, 0;
-    accept_one_4 accept4(fd: c_int, address: usize, length: usize, flags: c_int) -> c_int, { note_opened(); None }, no_position, 0;
+        Some((buffer as usize, n)), pipes::receive, flags, None;
+    accept_one accept(fd: c_int, address: usize, length: usize) -> c_int, { note_opened(); None }, no_position, 0, None;
+    accept_one_4 accept4(fd: c_int, address: usize, length: usize, flags: c_int) -> c_int, { note_opened(); None }, no_position, 0, None;
 }
 
 /// Whether a descriptor is open.

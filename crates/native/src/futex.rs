@@ -147,6 +147,11 @@ fn futex(word: usize, op: i32, value: u32, time: usize, mask: u32, call: Call) -
     }
 }
 
+/// Wakes all that wait for a word, on behalf of code whose system calls are not seen.
+pub(crate) fn wake_all(word: usize, call: Call) {
+    crate::signals::quietly(|| futex(word, libc::FUTEX_WAKE, i32::MAX as u32, 0, 0, call));
+}
+
 extern "C" fn system_call(n: Long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> Long {
     if n == libc::SYS_getrandom && runtime::in_execution() {
         crate::rust_tests::fill(a as *mut u8, b);

@@ -78,6 +78,7 @@ mod strings;
 mod sync;
 mod system_calls;
 mod table;
+mod thread_exit;
 mod threads;
 mod time;
 mod touch;

@@ -133,6 +133,7 @@ pub(crate) fn gone() {
 
 /// An execution begins.
 pub(crate) fn begin() {
+    crate::thread_exit::begin();
     // SAFETY: as in `all`.
     unsafe { GONE = (usize::MAX, 0) };
     // SAFETY: as in `all`.
@@ -165,6 +166,7 @@ pub(crate) fn end() {
         return;
     }
     end_objects();
+    crate::thread_exit::ends();
     for _ in 0..ROUNDS {
         let mut any = false;
         let mut i = 0;

@@ -261,7 +261,13 @@ pub(crate) extern "C" fn try_lock(mutex: Mutex) -> Code {
 
 fn timed(mutex: Mutex, clock: libc::clockid_t, until: *const libc::timespec) -> Code {
     let call = call();
-    let code = Held::new(mutex as usize, call).attempt(libc::ETIMEDOUT, call);
+    let held = Held::new(mutex as usize, call);
+    let attempt = || held.attempt(libc::ETIMEDOUT, call);
+    let code = if time::is_valid(until) {
+        time::within(time::left(clock, until), libc::ETIMEDOUT, call, || held.lock(call), attempt)
+    } else {
+        attempt()
+    };
     if code == libc::ETIMEDOUT && !time::is_valid(until) {
         return libc::EINVAL;
     }

@@ -213,7 +213,10 @@ pub(crate) fn describe(address: usize) -> String {
             let offset = address - block.start;
             format!("byte {offset} of the block allocated at {}", place(block.site))
         }
-        _ => format!("{address:#x}"),
+        _ => match crate::libc::accesses::name_of_result(address) {
+            Some(name) => name.to_owned(),
+            None => format!("{address:#x}"),
+        },
     }
 }
 

@@ -1044,7 +1044,7 @@ extern "C" fn readv_here(fd: c_int, list: *const libc::iovec, count: c_int) -> i
         for b in buffers {
             // The kernel cannot write to pages that are watched.
             image::snapshot::prepare_write(b.iov_base as usize, b.iov_len);
-            crate::libc::streams::to_be_filled(fd, b.iov_base as usize, b.iov_len, true, call);
+            crate::libc::streams::to_be_filled(fd, b.iov_base as usize, b.iov_len, None, call);
         }
     }
     let result = real!(readv(fd, list, count): fn(c_int, *const libc::iovec, c_int) -> isize);

@@ -13,7 +13,7 @@ use crate::shim::{Call, call, export};
 use crate::sync::{not_modelled, with_errno};
 use crate::{access, files, time};
 use explore::MemoryOrder;
-use runtime::Handle;
+use runtime::{Handle, Patience};
 use std::ffi::{c_int, c_short};
 
 /// The most descriptors of one wait. They are kept on the stack: a thread may never come back from a step.
@@ -174,8 +174,34 @@ fn settle_timers(asked: &mut [Asked], limit: Limit, call: Call) {
     }
 }
 
+/// A wait with a limit. Where the limit is patient, the wait has no end, or it looks once when nothing else can run.
+fn within<R>(limit: Limit, call: Call, is_nothing: impl Fn(&R) -> bool, wait: impl FnOnce(Limit) -> R) -> R {
+    let Limit::After(n) = limit else { return wait(limit) };
+    match runtime::clock_decide_patiently(n, call.place) {
+        Patience::Impatient => wait(limit),
+        Patience::Waits => {
+            let found = wait(Limit::Never);
+            runtime::clock_wait_ended();
+            found
+        }
+        Patience::TimesOut => {
+            let found = wait(Limit::Now);
+            if !is_nothing(&found) {
+                // What is ready has ended the wait in another execution.
+                runtime::prune();
+            }
+            found
+        }
+    }
+}
+
 /// Waits for descriptors; says how many were found. `None` if a signal interrupts the wait.
 fn wait(asked: &mut [Asked], limit: Limit, call: Call) -> Option<usize> {
+    within(limit, call, |found| *found == Some(0), |limit| wait_until(asked, limit, call))
+}
+
+/// Waits for descriptors, or looks at them.
+fn wait_until(asked: &mut [Asked], limit: Limit, call: Call) -> Option<usize> {
     runtime::settle();
     if limit == Limit::Never && asked.iter().all(Asked::reads_only) {
         let mut words = Words::new();
@@ -449,6 +475,10 @@ const ONCE: u32 = libc::EPOLLONESHOT as u32;
 
 /// `epoll_wait` in an execution.
 fn epoll_in(list: c_int, out: *mut libc::epoll_event, most: c_int, limit: Limit, call: Call) -> c_int {
+    within(limit, call, |found| *found == 0, |limit| epoll_until(list, out, most, limit, call))
+}
+
+fn epoll_until(list: c_int, out: *mut libc::epoll_event, most: c_int, limit: Limit, call: Call) -> c_int {
     let (own, queue) = match list_of(list, call) {
         Ok(found) => found,
         Err(code) => return with_errno(code),

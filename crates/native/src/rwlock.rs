@@ -139,6 +139,10 @@ fn write(lock: Lock, kind: OpKind, busy: Code) -> Code {
     0
 }
 
+/// The steps by which a lock is waited for, and tried.
+const TO_READ: [OpKind; 2] = [OpKind::ReadLock, OpKind::TryReadLock];
+const TO_WRITE: [OpKind; 2] = [OpKind::WriteLock, OpKind::TryWriteLock];
+
 /// Names a timed write lock on a lock of this kind: it holds up readers while it waits, and here it does not wait.
 fn note_timed_writer(lock: Lock) {
     if operand(lock) != 0 {
@@ -147,12 +151,18 @@ fn note_timed_writer(lock: Lock) {
     }
 }
 
-/// A lock with a time limit, which `lock` tries to take.
-fn timed(lock: impl FnOnce() -> Code, clock: libc::clockid_t, until: Until) -> Code {
+/// A lock with a time limit, for which `lock` takes a step of this kind.
+fn timed(
+    lock: impl Fn(OpKind, Code) -> Code,
+    [wait, attempt]: [OpKind; 2],
+    clock: libc::clockid_t,
+    until: Until,
+) -> Code {
+    const LATE: Code = libc::ETIMEDOUT;
     if !time::is_valid(until) {
         return libc::EINVAL;
     }
-    let code = lock();
+    let code = time::within(time::left(clock, until), LATE, call(), || lock(wait, 0), || lock(attempt, LATE));
     if code == libc::ETIMEDOUT {
         time::reach(clock, until);
     }
@@ -215,14 +225,14 @@ extern "C" fn timed_read_lock(lock: Lock, until: Until) -> Code {
     if !is_modelled(lock as usize) {
         return real!(pthread_rwlock_timedrdlock(lock, until): fn(Lock, Until) -> Code);
     }
-    timed(|| read(lock, OpKind::TryReadLock, libc::ETIMEDOUT), libc::CLOCK_REALTIME, until)
+    timed(|kind, busy| read(lock, kind, busy), TO_READ, libc::CLOCK_REALTIME, until)
 }
 
 extern "C" fn clock_read_lock(lock: Lock, clock: libc::clockid_t, until: Until) -> Code {
     if !is_modelled(lock as usize) {
         return real!(pthread_rwlock_clockrdlock(lock, clock, until): fn(Lock, libc::clockid_t, Until) -> Code);
     }
-    timed(|| read(lock, OpKind::TryReadLock, libc::ETIMEDOUT), clock, until)
+    timed(|kind, busy| read(lock, kind, busy), TO_READ, clock, until)
 }
 
 extern "C" fn write_lock(lock: Lock) -> Code {
@@ -244,7 +254,7 @@ extern "C" fn timed_write_lock(lock: Lock, until: Until) -> Code {
         return real!(pthread_rwlock_timedwrlock(lock, until): fn(Lock, Until) -> Code);
     }
     note_timed_writer(lock);
-    timed(|| write(lock, OpKind::TryWriteLock, libc::ETIMEDOUT), libc::CLOCK_REALTIME, until)
+    timed(|kind, busy| write(lock, kind, busy), TO_WRITE, libc::CLOCK_REALTIME, until)
 }
 
 extern "C" fn clock_write_lock(lock: Lock, clock: libc::clockid_t, until: Until) -> Code {
@@ -252,7 +262,7 @@ extern "C" fn clock_write_lock(lock: Lock, clock: libc::clockid_t, until: Until)
         return real!(pthread_rwlock_clockwrlock(lock, clock, until): fn(Lock, libc::clockid_t, Until) -> Code);
     }
     note_timed_writer(lock);
-    timed(|| write(lock, OpKind::TryWriteLock, libc::ETIMEDOUT), clock, until)
+    timed(|kind, busy| write(lock, kind, busy), TO_WRITE, clock, until)
 }
 
 extern "C" fn unlock(lock: Lock) -> Code {

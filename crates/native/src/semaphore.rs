@@ -125,7 +125,8 @@ fn attempt_until(sem: Sem, clock: libc::clockid_t, until: *const libc::timespec)
     if !time::is_valid(until) {
         return with_errno(libc::EINVAL);
     }
-    let code = attempt(sem, libc::ETIMEDOUT);
+    let left = time::left(clock, until);
+    let code = time::within(left, -1, call(), || wait(sem), || attempt(sem, libc::ETIMEDOUT));
     if code != 0 && !has_errno(libc::EINTR) {
         time::reach(clock, until);
     }

@@ -210,7 +210,12 @@ wrap! {
     compare_bytes as __wrap_bcmp(a: *const c_void, b: *const c_void, n: usize) -> c_int,
         call { reads_both(call, a.cast(), b.cast(), n); } => libc::memcmp;
     find as __wrap_memchr(s: *const c_void, c: c_int, n: usize) -> *mut c_void,
-        call { reads(call, s, n); } => libc::memchr;
+        call {
+            // SAFETY: the program hands in so many bytes, or one that is found among fewer.
+            let found = unsafe { libc::memchr(s, c, n) } as usize;
+            // It behaves as if it stopped at the byte that it finds.
+            reads(call, s, if found == 0 { n } else { found - s as usize + 1 });
+        } => libc::memchr;
     find_last as __wrap_memrchr(s: *const c_void, c: c_int, n: usize) -> *mut c_void,
         call { reads(call, s, n); } => memrchr;
     length as __wrap_strlen(s: *const c_char) -> usize,

@@ -300,10 +300,13 @@ pub(crate) unsafe fn run_main(
 /// Refuses threads of constructors and of initializers of global variables: executions start at `main`.
 pub(crate) fn refuse_before_main() {
     if crate::start::is_before_main() {
-        crate::start::die(
-            "a thread is started before `main`, by a constructor or the initializer of a global variable. Executions start at `main`, so \
-             this thread cannot be explored: start it in `main`, or in a function that `main` calls",
-        );
+        let place = crate::shim::caller()
+            .map(|(site, frame)| crate::names::place(crate::names::user_site(site, frame)) + ": ")
+            .unwrap_or_default();
+        crate::start::die(&format!(
+            "{place}a thread is started before `main`, by a constructor or the initializer of a global variable. Executions start at \
+             `main`, so this thread cannot be explored: start it in `main`, or in a function that `main` calls",
+        ));
     }
 }
 
@@ -535,7 +538,13 @@ extern "C" fn timed_join(
         return real!(pthread_timedjoin_np(thread, result, until):
             fn(libc::pthread_t, *mut *mut c_void, *const libc::timespec) -> libc::c_int);
     }
-    let code = join_if_ended(thread, result, libc::ETIMEDOUT);
+    let attempt = || join_if_ended(thread, result, libc::ETIMEDOUT);
+    let code = if time::is_valid(until) {
+        let left = time::left(libc::CLOCK_REALTIME, until);
+        time::within(left, libc::ETIMEDOUT, call(), || join(thread, result), attempt)
+    } else {
+        attempt()
+    };
     if code == libc::ETIMEDOUT && !time::is_valid(until) {
         return libc::EINVAL;
     }

@@ -95,6 +95,34 @@ pub(crate) fn left(clock: libc::clockid_t, until: *const libc::timespec) -> std:
     std::time::Duration::from_nanos(until.saturating_sub(now))
 }
 
+/// A call with a limit: `attempt` gives `busy` where it would have to wait, and `wait` waits for ever. Where limits are patient, the call
+/// waits, or it times out when nothing else can run. Otherwise it times out whenever the search lets it run too early.
+pub(crate) fn within(
+    left: std::time::Duration,
+    busy: libc::c_int,
+    call: crate::shim::Call,
+    wait: impl FnOnce() -> libc::c_int,
+    attempt: impl FnOnce() -> libc::c_int,
+) -> libc::c_int {
+    let nanoseconds = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
+    match runtime::clock_decide_patiently(nanoseconds, call.place) {
+        runtime::Patience::Impatient => attempt(),
+        runtime::Patience::Waits => {
+            let code = wait();
+            runtime::clock_wait_ended();
+            code
+        }
+        runtime::Patience::TimesOut => {
+            let code = attempt();
+            if code != busy {
+                // A call that gets what it needs has waited for it in another execution.
+                runtime::prune();
+            }
+            code
+        }
+    }
+}
+
 /// How long after the beginning of the execution a time is.
 pub(crate) fn since_start(clock: libc::clockid_t, time: *const libc::timespec) -> std::time::Duration {
     // SAFETY: the program hands in a time or nothing.

@@ -269,3 +269,67 @@ fn an_exit_code_is_a_failure() {
         ("two_exits.c", &["-DBAD=2"], TWO_EXITS, Fails("assertion")),
     ]);
 }
+
+const READY: &str = r#"
+#include <future>
+#include <thread>
+static int written;
+static thread_local struct Last { ~Last() { written = 7; } } last;
+int main() {
+#if HOW == 1
+    std::promise<int> p;
+    auto f = p.get_future();
+    std::thread t([&] { p.set_value_at_thread_exit(5); });
+    if (f.get() != 5) return 1;
+#elif HOW == 2
+    std::promise<void> p;
+    auto f = p.get_future();
+    std::thread t([q = std::move(p)]() mutable { q.set_value_at_thread_exit(); });
+    f.wait();
+#elif HOW == 3
+    std::promise<int> p;
+    auto f = p.get_future();
+    std::thread t([&] { p.set_exception_at_thread_exit(std::make_exception_ptr(1)); });
+    try { f.get(); return 1; } catch (int) { }
+#elif HOW == 4
+    std::packaged_task<int()> p([] { return 5; });
+    auto f = p.get_future();
+    std::thread t([&] { p.make_ready_at_thread_exit(); });
+    if (f.get() != 5) return 1;
+#elif HOW == 5 /* thread_local objects end before */
+    std::promise<int> p;
+    auto f = p.get_future();
+    std::thread t([&] { (void)&last; p.set_value_at_thread_exit(5); });
+    f.get();
+    if (written != 7) return 1;
+#elif HOW == 6 /* what follows the call is not ordered */
+    std::promise<int> p;
+    auto f = p.get_future();
+    std::thread t([&] { p.set_value(5); written = 1; });
+    f.get();
+    if (written != 1) return 1;
+#elif HOW == 7 /* nobody waits any more */
+    std::thread t;
+    {
+        std::promise<int> p;
+        auto f = p.get_future();
+        t = std::thread([p = std::move(p)]() mutable { p.set_value_at_thread_exit(5); });
+    }
+#endif
+    t.join();
+    return 0;
+}
+"#;
+
+#[test]
+fn a_result_can_become_ready_when_its_thread_ends() {
+    run_table(&[
+        ("ready.cpp", &["-DHOW=1"], READY, Verified),
+        ("ready.cpp", &["-DHOW=2"], READY, Verified),
+        ("ready.cpp", &["-DHOW=3"], READY, Verified),
+        ("ready.cpp", &["-DHOW=4"], READY, Verified),
+        ("ready.cpp", &["-DHOW=5"], READY, Verified),
+        ("ready.cpp", &["-DHOW=6"], READY, Fails("data-race")),
+        ("ready.cpp", &["-DHOW=7"], READY, Verified),
+    ]);
+}

@@ -571,7 +571,7 @@ fn memory_that_a_handler_shares_with_its_thread_is_atomic() {
         ("users.c", &["-DHOW=4"], USERS, Fails("data-race")),
         ("users.c", &["-DHOW=5"], USERS, Verified),
         ("users.c", &["-DHOW=6"], USERS, Fails("data-race")),
-        ("users.c", &["-DHOW=20"], USERS, Verified),
+        ("users.c", &["-DHOW=20"], USERS, Caveat("signal")),
         ("users.c", &["-DHOW=31"], USERS, Verified),
     ]);
 }
@@ -725,5 +725,118 @@ fn handlers_of_faults_are_no_caveat() {
         ("handlers.c", &["-DHOW=3"], HANDLERS, Verified),
         ("handlers.c", &["-DHOW=4"], HANDLERS, Caveat("signal")),
         ("handlers.c", &["-DHOW=5"], HANDLERS, Verified),
+    ]);
+}
+
+const SAFETY: &str = r#"
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_t first;
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, n = PTHREAD_MUTEX_INITIALIZER;
+static sem_t s;
+static atomic_int a;
+static volatile sig_atomic_t flag;
+static char text[8], *block;
+static void h(int signal) {
+#if CALLS == 1
+    free(malloc(1));
+#elif CALLS == 2
+    printf("%d\n", signal);
+#elif CALLS == 3
+    exit(0);
+#elif CALLS == 4
+    write(1, "x", 1); a++; sem_post(&s); flag = 1; memcpy(text, "abc", 4); raise(0); getpid();
+#elif CALLS == 5
+    pthread_mutex_lock(&n); pthread_mutex_unlock(&n);
+#elif CALLS == 6
+    rand();
+#elif CALLS == 7
+    time_t t = 0; localtime(&t);
+#elif CALLS == 8
+    fputs("x", stderr);
+#elif CALLS == 9
+    _exit(0);
+#elif CALLS == 10
+    free(block); block = 0;
+#endif
+}
+static void *w(void *u) { pthread_kill(first, SIGUSR1); return 0; }
+int main(void) {
+    pthread_t t;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    first = pthread_self();
+    sem_init(&s, 0, 0);
+    block = malloc(4);
+    signal(SIGUSR1, h);
+    pthread_sigmask(SIG_BLOCK, &set, 0);
+#ifdef RAISED
+    pthread_sigmask(SIG_UNBLOCK, &set, 0);
+    raise(SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &set, 0);
+    free(malloc(1));
+    return 0;
+#endif
+    pthread_create(&t, 0, w, 0);
+#if INSIDE
+    pthread_sigmask(SIG_UNBLOCK, &set, 0);
+#endif
+#if INSIDE == 1
+    char *p = malloc(3);
+#elif INSIDE == 2
+    printf("y\n");
+#elif INSIDE == 3
+    pthread_mutex_lock(&m); pthread_mutex_unlock(&m);
+#elif INSIDE == 4
+    srand(1);
+#elif INSIDE == 5
+    time_t now = 0; localtime(&now);
+#elif INSIDE == 6
+    write(1, "y", 1);
+#endif
+#if INSIDE
+    pthread_sigmask(SIG_BLOCK, &set, 0);
+#else
+    sigset_t none;
+    sigemptyset(&none);
+    sigsuspend(&none);
+    free(malloc(1));
+#endif
+    pthread_join(t, 0);
+    return 0;
+}
+"#;
+
+#[test]
+fn handlers_call_only_functions_that_are_safe_there() {
+    run_table(&[
+        ("safety.c", &["-DCALLS=1", "-DINSIDE=1"], SAFETY, Fails("signal")),
+        ("safety.c", &["-DCALLS=10", "-DINSIDE=1"], SAFETY, Fails("signal")),
+        ("safety.c", &["-DCALLS=2", "-DINSIDE=2"], SAFETY, Fails("signal")),
+        ("safety.c", &["-DCALLS=8", "-DINSIDE=2"], SAFETY, Fails("signal")),
+        ("safety.c", &["-DCALLS=3", "-DINSIDE=2"], SAFETY, Fails("signal")),
+        ("safety.c", &["-DCALLS=6", "-DINSIDE=4"], SAFETY, Fails("signal")),
+        ("safety.c", &["-DCALLS=7", "-DINSIDE=5"], SAFETY, Fails("data-race")),
+        ("safety.c", &["-DCALLS=2", "-DINSIDE=1"], SAFETY, Caveat("signal")),
+        ("safety.c", &["-DCALLS=1", "-DINSIDE=3"], SAFETY, Caveat("signal")),
+        ("safety.c", &["-DCALLS=5", "-DINSIDE=3"], SAFETY, Caveat("signal")),
+        ("safety.c", &["-DCALLS=4", "-DINSIDE=1"], SAFETY, Verified),
+        ("safety.c", &["-DCALLS=4", "-DINSIDE=2"], SAFETY, Verified),
+        ("safety.c", &["-DCALLS=9", "-DINSIDE=2"], SAFETY, Verified),
+        ("safety.c", &["-DCALLS=1", "-DINSIDE=6"], SAFETY, Verified),
+        ("safety.c", &["-DCALLS=2", "-DINSIDE=6"], SAFETY, Verified),
+        // A handler that runs in `sigsuspend` or in `raise` interrupts nothing else.
+        ("safety.c", &["-DCALLS=1", "-DINSIDE=0"], SAFETY, Verified),
+        ("safety.c", &["-DCALLS=2", "-DINSIDE=0"], SAFETY, Verified),
+        ("safety.c", &["-DCALLS=1", "-DRAISED"], SAFETY, Verified),
     ]);
 }

@@ -433,3 +433,18 @@ mod arguments {
         assert_ne!(ran.verdict(), "verified", "{}", ran.report);
     }
 }
+
+#[test]
+fn every_call_with_a_limit_can_be_patient() {
+    for how in 1..=13 {
+        let how = format!("-DHOW={how}");
+        run("patient.c", &[&how]).fails_with("assertion", "code == 0");
+        let patient = run("patient.c", &[&how, "RADDLE_TIMEOUTS=patient"]);
+        assert_eq!(patient.verdict(), "no-failure-with-caveats", "{how}: {}", patient.report);
+        assert_eq!(patient.report["caveats"][0]["kind"], "patient", "{how}: {}", patient.report);
+        if how != "-DHOW=11" {
+            run("patient.c", &[&how, "-DSTUCK", "RADDLE_TIMEOUTS=patient"])
+                .fails_with("assertion", "code == 0");
+        }
+    }
+}

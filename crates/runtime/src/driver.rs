@@ -5,6 +5,7 @@ use crate::front;
 use crate::labels::Labels;
 use crate::livelock::{self, Course, Learned};
 use crate::polling::{Modes, Restart};
+use crate::races;
 use crate::record;
 use crate::session::{Once, Session, Suspicion};
 use explore::{
@@ -281,6 +282,7 @@ pub fn check(
         }
         if let Some(found) = once.failure {
             let known = failures.iter().any(|f| same(f, &found));
+            let race = if found.kind == FailureKind::DataRace { races::take_last() } else { None };
             if !known {
                 let report_suspects = suspicion.is_some();
                 let modes = Modes { report_suspects, ..session.modes() };
@@ -288,6 +290,12 @@ pub fn check(
             }
             if !settings.keep_going || failures.len() >= MOST_FAILURES {
                 break;
+            }
+            // The thread that races has stopped there: what lies behind is explored by executions that continue.
+            if let Some(race) = race {
+                races::continue_after(race);
+                search.restart();
+                continue;
             }
         }
         let next = match once.again {

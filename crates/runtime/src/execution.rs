@@ -968,11 +968,12 @@ impl Execution {
             || self.interrupts && self.front.is_some_and(|f| f.has_signal(t))
     }
 
-    /// Whether a thread waits for a notification or for its token, and would not wait for ever: that its limit is reached is
-    /// another end of the wait, which is explored too.
+    /// Whether a thread waits for a notification, for its token or in a call with a limit, and would not wait for ever: that its limit
+    /// is reached is another end of the wait, which is explored too.
     pub(crate) fn waits_with_limit(&self, t: ThreadId) -> bool {
-        let waits = matches!(self.pending[t.index()].op.kind, OpKind::Wake | OpKind::Park);
-        waits && self.threads[t.index()].seldom().timed.is_some()
+        let seldom = self.threads[t.index()].seldom();
+        let waits = matches!(self.pending[t.index()].op.kind, OpKind::Wake | OpKind::Park) || seldom.limited;
+        waits && seldom.timed.is_some()
     }
 
     /// Nobody can run: a thread that gave way continues, or time passes. Says whether anybody can run now.

@@ -103,8 +103,8 @@ pub use threads::{
 };
 
 pub use time::{
-    clock_end_wait, clock_limit, clock_now, clock_pass, clock_reach, clock_read, clock_read_in,
-    clock_sleep_patiently, clock_start_wait, take_time_passed,
+    Patience, clock_decide_patiently, clock_end_wait, clock_limit, clock_now, clock_pass, clock_reach,
+    clock_read, clock_read_in, clock_sleep_patiently, clock_start_wait, clock_wait_ended, take_time_passed,
 };
 
 use explore::{MemoryOrder, OpKind};

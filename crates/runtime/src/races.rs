@@ -20,6 +20,7 @@ use crate::record::Logged;
 use crate::{Class, Place, spin, sync};
 use explore::{FailureKind, MemoryOrder, Mode, ObjectId, OpKind, ThreadId};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Whether accesses that are not atomic, and are steps, order what comes before and after them.
 static PLAIN_ORDERS: AtomicBool = AtomicBool::new(false);
@@ -375,6 +376,42 @@ pub fn steps_taken() -> u64 {
     }
 }
 
+/// Races of a native program that a search with [`Settings::keep_going`](crate::Settings::keep_going) has reported, by the places of both
+/// accesses. Executions continue after them, because other races may lie behind them.
+static REPORTED: Mutex<Reported> = Mutex::new(Reported { races: Vec::new(), last: None });
+
+struct Reported {
+    races: Vec<[Place; 2]>,
+    /// The race that was found last.
+    last: Option<[Place; 2]>,
+}
+
+fn reported() -> MutexGuard<'static, Reported> {
+    REPORTED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The race at which the last execution of a native program has failed.
+pub(crate) fn take_last() -> Option<[Place; 2]> {
+    reported().last.take()
+}
+
+/// Executions continue after this race from now on.
+pub(crate) fn continue_after(race: [Place; 2]) {
+    reported().races.push(race);
+}
+
+/// Whether a race was reported before.
+#[cold]
+fn is_reported(is_first: bool, a: Place, b: Place) -> bool {
+    let mut reported = reported();
+    let is = reported.races.iter().any(|r| *r == [a, b] || *r == [b, a]);
+    // Other threads may continue after the failure.
+    if !is && is_first {
+        reported.last = Some([a, b]);
+    }
+    is
+}
+
 pub(crate) fn check(ex: &mut Execution, id: ObjectId, how: Touching, place: Place) -> Option<String> {
     let Touching { write, atomic, .. } = how;
     let thread = ex.current;
@@ -387,7 +424,10 @@ pub(crate) fn check(ex: &mut Execution, id: ObjectId, how: Touching, place: Plac
     // An atomic access is a step, and has been taken: it publishes itself.
     let touch = Touch { thread, at: get(now, thread) - atomic as u32, place };
     // An access is published by a later step of its thread, so it is known to those who know more steps than it had.
-    let unordered = |other: &Touch| other.thread != thread && get(now, other.thread) <= other.at;
+    let (is_native, is_first) = (ex.front.is_some(), ex.failure.is_none());
+    let is_new = |other: &Touch| !is_native || !is_reported(is_first, place, other.place);
+    let unordered =
+        |other: &Touch| other.thread != thread && get(now, other.thread) <= other.at && is_new(other);
     let cell = &mut ex.races.cells[index];
     let found = cell.write.filter(unordered).map(|w| (w, true));
     let found =

@@ -146,6 +146,8 @@ pub(crate) struct Seldom {
     pub(crate) sleep: Option<ObjectId>,
     /// The limit of the wait it is in, in nanoseconds since the execution started, and whether it is reached only when nothing else can run.
     pub(crate) timed: Option<(u64, bool)>,
+    /// It is in a call with a limit that it does not reach, whatever the call waits for.
+    pub(crate) limited: bool,
     /// Its last wait ended because nothing else could happen than that time passes.
     pub(crate) time_passed: bool,
     /// What the panic hook noted last.

@@ -348,6 +348,47 @@ pub fn clock_sleep_patiently(nanoseconds: u64, place: Place) -> bool {
     }
 }
 
+/// How a call with a limit ends, as decided before it waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Patience {
+    /// Limits of this length are not patient: nothing is decided.
+    Impatient,
+    /// The call waits for what it needs, and the limit is not reached. [`clock_wait_ended`] follows.
+    Waits,
+    /// The limit is reached: nothing else could run.
+    TimesOut,
+}
+
+/// Decides whether a call with a limit waits for what it needs, or for its limit, if limits of this length are patient. In the second case
+/// the limit is reached when this returns.
+pub fn clock_decide_patiently(nanoseconds: u64, place: Place) -> Patience {
+    let ex = context::required("a wait with a limit", place);
+    // SAFETY: a current execution is valid, and no reference into it is held over the steps.
+    unsafe {
+        if nanoseconds == 0 || (*ex).phase != Phase::Running || !(*ex).is_patient(nanoseconds) {
+            return Patience::Impatient;
+        }
+        let choice = Op::local(OpKind::Choose).with(2, sync::LIMIT);
+        if sync::step_on(ex, choice, place).value == 1 {
+            clock_sleep_patiently(nanoseconds, place);
+            return Patience::TimesOut;
+        }
+        let until = (*ex).limit_after(Duration::from_nanos(nanoseconds));
+        let seldom = (&mut (*ex).threads)[(*ex).current.index()].seldom_mut();
+        (seldom.timed, seldom.limited) = (Some((until, false)), true);
+        Patience::Waits
+    }
+}
+
+/// The wait that was decided on is over.
+pub fn clock_wait_ended() {
+    with_running(|ex| {
+        let t = ex.current.index();
+        let seldom = ex.threads[t].seldom_mut();
+        (seldom.timed, seldom.limited) = (None, false);
+    });
+}
+
 fn with_running<R>(f: impl FnOnce(&mut Execution) -> R) -> Option<R> {
     let ex = context::current();
     // SAFETY: a current execution is valid, and the borrow ends with the call, in which no thread is suspended.

@@ -1,5 +1,6 @@
 //! Accesses that a library function makes on behalf of its caller.
 
+use super::aliases;
 use super::objects::{self, Hidden, Process, Use};
 use super::paths::{self, Lookup, OpenFile};
 use super::streams;
@@ -25,6 +26,8 @@ pub(crate) enum Access {
     Unlocked(usize),
     /// An open file, by its descriptor.
     OpenFile(i32, OpenFile),
+    /// A part of an open file: where it begins, if that is not the descriptor's offset, its size, and whether it is written.
+    Part(i32, Option<u64>, u64, bool),
     /// What one path or two lead to.
     Paths([Option<Lookup>; 2]),
     /// The list of the directory that a stream reads, by its descriptor.
@@ -51,6 +54,29 @@ pub(crate) fn r(p: usize, n: usize) -> Access {
 /// Writes `n` bytes at `p`.
 pub(crate) fn w(p: usize, n: usize) -> Access {
     Access::Write(p, n)
+}
+
+/// Results that lie in memory of the C library: address, size and name.
+static mut RESULTS: Vec<(usize, usize, &str)> = Vec::new();
+
+/// Writes a result that lies in memory of the C library, and gives it a name for reports.
+pub(crate) fn named(p: usize, n: usize, name: &'static str) -> Access {
+    if p != 0 {
+        // SAFETY: one OS thread alone runs code of the program; the borrow ends here.
+        let all = unsafe { &mut *(&raw mut RESULTS) };
+        match all.iter_mut().find(|r| r.0 == p) {
+            Some(known) => known.1 = known.1.max(n),
+            None => all.push((p, n, name)),
+        }
+    }
+    Access::Write(p, n)
+}
+
+/// The name of the result at an address.
+pub(crate) fn name_of_result(address: usize) -> Option<&'static str> {
+    // SAFETY: as in `named`.
+    let all = unsafe { &*(&raw const RESULTS) };
+    all.iter().find(|r| (r.0..r.0 + r.1).contains(&address)).map(|r| r.2)
 }
 
 /// Will write up to `n` bytes at `p`: a write after the call says how many. Where accesses are steps this is the step.
@@ -117,7 +143,21 @@ pub(crate) fn paths(a: Lookup, b: Lookup) -> Access {
 pub(crate) fn file(fd: usize, offset: Option<Use>, contents: Use) -> Access {
     // Where a write goes depends on `O_APPEND`.
     let flags = (contents == Use::Append && offset.is_some()).then_some(Use::Look);
-    Access::OpenFile(fd as i32, OpenFile { offset, contents: Some(contents), flags, ..OpenFile::default() })
+    let what = OpenFile { offset, contents: Some(contents), flags, somewhere: true, ..OpenFile::default() };
+    Access::OpenFile(fd as i32, what)
+}
+
+/// The same for a call whose [`part`] of the file is announced, too.
+pub(crate) fn known_file(fd: usize, offset: Option<Use>, contents: Use) -> Access {
+    match file(fd, offset, contents) {
+        Access::OpenFile(fd, what) => Access::OpenFile(fd, OpenFile { somewhere: false, ..what }),
+        access => access,
+    }
+}
+
+/// Writes a part of an open file, which may be mapped.
+pub(crate) fn part(fd: usize, at: Option<usize>, bytes: usize) -> Access {
+    Access::Part(fd as i32, at.map(|at| at as u64), bytes as u64, true)
 }
 
 /// Uses the attributes of an open file.
@@ -201,7 +241,13 @@ pub(crate) fn before(access: Access, call: Call) {
         Access::Hidden(object, write) => objects::unlocked(object, write, call),
         Access::Stream(file, how) => streams::used(file, how, call),
         Access::Unlocked(file) => streams::used_unlocked(file, call),
-        Access::OpenFile(fd, what) => paths::used_open(fd, what, call),
+        Access::OpenFile(fd, what) => {
+            if what.somewhere && aliases::is_any() {
+                aliases::used_somewhere(fd, call);
+            }
+            paths::used_open(fd, what, call);
+        }
+        Access::Part(fd, at, bytes, write) if aliases::is_any() => aliases::used(fd, at, bytes, write, call),
         Access::Paths(lookups) => paths::used(&lookups, call),
         Access::Lists(fd) => paths::listed(fd, call),
         Access::Process(object, write) => objects::process(object, write, call),

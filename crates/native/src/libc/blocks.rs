@@ -131,7 +131,7 @@ struct Copied {
 }
 
 static mut COPIED: Vec<Copied> = Vec::new();
-/// The entry that the last `readdir` of each directory has given.
+/// The copy of the entry that the last `readdir` of each directory has given.
 static mut ENTRIES: Vec<(usize, usize)> = Vec::new();
 
 fn copied() -> &'static mut Vec<Copied> {
@@ -184,27 +184,45 @@ pub(super) fn told(file: usize, [place, size]: [usize; 2], is_closed: bool) {
     }
 }
 
-/// Before a call of `readdir` or `closedir`: the last entry is overwritten or freed.
+/// Before a call of `readdir`: the last entry is overwritten.
 pub(super) fn overwritten(directory: usize) -> Access {
-    match last_entries().iter().position(|(d, _)| *d == directory) {
-        Some(i) => {
-            let (_, entry) = last_entries().swap_remove(i);
-            w(entry, NAME + length(entry + NAME))
-        }
+    match last_entries().iter().find(|(d, _)| *d == directory) {
+        Some((_, entry)) => w(*entry, ENTRY),
         None => Access::Nothing,
     }
 }
 
+/// Before a call of `closedir`: the last entry is freed.
+pub(super) fn freed(directory: usize) -> Access {
+    if let Some(i) = last_entries().iter().position(|(d, _)| *d == directory) {
+        let (_, entry) = last_entries().swap_remove(i);
+        heap::release(entry as *mut _);
+    }
+    Access::Nothing
+}
+
+const ENTRY: usize = size_of::<libc::dirent>();
 /// Where the name of a directory's entry begins.
 const NAME: usize = std::mem::offset_of!(libc::dirent, d_name);
 
-/// `readdir` has given an entry.
+/// `readdir` has given an entry. The program gets a copy in its heap, one for each directory.
 pub(super) fn given(directory: usize, entry: usize) -> Access {
     if entry == 0 {
         return Access::Nothing;
     }
-    last_entries().push((directory, entry));
-    w(entry, NAME + length(entry + NAME))
+    let known = last_entries().iter().find(|(d, _)| *d == directory).map(|(_, copy)| *copy);
+    let copy = known.unwrap_or_else(|| heap::allocate(ENTRY) as usize);
+    if copy == 0 {
+        return Access::Nothing;
+    }
+    if known.is_none() {
+        last_entries().push((directory, copy));
+    }
+    let n = NAME + length(entry + NAME);
+    // SAFETY: an entry has its name at its end, and no name is longer than the place for it in `dirent`.
+    unsafe { std::ptr::copy_nonoverlapping(entry as *const u8, copy as *mut u8, n.min(ENTRY)) };
+    after(w(copy, n.min(ENTRY)), Call::unknown());
+    Access::Result(copy)
 }
 
 pub(super) static ROWS: &[Row] = &[Row { name: "freeaddrinfo", entry: super::entry!(free_addresses) }];

@@ -35,6 +35,9 @@ pub(super) fn hook(name: &str) -> Option<Hook> {
             Some(|_, a| before(w(a[0] + 8, 8), here()))
         }
         "_ZNKSt8__detail20_Prime_rehash_policy11_M_next_bktEm" => Some(|_, a| before(w(a[0] + 8, 8), here())),
+        "_ZNSt13__future_base13_State_baseV211_Make_ready6_M_setEv" => {
+            Some(|_, a| crate::thread_exit::registers(a[0]))
+        }
         "_ZNSt8ios_base15sync_with_stdioEb" => Some(sync_with_stdio),
         // The pointer to the table of virtual functions.
         "__dynamic_cast" => Some(|_, a| reads(a[0], 8)),
@@ -60,7 +63,29 @@ pub(super) fn hook(name: &str) -> Option<Hook> {
         }),
         _ => None,
     };
-    exact.or_else(|| string(name)).or_else(|| stream(name)).or_else(|| number(name))
+    exact.or_else(|| error(name)).or_else(|| string(name)).or_else(|| stream(name)).or_else(|| number(name))
+}
+
+/// Constructors of exceptions copy the text that they are handed.
+fn error(name: &str) -> Option<Hook> {
+    const CLASSES: &[&str] = &[
+        "11logic_error",
+        "12domain_error",
+        "16invalid_argument",
+        "12length_error",
+        "12out_of_range",
+        "13runtime_error",
+        "11range_error",
+        "14overflow_error",
+        "15underflow_error",
+    ];
+    let rest = name.strip_prefix("_ZNSt")?;
+    let rest = CLASSES.iter().find_map(|c| rest.strip_prefix(c))?;
+    match argument_of_stream(rest.strip_prefix("C1E").or_else(|| rest.strip_prefix("C2E"))?) {
+        Argument::String => Some(|_, a| reads_string(a[1])),
+        Argument::Text => Some(|_, a| reads(a[1], length(a[1]))),
+        _ => None,
+    }
 }
 
 /// Memory resources that only one thread may use at a time. The program reaches their code through virtual calls, which are not hooked.
@@ -549,13 +574,136 @@ fn member(name: &str) -> Option<(&str, bool)> {
     CLASSES.iter().find_map(|c| rest.strip_prefix(c)).map(|rest| (rest, constant))
 }
 
+/// The first parameter of a member of a stream, if it is text.
+fn argument_of_stream(parameters: &str) -> Argument {
+    match parameters {
+        p if p.starts_with("RKNSt7__cxx1112basic_string") || p.starts_with("RKNS_12basic_string") => {
+            Argument::String
+        }
+        p if p.starts_with("PKc") => Argument::Text,
+        _ => Argument::Other,
+    }
+}
+
+/// Members of streams that read or write what they are handed a pointer or a reference to.
+fn formatted(rest: &str) -> Option<Hook> {
+    if let Some(kind) = rest.strip_prefix("rsER") {
+        return Some(match kind {
+            "b" => |_, a| extracts(a, 1),
+            "s" | "t" => |_, a| extracts(a, 2),
+            "i" | "j" | "f" => |_, a| extracts(a, 4),
+            "l" | "m" | "x" | "y" | "d" | "Pv" => |_, a| extracts(a, 8),
+            "e" => |_, a| extracts(a, 16),
+            _ => return None,
+        });
+    }
+    Some(match rest {
+        "3getERc" => |_, a| extracts(a, 1),
+        "3getERw" => |_, a| extracts(a, 4),
+        // The end of the text is written in any case.
+        "3getEPcl" | "3getEPclc" | "7getlineEPcl" | "7getlineEPclc" => |_, a| {
+            let end = if a[3] as u8 == 0 { b'\n' } else { a[3] as u8 };
+            let here = available(a[0]).min(a[2].saturating_sub(1));
+            let text = before_end(next(a[0]), here, end);
+            extracts(a, (text + 1).min(a[2]));
+        },
+        "4readEPcl" | "8readsomeEPcl" => |_, a| extracts(a, available(a[0]).min(a[2])),
+        "5writeEPKcl" => |_, a| {
+            runtime::end_looking();
+            reads(a[1], a[2]);
+            uses(a[0], true);
+        },
+        r if r.starts_with("4openEPKc") => |_, a| {
+            runtime::end_looking();
+            reads(a[1], length(a[1]));
+            uses(a[0], true);
+        },
+        r if r.starts_with("4openERKNSt7__cxx1112basic_string") => |_, a| {
+            runtime::end_looking();
+            reads_string(a[1]);
+            uses(a[0], true);
+        },
+        _ => return None,
+    })
+}
+
+/// A stream writes so many bytes at its first argument.
+fn extracts(a: &Words, bytes: usize) {
+    runtime::end_looking();
+    writes(a[1], bytes);
+    uses(a[0], true);
+}
+
+/// The next byte that a stream reads.
+fn next(stream: usize) -> usize {
+    at(at(base_of(stream) + BUFFER) + 16)
+}
+
+/// How many bytes a stream has in its buffer.
+fn available(stream: usize) -> usize {
+    match at(base_of(stream) + BUFFER) {
+        0 => 0,
+        buffer => at(buffer + 24).saturating_sub(at(buffer + 16)),
+    }
+}
+
+/// How many of `n` bytes come before one that is `end`.
+fn before_end(start: usize, n: usize, end: u8) -> usize {
+    if n == 0 {
+        return 0;
+    }
+    // SAFETY: the buffer of the stream has so many bytes.
+    let found = unsafe { libc::memchr(start as *const _, end.into(), n) } as usize;
+    if found == 0 { n } else { found - start }
+}
+
+/// Manipulators change one field of a stream, which nothing protects.
+fn manipulator(name: &str) -> Option<Hook> {
+    let kind = name.strip_prefix("_ZStlsI").or_else(|| name.strip_prefix("_ZStrsI"))?;
+    let field: Hook = match kind.rsplit_once("St").map_or("", |k| k.1) {
+        "5_Setw" => |_, a| manipulates(a[0], 16, 8),
+        "13_Setprecision" => |_, a| manipulates(a[0], 8, 8),
+        "8_Setbase" | "14_Setiosflags" | "16_Resetiosflags" => |_, a| manipulates(a[0], 24, 4),
+        _ => return None,
+    };
+    Some(field)
+}
+
+fn manipulates(stream: usize, offset: usize, bytes: usize) {
+    runtime::end_looking();
+    writes(base_of(stream) + offset, bytes);
+}
+
 fn stream(name: &str) -> Option<Hook> {
+    if let Some(hook) = manipulator(name) {
+        return Some(hook);
+    }
+    if name.starts_with("_ZSt9use_facetI") || name.starts_with("_ZSt9has_facetI") {
+        return Some(|_, a| reads(a[0], 8));
+    }
     if let Some((rest, constant)) = member(name) {
         if rest.starts_with("C1") || rest.starts_with("C2") {
-            return Some(|_, a| writes(a[0], 8));
+            return Some(match rest.strip_prefix("C1E").map(argument_of_stream) {
+                Some(Argument::String) => |_, a| {
+                    reads_string(a[1]);
+                    writes(a[0], 8);
+                },
+                Some(Argument::Text) => |_, a| {
+                    reads(a[1], length(a[1]));
+                    writes(a[0], 8);
+                },
+                _ => |_, a| writes(a[0], 8),
+            });
+        }
+        if rest.starts_with("6sentryD") {
+            // A guard has the stream behind a flag.
+            return Some(|_, a| uses(at(a[0] + 8), true));
         }
         if rest.starts_with("6sentry") {
             return Some(|_, a| uses(a[1], true));
+        }
+        if let Some(hook) = formatted(rest) {
+            return Some(hook);
         }
         return Some(match (constant, rest) {
             // It gives a string, so the place for that comes first.
@@ -599,6 +747,14 @@ fn stream(name: &str) -> Option<Hook> {
                 reads_string(a[1]);
                 uses(a[0], true);
             },
+            (false, false) if name.starts_with("_ZSt16__ostream_insertIc") => |_, a| {
+                runtime::end_looking();
+                reads(a[1], a[2]);
+                uses(a[0], true);
+            },
+            (false, false) if name.starts_with("_ZStrsIc") && name.ends_with("_RS3_") => {
+                |_, a| extracts(a, 1)
+            }
             (true, false) if name.ends_with("PKc") => |_, a| {
                 runtime::end_looking();
                 reads(a[1], length(a[1]));

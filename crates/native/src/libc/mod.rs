@@ -20,6 +20,7 @@ pub(crate) mod aliases;
 mod blocks;
 pub(crate) mod cxx;
 pub(crate) mod format;
+mod handles;
 mod inputs;
 pub(crate) mod objects;
 mod outside;
@@ -34,6 +35,7 @@ pub(crate) use streams::HERE;
 
 use crate::modules::{self, Owner};
 use crate::shim::Call;
+use crate::signals::safety;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
 
@@ -59,7 +61,9 @@ pub(crate) struct Stub {
     real: usize,
     before: fn(&Stub, &Words),
     front: fn(&Words, Call),
-    name: String,
+    pub(crate) name: String,
+    /// The hidden state that the function uses while it is not async-signal-safe ([`crate::signals::safety`]).
+    pub(crate) uses: u32,
 }
 
 /// The call that has just come in, if it is one of a thread that is checked.
@@ -325,7 +329,7 @@ pub(crate) fn install() {
         if let Some(at) = made.get(&(name.to_owned(), real)) {
             return Some(*at);
         }
-        let stub = Box::leak(Box::new(Stub { real, before, front, name: name.to_owned() }));
+        let stub = Box::leak(Box::new(Stub { real, before, front, name: name.to_owned(), uses: 0 }));
         let at = trampolines.add(stub)?;
         made.insert((name.to_owned(), real), at);
         Some(at)
@@ -363,6 +367,15 @@ pub(crate) fn install() {
         // SAFETY: a slot of a loaded module.
         lead(import.name, unsafe { import.slot.read() }, import.is_function)
     });
+    let mut has_handlers = false;
+    imports(|import| {
+        has_handlers |=
+            matches!(import.name, "signal" | "sigaction" | "sigset" | "bsd_signal" | "sysv_signal");
+        None
+    });
+    if has_handlers {
+        watch_unsafe_calls();
+    }
     if makes_system_calls {
         crate::system_calls::install(|name| {
             let name = std::ffi::CString::new(name).ok()?;
@@ -373,8 +386,30 @@ pub(crate) fn install() {
     }
 }
 
+/// Puts a stub in front of each function that is not async-signal-safe, behind which its own hook stays.
+fn watch_unsafe_calls() {
+    let mut trampolines = Trampolines { next: 0, end: 0 };
+    let mut made: HashMap<usize, usize> = HashMap::new();
+    imports(|import| {
+        let name = import.name.strip_prefix("__wrap_").unwrap_or(import.name);
+        let uses = safety::uses(name);
+        // SAFETY: a slot of a loaded module.
+        let real = unsafe { import.slot.read() };
+        if uses == 0 || real == 0 || modules::owner(real) == Some(Owner::Program) {
+            return None;
+        }
+        if let Some(at) = made.get(&real) {
+            return Some(*at);
+        }
+        let stub = Stub { real, before: safety::before, front: no_row, name: name.to_owned(), uses };
+        let at = trampolines.add(Box::leak(Box::new(stub)))?;
+        made.insert(real, at);
+        Some(at)
+    });
+}
+
 fn all_rows() -> impl Iterator<Item = &'static Row> {
-    table::all_rows().chain(streams::rows_of()).chain(scanning::ROWS).chain(blocks::ROWS)
+    table::all_rows().chain(streams::rows_of()).chain(scanning::ROWS).chain(blocks::ROWS).chain(handles::ROWS)
 }
 
 fn all_fronts() -> impl Iterator<Item = &'static Front> {

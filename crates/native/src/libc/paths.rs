@@ -83,6 +83,8 @@ pub(crate) struct OpenFile {
     pub(crate) attributes: Option<Use>,
     /// `O_APPEND` and the like.
     pub(crate) flags: Option<Use>,
+    /// The contents are used at a place that is not announced.
+    pub(crate) somewhere: bool,
 }
 
 // In place of the number of a device, for keys of objects.

@@ -72,6 +72,7 @@ pub(crate) fn begin() {
     super::streams::begin();
     super::aliases::begin();
     super::blocks::begin();
+    super::handles::begin();
     super::paths::begin();
     if kept().changed {
         kept().changed = false;

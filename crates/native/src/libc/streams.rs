@@ -4,7 +4,8 @@
 //! lock (`putc_unlocked`) race. `flockfile` holds the lock over several calls: from then on each use of that stream takes it.
 
 use super::accesses::{
-    Access, ask, attributes, before, count, fd, file, k, length, r, s, w, when, wide_length, ws,
+    Access, ask, attributes, before, count, fd, file, k, known_file, length, part, r, s, w, when,
+    wide_length, ws,
 };
 use super::objects::{self, DIRECTORY, MASK, Use};
 use super::paths::{Lookup, OpenFile};
@@ -286,6 +287,10 @@ pub(crate) fn used(file: usize, how: Use, call: Call) {
         return;
     }
     must_be_open(file, call);
+    if super::aliases::is_any() && !is_directory(file) && how != Use::Look {
+        // SAFETY: the stream is open.
+        super::aliases::used_somewhere(unsafe { libc::fileno(file as *mut _) }, call);
+    }
     // What is printed to memory can be read there, so its order matters.
     let is_in_memory = in_memory().iter().any(|m| m.file == file);
     let how = if is_in_memory && how == Use::Append { Use::Change } else { how };
@@ -391,11 +396,12 @@ pub(crate) fn filled(buffer: usize, got: isize, call: Call) {
 }
 
 /// A call on a descriptor is about to fill a buffer of `n` bytes.
-pub(crate) fn to_be_filled(fd: c_int, buffer: usize, n: usize, moves: bool, call: Call) {
+pub(crate) fn to_be_filled(fd: c_int, buffer: usize, n: usize, at: Option<u64>, call: Call) {
     runtime::end_looking();
     super::keeping_errno(|| {
         before(k(buffer, n), call);
-        before(file(fd as usize, moves.then_some(Change), Look), call);
+        before(known_file(fd as usize, at.is_none().then_some(Change), Look), call);
+        before(Access::Part(fd, at, n as u64, false), call);
     });
 }
 
@@ -602,7 +608,7 @@ fronts! { OUTPUT:
     clearerr(file) impure [f(file, Change)];
     clearerr_unlocked(file) impure [bare(file)];
     fileno(file) pure [];
-    closedir(file) impure [f(file, Change), super::blocks::overwritten(file), closed_unseen(file), closed(file)];
+    closedir(file) impure [f(file, Change), super::blocks::freed(file), closed_unseen(file), closed(file)];
     fcloseall() impure [];
     freopen(path, mode, file) impure [s(path), s(mode), f(file, Change), super::restored::stream_opened(path, mode),
         super::restored::stream(file)];
@@ -620,9 +626,9 @@ fronts! { OUTPUT:
     fopencookie() impure [no_cookies()];
     fopen(path, mode) impure [s(path), s(mode), super::inputs::opened(path), made_unseen(), super::restored::stream_opened(path, mode)];
     fopen64(path, mode) impure [s(path), s(mode), super::inputs::opened(path), made_unseen(), super::restored::stream_opened(path, mode)];
-    write(d, p, n) impure [r(p, n), file(d, Some(Append), Append), fd(d)];
-    pwrite(d, p, n) impure [r(p, n), file(d, None, Append), fd(d)];
-    pwrite64(d, p, n) impure [r(p, n), file(d, None, Append), fd(d)];
+    write(d, p, n) impure [r(p, n), known_file(d, Some(Append), Append), part(d, None, n), fd(d)];
+    pwrite(d, p, n, at) impure [r(p, n), known_file(d, None, Append), part(d, Some(at), n), fd(d)];
+    pwrite64(d, p, n, at) impure [r(p, n), known_file(d, None, Append), part(d, Some(at), n), fd(d)];
     writev(fd, list, n) impure [{ gathered(list, n, here()); file(fd, Some(Append), Append) }];
     pwritev(fd, list, n) impure [{ gathered(list, n, here()); file(fd, None, Append) }];
     send(d, p, n) impure [r(p, n), fd(d)];
@@ -630,10 +636,10 @@ fronts! { OUTPUT:
     sendmsg(fd, header) impure [{ message_sent(header, here()); Access::Nothing }];
     lseek(d, n, whence) impure [sought(d, whence), fd(d)];
     lseek64(d, n, whence) impure [sought(d, whence), fd(d)];
-    ftruncate(d) impure [file(d, None, Change), fd(d)];
-    ftruncate64(d) impure [file(d, None, Change), fd(d)];
-    posix_fallocate(d) impure [file(d, None, Change), fd(d)];
-    posix_fallocate64(d) impure [file(d, None, Change), fd(d)];
+    ftruncate(d, n) impure [known_file(d, None, Change), part(d, Some(n), usize::MAX), fd(d)];
+    ftruncate64(d, n) impure [known_file(d, None, Change), part(d, Some(n), usize::MAX), fd(d)];
+    posix_fallocate(d) impure [known_file(d, None, Change), fd(d)];
+    posix_fallocate64(d) impure [known_file(d, None, Change), fd(d)];
     fallocate(d) impure [file(d, None, Change), fd(d)];
     fallocate64(d) impure [file(d, None, Change), fd(d)];
     copy_file_range(d, at, to, there) impure [r(at, 8), w(at, 8), r(there, 8), w(there, 8),

@@ -1,10 +1,11 @@
 //! The functions of the C library by family: what they read and write, which hidden state they use, whether they are pure.
 
 use super::accesses::{
-    Access, ask, at, attributes, change, count, fd, k, length, look, made, ok, path, paths, r, s, set, sn,
-    status, w, when, wide_length, ws, wsn,
+    Access, ask, at, attributes, change, count, fd, k, length, look, made, named, ok, path, paths, r, s, set,
+    sn, status, w, when, wide_length, ws, wsn,
 };
 use super::blocks::{addresses, entries, given, handed_over, overwritten, symbols};
+use super::handles::{appended, base, conversion, has_offset, locale, new_conversion, new_locale, words};
 use super::inputs::{channel, from_outside};
 use super::objects::Use;
 use super::objects::{
@@ -20,8 +21,8 @@ use crate::shim::Call;
 use std::ffi::{CStr, c_char, c_int};
 
 const TM: usize = 56;
-/// The bytes of a conversion descriptor that stand for its state.
-const CONVERSION: usize = 8;
+/// `WRDE_APPEND` of `wordexp`.
+const WRDE_APPEND: i32 = 2;
 const TIME: usize = 16;
 const STAT: usize = 144;
 const SIGSET: usize = 128;
@@ -44,7 +45,7 @@ pub(super) fn all_rows() -> impl Iterator<Item = &'static Row> {
 }
 
 pub(super) fn all_fronts() -> impl Iterator<Item = &'static Front> {
-    [STRING_FRONTS, NUMBER_FRONTS, TIME_FRONTS, SYSTEM_FRONTS, THREAD_FRONTS, STATE_FRONTS]
+    [STRING_FRONTS, LOCALE_FRONTS, NUMBER_FRONTS, TIME_FRONTS, SYSTEM_FRONTS, THREAD_FRONTS, STATE_FRONTS]
         .into_iter()
         .flatten()
 }
@@ -61,6 +62,17 @@ fn up_to(start: usize, last: usize, n: usize) -> usize {
     if last == 0 { n } else { last - start + 1 }
 }
 
+/// What `gmtime`, `localtime` and `ctime` write.
+const DATE: &str = "the result of `localtime` and `gmtime`";
+/// What `asctime` and `ctime` write.
+const TEXT: &str = "the result of `asctime` and `ctime`";
+
+/// Where the C library has the result of `localtime`. A call of `ctime`, which overwrites it, is about to run.
+fn date() -> usize {
+    // SAFETY: the time is ours.
+    unsafe { libc::gmtime(&0) as usize }
+}
+
 rows! { MEMORY:
     memccpy(to, from, c, n) pure [r(from, until(from, c, n)), w(to, until(from, c, n))] -> _x [];
     rawmemchr(p, c) pure [] -> found [r(p, up_to(p, found, 0))];
@@ -69,7 +81,7 @@ rows! { MEMORY:
     strlcpy(to, from, n) pure [s(from), w(to, n.min(length(from)))] -> _x [];
     strlcat(to, from, n) pure [s(from), sn(to, n), k(to, n)] -> size [w(to, n.min(size + 1))];
     strxfrm(to, from, n) pure [look(&LOCALE), s(from), k(to, n)] -> size [w(to, n.min(size + 1))];
-    strxfrm_l(to, from, n, l) pure [s(from), k(to, n)] -> size [w(to, n.min(size + 1))];
+    strxfrm_l(to, from, n, l) pure [locale(l), s(from), k(to, n)] -> size [w(to, n.min(size + 1))];
     swab(from, to, n) pure [r(from, n & !1), w(to, n & !1)] -> _x [];
     basename(p) pure [s(p)] -> _x [];
     __xpg_basename(p) pure [s(p), k(p, length(p))] -> _x [w(p, length(p))];
@@ -80,13 +92,13 @@ fronts! { STRING_FRONTS:
     memmem(a, an, b, bn) pure [r(a, an), r(b, bn)];
     explicit_bzero(p, n) pure [w(p, n)];
     strcoll(a, b) pure [look(&LOCALE), s(a), s(b)];
-    strcoll_l(a, b) pure [s(a), s(b)];
+    strcoll_l(a, b, l) pure [locale(l), s(a), s(b)];
     strverscmp(a, b) pure [s(a), s(b)];
     strcasestr(a, b) pure [s(a), s(b)];
     index(a, c) pure [s(a)];
     rindex(a, c) pure [s(a)];
-    strcasecmp_l(a, b) pure [s(a), s(b)];
-    strncasecmp_l(a, b, n) pure [sn(a, n), sn(b, n)];
+    strcasecmp_l(a, b, l) pure [locale(l), s(a), s(b)];
+    strncasecmp_l(a, b, n, l) pure [locale(l), sn(a, n), sn(b, n)];
     __memcpy_chk(to, from, n) pure [r(from, n), w(to, n)];
     __memmove_chk(to, from, n) pure [r(from, n), w(to, n)];
     __memset_chk(to, c, n) pure [w(to, n)];
@@ -95,6 +107,43 @@ fronts! { STRING_FRONTS:
     __strcat_chk(to, from) pure [s(to), s(from), w(to + length(to) - 1, length(from))];
     insque(e, before) pure [w(e, 16), w(before, 8)];
     remque(e) pure [r(e, 16), w(at(e), 16), w(at(e + 8), 16)];
+}
+
+fronts! { LOCALE_FRONTS:
+    isalnum_l(c, l) pure [locale(l)];
+    isalpha_l(c, l) pure [locale(l)];
+    isblank_l(c, l) pure [locale(l)];
+    iscntrl_l(c, l) pure [locale(l)];
+    isdigit_l(c, l) pure [locale(l)];
+    isgraph_l(c, l) pure [locale(l)];
+    islower_l(c, l) pure [locale(l)];
+    isprint_l(c, l) pure [locale(l)];
+    ispunct_l(c, l) pure [locale(l)];
+    isspace_l(c, l) pure [locale(l)];
+    isupper_l(c, l) pure [locale(l)];
+    isxdigit_l(c, l) pure [locale(l)];
+    toupper_l(c, l) pure [locale(l)];
+    tolower_l(c, l) pure [locale(l)];
+    towupper_l(c, l) pure [locale(l)];
+    towlower_l(c, l) pure [locale(l)];
+    iswalnum_l(c, l) pure [locale(l)];
+    iswalpha_l(c, l) pure [locale(l)];
+    iswblank_l(c, l) pure [locale(l)];
+    iswcntrl_l(c, l) pure [locale(l)];
+    iswdigit_l(c, l) pure [locale(l)];
+    iswgraph_l(c, l) pure [locale(l)];
+    iswlower_l(c, l) pure [locale(l)];
+    iswprint_l(c, l) pure [locale(l)];
+    iswpunct_l(c, l) pure [locale(l)];
+    iswspace_l(c, l) pure [locale(l)];
+    iswupper_l(c, l) pure [locale(l)];
+    iswxdigit_l(c, l) pure [locale(l)];
+    iswctype_l(c, d, l) pure [locale(l)];
+    nl_langinfo_l(item, l) pure [locale(l)];
+    strerror_l(n, l) pure [locale(l)];
+    wctype_l(name, l) pure [locale(l), s(name)];
+    wcscoll_l(a, b, l) pure [locale(l), ws(a), ws(b)];
+    uselocale(l) impure [locale(l)];
 }
 
 rows! { WIDE:
@@ -178,14 +227,16 @@ rows! { NUMBERS:
         -> done [when(done as i32 == 1, || w(out, if family as i32 == libc::AF_INET { 4 } else { 16 }))];
     inet_ntop(family, from, out, n) pure [r(from, if family as i32 == libc::AF_INET { 4 } else { 16 }), k(out, n as u32 as usize)]
         -> done [when(done != 0, || w(out, length(out)))];
-    inet_ntoa(a) impure [] -> out [w(out, length(out))];
+    inet_ntoa(a) impure [] -> out [named(out, length(out), "the result of `inet_ntoa`")];
 }
 
 fronts! { NUMBER_FRONTS:
     atof(p) pure [s(p)];
     strtof(p, end) pure [s(p), w(end, 8)];
     strtold(p, end) pure [s(p), w(end, 8)];
-    strtod_l(p, end) pure [s(p), w(end, 8)];
+    strtod_l(p, end, l) pure [locale(l), s(p), w(end, 8)];
+    strtof_l(p, end, l) pure [locale(l), s(p), w(end, 8)];
+    strtold_l(p, end, l) pure [locale(l), s(p), w(end, 8)];
     wcstod(p, end) pure [ws(p), w(end, 8)];
     wcstof(p, end) pure [ws(p), w(end, 8)];
     wcstold(p, end) pure [ws(p), w(end, 8)];
@@ -255,12 +306,14 @@ rows! { FILES:
     ttyname_r(fd, out, n) impure [k(out, n)] -> done [when(done as i32 == 0, || w(out, length(out)))];
     ctermid(out) impure [k(out, 16)] -> got [when(out != 0, || w(out, length(got)))];
     tmpnam(out) impure [when(out == 0, || change(&TMPNAM)), k(out, 20)] -> got [when(out != 0, || w(got, length(got)))];
-    glob(pattern, flags, f, out) impure [s(pattern), w(out, 72)] -> _x [w(out, 72)];
-    globfree(out) impure [w(out, 72)] -> _x [];
+    glob(pattern, flags, f, out) impure [s(pattern), w(out, 72), appended(out, flags as i32 & libc::GLOB_APPEND != 0)]
+        -> _x [w(out, 72), words(out, has_offset(out))];
     fnmatch(a, b, flags) pure [s(a), s(b)] -> _x [];
-    wordexp(words, out, flags) impure [s(words), w(out, 24)] -> _x [w(out, 24)];
-    wordfree(out) impure [w(out, 24)] -> _x [];
-    iconv_close(cd) impure [w(cd, CONVERSION)] -> _x [];
+    wordexp(text, out, flags) impure [s(text), w(out, 24), appended(out, flags as i32 & WRDE_APPEND != 0)]
+        -> done [w(out, 24), when(done as i32 == 0, || words(out, true))];
+    iconv_open(to, from) impure [s(to), s(from)] -> cd [new_conversion(cd)];
+    newlocale(mask, name, of) impure [s(name), base(of)] -> l [new_locale(l)];
+    duplocale(l) impure [locale(l)] -> new [new_locale(new)];
     regcomp(regex, pattern, flags) impure [s(pattern), w(regex, 64)] -> _x [w(regex, 64)];
     regexec(regex, p, n, out, flags) pure [r(regex, 64), s(p), k(out, n * 8)] -> done [when(done as i32 == 0, || w(out, n * 8))];
     regfree(regex) impure [w(regex, 64)] -> _x [];
@@ -288,10 +341,10 @@ rows! { SORTING:
 }
 
 rows! { TIME_ROWS:
-    gmtime(t) impure [r(t, 8)] -> tm [when(tm != 0, || w(tm, TM))];
-    localtime(t) impure [r(t, 8), look(&ENV)] -> tm [when(tm != 0, || w(tm, TM))];
-    asctime(tm) impure [r(tm, TM)] -> text [w(text, length(text))];
-    ctime(t) impure [r(t, 8), look(&ENV)] -> text [w(text, length(text))];
+    gmtime(t) impure [r(t, 8)] -> tm [named(tm, TM, DATE)];
+    localtime(t) impure [r(t, 8), look(&ENV)] -> tm [named(tm, TM, DATE)];
+    asctime(tm) impure [r(tm, TM)] -> text [named(text, length(text), TEXT)];
+    ctime(t) impure [r(t, 8), look(&ENV), named(date(), TM, DATE)] -> text [named(text, length(text), TEXT)];
     gmtime_r(t, tm) pure [r(t, 8), w(tm, TM)] -> _x [];
     localtime_r(t, tm) pure [r(t, 8), w(tm, TM), look(&ENV)] -> _x [];
     asctime_r(tm, out) pure [r(tm, TM), k(out, 26)] -> text [w(text, length(text))];
@@ -805,11 +858,11 @@ extern "C" fn separate(place: usize, of: usize) -> usize {
 /// Converts characters. The descriptor has a state of its own that no lock protects.
 extern "C" fn convert(cd: usize, input: usize, n: usize, output: usize, m: usize) -> usize {
     let call = incoming(false);
+    let real_cd = conversion(cd, call);
     let start = if call.is_some() { at(output) } else { 0 };
     if let Some(call) = call {
         super::keeping_errno(|| {
             for access in [
-                w(cd, CONVERSION),
                 r(input, 8),
                 r(n, 8),
                 r(at(input), at(n)),
@@ -826,7 +879,7 @@ extern "C" fn convert(cd: usize, input: usize, n: usize, output: usize, m: usize
         });
     }
     let result = crate::shim::undisturbed(
-        || real!(iconv(cd, input, n, output, m): fn(usize, usize, usize, usize, usize) -> usize),
+        || real!(iconv(real_cd, input, n, output, m): fn(usize, usize, usize, usize, usize) -> usize),
     );
     if let Some(call) = call {
         super::keeping_errno(|| {

@@ -28,18 +28,26 @@
 //! stopped. Signals from outside do not come, unless all threads wait for ever in a program that handles or awaits one that it never sends:
 //! then the search starts again, with a thread that sends it once.
 //!
+//! `calls` has the functions that a program calls for signals, `timers` those for timers. `safety` looks for calls of functions that are
+//! not async-signal-safe. The model is in this file.
+//!
 //! All this is done only in programs that have a handler and send a signal or set a timer. That is learned; then the search starts again.
+
+mod calls;
+pub(crate) mod safety;
+mod timers;
+
+use timers::{NO_TIMER, TIMERS, Timer};
 
 use crate::crash;
 use crate::modules::{self, Owner};
 use crate::options::{Races, options};
-use crate::real::real;
-use crate::shim::{self, Call, call, export, return_address};
-use crate::sync::{On, not_modelled, with_errno};
+use crate::shim::{self, Call, call, return_address};
+use crate::sync::{On, not_modelled};
 use crate::threads;
 use explore::{CaveatKind, FailureKind, MAX_THREADS, MemoryOrder, OpKind, ThreadId};
 use runtime::{Class, LocalState, Place, Request};
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_int, c_void};
 
 /// One more than the highest number of a signal.
 const MOST: usize = 65;
@@ -93,6 +101,10 @@ struct Of {
     decided: u32,
     /// The access that the innermost handler has interrupted.
     interrupted: Option<Access>,
+    /// The call of a function that is not async-signal-safe that the innermost handler has interrupted.
+    inside: Option<&'static safety::Function>,
+    /// The signal whose handler the thread runs.
+    handled: c_int,
     /// Where it has accessed memory of handlers without a step in between, and how often.
     turns: (Option<Place>, u32),
 }
@@ -107,27 +119,11 @@ const NOTHING: Of = Of {
     awaited: 0,
     decided: 0,
     interrupted: None,
+    inside: None,
+    handled: 0,
     turns: (None, 0),
 };
 
-#[derive(Clone, Copy)]
-struct Timer {
-    used: bool,
-    /// What it does: sends this signal, or calls a function with a value.
-    signal: c_int,
-    function: usize,
-    value: usize,
-    /// How often it was set or stopped.
-    version: u64,
-    interval: bool,
-}
-
-const TIMERS: usize = 32;
-const NO_TIMER: Timer = Timer { used: false, signal: 0, function: 0, value: 0, version: 0, interval: false };
-/// The timer of `alarm` and `setitimer`; others come after it.
-const ALARM: usize = 0;
-/// So often a timer with an interval expires.
-const EXPIRATIONS: u32 = 2;
 /// So often in a row a thread may be interrupted at one access without a step in between.
 const TURNS: u32 = 4;
 /// After so many turns a loop does more than look.
@@ -180,6 +176,8 @@ struct Learned {
     free: [u64; MAX_THREADS],
     /// Signals that come from outside, once in each execution.
     outside: u64,
+    /// The hidden state that functions use that are not async-signal-safe and that handlers call.
+    used_by_handlers: u32,
     /// Memory that handlers access, by granules of eight bytes, in order.
     memory: Vec<usize>,
 }
@@ -222,6 +220,7 @@ pub(crate) fn prepare() {
         most: 0,
         free: [0; MAX_THREADS],
         outside: 0,
+        used_by_handlers: 0,
         memory: Vec::new(),
     };
     // SAFETY: nothing else runs yet.
@@ -467,94 +466,6 @@ fn set(signal: c_int, action: Action) -> Action {
 
 fn is_valid(signal: c_int) -> bool {
     (1..MOST as c_int).contains(&signal)
-}
-
-/// A handler of the program for a signal that its own mistakes raise is not called: the failure is reported instead.
-extern "C" fn set_action(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
-    if !of_program() {
-        return real!(sigaction(signal, new, old): fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int);
-    }
-    if !is_valid(signal) || !new.is_null() && matches!(signal, libc::SIGKILL | libc::SIGSTOP) {
-        return with_errno(libc::EINVAL);
-    }
-    let mut before = signals().actions[signal as usize];
-    // SAFETY: the program hands in an action or nothing.
-    if let Some(new) = unsafe { new.as_ref() } {
-        let action =
-            Action { handler: new.sa_sigaction, flags: new.sa_flags, mask: bits(&raw const new.sa_mask) };
-        before = set(signal, action);
-    }
-    // SAFETY: the program hands in a place or nothing.
-    unsafe {
-        if !old.is_null() {
-            old.write_bytes(0, 1);
-            (*old).sa_sigaction = before.handler;
-            (*old).sa_flags = before.flags;
-            set_bits(&raw mut (*old).sa_mask, before.mask);
-        }
-    }
-    0
-}
-
-extern "C" fn set_handler(signal: c_int, handler: usize) -> usize {
-    if !of_program() {
-        return real!(signal(signal, handler): fn(c_int, usize) -> usize);
-    }
-    if !is_valid(signal) || matches!(signal, libc::SIGKILL | libc::SIGSTOP) {
-        with_errno(libc::EINVAL);
-        return libc::SIG_ERR;
-    }
-    set(signal, Action { handler, flags: libc::SA_RESTART, mask: 0 }).handler
-}
-
-/// What the program asks for before `main`: signals that are ours are never blocked.
-fn set_real_mask(how: c_int, set: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
-    let mut allowed: libc::sigset_t;
-    let mut set = set;
-    if of_program() && !set.is_null() && how != libc::SIG_UNBLOCK {
-        // SAFETY: the program hands in a set, of which this is a copy.
-        unsafe {
-            allowed = *set;
-            crash::SIGNALS.iter().for_each(|s| {
-                libc::sigdelset(&mut allowed, *s);
-            });
-        }
-        set = &raw const allowed;
-    }
-    real!(pthread_sigmask(how, set, old): fn(c_int, *const libc::sigset_t, *mut libc::sigset_t) -> c_int)
-}
-
-extern "C" fn set_mask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
-    with_errno(set_thread_mask(how, new, old))
-}
-
-extern "C" fn set_thread_mask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
-    if !of_program() || !runtime::in_execution() {
-        return set_real_mask(how, new, old);
-    }
-    let call = call();
-    let before = of(me()).mask;
-    let mut mask = before;
-    if !new.is_null() {
-        let asked = bits(new) & !(bit(libc::SIGKILL) | bit(libc::SIGSTOP));
-        mask = match how {
-            libc::SIG_BLOCK => before | asked,
-            libc::SIG_UNBLOCK => before & !asked,
-            libc::SIG_SETMASK => asked,
-            _ => return libc::EINVAL,
-        };
-    }
-    if !old.is_null() {
-        crate::access::access(old as usize, 8, true, call);
-        set_bits(old, before);
-    }
-    if !new.is_null() {
-        // A signal that comes before this call is handled before it.
-        runtime::settle();
-        point(call.place);
-        put_mask(mask, call);
-    }
-    0
 }
 
 /// The running thread blocks these signals from now on. What it does not block and is pending comes at once.
@@ -841,6 +752,7 @@ fn handle(signal: c_int, action: Action, call: Call) {
     of(i).mask |= action.mask | own;
     of(i).depth += 1;
     of(i).busy = false;
+    of(i).handled = signal;
     // SAFETY: `errno` can always be read and written; the program has set this handler to be called so.
     unsafe {
         let errno = *libc::__errno_location();
@@ -858,6 +770,8 @@ fn handle(signal: c_int, action: Action, call: Call) {
     }
     of(i).depth -= 1;
     of(i).interrupted = saved.interrupted;
+    of(i).inside = saved.inside;
+    of(i).handled = saved.handled;
     of(i).busy = saved.busy;
     runtime::end_looking();
     put_mask(saved.mask, call);
@@ -991,458 +905,6 @@ fn check(signal: c_int, call: Call) {
     }
 }
 
-extern "C" fn raise_here(signal: c_int) -> c_int {
-    let is_handled = is_valid(signal) && signals().actions[signal as usize].handler != libc::SIG_DFL;
-    if !runtime::in_execution() || !of_program() || is_fault(signal) && !is_handled {
-        return real!(raise(signal): fn(c_int) -> c_int);
-    }
-    let call = call();
-    with_errno(send_here(signal, me(), call))
-}
-
-/// Sends a signal to a thread; gives the number of an error.
-fn send_here(signal: c_int, to: usize, call: Call) -> c_int {
-    if signal == 0 {
-        return 0;
-    }
-    if !is_valid(signal) {
-        return libc::EINVAL;
-    }
-    check(signal, call);
-    point_before(call);
-    sends(signal);
-    if to != me() && of(to).mask & bit(signal) == 0 {
-        by_default_now(signal, call);
-    }
-    send(signal, to, call);
-    0
-}
-
-/// A signal for another thread that nothing handles ends the program.
-fn by_default_now(signal: c_int, call: Call) {
-    if signals().actions[signal as usize].handler == libc::SIG_DFL {
-        by_default(signal, call);
-    }
-}
-
-pub(crate) extern "C" fn pthread_kill_here(thread: libc::pthread_t, signal: c_int) -> c_int {
-    if !runtime::in_execution() {
-        return real!(pthread_kill(thread, signal): fn(libc::pthread_t, c_int) -> c_int);
-    }
-    let call = call();
-    let t = threads::used(thread, call);
-    send_here(signal, t.index(), call)
-}
-
-extern "C" fn kill_here(process: libc::pid_t, signal: c_int) -> c_int {
-    if !runtime::in_execution() || !of_program() {
-        return real!(kill(process, signal): fn(libc::pid_t, c_int) -> c_int);
-    }
-    let call = call();
-    // SAFETY: asks for a number.
-    if process != unsafe { libc::getpid() } {
-        not_modelled("a signal to another process", call);
-    }
-    if signal == 0 {
-        return 0;
-    }
-    if !is_valid(signal) {
-        return with_errno(libc::EINVAL);
-    }
-    check(signal, call);
-    point_before(call);
-    sends(signal);
-    send_to_process(signal, call);
-    0
-}
-
-/// The running thread waits for signals of this set. Those that the program does not send come from outside, or not at all.
-fn awaits(set: u64, call: Call) {
-    signals().changed = true;
-    signals().awaited |= set & ((1 << (STANDARD - 1)) - 1);
-    from_outside(set, call);
-    if set & (learned().sent | learned().outside) == 0 {
-        let text = "the program waits for a signal that it does not send itself: what it does after that is not explored";
-        runtime::caveat_at(CaveatKind::Signal, text, call.place);
-    }
-}
-
-/// Waits for a handler to run; gives `EINTR`.
-fn pause_in(call: Call) -> c_int {
-    let handled = (1..STANDARD).filter(|s| has_handler(*s as usize)).fold(0, |set, s| set | bit(s));
-    let mask = of(me()).mask;
-    // What ends the program by default does not end the wait.
-    awaits(handled & !mask, call);
-    loop {
-        let signal = wait_for(!mask, false, call);
-        if act(signal, call) {
-            return with_errno(libc::EINTR);
-        }
-    }
-}
-
-extern "C" fn pause_here() -> c_int {
-    if !runtime::in_execution() {
-        return real!(pause(): fn() -> c_int);
-    }
-    let call = call();
-    runtime::settle();
-    // A signal that comes before the wait does not end it.
-    point(call.place);
-    pause_in(call)
-}
-
-extern "C" fn sigsuspend_here(mask: *const libc::sigset_t) -> c_int {
-    if !runtime::in_execution() {
-        return real!(sigsuspend(mask): fn(*const libc::sigset_t) -> c_int);
-    }
-    let call = call();
-    runtime::settle();
-    point(call.place);
-    let i = me();
-    let before = of(i).mask;
-    of(i).mask = bits(mask) & !(bit(libc::SIGKILL) | bit(libc::SIGSTOP));
-    if learned().sends {
-        is_free(i, of(i).mask);
-    }
-    let code = pause_in(call);
-    put_mask(before, call);
-    code
-}
-
-/// Takes a signal of a set, or waits for one.
-fn receive(set: u64, call: Call) -> c_int {
-    runtime::settle();
-    point(call.place);
-    awaits(set, call);
-    wait_for(set, false, call)
-}
-
-fn write_info(info: *mut c_int, signal: c_int, call: Call) {
-    if !info.is_null() {
-        crate::access::access(info as usize, size_of::<libc::siginfo_t>(), true, call);
-        // SAFETY: the program hands in a place for what is known of the signal, which starts with its number.
-        unsafe {
-            info.cast::<libc::siginfo_t>().write_bytes(0, 1);
-            info.write(signal);
-        }
-    }
-}
-
-extern "C" fn sigwait_here(set: *const libc::sigset_t, out: *mut c_int) -> c_int {
-    if !runtime::in_execution() {
-        return real!(sigwait(set, out): fn(*const libc::sigset_t, *mut c_int) -> c_int);
-    }
-    let call = call();
-    let signal = receive(bits(set), call);
-    crate::access::access(out as usize, 4, true, call);
-    // SAFETY: the program hands in a place for the number.
-    unsafe { out.write(signal) };
-    0
-}
-
-extern "C" fn sigwaitinfo_here(set: *const libc::sigset_t, info: *mut c_int) -> c_int {
-    if !runtime::in_execution() {
-        return real!(sigwaitinfo(set, info): fn(*const libc::sigset_t, *mut c_int) -> c_int);
-    }
-    let call = call();
-    if is_interrupted(true, || true, call) {
-        return with_errno(libc::EINTR);
-    }
-    let signal = receive(bits(set), call);
-    write_info(info, signal, call);
-    signal
-}
-
-/// Waits for a signal until a limit: it comes in time, or not.
-extern "C" fn sigtimedwait_here(
-    set: *const libc::sigset_t,
-    info: *mut c_int,
-    limit: *const libc::timespec,
-) -> c_int {
-    if !runtime::in_execution() {
-        return real!(sigtimedwait(set, info, limit):
-            fn(*const libc::sigset_t, *mut c_int, *const libc::timespec) -> c_int);
-    }
-    if limit.is_null() {
-        return sigwaitinfo_here(set, info);
-    }
-    let call = call();
-    if is_interrupted(true, || true, call) {
-        return with_errno(libc::EINTR);
-    }
-    runtime::settle();
-    point(call.place);
-    let set = bits(set);
-    signals().changed = true;
-    from_outside(set, call);
-    // SAFETY: the program hands in a time.
-    let (seconds, nanoseconds) = unsafe { ((*limit).tv_sec, (*limit).tv_nsec) };
-    let waits = seconds > 0 || nanoseconds > 0;
-    let comes = learned().sent & set != 0;
-    if comes && waits && decide(call.place) {
-        let signal = wait_for(set, true, call);
-        write_info(info, signal, call);
-        return signal;
-    }
-    if comes {
-        for q in [me(), PROCESS] {
-            if look(&queue(q), call) & set == 0 {
-                continue;
-            }
-            if waits {
-                // It is taken in another execution.
-                runtime::assume(false, call.place);
-            }
-            if let Some(signal) = take_from(q, set, call) {
-                write_info(info, signal, call);
-                return signal;
-            }
-        }
-    } else if set & !learned().sent != 0 {
-        let text = "the program waits for a signal that it does not send itself: what it does after that is not explored";
-        runtime::caveat_at(CaveatKind::Signal, text, call.place);
-    }
-    crate::time::pass((seconds as u64).saturating_mul(1_000_000_000).saturating_add(nanoseconds as u64));
-    with_errno(libc::EAGAIN)
-}
-
-extern "C" fn sigpending_here(out: *mut libc::sigset_t) -> c_int {
-    if !runtime::in_execution() || !of_program() {
-        return real!(sigpending(out): fn(*mut libc::sigset_t) -> c_int);
-    }
-    let call = call();
-    runtime::settle();
-    let mut all = 0;
-    if learned().sends {
-        all = look(&queue(me()), call) | look(&queue(PROCESS), call);
-    }
-    crate::access::access(out as usize, 8, true, call);
-    set_bits(out, all);
-    0
-}
-
-/// Sets or stops a timer, as a step. Says whether it was set before.
-fn set_timer(i: usize, is_set: bool, interval: bool, call: Call) -> bool {
-    signals().changed = true;
-    runtime::settle();
-    point_before(call);
-    if is_set {
-        sends(signals().timers[i].signal);
-    }
-    let timer = &mut signals().timers[i];
-    timer.version += 1;
-    timer.interval = interval;
-    let version = timer.version;
-    let by_function = timer.function != 0;
-    let before = change(&timer_object(i), call, |_| version << 1 | u64::from(is_set));
-    if !is_set {
-        return before & 1 != 0;
-    }
-    if interval {
-        let text = format!("a timer with an interval was explored with up to {EXPIRATIONS} expirations");
-        runtime::caveat_at(CaveatKind::Signal, text, call.place);
-    }
-    // A function runs in a thread of its own each time.
-    let times = if interval && by_function { EXPIRATIONS } else { 1 };
-    for _ in 0..times {
-        let argument = (i as u64 | version << 8) as usize as *mut c_void;
-        let t = threads::start(clock, argument, true, None, call.place);
-        runtime::name_thread(t, "timer".to_owned());
-        // It starts when the running thread takes its next step.
-        *of(t.index()) = Of { is_timer: true, mask: u64::MAX, ..NOTHING };
-    }
-    before & 1 != 0
-}
-
-/// What a timer does when it expires.
-unsafe extern "C" fn clock(argument: *mut c_void) -> *mut c_void {
-    let (i, version) = (argument as usize & 0xff, argument as u64 >> 8);
-    let call = Call { place: runtime::last_place().unwrap_or(Place::at(0)), state: LocalState::UNKNOWN };
-    let Timer { signal, function, value, interval, .. } = signals().timers[i];
-    let expected = version << 1 | 1;
-    let after = if interval { expected } else { version << 1 };
-    let times = if interval && function == 0 { EXPIRATIONS } else { 1 };
-    for _ in 0..times {
-        let before = change(&timer_object(i), call, |old| if old == expected { after } else { old });
-        if before != expected {
-            break;
-        }
-        if function != 0 {
-            // SAFETY: the program asked for this function to be called with this value.
-            unsafe { threads::run_handler(function as *const c_void, value, 0) };
-        } else {
-            send_to_process(signal, call);
-        }
-    }
-    std::ptr::null_mut()
-}
-
-extern "C" fn alarm_here(seconds: c_uint) -> c_uint {
-    if !runtime::in_execution() || !of_program() {
-        return real!(alarm(seconds): fn(c_uint) -> c_uint);
-    }
-    let call = call();
-    signals().timers[ALARM].signal = libc::SIGALRM;
-    c_uint::from(set_timer(ALARM, seconds > 0, false, call))
-}
-
-extern "C" fn ualarm_here(first: c_uint, interval: c_uint) -> c_uint {
-    if !runtime::in_execution() || !of_program() {
-        return real!(ualarm(first, interval): fn(c_uint, c_uint) -> c_uint);
-    }
-    let call = call();
-    signals().timers[ALARM].signal = libc::SIGALRM;
-    c_uint::from(set_timer(ALARM, first > 0, interval > 0, call))
-}
-
-extern "C" fn setitimer_here(which: c_int, new: *const libc::itimerval, old: *mut libc::itimerval) -> c_int {
-    if !runtime::in_execution() || !of_program() {
-        return real!(setitimer(which, new, old): fn(c_int, *const libc::itimerval, *mut libc::itimerval) -> c_int);
-    }
-    let call = call();
-    if which != libc::ITIMER_REAL {
-        not_modelled("a timer of CPU time", call);
-    }
-    if new.is_null() {
-        return with_errno(libc::EFAULT);
-    }
-    // SAFETY: the program hands in a time.
-    let new = unsafe { *new };
-    let is = |t: libc::timeval| t.tv_sec != 0 || t.tv_usec != 0;
-    signals().timers[ALARM].signal = libc::SIGALRM;
-    let was_set = set_timer(ALARM, is(new.it_value), is(new.it_interval), call);
-    if !old.is_null() {
-        crate::access::access(old as usize, size_of::<libc::itimerval>(), true, call);
-        // SAFETY: the program hands in a place for a time.
-        unsafe {
-            old.write_bytes(0, 1);
-            (*old).it_value.tv_usec = i64::from(was_set);
-        }
-    }
-    0
-}
-
-extern "C" fn timer_create_here(
-    kind: libc::clockid_t,
-    event: *const libc::sigevent,
-    out: *mut usize,
-) -> c_int {
-    if !runtime::in_execution() || !of_program() {
-        return real!(timer_create(kind, event, out): fn(libc::clockid_t, *const libc::sigevent, *mut usize) -> c_int);
-    }
-    let call = call();
-    runtime::settle();
-    if matches!(kind, libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID) {
-        not_modelled("a timer of CPU time", call);
-    }
-    let Some(i) = (1..TIMERS).find(|i| !signals().timers[*i].used) else {
-        not_modelled("more than 31 timers", call);
-    };
-    let mut timer = Timer { used: true, signal: libc::SIGALRM, ..NO_TIMER };
-    // SAFETY: the program hands in an event or nothing. The value comes first, then the number and the kind, then the function.
-    unsafe {
-        if !event.is_null() {
-            let words = event.cast::<usize>();
-            timer.value = words.read();
-            timer.signal = (*event).sigev_signo;
-            match (*event).sigev_notify {
-                libc::SIGEV_SIGNAL => {}
-                libc::SIGEV_NONE => timer.signal = 0,
-                libc::SIGEV_THREAD => (timer.function, timer.signal) = (words.add(2).read(), 0),
-                _ => not_modelled("a timer that sends a signal to one thread", call),
-            }
-        }
-    }
-    if timer.function == 0 && timer.signal != 0 {
-        if !is_valid(timer.signal) {
-            return with_errno(libc::EINVAL);
-        }
-        check(timer.signal, call);
-    }
-    signals().changed = true;
-    timer.version = signals().timers[i].version;
-    signals().timers[i] = timer;
-    crate::access::access(out as usize, 8, true, call);
-    // SAFETY: the program hands in a place.
-    unsafe { out.write(i) };
-    0
-}
-
-fn timer_of(id: usize) -> Option<usize> {
-    (1..TIMERS).contains(&id).then_some(id).filter(|i| signals().timers[*i].used)
-}
-
-extern "C" fn timer_settime_here(
-    id: usize,
-    flags: c_int,
-    new: *const libc::itimerspec,
-    old: *mut libc::itimerspec,
-) -> c_int {
-    if !runtime::in_execution() || !of_program() {
-        return real!(timer_settime(id, flags, new, old):
-            fn(usize, c_int, *const libc::itimerspec, *mut libc::itimerspec) -> c_int);
-    }
-    let call = call();
-    let Some(i) = timer_of(id) else { return with_errno(libc::EINVAL) };
-    // SAFETY: the program hands in a time.
-    let new = unsafe { *new };
-    let is = |t: libc::timespec| t.tv_sec != 0 || t.tv_nsec != 0;
-    let quiet = signals().timers[i].signal == 0 && signals().timers[i].function == 0;
-    let was_set = set_timer(i, is(new.it_value) && !quiet, is(new.it_interval), call);
-    if !old.is_null() {
-        crate::access::access(old as usize, size_of::<libc::itimerspec>(), true, call);
-        // SAFETY: the program hands in a place for a time.
-        unsafe {
-            old.write_bytes(0, 1);
-            (*old).it_value.tv_nsec = i64::from(was_set);
-        }
-    }
-    0
-}
-
-extern "C" fn timer_gettime_here(id: usize, out: *mut libc::itimerspec) -> c_int {
-    if !runtime::in_execution() || !of_program() {
-        return real!(timer_gettime(id, out): fn(usize, *mut libc::itimerspec) -> c_int);
-    }
-    let call = call();
-    let Some(i) = timer_of(id) else { return with_errno(libc::EINVAL) };
-    let is_set = look(&timer_object(i), call) & 1 != 0;
-    crate::access::access(out as usize, size_of::<libc::itimerspec>(), true, call);
-    // SAFETY: the program hands in a place for a time.
-    unsafe {
-        out.write_bytes(0, 1);
-        (*out).it_value.tv_nsec = i64::from(is_set);
-    }
-    0
-}
-
-extern "C" fn timer_overrun_here(id: usize) -> c_int {
-    if !runtime::in_execution() || !of_program() {
-        return real!(timer_getoverrun(id): fn(usize) -> c_int);
-    }
-    if timer_of(id).is_some() { 0 } else { with_errno(libc::EINVAL) }
-}
-
-extern "C" fn timer_delete_here(id: usize) -> c_int {
-    if !runtime::in_execution() || !of_program() {
-        return real!(timer_delete(id): fn(usize) -> c_int);
-    }
-    let call = call();
-    let Some(i) = timer_of(id) else { return with_errno(libc::EINVAL) };
-    set_timer(i, false, false, call);
-    signals().timers[i].used = false;
-    0
-}
-
-/// A jump may leave a handler.
-extern "C" fn jump(buffer: usize, value: c_int) -> c_int {
-    if runtime::in_execution() && of(me()).depth > 0 {
-        not_modelled("`longjmp` or `siglongjmp` in a handler of a signal", call());
-    }
-    real!(siglongjmp(buffer, value): fn(usize, c_int) -> c_int)
-}
-
 /// What a signal is called.
 pub(crate) fn name(signal: c_int) -> String {
     let known = [
@@ -1482,32 +944,4 @@ pub(crate) fn broken_pipe(call: Call) {
     if of(me()).mask & bit(libc::SIGPIPE) == 0 {
         act(libc::SIGPIPE, call);
     }
-}
-
-export! {
-    sigaction => set_action;
-    signal => set_handler;
-    sigprocmask => set_mask;
-    pthread_sigmask => set_thread_mask;
-    raise => raise_here;
-    pthread_kill => pthread_kill_here;
-    kill => kill_here;
-    pause => pause_here;
-    sigsuspend => sigsuspend_here;
-    sigwait => sigwait_here;
-    sigwaitinfo => sigwaitinfo_here;
-    sigtimedwait => sigtimedwait_here;
-    sigpending => sigpending_here;
-    alarm => alarm_here;
-    ualarm => ualarm_here;
-    setitimer => setitimer_here;
-    timer_create => timer_create_here;
-    timer_settime => timer_settime_here;
-    timer_gettime => timer_gettime_here;
-    timer_getoverrun => timer_overrun_here;
-    timer_delete => timer_delete_here;
-    longjmp => jump;
-    _longjmp => jump;
-    siglongjmp => jump;
-    __longjmp_chk => jump;
 }
