@@ -501,6 +501,7 @@ impl Execution {
     }
 
     /// Enters a thread that will be spawned.
+    #[inline(always)]
     pub(crate) fn enter_thread(&mut self, id: ThreadId) {
         if self.threads[id.index()].entered == self.epoch {
             // It continues the sequence of steps of a thread that has ended.
@@ -1254,7 +1255,6 @@ impl Execution {
         self.steps += 1;
         self.total_steps += 1;
         self.watched.steps.store(self.total_steps, Ordering::Relaxed);
-        self.threads[ti].seq += 1;
         self.log.push(Logged::new(t, &op, before, &applied));
         if applied.word != before {
             let object = &mut self.objects[op.object.index()];
@@ -1266,7 +1266,9 @@ impl Execution {
                 self.recheck_awaiting();
             }
         }
-        if SPECIAL >> op.kind as u8 & 1 == 1 {
+        let special = SPECIAL >> op.kind as u8 & 1 == 1;
+        if special {
+            self.threads[ti].seq += 1;
             self.after(t, op, option, applied.ok);
         }
         // Most steps change a word, by a thread that is in no loop.
@@ -1275,6 +1277,7 @@ impl Execution {
             && !(spin::LOCKS >> op.kind as u8 & 1 == 1 && self.modes.versions)
             && !self.looking;
         let thread = &mut self.threads[ti];
+        thread.seq += u32::from(!special);
         if plain && thread.turns.is_empty() {
             if matches!(op.kind, OpKind::CompareExchange | OpKind::CompareExchangeWeak) {
                 thread.cycles.forget_arrival();
