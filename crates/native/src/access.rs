@@ -9,7 +9,7 @@ use crate::shim::{Call, call, export, export_if};
 use crate::table::{self, Entry, Found};
 use crate::{changes, heap, unwritten};
 use explore::{FailureKind, MemoryOrder, OpKind, ThreadId};
-use runtime::{Class, Front, Handle, Request, Touching};
+use runtime::{Accessed, Class, Front, Handle, Request, Touching};
 
 /// An access to `bytes` bytes, of whatever alignment.
 #[inline]
@@ -86,7 +86,28 @@ fn part(address: usize, bytes: usize, write: bool, call: Call) {
         note_unshared(address, bytes, write);
         return heap::check(address, bytes, write, call);
     }
+    if options().races == Races::Report && !table::shadow().leaves(address, table::has_shadow) {
+        return without_entry(address, bytes, write, call);
+    }
     on(table::memory(address, bytes), address, bytes, write, call);
+}
+
+/// An access to memory that is only accessed by something that is not atomic, as far as is known.
+fn without_entry(address: usize, bytes: usize, write: bool, call: Call) {
+    heap::check(address, bytes, write, call);
+    runtime::settle();
+    if count(call) && table::shadow().leaves(address, table::has_shadow) {
+        // Others have run.
+        return check(entry(table::memory(address, bytes)), address, bytes, write, call);
+    }
+    if write {
+        changes::wrote(address, bytes);
+    }
+    let elsewhere = write && !runtime::on_own_stack(address);
+    let access = Accessed { address, bytes, write, elsewhere, place: call.place };
+    if let Some(race) = table::shadow().touch(access, table::has_shadow) {
+        runtime::fail(FailureKind::DataRace, race, call.place);
+    }
 }
 
 /// The object that was found. If that is news, the search starts again when this execution has come to its end.
@@ -109,7 +130,8 @@ fn on(found: Found, address: usize, bytes: usize, write: bool, call: Call) {
             crate::sync::overwritten(address, bytes, call);
         }
         // Another thread may be about to write it, which nobody knows yet.
-        return count(call);
+        count(call);
+        return;
     }
     if options().races == Races::Sync {
         step(entry, write, call);
@@ -117,7 +139,7 @@ fn on(found: Found, address: usize, bytes: usize, write: bool, call: Call) {
         heap::check(address, bytes, write, call);
     } else {
         heap::check(address, bytes, write, call);
-        check(entry, address, bytes, write, call);
+        check_counted(entry, address, bytes, write, call);
     }
 }
 
@@ -169,20 +191,27 @@ pub(crate) fn fresh(t: ThreadId) {
     unsafe { ACCESSES[t.index()] = 0 };
 }
 
+/// Counts an access. Says whether others may have run.
 #[inline]
-fn count(call: Call) {
+fn count(call: Call) -> bool {
     // SAFETY: as above.
     let n = unsafe { &mut (*(&raw mut ACCESSES))[runtime::current().index()] };
     *n += 1;
     if *n == MANY {
         *n = 0;
         runtime::local_step(OpKind::Yield, MemoryOrder::None, call.place);
+        return true;
     }
+    false
+}
+
+fn check_counted(entry: &mut Entry, address: usize, bytes: usize, write: bool, call: Call) {
+    runtime::settle();
+    count(call);
+    check(entry, address, bytes, write, call);
 }
 
 fn check(entry: &mut Entry, address: usize, bytes: usize, write: bool, call: Call) {
-    runtime::settle();
-    count(call);
     if !entry.plain {
         entry.plain = true;
         if entry.atomic {
@@ -220,8 +249,8 @@ pub(crate) fn look(address: usize, bytes: usize, call: Call) {
 
 /// Looks whether an access races with another. Neighbours do not, also where they are one object: then it is looked at byte by byte.
 pub(crate) fn touch(entry: &Entry, address: usize, bytes: usize, how: Touching, call: Call) {
-    let one = |handle: &Handle| {
-        if let Some(mut race) = runtime::touch(handle, how, call.place) {
+    let one = |entry: &Entry| {
+        if let Some(mut race) = runtime::touch_cell(&entry.cell, entry.address as u64, how, call.place) {
             if entry.volatile && !options().volatile_is_atomic {
                 race +=
                     " (it is volatile: with --volatile atomic its accesses are relaxed atomic operations)";
@@ -230,14 +259,25 @@ pub(crate) fn touch(entry: &Entry, address: usize, bytes: usize, how: Touching, 
         }
     };
     if entry.merged {
-        (address..address + bytes).for_each(|at| one(&table::byte(at).handle));
+        (address..address + bytes).for_each(|at| one(table::byte(at)));
     } else {
-        one(&entry.handle);
+        one(entry);
+    }
+}
+
+/// The memory of a range goes, or its contents do; or it can only be read from now on: accesses at the same time race with that.
+pub(crate) fn change(start: usize, bytes: usize, write: bool, call: Call) {
+    table::known(start, bytes, |entry| change_part(entry, write, call));
+    if options().races == Races::Report {
+        runtime::settle();
+        if let Some(race) = table::shadow().touch_known(start, bytes, write, call.place) {
+            runtime::fail(FailureKind::DataRace, race, call.place);
+        }
     }
 }
 
 /// The memory goes in which this object lies, or its contents do; or it can only be read from now on.
-pub(crate) fn change_part(entry: &'static mut Entry, write: bool, call: Call) {
+fn change_part(entry: &'static mut Entry, write: bool, call: Call) {
     if options().races == Races::Sync {
         return step(entry, write, call);
     }
@@ -250,12 +290,12 @@ pub(crate) fn change_part(entry: &'static mut Entry, write: bool, call: Call) {
     }
     // What this execution has not met nobody has accessed, and whoever does so later uses it after it was freed. It may be known from
     // others all the same, and must not be met here: objects are numbered as they are met, the same in each execution.
-    let met = |handle: &Handle| runtime::peek(handle).is_some();
+    let met = |entry: &Entry| runtime::is_met(&entry.cell);
     let how = Touching { write, atomic: false, elsewhere: write };
     if entry.merged {
         let all = entry.address..entry.address + entry.bytes as usize;
-        all.filter(|at| met(&table::byte(*at).handle)).for_each(|at| touch(entry, at, 1, how, call));
-    } else if met(&entry.handle) {
+        all.filter(|at| met(table::byte(*at))).for_each(|at| touch(entry, at, 1, how, call));
+    } else if met(entry) {
         touch(entry, entry.address, entry.bytes as usize, how, call);
     }
 }

@@ -249,7 +249,7 @@ fn freeing(start: usize, call: Call) {
     if block.start == start && options().races != Races::Ignore {
         // When nothing can be concurrent with this, nothing can race with it.
         if !runtime::is_alone() || options().races == Races::Sync {
-            table::known(start, block.size, |entry| access::change_part(entry, true, call));
+            access::change(start, block.size, true, call);
             table::note_freed(start, block.size);
         }
         crate::sync::freed(start, block.size, call);

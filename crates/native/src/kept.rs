@@ -4,7 +4,7 @@ use crate::modules::{self, Owner};
 use crate::options::{Races, options};
 use crate::real::real;
 use crate::shim::{Call, call, export, export_past, return_address};
-use crate::{access, heap, table};
+use crate::{access, heap};
 use std::ffi::{c_int, c_void};
 
 /// Memory that the running execution has mapped: address and size.
@@ -69,7 +69,7 @@ extern "C" fn unmap_inside(start: usize, bytes: usize) -> c_int {
 /// The memory of a range goes, or its contents do, or it can only be read from now on: accesses at the same time race with that.
 fn changes(start: usize, bytes: usize, write: bool, call: Call) {
     if options().races != Races::Ignore && (!runtime::is_alone() || options().races == Races::Sync) {
-        table::known(start, bytes, |entry| access::change_part(entry, write, call));
+        access::change(start, bytes, write, call);
     }
 }
 

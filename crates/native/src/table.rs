@@ -6,13 +6,15 @@
 //! the bytes of a mutex are no shared variable.
 
 use crate::options::{Races, options};
-use runtime::{Handle, StackSpot};
+use runtime::{CellHandle, Handle, Shadow, StackSpot};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One object.
 #[repr(C)]
 pub(crate) struct Entry {
     pub(crate) handle: Handle,
+    /// What the search for races knows of it.
+    pub(crate) cell: CellHandle,
     pub(crate) address: usize,
     pub(crate) bytes: u32,
     /// It is, or belongs to, something that the program synchronises with.
@@ -70,6 +72,9 @@ struct Learned {
     sync: Table,
     /// Single bytes of objects that are made of several.
     bytes: Table,
+    /// What is only accessed by something that is not atomic, on the heap and in variables with a fixed place. All granules with entries
+    /// are known as such there.
+    shadow: Shadow,
     /// Blocks of the heap that were freed in some execution, by address, with their sizes. What lies in them is written when they
     /// are freed, so it must be known by then.
     freed: BTreeMap<usize, usize>,
@@ -85,6 +90,7 @@ pub(crate) fn prepare() {
         memory: Table::new(),
         sync: Table::new(),
         bytes: Table::new(),
+        shadow: Shadow::new(),
         freed: BTreeMap::new(),
         foreign: BTreeSet::new(),
     };
@@ -99,6 +105,37 @@ pub(crate) fn prepare() {
 unsafe fn learned() -> &'static mut Learned {
     // SAFETY: by the contract; `prepare` was called before anything is looked up.
     unsafe { &mut *LEARNED }
+}
+
+/// The plain accesses to memory without entries.
+#[inline]
+pub(crate) fn shadow() -> &'static mut Shadow {
+    // SAFETY: as in `learned`; nothing else of it is borrowed here.
+    unsafe { &mut (*LEARNED).shadow }
+}
+
+/// Whether accesses to some memory can be looked at without an entry.
+pub(crate) fn has_shadow(address: usize) -> bool {
+    !crate::heap::is_elsewhere(address)
+}
+
+/// A granule gets entries: those that plain accesses would have made before, with what is known of this execution.
+#[cold]
+fn take_over(entries: &mut [*mut Entry; 8], start: usize) {
+    let (known, overlap) = shadow().leave(start, has_shadow);
+    for (address, bytes) in known {
+        // SAFETY: entries are never freed, and this one is new.
+        let entry = unsafe { &mut *new_entry(address, bytes as u32, false) };
+        entry.plain = true;
+        if overlap {
+            entry.merged = true;
+            entry.mask = if options().races == Races::Sync { u64::MAX } else { 0 };
+            (address..address + bytes).for_each(|at| shadow().hand_over(at, &byte(at).cell));
+        } else {
+            shadow().hand_over(address, &entry.cell);
+        }
+        entries[address & 7] = entry;
+    }
 }
 
 /// Whether a thread was seen to access the stack of another one.
@@ -128,6 +165,9 @@ pub(crate) fn block(address: usize, bytes: usize) -> Found {
         // An object of some bytes of the granule is not one of all of them.
         if !e.is_null() && (*e).address <= address && address + bytes <= (*e).address + (*e).bytes as usize {
             return Found::Entry(&mut *e);
+        }
+        for granule in first..=last {
+            table.meet_granule(granule);
         }
         // Whatever lies in it, or reaches into it, becomes part of it.
         let (mut low, mut high) = (first, last);
@@ -169,6 +209,7 @@ pub(crate) fn sync(address: usize) -> &'static mut Entry {
         if place.is_null() {
             *place = new_entry(address, 8, true);
             let place = *place;
+            learned().memory.meet_granule(address >> 3);
             known(address & !7, 8, |entry| entry.has_sync = true);
             return &mut *place;
         }
@@ -181,7 +222,7 @@ pub(crate) fn byte(address: usize) -> &'static mut Entry {
     let address = crate::libc::aliases::canonical(address);
     // SAFETY: as above.
     unsafe {
-        let table = &mut learned().bytes;
+        let table = &mut (*LEARNED).bytes;
         let slot = table.slot(address >> 3);
         let place = &mut table.slots[slot].entries[address & 7];
         if place.is_null() {
@@ -194,12 +235,13 @@ pub(crate) fn byte(address: usize) -> &'static mut Entry {
 /// Another life begins in a range that was freed: nobody has accessed what lies there.
 pub(crate) fn begin_anew(address: usize, bytes: usize) {
     known(address, bytes, |entry| {
-        runtime::forget_accesses(&entry.handle);
+        runtime::forget_cell(&entry.cell);
         if entry.merged {
             let all = entry.address..entry.address + entry.bytes as usize;
-            all.for_each(|at| runtime::forget_accesses(&byte(at).handle));
+            all.for_each(|at| runtime::forget_cell(&byte(at).cell));
         }
     });
+    shadow().forget(address, bytes);
     known_sync(address, bytes, |entry| {
         runtime::forget_accesses(&entry.handle);
         runtime::forget_holders(&entry.handle);
@@ -209,14 +251,28 @@ pub(crate) fn begin_anew(address: usize, bytes: usize) {
 /// The objects in a range that are known, without making any, by address.
 pub(crate) fn known(address: usize, bytes: usize, mut visit: impl FnMut(&'static mut Entry)) {
     let end = address + bytes;
+    // Nothing is borrowed while an entry is visited: that may be a step.
+    if shadow().is_wide(bytes) {
+        for at in shadow().all_left(address, end) {
+            known_in(at, address, end, &mut visit);
+        }
+        return;
+    }
+    let mut from = address;
+    while let Some(at) = shadow().next_left(from, end) {
+        known_in(at, address, end, &mut visit);
+        from = at + 8;
+    }
+}
+
+/// The same for those of one granule.
+fn known_in(at: usize, address: usize, end: usize, visit: &mut impl FnMut(&'static mut Entry)) {
     // SAFETY: as above.
     unsafe {
-        for granule in granules(|| &learned().memory, address, bytes) {
-            if let Some(slot) = learned().memory.get(granule) {
-                for e in learned().memory.slots[slot].entries {
-                    if !e.is_null() && (*e).address < end && (*e).address + (*e).bytes as usize > address {
-                        visit(&mut *e);
-                    }
+        if let Some(slot) = learned().memory.get(at >> 3) {
+            for e in learned().memory.slots[slot].entries {
+                if !e.is_null() && (*e).address < end && (*e).address + (*e).bytes as usize > address {
+                    visit(&mut *e);
                 }
             }
         }
@@ -420,6 +476,7 @@ fn new_entry(address: usize, bytes: u32, is_sync: bool) -> *mut Entry {
     let has_sync = !is_sync && unsafe { learned().sync.get(address >> 3) }.is_some();
     let entry = Entry {
         handle: Handle::new(),
+        cell: CellHandle::new(),
         address,
         bytes,
         is_sync,
@@ -519,9 +576,18 @@ impl Table {
         self.find_further(address, bytes)
     }
 
+    /// The slot of a granule that has entries from now on.
+    fn meet_granule(&mut self, granule: usize) -> usize {
+        let slot = self.slot(granule);
+        if self.slots[slot].entries.iter().all(|e| e.is_null()) {
+            take_over(&mut self.slots[slot].entries, granule << 3);
+        }
+        slot
+    }
+
     #[cold]
     fn find_further(&mut self, address: usize, bytes: u32) -> Found {
-        let slot = self.slot(address >> 3);
+        let slot = self.meet_granule(address >> 3);
         let entries = &mut self.slots[slot].entries;
         let e = entries[address & 7];
         // SAFETY: entries are never freed.

@@ -569,7 +569,11 @@ impl Config {
     fn conclude(&self, start: Instant, plan: &Plan, search: &dyn Progress, found: Found) -> Report {
         let Found { mut failures, caveats: noted, mut stopped, .. } = found;
         let mut caveats = self.caveats.clone();
-        noted.into_iter().for_each(|c| c.add_to(&mut caveats));
+        if caveats.is_empty() {
+            caveats = noted;
+        } else {
+            noted.into_iter().for_each(|c| c.add_to(&mut caveats));
+        }
         let finished = search.finished() && stopped.is_none() || found.completed.is_some();
         let (stats, promise, rounds) = match found.completed {
             Some(Completed { stats, promise, rounds, .. }) => (stats, promise, rounds),

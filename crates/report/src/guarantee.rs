@@ -76,6 +76,7 @@ fn sentence(
                 plural(stats.assumed, "execution")
             ),
             // What most checks end with; put together by hand, because a check may take a few microseconds.
+            (1, 0) if model.is_empty() => "verified: the only execution".to_owned(),
             (1, 0) => ["verified", model, ": the only execution"].concat(),
             (1, _) => {
                 format!("verified{model}: the only execution{}", assumed.replace("satisfy", "satisfies"))

@@ -42,6 +42,9 @@ impl Noted {
     }
 
     pub(crate) fn all(&self) -> Vec<Caveat> {
+        if self.list.is_empty() && self.named.is_empty() {
+            return Vec::new();
+        }
         let mut all = self.named.clone();
         for (kind, text, places) in &self.list {
             let caveat = Caveat::new(*kind, text.clone());

@@ -209,6 +209,12 @@ impl Cycles {
         self.visits.is_empty()
     }
 
+    /// Whether something was remembered besides the last changes.
+    #[inline(always)]
+    pub(crate) fn is_used(&self) -> bool {
+        self.used
+    }
+
     /// The thread, which is in no known loop, changes the word of an object. Says whether it comes again and again to this place and takes a
     /// change back.
     #[inline(always)]
@@ -277,6 +283,7 @@ pub(crate) fn forget(ex: &mut Execution) {
 ///
 /// It is, where the thread did the operation before. When it does so for the first time, its frames may have parts that it has not written
 /// yet, and what lies there is left from an earlier execution.
+#[inline(always)]
 pub(crate) fn wants_state(ex: &Execution, key: &Key) -> bool {
     ex.tracking
         && ex.settings.spin_loops

@@ -235,8 +235,8 @@ pub fn check(
     let mut rounds = Rounds::new(settings);
     let mut doubts = Doubts::new();
     loop {
-        let once = session.run_once(search, test, false);
-        if let Some(stop) = once.stopped {
+        let mut once = session.run_once(search, test, false);
+        if let Some(stop) = once.stopped.take() {
             if let Some(suspicion) = once.suspicion.filter(|_| stop.reason == StopReason::Limit) {
                 match doubts.at_limit(settings, &mut session, test, &stop, &suspicion) {
                     Ok(None) => {}
@@ -271,7 +271,6 @@ pub fn check(
             failures.push(nondeterminism(divergence, &once.schedule));
             break;
         }
-        let mut once = once;
         let suspicion = once.suspicion.take();
         if let Some(suspicion) = &suspicion
             && !settings.all_livelocks

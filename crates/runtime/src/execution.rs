@@ -171,6 +171,8 @@ pub(crate) struct Execution {
     pub(crate) noted_off: (bool, bool),
     /// The running thread may have to give way; see [`crate::turns`].
     pub(crate) due: bool,
+    /// Something may have to be done before the next step; see [`crate::sync`].
+    pub(crate) attend: bool,
     /// After how many fruitless turns a thread gives way.
     pub(crate) turns: u32,
     /// A thread gave way while another one could run, since this was last reset.
@@ -333,6 +335,7 @@ impl Execution {
             same_as_earlier: false,
             noted_off: (false, false),
             due: false,
+            attend: false,
             turns: u32::MAX,
             gave_way: false,
             fair: None,
@@ -422,7 +425,7 @@ impl Execution {
         (self.looking, self.tracking) = (false, false);
         (self.repeat, self.arriving) = (None, None);
         self.suspect = false;
-        self.due = false;
+        (self.due, self.attend) = (false, false);
         self.turns = match (self.modes.turns, self.settings.turns) {
             (0, None) => crate::driver::FIRST_TURNS,
             (0, Some(0)) => u32::MAX,
@@ -444,7 +447,7 @@ impl Execution {
     /// The number that the next child of a thread will have; `None` when there are no numbers left.
     ///
     /// The first children of a thread have numbers of their own. A later one takes over the number of a sibling that the parent has
-    /// joined: all that the sibling did happens before all that the new thread does, so both together are one sequence of steps.
+    /// joined, after it had spawned half as many: all that the sibling did happens before all that the new thread does, so both together are one sequence of steps.
     /// The choice depends on the past of the parent alone.
     pub(crate) fn next_id(&self, parent: ThreadId) -> Option<NextId> {
         let p = &self.threads[parent.index()];
@@ -502,6 +505,7 @@ impl Execution {
     }
 
     /// Enters a thread that will be spawned.
+    #[inline(always)]
     pub(crate) fn enter_thread(&mut self, id: ThreadId) {
         if self.threads[id.index()].entered == self.epoch {
             // It continues the sequence of steps of a thread that has ended.
@@ -633,7 +637,8 @@ impl Execution {
             thread.joined = true;
             self.unjoined -= 1;
             let own = &mut self.threads[t.index()];
-            if own.children.contains(&target) {
+            // Most threads have few children, and none of them is needed again.
+            if own.spawned >= OWN_NUMBERS / 2 && own.children.contains(&target) {
                 own.joined_children.push(target);
             }
         }
@@ -931,6 +936,20 @@ impl Execution {
     }
 
     fn natural_end(&mut self) -> End {
+        if !self.live.is_empty()
+            && let Some(end) = self.end_of_waiting()
+        {
+            return end;
+        }
+        if !self.exited && self.front.is_some_and(|f| f.stuck()) {
+            return End::Pruned;
+        }
+        End::Complete
+    }
+
+    /// How the execution ends because of threads that wait, if they decide it.
+    #[inline(never)]
+    fn end_of_waiting(&mut self) -> Option<End> {
         let stands_at = |a: u64| {
             let assumes = move |op: &Op| op.kind == OpKind::Assume && op.a == a;
             self.live.iter().any(|t| assumes(&self.pending[t.index()].op))
@@ -940,24 +959,21 @@ impl Execution {
             self.pending[t.index()].op.kind == OpKind::Await && self.threads[t.index()].seldom().polls_clock
         };
         if stands_at(0) || self.live.iter().any(polls_clock) {
-            return End::Assumed;
+            return Some(End::Assumed);
         }
         let pruned =
             |t: ThreadId| self.waits_with_limit(t) || self.gives_way(t) || self.is_interrupted_elsewhere(t);
         if self.live.iter().any(pruned) {
-            return End::Pruned;
+            return Some(End::Pruned);
         }
         if stands_at(STOPPED) {
             self.suspect = self.stopped_in_place();
             let reported = self.suspect && (self.modes.report_suspects || self.settings.all_livelocks);
             if !reported {
-                return End::Pruned;
+                return Some(End::Pruned);
             }
         }
-        if !self.exited && self.front.is_some_and(|f| f.stuck()) {
-            return End::Pruned;
-        }
-        End::Complete
+        None
     }
 
     /// Whether a thread waits for a signal that does not come, or does not take one that is pending. In another execution it does not
@@ -1248,7 +1264,6 @@ impl Execution {
         self.steps += 1;
         self.total_steps += 1;
         self.watched.steps.store(self.total_steps, Ordering::Relaxed);
-        self.threads[ti].seq += 1;
         self.log.push(Logged::new(t, &op, before, &applied));
         if applied.word != before {
             let object = &mut self.objects[op.object.index()];
@@ -1260,7 +1275,9 @@ impl Execution {
                 self.recheck_awaiting();
             }
         }
-        if SPECIAL >> op.kind as u8 & 1 == 1 {
+        let special = SPECIAL >> op.kind as u8 & 1 == 1;
+        if special {
+            self.threads[ti].seq += 1;
             self.after(t, op, option, applied.ok);
         }
         // Most steps change a word, by a thread that is in no loop.
@@ -1269,14 +1286,24 @@ impl Execution {
             && !(spin::LOCKS >> op.kind as u8 & 1 == 1 && self.modes.versions)
             && !self.looking;
         let thread = &mut self.threads[ti];
+        thread.seq += u32::from(!special);
         if plain && thread.turns.is_empty() {
             if matches!(op.kind, OpKind::CompareExchange | OpKind::CompareExchangeWeak) {
                 thread.cycles.forget_arrival();
             }
             if thread.cycles.comes_again(op.object, before, applied.word, site) {
+                let Op { kind, order, object, other, a, b, decides } = op;
+                let op = Op { kind, order, object, other, a, b, decides };
+                let Applied { word, access: Access { mode, aux }, value, ok } = applied;
+                let applied = Applied { word, access: Access { mode, aux }, value, ok };
                 cycles::keep(self, op, site, before, &applied, option);
             }
         } else {
+            thread.may_loop = true;
+            let Op { kind, order, object, other, a, b, decides } = op;
+            let op = Op { kind, order, object, other, a, b, decides };
+            let Applied { word, access: Access { mode, aux }, value, ok } = applied;
+            let applied = Applied { word, access: Access { mode, aux }, value, ok };
             spin::after_step(self, &op, site, before, &applied, option);
             turns::after_step(self, &op, site, before, &applied, option);
         }

@@ -228,7 +228,10 @@ pub fn have_interrupts(interrupts: bool) {
     let ex = context::current();
     if !ex.is_null() {
         // SAFETY: a current execution is valid; the borrow ends here.
-        unsafe { (*ex).interrupts = interrupts };
+        unsafe {
+            (*ex).interrupts = interrupts;
+            (*ex).attend |= interrupts;
+        }
     }
 }
 

@@ -83,6 +83,7 @@ pub fn cell_lend(object: &Handle, start: *const u8, size: usize, place: Place) {
         let mut lent = Lent { cell, thread, place, start, bytes: vec![0; size], kept: false };
         lent.bytes = lent.look().collect();
         ex.lent.all.push(lent);
+        ex.attend = true;
     }
 }
 

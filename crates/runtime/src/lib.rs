@@ -48,6 +48,7 @@ mod races;
 mod record;
 mod rwlock;
 mod session;
+mod shadow;
 mod signals;
 mod spin;
 mod statics;
@@ -90,9 +91,12 @@ pub use memory::{
 pub use objects::Handle;
 pub use orders::{is_concurrent, is_weak, ordered_access, ordered_fence, ordered_step};
 pub use polling::{Modes, changed, unchanged, unlock};
-pub use races::{cell_access, let_plain_accesses_order, steps_taken};
+pub use races::{
+    CellHandle, cell_access, forget_cell, is_met, let_plain_accesses_order, steps_taken, touch_cell,
+};
 pub use rwlock::{rw_attempt, rw_reads, rw_tries_to_read, rw_writes};
 pub use session::{Once, Session};
+pub use shadow::{Accessed, Shadow};
 pub use statics::data;
 pub use sync::{
     Ended, active, assume, choose, choose_signal, enter_count, fail, is_for_ever, local_step, notify, prune,

@@ -165,6 +165,7 @@ fn weak_access(ex: &mut Execution, id: ObjectId, several: bool, place: Place) {
         note(ex, place);
     } else if !ex.weak.pending.contains(&(id, place)) {
         ex.weak.pending.push((id, place));
+        ex.attend = true;
     }
 }
 

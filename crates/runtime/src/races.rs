@@ -19,7 +19,7 @@ use crate::objects::Handle;
 use crate::record::Logged;
 use crate::{Class, Place, spin, sync};
 use explore::{FailureKind, MemoryOrder, Mode, ObjectId, OpKind, ThreadId};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Whether accesses that are not atomic, and are steps, order what comes before and after them.
@@ -71,11 +71,11 @@ struct OfObject {
 
 /// One access of a cell.
 #[derive(Clone, Copy)]
-struct Touch {
-    thread: ThreadId,
+pub(crate) struct Touch {
+    pub(crate) thread: ThreadId,
     /// How many steps its thread had taken.
-    at: u32,
-    place: Place,
+    pub(crate) at: u32,
+    pub(crate) place: Place,
 }
 
 /// An atomic access of a cell: it races only with those that are not.
@@ -91,6 +91,38 @@ struct Cell {
     reads: Vec<Touch>,
     /// The last read and the last write of each thread.
     atomics: Vec<AtomicTouch>,
+}
+
+/// The cell of something whose accesses are no steps: unlike an object it has no number that the search sees, so that the numbers of objects
+/// do not depend on what is known of such accesses.
+pub struct CellHandle {
+    /// The number of the execution in the upper half, the index of its cell in the lower.
+    cached: AtomicU64,
+}
+
+impl CellHandle {
+    /// The handle of a cell that no execution has met.
+    pub const fn new() -> CellHandle {
+        CellHandle { cached: AtomicU64::new(0) }
+    }
+
+    #[inline]
+    fn index(&self, epoch: u32) -> Option<usize> {
+        let cached = self.cached.load(Ordering::Relaxed);
+        ((cached >> 32) as u32 == epoch).then_some(cached as u32 as usize)
+    }
+}
+
+impl Default for CellHandle {
+    fn default() -> Self {
+        CellHandle::new()
+    }
+}
+
+impl std::fmt::Debug for CellHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("CellHandle")
+    }
 }
 
 /// The order of the execution, as far as it has been computed, and the cells.
@@ -143,8 +175,44 @@ impl Races {
         self.used_cells - 1
     }
 
+    /// The index of a cell, which this execution may not have met.
+    #[inline]
+    fn cell_of(&mut self, epoch: u32, handle: &CellHandle) -> usize {
+        match handle.index(epoch) {
+            Some(index) => index,
+            None => {
+                let index = self.new_cell();
+                handle.cached.store((epoch as u64) << 32 | index as u64, Ordering::Relaxed);
+                index
+            }
+        }
+    }
+
+    /// Notes the last write and the last reads of a cell, as they were known elsewhere.
+    pub(crate) fn adopt(
+        &mut self,
+        epoch: u32,
+        handle: &CellHandle,
+        write: Option<Touch>,
+        reads: impl Iterator<Item = Touch>,
+    ) {
+        let index = self.cell_of(epoch, handle);
+        let cell = &mut self.cells[index];
+        cell.write = write;
+        cell.reads.clear();
+        cell.reads.extend(reads);
+    }
+
     /// Takes the steps in that have run since the last call.
+    #[inline]
     fn advance(&mut self, log: &[Logged], threads: usize, objects: usize) {
+        if self.done < log.len() || self.threads.len() < threads {
+            self.take_all(log, threads, objects);
+        }
+    }
+
+    #[inline(never)]
+    fn take_all(&mut self, log: &[Logged], threads: usize, objects: usize) {
         if self.threads.len() < threads {
             self.threads.resize_with(threads, OfThread::default);
         }
@@ -323,6 +391,7 @@ fn channel(l: &Logged, now: &mut Clock, object: &mut OfObject) {
 
 impl Execution {
     /// Brings the order up to date with the steps that have run.
+    #[inline]
     pub(crate) fn order_steps(&mut self) {
         self.races.advance(&self.log, self.threads.len(), self.objects.len());
     }
@@ -330,6 +399,7 @@ impl Execution {
 
 impl Races {
     /// How many steps of each thread happen before the next one of this thread, as of the last [`Execution::order_steps`].
+    #[inline]
     pub(crate) fn steps_known_to(&self, t: ThreadId) -> &[u32] {
         self.threads.get(t.index()).map_or(&[], |t| &t.now)
     }
@@ -412,13 +482,53 @@ fn is_reported(is_first: bool, a: Place, b: Place) -> bool {
     is
 }
 
+/// Whether this execution has met a cell.
+pub fn is_met(handle: &CellHandle) -> bool {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    !ex.is_null() && handle.index(unsafe { (*ex).epoch }).is_some()
+}
+
+/// Forgets the accesses to a cell: the memory that it stands for begins another life.
+pub fn forget_cell(handle: &CellHandle) {
+    handle.cached.store(0, Ordering::Relaxed);
+}
+
+/// Notes an access to a variable, by its cell and by the name that the front end has for it, and gives what is to be said if another one is
+/// not ordered with it. Not a step.
+#[inline]
+pub fn touch_cell(handle: &CellHandle, name: u64, how: Touching, place: Place) -> Option<String> {
+    let ex = context::required("a variable", place);
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        if !(*ex).is_running() {
+            return None;
+        }
+        let ex = &mut *ex;
+        if how.write && how.elsewhere && ex.looking {
+            spin::changed(ex);
+        }
+        let index = ex.races.cell_of(ex.epoch, handle);
+        let (other, wrote) = compare(ex, index, how, place)?;
+        let name = ex.front.and_then(|f| f.object(name, Class::Variable)).unwrap_or_default();
+        Some(message(ex, &name, how.write, place, &other, wrote))
+    }
+}
+
 pub(crate) fn check(ex: &mut Execution, id: ObjectId, how: Touching, place: Place) -> Option<String> {
-    let Touching { write, atomic, .. } = how;
-    let thread = ex.current;
     if ex.objects[id.index()].cell == 0 {
         ex.objects[id.index()].cell = ex.races.new_cell() as u32 + 1;
     }
     let index = ex.objects[id.index()].cell as usize - 1;
+    let (other, wrote) = compare(ex, index, how, place)?;
+    let name = ex.object_name(id).unwrap_or_default();
+    Some(message(ex, &name, how.write, place, &other, wrote))
+}
+
+/// Notes an access to a cell. Gives an earlier one that is not ordered with it, and whether that wrote.
+fn compare(ex: &mut Execution, index: usize, how: Touching, place: Place) -> Option<(Touch, bool)> {
+    let Touching { write, atomic, .. } = how;
+    let thread = ex.current;
     ex.races.advance(&ex.log, ex.threads.len(), ex.objects.len());
     let now = &ex.races.threads[thread.index()].now;
     // An atomic access is a step, and has been taken: it publishes itself.
@@ -444,16 +554,26 @@ pub(crate) fn check(ex: &mut Execution, id: ObjectId, how: Touching, place: Plac
         cell.reads.retain(|r| r.thread != thread);
         cell.reads.push(touch);
     }
-    found.map(|(other, wrote)| {
-        let kind = |w| if w { "write" } else { "read" };
-        let name = ex.object_name(id).unwrap_or_default();
-        format!(
-            "data race on {name}: {} by {} at {place}, and {} by {} at {}, with nothing that orders them",
-            kind(write),
-            ex.thread_label(thread),
-            kind(wrote),
-            ex.thread_label(other.thread),
-            other.place
-        )
-    })
+    found
+}
+
+/// What is to be said of two accesses to a variable, one of the running thread and an earlier one.
+#[cold]
+pub(crate) fn message(
+    ex: &Execution,
+    name: &str,
+    write: bool,
+    place: Place,
+    other: &Touch,
+    wrote: bool,
+) -> String {
+    let kind = |w| if w { "write" } else { "read" };
+    format!(
+        "data race on {name}: {} by {} at {place}, and {} by {} at {}, with nothing that orders them",
+        kind(write),
+        ex.thread_label(ex.current),
+        kind(wrote),
+        ex.thread_label(other.thread),
+        other.place
+    )
 }

@@ -585,10 +585,11 @@ unsafe fn become_current(ex: *mut Execution, t: ThreadId) {
         let thread: *mut threads::Thread = &mut (&mut (*ex).threads)[t.index()];
         (*thread).running = true;
         (*ex).stack_floor = (*thread).stack_floor;
-        (*ex).tracking = !(*thread).cycles.is_empty();
-        (*ex).looking = (*ex).tracking || !(*thread).window.is_empty();
-        (*ex).looking |= (*ex).fair.is_some() && (*ex).is_fair();
-        (*ex).due = (*thread).turns.due;
+        if (*thread).may_loop | (*thread).cycles.is_used() | (*ex).fair.is_some() {
+            resume_loop(&mut *ex, &*thread);
+        } else {
+            ((*ex).tracking, (*ex).looking, (*ex).due) = (false, false, false);
+        }
         (*ex).repeat = None;
         if let Some(front) = (*ex).front {
             front.switch(Some(t));
@@ -596,6 +597,15 @@ unsafe fn become_current(ex: *mut Execution, t: ThreadId) {
             context::enter(ex);
         }
     }
+}
+
+/// A thread that may be in a loop continues.
+fn resume_loop(ex: &mut Execution, thread: &threads::Thread) {
+    ex.tracking = !thread.cycles.is_empty();
+    ex.looking = ex.tracking || !thread.window.is_empty();
+    ex.looking |= ex.fair.is_some() && ex.is_fair();
+    ex.due = thread.turns.due;
+    ex.attend |= ex.due;
 }
 
 /// Suspends the running fiber and lets the thread go on that is next. Where that one has its fiber already, it goes on at once, without
@@ -631,6 +641,7 @@ pub(crate) unsafe fn go_on_with_next(ex: *mut Execution) -> Resume {
 /// # Safety
 ///
 /// `ex` is the current execution, no reference into it is alive, and the code of `t` that is on the fiber never continues.
+#[inline(always)]
 pub(crate) unsafe fn prepare_fiber(ex: *mut Execution, t: ThreadId) {
     // SAFETY: by the contract. A fiber that is reset never runs again.
     unsafe {

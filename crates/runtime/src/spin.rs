@@ -256,6 +256,7 @@ unsafe extern "sysv64" fn seen_before(probe: *const ()) -> usize {
 }
 
 /// Whether the local state is wanted for the operation that is about to be announced.
+#[inline(always)]
 fn wants_state(ex: &mut Execution, key: Key) -> bool {
     if ex.is_fair() {
         (ex.repeat, ex.arriving) = (None, None);
@@ -283,6 +284,7 @@ fn may_fail(ex: &mut Execution, key: Key) -> bool {
 }
 
 /// Whether the running thread has the look in its window; notes where.
+#[inline(always)]
 fn find(ex: &mut Execution, key: Key) -> bool {
     if ex.phase != Phase::Running {
         return false;

@@ -65,15 +65,15 @@ pub(crate) unsafe fn turn_here(ex: *mut Execution, op: Op, site: Site) -> bool {
         if (&(*ex).threads)[t].panicking {
             panics::still_panicking(&mut *ex);
         }
-        let attend = !(*ex).lent.is_empty() | (*ex).weak.waits() | (*ex).interrupts | (*ex).due;
-        if attend && !prepare_turn(ex, op, site) {
+        if (*ex).attend && !prepare_turn(ex, op, site) {
             return false;
         }
         (*ex).announce(op, site) || suspend(ex)
     }
 }
 
-/// What comes before some turns: the use of cells that were lent, a signal, giving way. Says `false` as [`turn`] does.
+/// What comes before some turns: the use of cells that were lent, a signal, giving way. Says `false` as [`turn`] does. Each of these sets
+/// [`Execution::attend`], which is tested in all turns.
 ///
 /// # Safety
 ///
@@ -96,7 +96,9 @@ unsafe fn prepare_turn(ex: *mut Execution, op: Op, site: Site) -> bool {
         if (*ex).interrupts {
             interrupt(ex, op.kind, site);
         }
-        !(*ex).due || give_way(ex, &op, site)
+        let turn = !(*ex).due || give_way(ex, &op, site);
+        (*ex).attend = !(*ex).lent.is_empty() | (*ex).weak.waits() | (*ex).interrupts | (*ex).due;
+        turn
     }
 }
 

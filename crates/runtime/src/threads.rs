@@ -123,6 +123,8 @@ pub(crate) struct Thread {
     pub(crate) panicking: bool,
     /// How many steps it has taken.
     pub(crate) seq: u32,
+    /// It took a step that left its object as it was, or another one that loops consist of, since it started.
+    pub(crate) may_loop: bool,
     pub(crate) window: Window,
     pub(crate) cycles: Cycles,
     pub(crate) turns: Turns,
@@ -191,6 +193,7 @@ impl Default for Thread {
             left_process: false,
             panicking: false,
             seq: 0,
+            may_loop: false,
             window: Window::default(),
             cycles: Cycles::default(),
             turns: Turns::default(),
@@ -217,6 +220,7 @@ impl Thread {
         self.joined = false;
         self.left_process = false;
         self.panicking = false;
+        self.may_loop = false;
         self.window.clear();
         self.cycles.reset();
         self.turns.clear();

@@ -98,7 +98,15 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
+    #[inline]
     pub(crate) fn clear(&mut self) {
+        // Most threads are in no loop.
+        if !self.looks.is_empty() || self.stretch != 0 {
+            self.clear_all();
+        }
+    }
+
+    fn clear_all(&mut self) {
         self.looks.clear();
         (self.next, self.expected, self.stretch, self.due) = (0, 0, 0, false);
         (self.releases, self.released, self.reads_clock) = (0, 0, false);
@@ -145,6 +153,7 @@ impl Turns {
     }
 
     /// The same for an operation on the object `at` that saw the word of another one.
+    #[inline(always)]
     fn look_at(&mut self, kind: OpKind, at: ObjectId, object: ObjectId, site: Site, word: u64, limit: u32) {
         let same = |l: &Look| l.site == site && l.at == at && l.kind == kind;
         // Loops come to the same looks in the same order.
@@ -229,6 +238,9 @@ fn note(ex: &mut Execution, op: Op, site: Site, before: u64, after: u64, ok: boo
     }
     let turns = &mut ex.threads[ex.current.index()].turns;
     match op.kind {
+        kind if LOOKS >> kind as u8 & 1 == 1 && after == before => {
+            turns.look(strong(kind), op.object, site, before, limit);
+        }
         OpKind::Choose if op.b == CLOCK => match option {
             0 => turns.look(op.kind, ObjectId::NONE, site, 0, limit),
             _ => turns.saw_change(),
@@ -238,9 +250,6 @@ fn note(ex: &mut Execution, op: Op, site: Site, before: u64, after: u64, ok: boo
             turns.look(op.kind, ObjectId::NONE, site, option as u64, limit);
         }
         OpKind::Wake | OpKind::Park if !ok => turns.look(op.kind, op.object, site, 0, limit),
-        kind if LOOKS >> kind as u8 & 1 == 1 && after == before => {
-            turns.look(strong(kind), op.object, site, before, limit);
-        }
         kind if TRIES >> kind as u8 & 1 == 1 => {
             // Readers that come and go are independent of one that gets in, so it has seen no word.
             let (object, word) = match kind {
@@ -255,6 +264,7 @@ fn note(ex: &mut Execution, op: Op, site: Site, before: u64, after: u64, ok: boo
         _ => {}
     }
     ex.due = turns.due;
+    ex.attend |= ex.due;
 }
 
 /// The running thread has taken a lock, and so seen the version of what it guards.
@@ -264,6 +274,7 @@ pub(crate) fn saw_version(ex: &mut Execution, op: &Op, site: Site, version: Obje
         let turns = &mut ex.threads[ex.current.index()].turns;
         turns.look_at(op.kind, op.object, version, site, word, limit);
         ex.due = turns.due;
+        ex.attend |= ex.due;
     }
 }
 
