@@ -87,7 +87,8 @@ mod tests {
                     \t.string\t\"reach_error\"\n";
         assert_eq!(without_definitions(text).as_deref(), Some(want));
         assert_eq!(without_definitions("\tcall\treach_error\n"), None);
-        let address = "reach_error:\n\tret\n\tleaq\treach_error(%rip), %rax\n\tleaq\treach_errors(%rip), %rax\n";
+        let address =
+            "reach_error:\n\tret\n\tleaq\treach_error(%rip), %rax\n\tleaq\treach_errors(%rip), %rax\n";
         let want = "raddle.own.reach_error:\n\tret\n\tmovq\treach_error@GOTPCREL(%rip), %rax\n\tleaq\treach_errors(%rip), %rax\n";
         assert_eq!(without_definitions(address).as_deref(), Some(want));
         let cpp = "_Z11reach_errorv:\n\tret\n\tcall\t_Z11reach_errorv@PLT\n";

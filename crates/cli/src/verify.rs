@@ -161,7 +161,8 @@ pub(crate) fn run(args: &VerifyArgs) -> ExitCode {
         Ok(code) => code,
         Err(why) => {
             if args.json {
-                let all = serde_json::json!({ "verdict": "error", "error": why, "reason": why, "caveats": [] });
+                let all =
+                    serde_json::json!({ "verdict": "error", "error": why, "reason": why, "caveats": [] });
                 let _ = writeln!(std::io::stdout(), "{all}");
             }
             eprintln!("error: {why}");

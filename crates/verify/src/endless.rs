@@ -45,8 +45,10 @@ struct Loop {
     /// By location.
     body: Vec<bool>,
     size: usize,
-    /// Whether an edge leads out of it to where the thread continues or ends.
+    /// Whether an edge leads out of it to where the thread continues or ends, or the source has a way out that no run takes.
     has_exit: bool,
+    /// The second of these.
+    is_never_left: bool,
 }
 
 /// The loops of a program that may not end, each once.
@@ -57,7 +59,8 @@ pub fn endless_loops(p: &Program, budget: Budget) -> Vec<EndlessLoop> {
         for l in &mut loops[t.index()] {
             let at = span_of(p, t, l);
             // The automaton has no way out where values decide it; the source has.
-            l.has_exit |= at.file == known.from.file && (known.from.line..=known.to).contains(&at.line);
+            l.is_never_left |= at.file == known.from.file && (known.from.line..=known.to).contains(&at.line);
+            l.has_exit |= l.is_never_left;
         }
     }
     let looks = |t: ThreadId| loops[t.index()].iter().any(|l| l.has_exit && looks_at_others(p, t, l));
@@ -78,7 +81,8 @@ pub fn endless_loops(p: &Program, budget: Budget) -> Vec<EndlessLoop> {
             let shared = changed_by_others(p);
             for t in p.thread_ids() {
                 for l in &loops[t.index()] {
-                    if l.has_exit && exit_depends_on(p, t, l, &shared) && !may_block(p, t, l) {
+                    let depends = || exit_depends_on(p, t, l, &shared) && !may_block(p, t, l);
+                    if l.is_never_left || l.has_exit && depends() {
                         let (span, thread) = (span_of(p, t, l), name_of(p, t));
                         out.insert(EndlessLoop { end: End::Undecided, span, thread });
                     }
@@ -138,7 +142,7 @@ fn natural_loops(thread: &Thread) -> Vec<Loop> {
         }
         match loops.iter_mut().find(|l| l.head == e.to) {
             Some(known) => known.body.iter_mut().zip(body).for_each(|(a, b)| *a |= b),
-            None => loops.push(Loop { head: e.to, body, size: 0, has_exit: false }),
+            None => loops.push(Loop { head: e.to, body, size: 0, has_exit: false, is_never_left: false }),
         }
     }
     for l in &mut loops {
@@ -219,9 +223,14 @@ fn exit_depends_on(p: &Program, t: ThreadId, l: &Loop, shared: &BTreeSet<VarId>)
             break;
         }
     }
+    let leaves = |e: &&model::Transition| {
+        !l.body[e.to.index()] && !matches!(p.thread(t).location(e.to).kind, LocationKind::Error { .. })
+    };
+    let ways_out: BTreeSet<LocationId> = steps_of(p, t, l).filter(leaves).map(|e| e.from).collect();
+    // A step out may be merged with one that reads something else: what counts is whether the loop goes on.
     steps_of(p, t, l).any(|e| {
-        !l.body[e.to.index()]
-            && !matches!(p.thread(t).location(e.to).kind, LocationKind::Error { .. })
+        ways_out.contains(&e.from)
+            && l.body[e.to.index()]
             && (decided[e.from.index()] || reads(e.guard, &known))
     })
 }

@@ -80,7 +80,8 @@ impl Refusal {
         if !self.names_unsupported() {
             return self.reason.clone();
         }
-        let plural = ["attributes ", "calls ", "more ", "parameters ", "several ", "structures ", "two ", "words "];
+        let plural =
+            ["attributes ", "calls ", "more ", "parameters ", "several ", "structures ", "two ", "words "];
         let verb = if plural.iter().any(|p| self.reason.starts_with(p)) { "are" } else { "is" };
         format!("{} {verb} not supported", self.reason)
     }
@@ -122,7 +123,8 @@ impl Refusal {
         ];
         let reason = self.reason.as_str();
         // A part of speech that starts with an article may end like a sentence: "a structure that is not complete".
-        let named = reason.starts_with("a ") && reason.contains(" that is ") || reason.contains(" of a type that is ");
+        let named = reason.starts_with("a ") && reason.contains(" that is ")
+            || reason.contains(" of a type that is ");
         named
             || !(STARTS.iter().any(|s| reason.starts_with(s))
                 || ENDS.iter().any(|s| reason.ends_with(s))
