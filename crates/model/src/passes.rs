@@ -464,7 +464,7 @@ fn contract(p: &mut Program, t: ThreadId, inside: &mut [bool]) -> Result<(), Ref
             return Err(refusal(
                 p,
                 e,
-                "a loop in an atomic block, and how often it goes round is not known here",
+                "a loop in an atomic block whose number of rounds is not known here",
             ));
         }
         let wait = thread.transitions.iter().find(|e| {

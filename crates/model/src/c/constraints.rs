@@ -370,7 +370,7 @@ impl Checker<'_> {
             let given = c.node.arguments.len();
             if given < wanted || given > wanted && !s.more {
                 return Err(
-                    self.refuse(c.span, format!("a call with {given} arguments of what takes {wanted}"))
+                    self.refuse(c.span, format!("the call has {given} arguments, and the function takes {wanted}"))
                 );
             }
         }

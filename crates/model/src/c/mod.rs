@@ -119,7 +119,7 @@ impl Refusal {
             " refuse",
             "does not say",
             "cannot",
-            "a call with ",
+            "the call has ",
         ];
         let reason = self.reason.as_str();
         // A part of speech that starts with an article may end like a sentence: "a structure that is not complete".
