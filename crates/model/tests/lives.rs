@@ -202,9 +202,8 @@ fn a_lock_that_was_never_given_back_is_a_new_one_where_it_is_set_up_again() {
         assert_eq!(kind(&states(&p)), Some(ErrorKind::Assertion), "{text}\n{p}");
     }
     // One that lasts is locked when it is initialized again.
-    let lasting =
-        twice(&format!("pthread_mutex_t m; void f(void) {{ pthread_mutex_init(&m, 0); {lock} }}"));
-    fails(&lasting, "`m` is initialized while a thread holds it");
+    let lasting = twice(&format!("pthread_mutex_t m; void f(void) {{ pthread_mutex_init(&m, 0); {lock} }}"));
+    fails(&format!("{ASSERT} {lasting}"), "`m` is initialized while a thread holds it");
     // One that is not is still the same.
     let same = format!("{MORE} {ASSERT} pthread_mutex_t m; {}", twice(&format!("void f(void) {{ {lock} }}")));
     let found = states(&read(&same));

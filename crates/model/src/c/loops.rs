@@ -286,9 +286,7 @@ impl<'a> Lowering<'a> {
         }
         if known.is_none() {
             if self.atomic > 0 {
-                return Err(
-                    self.refuse(s.span, "a loop whose number of rounds is needed and not known here")
-                );
+                return Err(self.refuse(s.span, "a loop whose number of rounds is needed and not known here"));
             }
             rounds.open += found.makes_threads() as u32;
         }
