@@ -184,7 +184,7 @@ fn kept(name: &str, argument: usize) -> bool {
     }
 }
 
-impl<'a> Flow<'a> {
+impl Flow<'_> {
     fn is_own(&self, name: &str) -> bool {
         self.declared.get(self.function).is_some_and(|d| d.contains(name))
     }
