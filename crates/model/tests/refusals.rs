@@ -74,7 +74,7 @@ fn what_is_not_understood_is_refused_with_its_line() {
 fn a_refusal_is_a_sentence() {
     for (text, sentence) in [
         ("\nint main(void) { float f = 1.5; return 0; }", "is not supported"),
-        ("\nint main(void) { asm(\"hlt\"); return 0; }", "assembly is not supported"),
+        ("\nint main(void) { __asm__(\"hlt\"); return 0; }", "assembly is not supported"),
         ("\nint main(void) { return y; }", "`y` is not declared"),
         ("\nvoid g(void); int main(void) { g(); return 0; }", "the function `g` is not known"),
         (

@@ -147,6 +147,45 @@ fn failures_behind_many_turns_are_found_and_replayed() {
     assert_eq!(again.failures[0].message, report.failures[0].message);
 }
 
+/// Leaves `value` in the stack below the caller.
+#[inline(never)]
+fn soil_stack(value: u64) {
+    std::hint::black_box([value; 512]);
+}
+
+/// Frames of the loop that are not written yet hold what lay there before, which differs from one execution to the next.
+#[test]
+fn what_lies_on_the_stack_does_not_decide_when_a_loop_that_backs_off_is_cut() {
+    let executions = StdMutex::new(0);
+    for limit in [4, 1] {
+        let report = default().run(|| {
+            let execution = {
+                let mut n = executions.lock().unwrap();
+                *n += 1;
+                *n
+            };
+            soil_stack(execution);
+            let flag = Arc::new(AtomicBool::new(false));
+            let other = flag.clone();
+            let t = thread::spawn(move || {
+                soil_stack(execution / 2);
+                other.store(true, SeqCst);
+            });
+            let mut step = 0;
+            while !flag.load(SeqCst) {
+                if step < limit {
+                    step += 1;
+                    raddle::hint::spin_loop();
+                } else {
+                    thread::yield_now();
+                }
+            }
+            t.join().unwrap();
+        });
+        assert_eq!(report.verdict, Verdict::Verified, "{:?}", report.failures);
+    }
+}
+
 #[test]
 fn true_livelocks_are_still_found() {
     let report = default().run(|| {

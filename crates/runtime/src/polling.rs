@@ -45,6 +45,8 @@ pub(crate) enum Restart {
     ClosuresEnd,
     /// The test reads the clock after threads were compared without it, so clocks are part of local states.
     ReadsClock,
+    /// Local states of a thread are compared, so stacks are wiped: what lies there must not depend on earlier executions.
+    ComparesStates,
     /// The front end has learned something of the program, and keeps it itself.
     FrontLearned,
 }
@@ -69,6 +71,8 @@ pub struct Modes {
     pub(crate) reads_clock: bool,
     /// A thread did something that depends on whether waiting writers hold up new readers, in this execution or an earlier one.
     pub(crate) tells_waiting_writers: bool,
+    /// Stacks are wiped where a thread starts, and below its operations; see [`crate::spin`].
+    pub(crate) wipes_stacks: bool,
     /// After how many fruitless turns a thread gives way; 0 for what the settings say. See [`crate::turns`].
     pub(crate) turns: u32,
     /// An execution in which threads repeat themselves for ever is a failure, whether or not it was confirmed. See [`crate::livelock`].
@@ -82,6 +86,7 @@ impl Modes {
             Restart::LocksHaveVersions => self.versions = true,
             Restart::FrontLearned => {}
             Restart::ReadsClock => self.reads_clock = true,
+            Restart::ComparesStates => self.wipes_stacks = true,
             Restart::ClosuresEnd => self.closures_end = true,
             Restart::WritersWait => self.writers_wait = true,
             Restart::NoVersions => (self.versions, self.no_versions) = (false, true),

@@ -29,14 +29,17 @@
 //!
 //! Frames between the loop and the operation are set up anew in each turn, on top of whatever the last turn left there,
 //! and that includes frames of the search. So the stack below an operation is wiped when a look returns; then what a turn
-//! leaves behind depends on the turn alone, and the turn at which a loop is cut does not differ from one run of a
-//! schedule to the next. On processors for which the state cannot be taken nothing is cut.
+//! leaves behind depends on the turn alone. Frames may also have parts that the program has not written yet, and what lies there is left from
+//! before the loop. So the search starts again when a state is first taken: from then on stacks are wiped where threads start, and below
+//! every operation of our types. The turn at which a loop is cut then does not differ from one run of a schedule to the next. On
+//! processors for which the state cannot be taken nothing is cut.
 
 use crate::context;
 use crate::cycles;
 use crate::execution::{Execution, Phase};
 use crate::memory::LocalState;
 use crate::objects::Handle;
+use crate::polling::Restart;
 use crate::time::CLOCK;
 use crate::{Place, sync, turns};
 use explore::semantics::Applied;
@@ -193,11 +196,28 @@ pub(crate) fn watch(probe: &Probe<'_>) {
 /// To be called last in an operation, from the caller's frame: wipes what a look left on the stack.
 #[inline(always)]
 pub(crate) fn leave() {
-    if !looking() {
+    let ex = context::current();
+    // SAFETY: a current execution is valid.
+    if ex.is_null() || unsafe { !(*ex).looking && !(*ex).modes.wipes_stacks } {
         return;
     }
-    // SAFETY: where there was a look, the operation has just checked that far more stack than that is left.
-    unsafe { machine::leave() };
+    // SAFETY: the operation has just checked that far more stack than that is left.
+    unsafe { machine::wipe(LEFT_BY_OPERATION) };
+}
+
+/// How far below an operation the stack is wiped.
+const LEFT_BY_OPERATION: usize = 2048;
+/// The same for a thread that starts.
+const LEFT_BY_THREAD: usize = 16 * 1024;
+
+/// A thread starts, on a stack that reaches down to `floor`: wipes what earlier executions left there.
+pub(crate) fn start(ex: &Execution, floor: usize) {
+    if ex.modes.wipes_stacks {
+        let here = 0u8;
+        let left = (std::ptr::from_ref(&here) as usize).saturating_sub(floor);
+        // SAFETY: so much stack is left.
+        unsafe { machine::wipe(LEFT_BY_THREAD.min(left / 2) & !7) };
+    }
 }
 
 /// Whether the running thread has looked at something.
@@ -244,6 +264,9 @@ fn wants_state(ex: &mut Execution, key: Key) -> bool {
     let is_look = find(ex, key);
     let wanted = cycles::wants_state(ex, &key);
     ex.arriving = wanted.then_some(key);
+    if (is_look || wanted) && !ex.modes.wipes_stacks {
+        ex.restart.get_or_insert(Restart::ComparesStates);
+    }
     is_look || wanted
 }
 
@@ -552,16 +575,18 @@ mod machine {
         )
     }
 
-    /// Clears 2 KiB of the stack below the caller's frame.
+    /// Clears so many bytes, a multiple of 8, of the stack below the caller's frame.
     ///
     /// # Safety
     ///
     /// That much stack must be left.
     #[unsafe(naked)]
-    pub(super) unsafe extern "sysv64" fn leave() {
+    pub(super) unsafe extern "sysv64" fn wipe(bytes: usize) {
         std::arch::naked_asm!(
-            "lea rdi, [rsp - 2048]",
-            "mov ecx, 256",
+            "mov rcx, rdi",
+            "shr rcx, 3",
+            "neg rdi",
+            "add rdi, rsp",
             "xor eax, eax",
             "cld",
             "rep stosq",
@@ -580,5 +605,5 @@ mod machine {
     /// # Safety
     ///
     /// None is needed.
-    pub(super) unsafe fn leave() {}
+    pub(super) unsafe fn wipe(_bytes: usize) {}
 }

@@ -488,6 +488,7 @@ pub(crate) unsafe fn live(ex: *mut Execution, t: ThreadId) {
     unsafe {
         let body = (&mut (*ex).threads)[t.index()].body.take();
         let scoped = body.as_ref().is_some_and(|b| b.scoped);
+        crate::spin::start(&*ex, (&(*ex).threads)[t.index()].stack_floor);
         (*ex).enter_user_code();
         let test = (*ex).test;
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
