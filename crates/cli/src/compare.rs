@@ -163,6 +163,10 @@ pub(crate) fn run(args: &CompareArgs) -> ExitCode {
     match compare(args) {
         Ok((text, code)) => terminal::print(&text, code),
         Err(why) => {
+            if args.json {
+                let object = serde_json::json!({ "verdict": "error", "error": why, "caveats": [] });
+                terminal::print(&format!("{object}\n"), 2);
+            }
             eprintln!("raddle: {why}");
             ExitCode::from(2)
         }

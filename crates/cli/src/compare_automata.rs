@@ -33,7 +33,7 @@ pub(crate) fn compare(
     let path = PathBuf::from(file);
     // The limit is one of searches; reading has at least as long as other commands give it.
     let read = reading::in_time(most.seconds.max(60.0), move || ::model::read_file(&path, &options))?;
-    let program = read.ok_or(reading::LATE)?.map_err(|e| e.to_string())?;
+    let program = read.ok_or(reading::LATE)?.map_err(|e| crate::verify::refused(&e))?;
     let runner = Runner::new(&program).map_err(|e| e.to_string())?;
     let mut out = Comparison { program: Some(format!("{file}, as automata")), ..Comparison::default() };
     for plan in plans {
@@ -134,6 +134,7 @@ fn kind_of(kind: ErrorKind) -> FailureKind {
     match kind {
         ErrorKind::LockMisuse => FailureKind::LockMisuse,
         ErrorKind::OutOfBounds => FailureKind::OutOfBounds,
+        ErrorKind::ExitCode => FailureKind::ExitCode,
         ErrorKind::Bound => FailureKind::Limit,
         _ => FailureKind::Assertion,
     }

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &ModelArgs) -> ExitCode {
     };
     let file = args.file.clone();
     let read = reading::in_time(args.seconds, move || ::model::read_file(&file, &options));
-    match read.map(|read| read.map(|read| read.map_err(|why| why.to_string()))) {
+    match read.map(|read| read.map(|read| read.map_err(|why| crate::verify::refused(&why)))) {
         Ok(Some(Ok(program))) => {
             let text = if args.dot { program.to_dot() } else { program.to_string() };
             // Whoever reads it may have seen enough.

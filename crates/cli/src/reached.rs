@@ -36,11 +36,23 @@ pub(crate) fn without_definitions(assembly: &str) -> Option<String> {
                 false => ours.to_owned(),
             };
             line = renamed(&line, name, &to);
+            line = through_table(&line, ours);
         }
         out.push_str(&line);
         out.push('\n');
     }
     Some(out)
+}
+
+/// A line that computes the address of a function of another module takes it from the global offset table.
+fn through_table(line: &str, name: &str) -> String {
+    let operand = format!("{name}(%rip)");
+    match line.trim_start().strip_prefix("leaq").map(str::trim_start) {
+        Some(rest) if rest.starts_with(&operand) => {
+            format!("\tmovq\t{name}@GOTPCREL(%rip){}", &rest[operand.len()..])
+        }
+        _ => line.to_owned(),
+    }
 }
 
 /// Whether a line is the label of a function.
@@ -75,6 +87,10 @@ mod tests {
                     \t.string\t\"reach_error\"\n";
         assert_eq!(without_definitions(text).as_deref(), Some(want));
         assert_eq!(without_definitions("\tcall\treach_error\n"), None);
+        let address =
+            "reach_error:\n\tret\n\tleaq\treach_error(%rip), %rax\n\tleaq\treach_errors(%rip), %rax\n";
+        let want = "raddle.own.reach_error:\n\tret\n\tmovq\treach_error@GOTPCREL(%rip), %rax\n\tleaq\treach_errors(%rip), %rax\n";
+        assert_eq!(without_definitions(address).as_deref(), Some(want));
         let cpp = "_Z11reach_errorv:\n\tret\n\tcall\t_Z11reach_errorv@PLT\n";
         let want = "raddle.own._Z11reach_errorv:\n\tret\n\tcall\treach_error@PLT\n";
         assert_eq!(without_definitions(cpp).as_deref(), Some(want));

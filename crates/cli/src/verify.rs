@@ -107,6 +107,10 @@ pub(crate) struct VerifyArgs {
     #[arg(long)]
     no_replay: bool,
 
+    /// An exit code of the program other than 0 is not an error
+    #[arg(long)]
+    any_exit_code: bool,
+
     /// Define a macro for the preprocessor
     #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     define: Vec<String>,
@@ -157,7 +161,8 @@ pub(crate) fn run(args: &VerifyArgs) -> ExitCode {
         Ok(code) => code,
         Err(why) => {
             if args.json {
-                let all = serde_json::json!({ "verdict": "error", "reason": why, "caveats": [] });
+                let all =
+                    serde_json::json!({ "verdict": "error", "error": why, "reason": why, "caveats": [] });
                 let _ = writeln!(std::io::stdout(), "{all}");
             }
             eprintln!("error: {why}");
@@ -207,6 +212,7 @@ fn how_to_read(args: &Input<'_>) -> ::model::Options {
         overflow: args.svcomp.int == Integers::Math,
         keep_loops: keeps_loops(args),
         error_labels: args.svcomp.svcomp,
+        exit_codes: !args.svcomp.svcomp && !args.any_exit_code,
         ..::model::Options::default()
     }
 }
@@ -241,9 +247,17 @@ fn automata(file: &Path, math: bool, read: ::model::Options) -> Result<Result<Pr
         Ok(program) => Ok(Ok(program)),
         Err(why) if math => match ::model::read_file(file, &::model::Options { overflow: false, ..read }) {
             Ok(_) => Ok(Err(Unknown::Cannot(why.to_string()))),
-            Err(why) => Err(why.to_string()),
+            Err(why) => Err(refused(&why)),
         },
-        Err(why) => Err(why.to_string()),
+        Err(why) => Err(refused(&why)),
+    }
+}
+
+/// Why a program cannot be read, and what to do about it.
+pub(crate) fn refused(why: &::model::Refusal) -> String {
+    match why.is_unsupported() {
+        true => format!("{why}; `raddle check` runs the compiled program instead"),
+        false => why.to_string(),
     }
 }
 
@@ -491,9 +505,9 @@ struct Said<'a> {
 }
 
 /// What caveats depend on.
-fn asked(args: &VerifyArgs, races: bool, seconds: f64) -> verify_caveats::Asked {
+fn asked(args: &VerifyArgs, whole: bool, seconds: f64) -> verify_caveats::Asked {
     let deadlocks = looks_for_deadlocks(args) || args.svcomp.svcomp;
-    verify_caveats::Asked { spurious: !args.no_spurious_wakeups, deadlocks, races, seconds }
+    verify_caveats::Asked { spurious: !args.no_spurious_wakeups, deadlocks, whole, seconds }
 }
 
 pub(crate) fn what(program: &Program, wrong: &Wrong) -> String {

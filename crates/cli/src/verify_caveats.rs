@@ -2,19 +2,23 @@
 
 use crate::verify_svcomp;
 use ::model::{Action, Order, Program, Transition};
-use ::verify::{Budget, Unknown, Verdict};
+use ::verify::{Budget, End, Unknown, Verdict};
 use explore::{Caveat, CaveatKind};
 
 /// Seconds that the search for data races may take besides the verdict.
 const SECONDS_FOR_RACES: f64 = 2.0;
+
+/// Seconds that the search for loops that do not end may take, and states.
+const SECONDS_FOR_LOOPS: f64 = 2.0;
+const STATES_FOR_LOOPS: u64 = 200_000;
 
 /// What was asked for.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {
     pub(crate) spurious: bool,
     pub(crate) deadlocks: bool,
-    /// Whether data races make a difference: not where one property alone is asked for.
-    pub(crate) races: bool,
+    /// Whether data races and loops that do not end make a difference: not where one property alone is asked for.
+    pub(crate) whole: bool,
     /// Seconds that are left.
     pub(crate) seconds: f64,
 }
@@ -50,8 +54,13 @@ pub(crate) fn caveats(program: &Program, verdict: &Verdict, asked: Asked) -> Vec
         }
         Caveat::new(CaveatKind::EvaluationOrder, text).at(place).add_to(&mut list);
     }
-    if asked.races {
-        races(program, verdict, asked.seconds, &mut list);
+    let start = std::time::Instant::now();
+    if asked.deadlocks && asked.whole {
+        endless(program, asked.seconds, &mut list);
+    }
+    if asked.whole {
+        let left = (asked.seconds - start.elapsed().as_secs_f64()).max(0.0);
+        races(program, verdict, left, &mut list);
     }
     memory_order(program, &mut list);
     list
@@ -69,6 +78,26 @@ fn memory_order(program: &Program, list: &mut Vec<Caveat>) {
     }
 }
 
+/// Loops whose end depends on other threads and may not come. `raddle check` reports them as livelocks.
+fn endless(program: &Program, seconds: f64, list: &mut Vec<Caveat>) {
+    let budget = Budget { seconds: Some(seconds.min(SECONDS_FOR_LOOPS)), work: Some(STATES_FOR_LOOPS) };
+    for one in ::verify::endless_loops(program, budget) {
+        let (place, thread) = (program.show_span(one.span), &one.thread);
+        let text = match one.end {
+            End::Never => format!(
+                "the loop at {place} in `{thread}` may never end: a state is reached from which no schedule leaves it (a livelock)"
+            ),
+            End::Sometimes => format!(
+                "the loop at {place} in `{thread}` does not end under some fair schedules: threads can keep each other from ending"
+            ),
+            End::Undecided => format!(
+                "whether the loop at {place} in `{thread}` ends depends on other threads and was not decided: there are too many states"
+            ),
+        };
+        Caveat::new(CaveatKind::MayNotEnd, text).at(place).add_to(list);
+    }
+}
+
 /// Data races: what one does C leaves undefined, and the automata do not.
 fn races(program: &Program, verdict: &Verdict, seconds: f64, list: &mut Vec<Caveat>) {
     let seconds = seconds.min(SECONDS_FOR_RACES);
@@ -77,9 +106,17 @@ fn races(program: &Program, verdict: &Verdict, seconds: f64, list: &mut Vec<Cave
         ("TRUE", _) => return,
         ("FALSE", Some(race)) => {
             let name = program.name(race.var);
-            let text = format!(
-                "`{name}` is accessed in a data race, which C leaves undefined; its accesses were taken to be sequentially consistent"
-            );
+            let initialized = program.syncs.iter().find(|s| s.initialized == Some(race.var));
+            let text = match initialized {
+                Some(s) => format!(
+                    "`{}` is initialized while another thread may use it, with nothing that orders the two, which POSIX leaves undefined; \
+                     it was taken to be usable before",
+                    s.name
+                ),
+                None => format!(
+                    "`{name}` is accessed in a data race, which C leaves undefined; its accesses were taken to be sequentially consistent"
+                ),
+            };
             let place = |(t, e): (::model::ThreadId, ::model::TransitionId)| {
                 program.show_span(program.thread(t).transition(e).span)
             };

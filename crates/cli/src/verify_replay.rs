@@ -139,6 +139,7 @@ fn kinds(wrong: &Wrong) -> &'static [&'static str] {
             ErrorKind::Assertion => &["assertion", "abort"],
             ErrorKind::LockMisuse => &["lock-misuse"],
             ErrorKind::Division => &["signal"],
+            ErrorKind::ExitCode => &["exit-code"],
             ErrorKind::OutOfBounds | ErrorKind::InvalidPointer => &["signal", "use-after-free"],
             ErrorKind::Shift | ErrorKind::Overflow | ErrorKind::Bound => &[],
         },

@@ -191,7 +191,7 @@ pub(crate) fn no_data_race(program: &Program, verdict: &Verdict, budget: Budget)
 }
 
 /// Searches for a race whose accesses are never enabled at once: what keeps them apart does not order them. Such are atomic accesses
-/// with weaker memory orders, failed attempts to take a lock or a semaphore, and `sem_getvalue`.
+/// with weaker memory orders, failed attempts to take a lock or a semaphore, `sem_getvalue`, and initializations of locks and the like.
 ///
 /// Fails if there is no such race in the executions that were followed, and these were not all.
 fn unordered(program: &Program, budget: Budget) -> Result<Option<Race>, String> {
@@ -205,7 +205,8 @@ fn unordered(program: &Program, budget: Budget) -> Result<Option<Race>, String> 
             _ => false,
         }
     };
-    if !program.threads.iter().flat_map(|t| &t.transitions).any(|e| weak(e) || tries(e)) {
+    let late = program.syncs.iter().any(|s| s.initialized.is_some());
+    if !late && !program.threads.iter().flat_map(|t| &t.transitions).any(|e| weak(e) || tries(e)) {
         return Ok(None);
     }
     let found =

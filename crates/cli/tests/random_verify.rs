@@ -123,8 +123,8 @@ fn verify(file: &Path, arguments: &[&str], define: &str, spurious: bool) -> (Str
     let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     let verdict = match (report["verdict"].as_str(), output.status.code()) {
+        (Some("error"), Some(2)) | (None, Some(2)) => "refused".to_owned(),
         (Some(v), _) => v.to_owned(),
-        (None, Some(2)) => "refused".to_owned(),
         (None, code) => format!("ended with {code:?}"),
     };
     (verdict, said.into_owned())
@@ -153,8 +153,9 @@ fn difference(
 ) -> Option<String> {
     let mut count = |what: String| *counts.entry(what).or_default() += 1;
     let file = compiled.with_extension(format!("{k}.c"));
-    fs::write(&file, format!("{PRELUDE}{}int main(void) {{ return main_{seed}(); }}\n", p.text(seed)))
-        .unwrap();
+    // Its variables are those of `main`, which last as long as the program.
+    let text = p.text(seed).replace(&format!("static int main_{seed}(void)"), "int main(void)");
+    fs::write(&file, format!("{PRELUDE}{text}")).unwrap();
     // Waits and weak compare-exchanges may end for no reason: how often differs.
     let spurious = seed % 4 == 3;
     let seen = run(compiled, k, p.bits, "sync", spurious);

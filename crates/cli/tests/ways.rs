@@ -29,6 +29,7 @@ fn found(report: &serde_json::Value) -> &'static str {
         ("safe", []) => "safe",
         ("safe", kinds) if kinds.contains(&"evaluation-order") => "open",
         ("safe", kinds) if kinds.contains(&"races") => "race",
+        ("safe", kinds) if kinds.contains(&"may-not-end") => "endless",
         ("safe", ["memory-order"]) => "sc",
         _ => "something else",
     }

@@ -55,6 +55,8 @@ pub struct Builder {
     unwatched: bool,
     /// Whether locks and the like are set up while the program runs.
     sets_up: bool,
+    /// Edges that initialize an object, which nobody may hold or wait at then.
+    initialized: Vec<(ThreadId, TransitionId, SyncId)>,
     /// By thread: where it is detached, and the value that says whether it is from its beginning.
     detached: BTreeMap<ThreadId, Vec<(ThreadId, TransitionId)>>,
     born_detached: BTreeMap<ThreadId, Term>,
@@ -203,7 +205,7 @@ impl Builder {
 
     fn sync(&mut self, name: &str, kind: SyncKind) -> SyncId {
         let span = self.span;
-        self.program.syncs.push(Sync { name: name.to_owned(), kind, span });
+        self.program.syncs.push(Sync { name: name.to_owned(), kind, initialized: None, span });
         SyncId(self.program.syncs.len() as u32 - 1)
     }
 
@@ -351,6 +353,11 @@ impl Builder {
                 e.order = Order::Both;
             }
         }
+    }
+
+    /// A loop is never left, although the source has a way out of it.
+    pub(crate) fn never_left(&mut self, thread: ThreadId, from: Span, to: u32) {
+        self.program.never_left.push(crate::NeverLeft { thread, from, to });
     }
 
     /// There is a fence.

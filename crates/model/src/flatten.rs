@@ -46,10 +46,12 @@ impl Program {
                 }
                 Condition => {}
             }
+            s.initialized = s.initialized.map(|v| f.first[v.index()]);
         }
         let (operators, operands) = (self.operators.clone(), self.operands.clone());
         let (files, fences) = (self.files.clone(), self.fences);
-        Some(Program { terms: f.terms, vars, syncs, threads, files, fences, operators, operands })
+        let never_left = self.never_left.clone();
+        Some(Program { terms: f.terms, vars, syncs, threads, files, fences, operators, operands, never_left })
     }
 }
 

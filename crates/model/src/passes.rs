@@ -461,11 +461,7 @@ fn contract(p: &mut Program, t: ThreadId, inside: &mut [bool]) -> Result<(), Ref
         inside[l] = false;
         let first = thread.transitions.iter().find(|e| e.from == at).cloned();
         if let Some(e) = thread.transitions.iter().find(|e| e.from == at && e.to == at) {
-            return Err(refusal(
-                p,
-                e,
-                "a loop in an atomic block, and how often it goes round is not known here",
-            ));
+            return Err(refusal(p, e, "a loop in an atomic block whose number of rounds is not known here"));
         }
         let wait = thread.transitions.iter().find(|e| {
             (e.from == at || e.to == at)

@@ -159,6 +159,9 @@ pub struct Sync {
     pub name: String,
     /// What it is.
     pub kind: SyncKind,
+    /// The variable that its initialization writes, where that may happen while other threads run: uses of the object that are not
+    /// ordered with it are races on this variable.
+    pub initialized: Option<VarId>,
     /// Where it was declared.
     pub span: Span,
 }
@@ -180,6 +183,8 @@ pub enum ErrorKind {
     LockMisuse,
     /// The result of signed arithmetic, or of a conversion to a signed type, is no number of its type.
     Overflow,
+    /// The program exits with a code other than 0.
+    ExitCode,
     /// A loop or a recursion went on beyond the bound under which the program was read.
     Bound,
 }
@@ -195,6 +200,7 @@ impl ErrorKind {
             ErrorKind::Shift => "shift",
             ErrorKind::LockMisuse => "lock-misuse",
             ErrorKind::Overflow => "overflow",
+            ErrorKind::ExitCode => "exit-code",
             ErrorKind::Bound => "bound",
         }
     }
@@ -592,6 +598,19 @@ pub struct Program {
     pub operators: Vec<Operator>,
     /// Their operands that have steps.
     pub operands: Vec<Operand>,
+    /// Loops that the source has a way out of, which no run takes: the values of variables that nothing assigns decide it.
+    pub never_left: Vec<NeverLeft>,
+}
+
+/// A loop of the source that is never left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NeverLeft {
+    /// Whose.
+    pub thread: ThreadId,
+    /// Where it starts.
+    pub from: Span,
+    /// The line on which it ends.
+    pub to: u32,
 }
 
 impl Program {

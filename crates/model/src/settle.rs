@@ -62,6 +62,7 @@ impl Program {
                 }
                 SyncKind::Condition => {}
             }
+            s.initialized = s.initialized.map(|v| new.var(v));
         }
         self.terms = new.new;
     }

@@ -69,3 +69,21 @@ fn what_is_not_understood_is_refused_with_its_line() {
         assert!(says.starts_with(&place) && says.contains(reason), "{text}\nsays: {says}");
     }
 }
+
+#[test]
+fn a_refusal_is_a_sentence() {
+    for (text, sentence) in [
+        ("\nint main(void) { float f = 1.5; return 0; }", "is not supported"),
+        ("\nint main(void) { __asm__(\"hlt\"); return 0; }", "assembly is not supported"),
+        ("\nint main(void) { return y; }", "`y` is not declared"),
+        ("\nvoid g(void); int main(void) { g(); return 0; }", "the function `g` is not known"),
+        (
+            "\nint f(int a) { return a; } int main(void) { return f(); }",
+            "the call has 0 arguments, and the function takes 1",
+        ),
+        ("\nint main(void) { break; }", "`break` outside of a loop or a switch is not supported"),
+    ] {
+        let says = refused(text);
+        assert!(says.ends_with(sentence), "{text}\nsays: {says}");
+    }
+}

@@ -10,7 +10,7 @@
 //! What is reported is a race of that execution. That there is none is known of all executions only if the search saw all of them.
 
 use crate::executions::{Reach, each};
-use crate::races::{data, is_atomic};
+use crate::races::{data, is_atomic, is_initialization};
 use model::{Action, Interpreter, Order, Program, Step, SyncId, ThreadId, TransitionId, VarId};
 use std::collections::BTreeMap;
 
@@ -132,7 +132,6 @@ impl<'p> Follow<'p> {
                 }
                 self.release(t, barrier);
             }
-            Action::SyncInit(s) => self.release(t, s),
             Action::Create(child) => {
                 let from = self.threads[t.index()].clone();
                 join(&mut self.threads[child.index()], &from);
@@ -150,6 +149,7 @@ impl<'p> Follow<'p> {
             | Action::CompareExchange { .. }
             | Action::Atomic
             | Action::Destroy(_)
+            | Action::SyncInit(_)
             | Action::Wake { .. }
             | Action::TimeOut { .. }
             | Action::TryLock(_)
@@ -234,8 +234,15 @@ pub fn happens_before(p: &Program, executions: u64, seconds: f64) -> Result<Happ
             let (t, e) = (step.thread, p.thread(step.thread).transition(step.transition));
             // A lock that was tried was taken if a variable of it changed.
             let took = e.assigns.iter().any(|a| p.var(a.place.var).internal);
-            follow.order(t, e.action, took);
-            for (place, write) in data(p, t, step.transition) {
+            // An object is in use before it orders anything.
+            let (uses, data): (Vec<_>, Vec<_>) =
+                data(p, t, step.transition).into_iter().partition(|(q, _)| is_initialization(p, q.var));
+            let all = uses.into_iter().map(Some).chain([None]).chain(data.into_iter().map(Some));
+            for access in all {
+                let Some((place, write)) = access else {
+                    follow.order(t, e.action, took);
+                    continue;
+                };
                 let Some(cell) = run.place_cell(&states[n], place) else { continue };
                 let atomic = is_atomic(p, e, place).then_some(e.order);
                 for first in follow.access(t, step.transition, cell, write, atomic) {

@@ -161,6 +161,17 @@ impl StateSet {
         true
     }
 
+    /// Keeps a state; returns its number.
+    pub(crate) fn number(&mut self, s: &State) -> u32 {
+        Self::pack(&self.fields, s, &mut self.buffer);
+        let known = self.table[self.slot(&self.buffer)];
+        if known != 0 {
+            return known - 1;
+        }
+        self.insert(s);
+        self.len() as u32 - 1
+    }
+
     #[cold]
     fn grow(&mut self) {
         self.table = vec![0; self.table.len() * 2];

@@ -141,7 +141,50 @@ pub(crate) fn data(p: &Program, t: ThreadId, e: TransitionId) -> Vec<(Place, boo
     let mut out: Vec<(Place, bool)> = a.writes.iter().map(|q| (*q, true)).collect();
     out.extend(a.reads.iter().filter(|q| !a.writes.contains(q)).map(|q| (*q, false)));
     out.retain(|(q, _)| !p.var(q.var).internal);
+    out.extend(uses(p, p.thread(t).transition(e)));
     out
+}
+
+/// The objects of synchronization that a transition initializes or uses, where an initialization may happen while other threads run: as
+/// writes and reads of the variable that stands for the initialization.
+fn uses(p: &Program, e: &model::Transition) -> Vec<(Place, bool)> {
+    let mut out = Vec::new();
+    for (n, s) in p.syncs.iter().enumerate() {
+        let Some(var) = s.initialized else { continue };
+        let id = SyncId(n as u32);
+        let writes = e.assigns.iter().any(|a| a.place.var == var);
+        let used = match e.action {
+            // A thread that was woken, or let through, does not use the object any more.
+            Action::Wake { .. } | Action::TimeOut { .. } | Action::Pass(_) => false,
+            Action::SyncInit(_) | Action::Destroy(_) => false,
+            Action::Wait { condition, mutex } => condition == id || mutex == id,
+            Action::Atomic => {
+                let a = p.accesses(e);
+                a.reads.iter().chain(&a.writes).any(|q| is_state_of(s.kind, q.var))
+            }
+            other => other.sync() == Some(id),
+        };
+        if writes || used {
+            out.push((Place::scalar(var), writes));
+        }
+    }
+    out
+}
+
+/// Whether a variable is part of the state of an object.
+fn is_state_of(kind: SyncKind, v: VarId) -> bool {
+    match kind {
+        SyncKind::Mutex { owner } => v == owner,
+        SyncKind::RwLock { readers, writer } => v == readers || v == writer,
+        SyncKind::Barrier { arrived, needed } => v == arrived || v == needed,
+        SyncKind::Semaphore { count } => v == count,
+        SyncKind::Condition => false,
+    }
+}
+
+/// Whether a variable stands for the initialization of an object: see [`model::Sync::initialized`].
+pub(crate) fn is_initialization(p: &Program, v: VarId) -> bool {
+    p.syncs.iter().any(|s| s.initialized == Some(v))
 }
 
 fn is_one_step(p: &Program, a: &Access) -> bool {
@@ -151,6 +194,10 @@ fn is_one_step(p: &Program, a: &Access) -> bool {
 /// Whether an access is one step by itself: to a variable that was declared atomic, by an atomic operation, or an atomic block. To write
 /// some of the bytes of a union is an update of the automata only.
 pub(crate) fn is_atomic(p: &Program, e: &model::Transition, place: Place) -> bool {
+    if is_initialization(p, place.var) {
+        // Uses do not race with each other.
+        return !e.assigns.iter().any(|a| a.place == place);
+    }
     let var = p.var(place.var);
     let one_step = matches!(e.action, Action::CompareExchange { .. } | Action::Atomic);
     match e.order {

@@ -33,16 +33,21 @@ impl Builder {
     }
 
     /// A lock, a reader-writer lock or a condition variable is set up while the program runs: it may have been destroyed before.
-    pub(crate) fn set_up(&mut self, t: ThreadId, s: SyncId) {
+    ///
+    /// Returns whether an edge was made for that.
+    pub(crate) fn set_up(&mut self, t: ThreadId, s: SyncId) -> bool {
         if self.watches() {
             self.sets_up = true;
             let (edge, yes) = (self.onwards(t), self.true_term());
             self.sync_edge(t, edge, yes, Vec::new(), Action::SyncInit(s));
         }
+        self.watches()
     }
 
     /// A lock or a reader-writer lock is a new one, which nobody has. `depth` counts how often a recursive one was taken again.
-    pub(crate) fn renew(&mut self, t: ThreadId, s: SyncId, depth: Option<VarId>) {
+    ///
+    /// Returns whether an edge was made for that.
+    pub(crate) fn renew(&mut self, t: ThreadId, s: SyncId, depth: Option<VarId>) -> bool {
         let mut assigns = match self.program.sync(s).kind {
             SyncKind::Mutex { owner } => vec![self.set(owner, 0)],
             SyncKind::RwLock { readers, writer } => vec![self.set(readers, 0), self.set(writer, 0)],
@@ -52,6 +57,52 @@ impl Builder {
         assigns.extend(depth.map(|d| self.set(d, 0)));
         let action = if depth.is_some() { Action::Atomic } else { Action::SyncInit(s) };
         self.sync_edge(t, edge, yes, assigns, action);
+        true
+    }
+
+    /// The last edge is an initialization of an object, which nobody may hold or wait at then. With `company` other threads may run
+    /// meanwhile, and a use that is not ordered with it is a race.
+    pub(crate) fn initializes(&mut self, t: ThreadId, s: SyncId, company: bool) {
+        if !self.watches() {
+            return;
+        }
+        let id = self.last_edge(t);
+        self.initialized.push((t, id, s));
+        if !company {
+            return;
+        }
+        let known = self.program.sync(s).initialized;
+        let var = known.unwrap_or_else(|| {
+            let name = format!("{}.initialized", self.program.sync(s).name);
+            self.plain(&name, Type::BOOL, Scope::Shared, 0, true)
+        });
+        self.program.syncs[s.index()].initialized = Some(var);
+        let set = self.set(var, 1);
+        self.program.threads[t.index()].transitions[id.index()].assigns.push(set);
+    }
+
+    /// An initialization of what somebody holds or waits at is misuse. What was destroyed may be initialized again.
+    fn watch_initializations(&mut self, ends: &BTreeMap<SyncId, (VarId, u64)>) {
+        for (t, id, s) in std::mem::take(&mut self.initialized) {
+            let (used, by) = self.in_use(s);
+            let gone = match ends.get(&s) {
+                Some((var, end)) => self.is(*var, *end),
+                None => self.terms().boolean(false),
+            };
+            let there = self.terms().not(gone);
+            let wrong = self.terms().and(used, there);
+            if self.terms().as_const(wrong) == Some(0) {
+                continue;
+            }
+            let fine = self.terms().not(wrong);
+            let edge = &mut self.program.threads[t.index()].transitions[id.index()];
+            edge.guard = fine;
+            let (from, action) = (edge.from, edge.action);
+            self.span = edge.span;
+            let why = format!("`{}` is initialized while {by}", self.program.sync(s).name);
+            let at = self.error_location(t, ErrorKind::LockMisuse, &why);
+            self.sync_edge(t, (from, at), wrong, Vec::new(), action);
+        }
     }
 
     /// Nobody may join a thread from here on.
@@ -130,20 +181,26 @@ impl Builder {
 
     /// What destroyed objects take. That comes after all edges are there that use them.
     pub(super) fn watch_objects(&mut self) {
-        if self.destroyed.is_empty() && !self.sets_up {
+        if self.destroyed.is_empty() && !self.sets_up && self.initialized.is_empty() {
             return;
         }
         let ends: BTreeMap<SyncId, (VarId, u64)> =
             std::mem::take(&mut self.destroyed).into_iter().map(|s| (s, self.end_of(s))).collect();
+        self.watch_initializations(&ends);
         for t in self.program.thread_ids() {
             let mut told: BTreeSet<(LocationId, SyncId)> = BTreeSet::new();
             for n in 0..self.program.thread(t).transitions.len() {
                 let e = self.program.thread(t).transitions[n].clone();
                 self.span = e.span;
                 match e.action {
-                    Action::SyncInit(s) if e.assigns.is_empty() => {
+                    Action::SyncInit(s)
+                        if self.program.thread(t).location(e.to).kind == LocationKind::Normal
+                            && self.has_no_state(&e, s) =>
+                    {
                         let edge = &mut self.program.threads[t.index()].transitions[n];
-                        edge.action = Action::Local;
+                        if e.assigns.is_empty() {
+                            edge.action = Action::Local;
+                        }
                         if let Some((var, _)) = ends.get(&s) {
                             let fresh = self.set(*var, 0);
                             let edge = &mut self.program.threads[t.index()].transitions[n];
@@ -162,6 +219,12 @@ impl Builder {
                 }
             }
         }
+    }
+
+    /// Whether an initialization does not assign the variables of the object's state.
+    fn has_no_state(&self, e: &Transition, s: SyncId) -> bool {
+        let only = self.program.sync(s).initialized;
+        e.assigns.iter().all(|a| Some(a.place.var) == only)
     }
 
     /// An edge that destroys an object: that is fine if it was not yet, and nobody has it.

@@ -4,7 +4,7 @@ use super::ctype::{ADDRESS, CType};
 use super::expr::{Lvalue, Value};
 use super::lower::{Argument, Join, Lowering, Res};
 use crate::program::{ErrorKind, LocationKind};
-use crate::term::{Term, Type};
+use crate::term::{Binary, Term, Type};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
 use std::rc::Rc;
@@ -69,7 +69,7 @@ impl<'a> Lowering<'a> {
         if let Some(address) = self.b.terms().as_const(callee.term) {
             let name = self.function_at(address).map(str::to_owned);
             return match (name.as_ref().and_then(|n| self.function(n)), name) {
-                (Some(f), _) => self.inlined(&f, args, span),
+                (Some(f), _) => self.called(&f, args, span),
                 (None, _) if self.dead => Ok(self.number(0)),
                 (None, Some(n)) => Err(self.refuse(span, format!("the function `{n}` is not known"))),
                 (None, None) => {
@@ -107,7 +107,7 @@ impl<'a> Lowering<'a> {
             let case = self.join();
             self.b.step(self.t, from, case.at, it, Vec::new());
             self.land(Join { env: Some(env.clone()), atomic: Some(block), ..case });
-            let value = self.inlined(&f, args, span)?;
+            let value = self.called(&f, args, span)?;
             if let Some(var) = kept {
                 let term = self.convert(value, &result, span)?;
                 self.set_var(var, term);
@@ -229,6 +229,19 @@ impl<'a> Lowering<'a> {
 
     pub(super) fn void(&mut self) -> Value {
         Value { term: self.b.terms().int(0), ctype: CType::Void }
+    }
+
+    /// A call through a pointer of a function of the program, which may be one that has a meaning of its own: `reach_error`.
+    fn called(
+        &mut self,
+        f: &Rc<super::lower::Function<'a>>,
+        args: &'a [Node<Expression>],
+        span: Span,
+    ) -> Res<Value> {
+        match self.verifier_call(&f.name, args, span)? {
+            Some(v) => Ok(v),
+            None => self.inlined(f, args, span),
+        }
     }
 
     fn inlined(
@@ -397,6 +410,17 @@ impl<'a> Lowering<'a> {
         self.check(no, ErrorKind::Assertion, message);
     }
 
+    /// The program ends with an exit code, of which the system gets eight bits.
+    pub(super) fn exit_code(&mut self, e: &'a Node<Expression>) -> Res<()> {
+        let value = self.rvalue(e)?;
+        let term = self.convert(value, &CType::INT, e.span)?;
+        let (bits, zero) = (self.b.terms().int(0xff), self.b.terms().int(0));
+        let code = self.b.terms().binary(Binary::And, term, bits);
+        let ok = self.b.terms().eq(code, zero);
+        self.check(ok, ErrorKind::ExitCode, "the program exits with a code other than 0");
+        Ok(())
+    }
+
     fn verifier_call(&mut self, name: &str, args: &'a [Node<Expression>], span: Span) -> Res<Option<Value>> {
         if let Some(of) = name.strip_prefix("__VERIFIER_nondet_") {
             let declared = self.prototypes.get(name).map(CType::plain);
@@ -453,7 +477,10 @@ impl<'a> Lowering<'a> {
                 self.void()
             }
             "abort" | "exit" | "_exit" | "_Exit" | "quick_exit" => {
-                self.effects(args)?;
+                match args {
+                    [code] if self.options.exit_codes => self.exit_code(code)?,
+                    _ => self.effects(args)?,
+                }
                 self.stop(LocationKind::Exit);
                 self.void()
             }

@@ -369,9 +369,10 @@ impl Checker<'_> {
         if let Some(wanted) = s.parameters.as_ref().map(Vec::len) {
             let given = c.node.arguments.len();
             if given < wanted || given > wanted && !s.more {
-                return Err(
-                    self.refuse(c.span, format!("a call with {given} arguments of what takes {wanted}"))
-                );
+                return Err(self.refuse(
+                    c.span,
+                    format!("the call has {given} arguments, and the function takes {wanted}"),
+                ));
             }
         }
         Ok(Kind { read_only: false, ..s.result.clone() })

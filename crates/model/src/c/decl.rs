@@ -617,7 +617,7 @@ impl Lowering<'_> {
     pub(crate) fn union_bits(&self, st: &Structure) -> Option<u8> {
         let fields = st.fields.as_ref()?;
         let fine = st.size > 0 && st.size <= 8 && fields.iter().all(|f| self.is_plain_data(&f.1));
-        fine.then_some(st.size as u8 * 8)
+        fine.then(|| st.size as u8 * 8)
     }
 
     fn is_plain_data(&self, t: &CType) -> bool {

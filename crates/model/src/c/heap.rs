@@ -32,6 +32,8 @@ pub(crate) struct Early {
     span: Span,
     /// Whether it is of `malloc`.
     heap: bool,
+    /// Whether it may be gone while somebody has its address.
+    ends: bool,
 }
 
 type Key = (u16, usize, u32);
@@ -86,6 +88,9 @@ impl<'a> Lowering<'a> {
             if e.heap {
                 self.note_heap(&e.name, object);
             }
+            if e.ends {
+                self.make_flag(object, &e.name);
+            }
         }
         Ok(())
     }
@@ -112,7 +117,8 @@ impl<'a> Lowering<'a> {
         let nth = self.noted.counts.entry((thread, at)).or_insert(0);
         let key = (thread, at, *nth);
         *nth += 1;
-        self.noted.now.push(Early { key, name: name.to_owned(), ctype: ctype.clone(), span, heap });
+        let ends = !heap && self.may_outlive(name.rsplit('.').next().unwrap_or(name));
+        self.noted.now.push(Early { key, name: name.to_owned(), ctype: ctype.clone(), span, heap, ends });
         if let Some(made) = self.noted.made.iter().find(|m| m.0 == key && m.1 == *ctype) {
             return Ok(made.2);
         }
@@ -127,6 +133,9 @@ impl<'a> Lowering<'a> {
         self.declared_at[object] = at;
         if heap {
             self.note_heap(name, object);
+        }
+        if ends {
+            self.make_flag(object, name);
         }
         Ok(object)
     }
@@ -443,7 +452,15 @@ impl<'a> Lowering<'a> {
 
     /// Before a cell of an object is touched through a pointer: it is still there.
     pub(crate) fn still_there(&mut self, var: VarId) {
-        if !self.frees || self.dead || self.is_fresh(var) {
+        if self.dead {
+            return;
+        }
+        self.local_still_there(|shape| {
+            let mut has = false;
+            Self::leaves(shape, 0, &mut |v, _, _| has |= v == var);
+            has
+        });
+        if !self.frees || self.is_fresh(var) {
             return;
         }
         let mut flag = None;
@@ -459,9 +476,26 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// Before a variable of a function or of a thread is touched through a pointer: it is still there.
+    fn local_still_there(&mut self, is_touched: impl Fn(&super::ctype::Shape) -> bool) {
+        let touched: Vec<VarId> = self
+            .gone
+            .iter()
+            .filter(|(object, _)| is_touched(&self.objects[*object].shape))
+            .map(|(_, flag)| *flag)
+            .collect();
+        for flag in touched {
+            self.not_set(flag, "a variable is used whose function has returned or whose thread has ended");
+        }
+    }
+
     /// The same for locks and the like, of which nothing else is touched.
     pub(crate) fn syncs_still_there(&mut self, syncs: &[SyncId]) {
-        if !self.frees || self.dead {
+        if self.dead {
+            return;
+        }
+        self.local_still_there(|shape| syncs.iter().any(|s| shape.has_sync(*s)));
+        if !self.frees {
             return;
         }
         let has = |object: usize| syncs.iter().any(|s| self.objects[object].shape.has_sync(*s));
@@ -478,13 +512,18 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn not_freed(&mut self, freed: VarId) {
+        self.not_set(freed, "what was given back is used");
+    }
+
+    /// Something is wrong where a flag is set.
+    fn not_set(&mut self, freed: VarId, message: &str) {
         let seen = self.temporary(Type::BOOL);
         let gone = self.b.value(freed);
         self.set_var(seen, gone);
         self.env.remove(&(seen, 0));
         let gone = self.local_value(seen);
         let ok = self.b.terms().not(gone);
-        self.check(ok, ErrorKind::InvalidPointer, "what was given back is used");
+        self.check(ok, ErrorKind::InvalidPointer, message);
     }
 }
 

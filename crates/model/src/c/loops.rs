@@ -59,6 +59,7 @@ impl<'a> Lowering<'a> {
         if unrolls && (makes || self.known(condition)?.is_some()) {
             return self.unrolled(s, condition, step, body, &found);
         }
+        let before = self.before_loop(condition, body, &found);
         let mut after = self.join();
         let mut again = self.head(s, &found)?;
         let at = self.b.here(self.t);
@@ -76,8 +77,35 @@ impl<'a> Lowering<'a> {
         }
         self.jump(&mut again, s.span)?;
         self.loops -= 1;
+        self.after_loop(before, &after, s);
         self.land(after);
         Ok(())
+    }
+
+    /// Whether the source has a way out of a loop: a condition on variables, `break`, or `return` where the function has not returned yet.
+    fn before_loop(
+        &self,
+        condition: Option<&Node<Expression>>,
+        body: &Node<Statement>,
+        found: &Found,
+    ) -> bool {
+        if self.dead || found.gotos {
+            return false;
+        }
+        let (breaks, returns) = scan::ways_out(body);
+        let varies = |n: &String| matches!(self.lookup(n), Some(super::lower::Entity::Object(_)));
+        let asks = condition.is_some_and(|c| scan::expression(c).names.iter().any(varies));
+        let unreturned = self.frames.last().is_some_and(|f| f.exit.env.is_none());
+        (asks || breaks || returns) && (!returns || unreturned)
+    }
+
+    /// Notes a loop that has a way out in the source which nothing takes.
+    fn after_loop(&mut self, has_way_out: bool, after: &super::lower::Join, s: &Node<Statement>) {
+        let unreturned = self.frames.last().is_some_and(|f| f.exit.env.is_none());
+        if has_way_out && after.env.is_none() && (unreturned || !scan::ways_out(s).1) {
+            let (from, to) = (self.span(s.span), self.lines.at(s.span.end).1);
+            self.b.never_left(self.t, from, to);
+        }
     }
 
     pub(super) fn do_while(&mut self, s: &'a Node<Statement>, w: &'a Node<DoWhileStatement>) -> Res<()> {
@@ -88,12 +116,14 @@ impl<'a> Lowering<'a> {
         if found.makes_threads() || joins || self.atomic > 0 || once {
             return self.unrolled_do(s, w, &found);
         }
+        let before = self.before_loop(Some(&w.node.expression), &w.node.statement, &found);
         let after = self.join();
         let mut again = self.head(s, &found)?;
         self.note_loop();
         let mut after = self.round(s, &w.node.statement, after)?;
         self.branch(&w.node.expression, &mut again, &mut after)?;
         self.loops -= 1;
+        self.after_loop(before, &after, s);
         self.land(after);
         Ok(())
     }
@@ -256,9 +286,7 @@ impl<'a> Lowering<'a> {
         }
         if known.is_none() {
             if self.atomic > 0 {
-                return Err(
-                    self.refuse(s.span, "a loop whose number of rounds must be known here, and is not")
-                );
+                return Err(self.refuse(s.span, "a loop whose number of rounds is needed and not known here"));
             }
             rounds.open += found.makes_threads() as u32;
         }

@@ -70,6 +70,8 @@ pub(crate) struct Frame {
     pub(super) breaks: Vec<Join>,
     pub(super) continues: Vec<Join>,
     pub(super) switches: Vec<HashMap<usize, Join>>,
+    /// The flags of its variables that may outlive it.
+    pub(super) ends: Vec<VarId>,
 }
 
 /// A value that a function is called with.
@@ -169,6 +171,12 @@ pub(crate) struct Lowering<'a> {
     pub(super) error_labels: bool,
     /// Whether the program gives memory back.
     pub(crate) frees: bool,
+    /// Names of variables whose address may outlive their function; objects with the flag that says that they are gone; the flags of
+    /// thread-local variables of the thread at hand; and whether `main` may end before the program does.
+    pub(super) escaping: BTreeSet<String>,
+    pub(super) gone: Vec<(usize, VarId)>,
+    pub(super) thread_ends: Vec<VarId>,
+    pub(super) main_leaves: bool,
     /// Whether it destroys locks or the like, and whether it makes threads that are detached.
     pub(crate) destroys: bool,
     pub(crate) detaches: bool,
@@ -263,6 +271,10 @@ impl<'a> Lowering<'a> {
             leaving: false,
             error_labels: true,
             frees: false,
+            escaping: super::lifetimes::escaping(&source.unit),
+            gone: Vec::new(),
+            thread_ends: Vec::new(),
+            main_leaves: false,
             destroys: false,
             detaches: false,
             wanted: None,
@@ -402,6 +414,9 @@ impl<'a> Lowering<'a> {
         let main = self.b.thread("main");
         self.new_thread(main);
         self.frees = self.found.values().any(|f| f.called.contains("free") || f.called.contains("realloc"));
+        let of_main = self.found.get("main").cloned().unwrap_or_default();
+        let of_main = of_main.closed(&self.found, &self.callable);
+        self.main_leaves = ["pthread_exit", "thrd_exit"].iter().any(|n| of_main.called.contains(*n));
         self.collect_globals()?;
         self.make_early()?;
         let Some(function) = self.function("main") else {
@@ -450,6 +465,7 @@ impl<'a> Lowering<'a> {
         self.atomic = 0;
         self.atomic_start = None;
         self.held.clear();
+        self.thread_ends.clear();
     }
 
     /// The thread at hand gets its own of the variables that each thread has its own of.
@@ -498,6 +514,7 @@ impl<'a> Lowering<'a> {
                 }
             };
             self.declare(name.clone(), Entity::Object(object));
+            self.begin_local(object);
         }
         self.note_start(f);
         let call = self.enter(f);
@@ -515,6 +532,13 @@ impl<'a> Lowering<'a> {
             let last = self.join();
             self.land(std::mem::replace(&mut frame.exit, last));
             self.leave_keys(f.span)?;
+            self.jump(&mut frame.exit, f.span)?;
+        }
+        frame.ends.append(&mut self.thread_ends);
+        if !main && !frame.ends.is_empty() && frame.exit.env.is_some() {
+            let last = self.join();
+            self.land(std::mem::replace(&mut frame.exit, last));
+            self.end_locals(&frame.ends);
             self.jump(&mut frame.exit, f.span)?;
         }
         let at = frame.exit.at;
@@ -547,7 +571,9 @@ impl<'a> Lowering<'a> {
         let full =
             if local { format!("{}.{name}", self.b.program().thread(self.t).name) } else { name.to_owned() };
         let object = if local && taken {
-            self.noted_object(&full, ctype, span.start, span, false)?
+            let object = self.noted_object(&full, ctype, span.start, span, false)?;
+            self.begin_local(object);
+            object
         } else {
             let object = self.object(&full, ctype, scope, span)?;
             self.declared_at.resize(object + 1, usize::MAX);
@@ -638,6 +664,7 @@ impl<'a> Lowering<'a> {
             breaks: Vec::new(),
             continues: Vec::new(),
             switches: Vec::new(),
+            ends: Vec::new(),
         });
     }
 
@@ -754,6 +781,7 @@ impl<'a> Lowering<'a> {
         self.jump(&mut frame.exit, f.span)?;
         self.leave_call(call, frame.exit.at);
         self.land(frame.exit);
+        self.end_locals(&frame.ends);
         Ok(())
     }
 
@@ -794,6 +822,10 @@ impl<'a> Lowering<'a> {
             self.t = me;
             let made = made?;
             object = Some(made);
+            // It is a variable of the new thread, and not of the function that makes it.
+            let flag = self.flag_of(made);
+            let frame = self.frame();
+            frame.ends.retain(|v| Some(*v) != flag);
             let mut leaf = None;
             Self::leaves(&self.objects[made].shape.clone(), 0, &mut |v, _, _| leaf = Some(v));
             var = leaf;

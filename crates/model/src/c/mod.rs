@@ -41,6 +41,7 @@ mod fresh;
 mod globals;
 mod heap;
 mod keys;
+mod lifetimes;
 mod loops;
 mod lower;
 mod lvalue;
@@ -63,7 +64,7 @@ use thiserror::Error;
 
 /// Why a program cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{}: {reason}", self.place())]
+#[error("{}: {}", self.place(), self.sentence())]
 pub struct Refusal {
     /// The file.
     pub file: String,
@@ -74,6 +75,69 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    /// The reason as a sentence: what is only named is not supported.
+    fn sentence(&self) -> String {
+        if !self.names_unsupported() {
+            return self.reason.clone();
+        }
+        let plural =
+            ["attributes ", "calls ", "more ", "parameters ", "several ", "structures ", "two ", "words "];
+        let verb = if plural.iter().any(|p| self.reason.starts_with(p)) { "are" } else { "is" };
+        format!("{} {verb} not supported", self.reason)
+    }
+
+    /// Whether the reason names something that is not supported, and is not a sentence about a mistake.
+    fn names_unsupported(&self) -> bool {
+        const STARTS: [&str; 8] = [
+            "there is ",
+            "syntax error",
+            "expected ",
+            "the preprocessor ",
+            "the file ",
+            "this is ",
+            "this does ",
+            "whether ",
+        ];
+        const ENDS: [&str; 11] = [
+            " is missing",
+            " fails",
+            " is not constant",
+            " is not complete",
+            " is assigned",
+            " are wanted",
+            " is too large",
+            " is no pointer",
+            " arguments",
+            "twice",
+            "of another kind",
+        ];
+        const PARTS: [&str; 8] = [
+            "` is ",
+            "` has ",
+            "` calls ",
+            " has no field",
+            " refuse",
+            "does not say",
+            "cannot",
+            "the call has ",
+        ];
+        let reason = self.reason.as_str();
+        // A part of speech that starts with an article may end like a sentence: "a structure that is not complete".
+        let named = reason.starts_with("a ") && reason.contains(" that is ")
+            || reason.contains(" of a type that is ");
+        named
+            || !(STARTS.iter().any(|s| reason.starts_with(s))
+                || ENDS.iter().any(|s| reason.ends_with(s))
+                || PARTS.iter().any(|s| reason.contains(s)))
+    }
+
+    /// Whether a compiler may take the program all the same: it uses what is not supported here.
+    pub fn is_unsupported(&self) -> bool {
+        self.names_unsupported()
+            || self.reason.starts_with("the function `") && self.reason.ends_with("is not known")
+            || self.reason.ends_with(" is not constant")
+    }
+
     pub(super) fn place(&self) -> String {
         if self.line == 0 { self.file.clone() } else { format!("{}:{}", self.file, self.line) }
     }
@@ -99,6 +163,8 @@ pub struct Options {
     pub lock_misuse: bool,
     /// Whether reaching a label `ERROR` is an error in a program that never calls `reach_error`, as verification tasks have it.
     pub error_labels: bool,
+    /// Whether an exit code of the program other than 0 is an error of kind `ExitCode`.
+    pub exit_codes: bool,
     /// Whether signed arithmetic whose result does not fit its type, and a conversion to a signed type that changes the number, are
     /// errors of kind `Overflow`. Where none can be reached, integers of the program are mathematical ones: signed values are
     /// never cut (unsigned ones wrap around, as C says). Arithmetic on signed atomic variables is refused then: it wraps by
@@ -127,6 +193,7 @@ impl Default for Options {
             spurious: false,
             lock_misuse: true,
             error_labels: false,
+            exit_codes: false,
             overflow: false,
             compress: true,
             keep_labels: false,

@@ -188,7 +188,11 @@ impl<'a> Lowering<'a> {
                         }
                     }
                 }
+                if self.atomic > 0 && !self.dead {
+                    return Err(self.refuse(span, "a thread that ends in an atomic block"));
+                }
                 self.leave_keys(span)?;
+                self.end_all_locals();
                 self.stop(LocationKind::End);
                 return Ok(Some(self.void()));
             }
@@ -462,8 +466,13 @@ impl<'a> Lowering<'a> {
                 (fits, u32::MAX as u64)
             }
         };
+        let company = self.has_company();
+        let mut set_up = |me: &mut Self, s: SyncId| {
+            me.b.sync_init(me.t, s, value);
+            me.b.initializes(me.t, s, company);
+        };
         if self.b.terms().as_const(ok) == Some(1) || self.dead {
-            self.on_object(&object, span, &mut |me, s| me.b.sync_init(me.t, s, value))?;
+            self.on_object(&object, span, &mut set_up)?;
             return Ok(self.number(0));
         }
         let r = self.temporary(Type::INT);
@@ -474,7 +483,7 @@ impl<'a> Lowering<'a> {
         self.set_var(r, code);
         self.jump(&mut after, span)?;
         self.land(yes);
-        self.on_object(&object, span, &mut |me, s| me.b.sync_init(me.t, s, value))?;
+        self.on_object(&object, span, &mut set_up)?;
         let zero = self.b.terms().int(0);
         self.set_var(r, zero);
         self.jump(&mut after, span)?;
@@ -510,10 +519,17 @@ impl<'a> Lowering<'a> {
 
     /// The same. A lock that may have been used before is a new one then.
     fn set_up_or_anew(&mut self, lv: &Lvalue, known: bool, span: Span) -> Res<()> {
-        if known || self.may_come_again() {
-            self.on_object(lv, span, &mut |me, s| me.b.renew(me.t, s, me.recursive.get(&s).copied()))
+        let company = self.has_company();
+        if known || company || self.may_come_again() {
+            self.on_object(lv, span, &mut |me, s| {
+                if me.b.renew(me.t, s, me.recursive.get(&s).copied()) {
+                    me.b.initializes(me.t, s, company);
+                }
+            })
         } else if self.destroys {
-            self.on_object(lv, span, &mut |me, s| me.b.set_up(me.t, s))
+            self.on_object(lv, span, &mut |me, s| {
+                me.b.set_up(me.t, s);
+            })
         } else {
             Ok(())
         }
@@ -533,6 +549,11 @@ impl<'a> Lowering<'a> {
                 }
             }
         }
+    }
+
+    /// Whether other threads may run beside the code at hand.
+    fn has_company(&self) -> bool {
+        self.t.0 > 0 || self.b.program().threads.len() > 1
     }
 
     /// From now on a mutex is of a kind.

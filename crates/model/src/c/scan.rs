@@ -167,6 +167,29 @@ pub(crate) fn leaves(s: &Node<Statement>) -> bool {
     found.0
 }
 
+/// Whether the body of a loop has a `break` that leaves the loop, and whether it has a `return`.
+pub(crate) fn ways_out(s: &Node<Statement>) -> (bool, bool) {
+    struct Ways {
+        inside: u32,
+        breaks: bool,
+        returns: bool,
+    }
+    impl<'a> Visit<'a> for Ways {
+        fn visit_statement(&mut self, st: &'a Statement, s: &'a Span) {
+            use Statement::*;
+            self.breaks |= matches!(st, Break) && self.inside == 0;
+            self.returns |= matches!(st, Return(_));
+            let nested = matches!(st, While(_) | DoWhile(_) | For(_) | Switch(_));
+            self.inside += u32::from(nested);
+            visit::visit_statement(self, st, s);
+            self.inside -= u32::from(nested);
+        }
+    }
+    let mut found = Ways { inside: 0, breaks: false, returns: false };
+    found.visit_statement(&s.node, &s.span);
+    (found.breaks, found.returns)
+}
+
 /// What occurs in a declaration.
 pub(crate) fn declaration(d: &Node<Declaration>) -> Found {
     let mut found = Found::default();

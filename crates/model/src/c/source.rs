@@ -115,6 +115,7 @@ pub(crate) fn read_annotated(
 /// What the preprocessor makes of a file; messages call it `path`.
 fn preprocess(headers: &Headers, path: &Path, file: &Path, arguments: &[String]) -> Result<String, Refusal> {
     let whole = |reason: String| Refusal { file: path.display().to_string(), line: 0, reason };
+    std::fs::File::open(file).map_err(|e| whole(format!("the file cannot be read: {e}")))?;
     let compiler = std::env::var("CC").unwrap_or_else(|_| "gcc".to_owned());
     let mut words = compiler.split_whitespace();
     let output = Command::new(words.next().unwrap_or("gcc"))
@@ -129,7 +130,7 @@ fn preprocess(headers: &Headers, path: &Path, file: &Path, arguments: &[String])
         let says = String::from_utf8_lossy(&output.stderr);
         return Err(whole(format!("the preprocessor refuses it: {}", says.trim())));
     }
-    String::from_utf8(output.stdout).map_err(|_| whole("is no UTF-8 text".to_owned()))
+    String::from_utf8(output.stdout).map_err(|_| whole("the file is not UTF-8 text".to_owned()))
 }
 
 /// Parses text that has gone through the preprocessor.
@@ -157,11 +158,11 @@ pub(crate) fn parse(name: &str, text: String) -> Result<Source, Refusal> {
             let lines = Lines::of(name, &e.source);
             let (file, line) = lines.at(e.offset);
             let rest: String = e.source[e.offset..].chars().take_while(|c| *c != '\n').take(40).collect();
-            Err(Refusal {
-                file: file.to_owned(),
-                line,
-                reason: format!("syntax error before `{}`", rest.trim()),
-            })
+            let reason = match rest.trim() {
+                "" => "syntax error at the end of the line".to_owned(),
+                rest => format!("syntax error before `{rest}`"),
+            };
+            Err(Refusal { file: file.to_owned(), line, reason })
         }
     }
 }

@@ -352,6 +352,9 @@ impl<'a> Lowering<'a> {
                         self.set_var(var, term);
                     }
                 }
+                None if self.frames.len() == 1 && self.t.0 == 0 && self.options.exit_codes => {
+                    self.exit_code(e)?
+                }
                 None => self.effect(e)?,
             }
         }

@@ -1,0 +1,8 @@
+// verify: endless, check: -
+#include <pthread.h>
+#include <assert.h>
+#include <stdatomic.h>
+atomic_int x, y;
+void *f(void *p) { for (;;) { x = 1; if (!y) break; x = 0; } x = 0; return 0; }
+void *g(void *p) { for (;;) { y = 1; if (!x) break; y = 0; } y = 0; return 0; }
+int main(void) { pthread_t a, b; pthread_create(&a, 0, f, 0); pthread_create(&b, 0, g, 0); pthread_join(a, 0); pthread_join(b, 0); return 0; }
