@@ -5,7 +5,8 @@
 //! A thread that announces an operation in exactly the local state in which it announced it before has gone round a *cycle*.
 //! The cycle is *removable* if no other thread can tell that it was there: for every object that the thread changed in it, the word is as if
 //! the thread had not changed it whenever another thread accesses it in conflict with these changes, and at the end. So a lock that is
-//! taken and released is nothing, unless somebody tried it meanwhile. Objects that the thread only looked at do not matter. A thread that closes a removable cycle is stopped for the rest of the execution,
+//! taken and released is nothing, unless somebody tried it meanwhile. A look of another thread does not count if that thread has come back to
+//! where it was with it: such a look can be removed first. Objects that the thread only looked at do not matter. A thread that closes a removable cycle is stopped for the rest of the execution,
 //! and all others continue, as after an assumption that does not hold ([`explore::End::Pruned`]).
 //!
 //! # Why it loses nothing
@@ -154,12 +155,26 @@ pub(crate) struct Cycles {
     /// Something is remembered besides these changes and the arrival.
     used: bool,
     arrival: Option<Arrival>,
-    /// What the thread has waited for: state and words, as a hash, and when.
-    awaits: Vec<(u64, usize)>,
+    /// Where the thread has waited for a change.
+    awaits: Vec<Awaited>,
+    /// Stretches of steps that only looked, after each of which the thread was where it was before: the first and the last step of each.
+    idle: Vec<(usize, usize)>,
     /// It is inside a wait, which notes its phases itself.
     in_wait: bool,
     /// Why it was stopped, if it was.
     stopped: Option<Box<Stopped>>,
+}
+
+/// A wait of a thread for a change of words that it saw.
+#[derive(Clone, Copy)]
+struct Awaited {
+    /// The operation before which it waited, and the local state there.
+    key: Key,
+    state: u64,
+    /// The words, as a hash.
+    words: u64,
+    /// How many steps the execution had then.
+    at: usize,
 }
 
 /// Why a thread was stopped.
@@ -178,6 +193,8 @@ struct Stopped {
     read: Vec<ObjectId>,
     /// What it changed in the cycle.
     changed: Vec<ObjectId>,
+    /// It only looked, and took no option.
+    looks: bool,
     /// Nobody else changed these objects during the cycle as far as it could tell: alone, the thread would see the same again.
     steady: bool,
 }
@@ -200,6 +217,7 @@ impl Cycles {
             self.changes.clear();
             self.rows.clear();
             self.awaits.clear();
+            self.idle.clear();
             self.in_wait = false;
             self.stopped = None;
         }
@@ -245,13 +263,18 @@ impl Cycles {
             self.visits.drain(..WINDOW / 2);
             let from = self.visits[0].at;
             self.changes.retain(|c| c.at >= from);
-            self.awaits.retain(|a| a.1 >= from);
+            self.awaits.retain(|a| a.at >= from);
         }
         self.visits.push(visit);
     }
 }
 
 impl Cycles {
+    /// Adds a look of the thread from before it was watched.
+    pub(crate) fn looked(&mut self, key: Key, state: Option<u64>, at: usize, seen: (ObjectId, u64)) {
+        self.push(Visit { key, state, at, seen, option: false, failed: false, first: false, timeout: false });
+    }
+
     /// Whether the thread found an object, from that step of the execution on, always as it had seen or left it last, and at first as
     /// it left it at the end. Only the bits of the word from `bits` on count.
     fn is_steady(&self, from: usize, object: ObjectId, bits: u32) -> bool {
@@ -302,7 +325,7 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
     let mut same = false;
     // Under a bound, to remove a cycle may cost a preemption where the thread gave way of its own accord.
     let wanted = |c: &Cycle| 1 + (ex.settings.bounded && c.free_switch) as u32;
-    let (mut closed, mut stop) = (0, None);
+    let (mut closed, mut stop, mut idle) = (0, None, None);
     let stops = !matches!(ex.settings.rule, Rule::OneInARow | Rule::LooksOnly);
     for v in here.rev().filter(|v| v.state == Some(state)) {
         same = true;
@@ -312,15 +335,19 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
         if v.first && !may_undo(ex, v.at) {
             continue;
         }
-        if let Some(cycle) = removable(ex, t, v.at)
-            && (cycle.options || cycle.changes)
-        {
+        let Some(cycle) = removable(ex, t, v.at) else { continue };
+        if !cycle.options && !cycle.changes {
+            idle = idle.or(Some(v.at));
+        } else {
             closed += 1;
             if closed >= wanted(&cycle) {
                 stop = Some((v.at, cycle));
                 break;
             }
         }
+    }
+    if let Some(from) = idle {
+        note_idle(ex, from);
     }
     let known = same || met && !taken;
     ex.threads[t.index()].cycles.arrival = Some(Arrival { state, known, first: !met });
@@ -331,6 +358,18 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
             true
         }
         None => false,
+    }
+}
+
+/// The running thread has only looked since that step of the execution, and is where it was then.
+fn note_idle(ex: &mut Execution, from: usize) {
+    let (t, last) = (ex.current, ex.log.len() - 1);
+    if ex.log[last].thread == t {
+        let idle = &mut ex.threads[t.index()].cycles.idle;
+        if idle.len() == WINDOW {
+            idle.drain(..WINDOW / 2);
+        }
+        idle.push((from, last));
     }
 }
 
@@ -393,7 +432,8 @@ fn note_stop(ex: &mut Execution, from: usize, cycle: &Cycle) {
         && read.iter().all(|o| cycles.is_steady(from, *o, RwWord::WRITER_FROM));
     let at = ex.log.len();
     cycles.used = true;
-    let stopped = Stopped { at, spurious, timeouts, seen, left, read, changed, steady };
+    let looks = changed.is_empty() && !cycle.options;
+    let stopped = Stopped { at, spurious, timeouts, seen, left, read, changed, looks, steady };
     cycles.stopped = Some(Box::new(stopped));
     ex.any_stopped = true;
 }
@@ -403,13 +443,17 @@ fn removable(ex: &Execution, t: ThreadId, from: usize) -> Option<Cycle> {
     let cycles = &ex.threads[t.index()].cycles;
     let first = cycles.changes.iter().position(|c| c.at >= from).unwrap_or(cycles.changes.len());
     let own = &cycles.changes[first..];
+    let mut observed = Vec::new();
     for (k, first) in own.iter().enumerate() {
         if own[..k].iter().any(|c| c.object == first.object) {
             continue;
         }
-        if !leaves_no_trace(ex, t, &own[k..]) {
+        if !leaves_no_trace(ex, t, &own[k..], &mut observed) {
             return None;
         }
+    }
+    if !observed.is_empty() && !are_idle(ex, &mut observed) {
+        return None;
     }
     let since = || cycles.visits.iter().filter(|v| v.at >= from);
     let switches = |v: &Visit| matches!(v.key.kind, OpKind::Yield | OpKind::Choose);
@@ -422,8 +466,8 @@ fn removable(ex: &Execution, t: ThreadId, from: usize) -> Option<Cycle> {
 }
 
 /// Whether nobody can tell that a thread made the changes of the first object among these: whenever another thread accessed the object in
-/// conflict with them, and after the last one, it was as if there had been none.
-fn leaves_no_trace(ex: &Execution, t: ThreadId, own: &[Change]) -> bool {
+/// conflict with them, and after the last one, it was as if there had been none. Accesses at other times are added to `observed`.
+fn leaves_no_trace(ex: &Execution, t: ThreadId, own: &[Change], observed: &mut Vec<usize>) -> bool {
     let object = own[0].object;
     if ex.settings.rule == Rule::OwnChangesIgnored {
         return true;
@@ -443,17 +487,45 @@ fn leaves_no_trace(ex: &Execution, t: ThreadId, own: &[Change]) -> bool {
     };
     let mut group: Vec<&Change> = Vec::new();
     for change in all() {
-        if let Some(last) = group.last()
-            && ex.log.get(last.at + 1..change.at).unwrap_or_default().iter().any(accessed)
-        {
-            if !leaves_unchanged(&group) {
-                return false;
+        if let Some(last) = group.last() {
+            let between = last.at + 1..change.at;
+            let in_between = ex.log.get(between.clone()).unwrap_or_default();
+            if in_between.iter().any(accessed) {
+                if leaves_unchanged(&group) {
+                    group.clear();
+                } else {
+                    let seen = between.zip(in_between).filter(|(_, l)| accessed(l));
+                    observed.extend(seen.map(|(i, _)| i));
+                }
             }
-            group.clear();
         }
         group.push(change);
     }
     leaves_unchanged(&group)
+}
+
+/// Whether these steps can be removed as well, because each belongs to steps of its thread that only look and lead back to where the thread
+/// was. Stretches of steps that overlap cannot be removed together.
+///
+/// Only stretches that end with one of the steps count, so the answer depends on these steps and what their threads did before.
+fn are_idle(ex: &Execution, steps: &mut [usize]) -> bool {
+    steps.sort_unstable_by(|a, b| b.cmp(a));
+    // By thread: from where on its steps are removed.
+    let mut removed: Vec<(ThreadId, usize)> = Vec::new();
+    steps.iter().all(|step| {
+        let u = ex.log[*step].thread;
+        let entry = removed.iter().position(|r| r.0 == u);
+        if entry.is_some_and(|i| removed[i].1 <= *step) {
+            return true;
+        }
+        let idle = ex.threads[u.index()].cycles.idle.iter();
+        let Some((from, _)) = idle.rev().find(|(_, last)| last == step) else { return false };
+        match entry {
+            Some(i) => removed[i].1 = *from,
+            None => removed.push((u, *from)),
+        }
+        true
+    })
 }
 
 /// Whether these changes of one object by one thread leave it as it was.
@@ -707,21 +779,38 @@ impl Waiting {
     }
 }
 
-/// The running thread is about to wait until one of these words differs, in this state at this place. Says whether it is stopped
+/// The running thread is about to announce an operation in this local state. Says whether it is stopped instead: it waited there for a change
+/// before, there was one, and it has come back with nothing done that others could tell.
+pub(crate) fn has_waited(ex: &mut Execution, key: Key, state: u64) -> bool {
+    let t = ex.current;
+    if ex.threads[t.index()].cycles.awaits.is_empty() {
+        return false;
+    }
+    let state = ex.with_time(state);
+    let awaits = ex.threads[t.index()].cycles.awaits.iter().rev();
+    let mut same = awaits.filter(|a| a.key == key && a.state == state).map(|a| a.at);
+    let Some((from, cycle)) = same.find_map(|from| removable(ex, t, from).map(|cycle| (from, cycle))) else {
+        return false;
+    };
+    note_stop(ex, from, &cycle);
+    true
+}
+
+/// The running thread is about to wait before this operation until one of these words differs. Says whether it is stopped
 /// instead: it was woken in vain again and again.
-pub(crate) fn awaits_again(ex: &mut Execution, site: Site, state: u64, seen: &[(ObjectId, u64)]) -> bool {
-    let mut h = state ^ site.0 as u64;
+pub(crate) fn awaits_again(ex: &mut Execution, key: Key, state: u64, seen: &[(ObjectId, u64)]) -> bool {
+    let mut words = 0;
     for (object, word) in seen {
         for w in [object.0 as u64, *word] {
-            h = (h ^ w).wrapping_mul(0xFF51_AFD7_ED55_8CCD).rotate_left(29);
+            words = (words ^ w).wrapping_mul(0xFF51_AFD7_ED55_8CCD).rotate_left(29);
         }
     }
+    let state = ex.with_time(state);
     let (t, at) = (ex.current, ex.log.len());
     let awaits = &ex.threads[t.index()].cycles.awaits;
-    let same: Vec<usize> = awaits.iter().filter(|a| a.0 == h).map(|a| a.1).collect();
-    if same.len() + 1 >= MOST_AWAITS
-        && let Some((from, cycle)) =
-            same.iter().rev().find_map(|from| removable(ex, t, *from).map(|cycle| (*from, cycle)))
+    let same = || awaits.iter().rev().filter(|a| a.key == key && a.state == state && a.words == words);
+    if same().count() + 1 >= MOST_AWAITS
+        && let Some((from, cycle)) = same().find_map(|a| removable(ex, t, a.at).map(|cycle| (a.at, cycle)))
     {
         note_stop(ex, from, &cycle);
         return true;
@@ -731,21 +820,7 @@ pub(crate) fn awaits_again(ex: &mut Execution, site: Site, state: u64, seen: &[(
         cycles.awaits.drain(..WINDOW / 2);
     }
     cycles.used = true;
-    cycles.awaits.push((h, at));
-    if cycles.visits.is_empty() {
-        // From here on changes are kept.
-        let key = Key { site, object: ObjectId::NONE, kind: OpKind::Await, a: 0, b: 0 };
-        cycles.push(Visit {
-            key,
-            state: None,
-            at,
-            seen: (ObjectId::NONE, 0),
-            option: false,
-            failed: false,
-            first: false,
-            timeout: false,
-        });
-    }
+    cycles.awaits.push(Awaited { key, state, words, at });
     ex.tracking = true;
     false
 }
@@ -815,17 +890,22 @@ impl Execution {
         })
     }
 
-    /// Whether no thread that is blocked waits for something that one of the stopped threads changes in its cycle.
+    /// Whether no thread that is blocked, or that only looks again and again, waits for something that one of the stopped threads changes
+    /// in its cycle.
     pub(crate) fn cycles_leave_others_blocked(&self) -> bool {
-        let changes = |o: ObjectId| {
-            let stopped = |t: ThreadId| self.threads[t.index()].cycles.stopped.as_ref();
-            let mut all = self.live.iter().filter(|t| self.is_stopped(*t)).filter_map(stopped);
-            o.is_some() && all.any(|s| s.changed.contains(&o))
+        let stopped = |t: ThreadId| {
+            self.threads[t.index()].cycles.stopped.as_deref().filter(|_| self.is_stopped(t))
         };
-        self.live.iter().filter(|t| !self.is_stopped(*t)).all(|u| {
-            let Pending { op, awaited: (from, n), .. } = self.pending[u.index()];
-            let awaited = &self.awaited[from as usize..(from + n) as usize];
-            !changes(op.object) && !awaited.iter().any(|a| changes(a.0))
+        let changes = |o: ObjectId| {
+            o.is_some() && self.live.iter().filter_map(stopped).any(|s| s.changed.contains(&o))
+        };
+        self.live.iter().all(|u| match stopped(u) {
+            Some(s) => !s.looks || !s.seen.iter().any(|seen| changes(seen.0)),
+            None => {
+                let Pending { op, awaited: (from, n), .. } = self.pending[u.index()];
+                let awaited = &self.awaited[from as usize..(from + n) as usize];
+                !changes(op.object) && !awaited.iter().any(|a| changes(a.0))
+            }
         })
     }
 

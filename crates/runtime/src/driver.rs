@@ -267,6 +267,11 @@ pub fn check(
         }
         progress(search);
         if let Some(divergence) = search.divergence() {
+            // Local states may have depended on what earlier executions left on the stacks.
+            if session.clean_stacks() {
+                search.restart();
+                continue;
+            }
             failures.push(nondeterminism(divergence, &once.schedule));
             break;
         }

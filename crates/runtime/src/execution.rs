@@ -179,6 +179,8 @@ pub(crate) struct Execution {
     pub(crate) fair: Option<Box<crate::livelock::Fair>>,
     /// Threads repeat themselves at the end of the execution, and nobody has changed what they see.
     pub(crate) suspect: bool,
+    /// A thread was found in a local state in which it was before, in this execution or an earlier one.
+    pub(crate) compared_states: bool,
     /// Where the operation that is about to run comes back to a state its thread was in before.
     pub(crate) repeat: Option<spin::Repeat>,
     waiters: Vec<u32>,
@@ -335,6 +337,7 @@ impl Execution {
             gave_way: false,
             fair: None,
             suspect: false,
+            compared_states: false,
             repeat: None,
             waiters: Vec::new(),
             running_on: Vec::new(),

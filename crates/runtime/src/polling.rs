@@ -71,6 +71,8 @@ pub struct Modes {
     pub(crate) tells_waiting_writers: bool,
     /// After how many fruitless turns a thread gives way; 0 for what the settings say. See [`crate::turns`].
     pub(crate) turns: u32,
+    /// What operations leave on stacks is cleared, so that local states do not depend on earlier executions. See [`crate::spin`].
+    pub(crate) clean_stacks: bool,
     /// An execution in which threads repeat themselves for ever is a failure, whether or not it was confirmed. See [`crate::livelock`].
     pub(crate) report_suspects: bool,
 }

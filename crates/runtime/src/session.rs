@@ -175,6 +175,15 @@ impl Session {
         }
     }
 
+    /// Clears stacks from now on, if threads were compared with their earlier states and stacks were not cleared. Says whether that is so: the
+    /// search must start again.
+    pub(crate) fn clean_stacks(&mut self) -> bool {
+        let Some(execution) = &mut self.execution else { return false };
+        let learns = execution.compared_states && !execution.modes.clean_stacks;
+        execution.modes.clean_stacks |= learns;
+        learns
+    }
+
     /// Whether a thread gave way while another one could run.
     pub(crate) fn gave_way(&self) -> bool {
         self.execution().gave_way
@@ -586,7 +595,7 @@ unsafe fn become_current(ex: *mut Execution, t: ThreadId) {
         (*thread).running = true;
         (*ex).stack_floor = (*thread).stack_floor;
         (*ex).tracking = !(*thread).cycles.is_empty();
-        (*ex).looking = (*ex).tracking || !(*thread).window.is_empty();
+        (*ex).looking = (*ex).tracking || !(*thread).window.is_empty() || (*ex).modes.clean_stacks;
         (*ex).looking |= (*ex).fair.is_some() && (*ex).is_fair();
         (*ex).due = (*thread).turns.due;
         (*ex).repeat = None;

@@ -30,7 +30,9 @@
 //! Frames between the loop and the operation are set up anew in each turn, on top of whatever the last turn left there,
 //! and that includes frames of the search. So the stack below an operation is wiped when a look returns; then what a turn
 //! leaves behind depends on the turn alone, and the turn at which a loop is cut does not differ from one run of a
-//! schedule to the next. On processors for which the state cannot be taken nothing is cut.
+//! schedule to the next. Parts of a frame that the code has not written yet still hold what lay there before. Where a thread
+//! does something else than the first time because of that, the search starts again with stacks that are cleared when a thread
+//! starts and after each operation ([`crate::polling::Modes::clean_stacks`]). On processors for which the state cannot be taken nothing is cut.
 
 use crate::context;
 use crate::cycles;
@@ -118,6 +120,8 @@ struct Look {
     state: Option<u64>,
     /// How often in a row the thread came back to that state here.
     repeats: u8,
+    /// Its place in the log.
+    at: usize,
 }
 
 /// The looks of a thread since its last step that was none.
@@ -139,13 +143,13 @@ impl Window {
     }
 
     #[inline(never)]
-    fn push(&mut self, key: Key, on: ObjectId, word: u64) {
+    fn push(&mut self, key: Key, on: ObjectId, word: u64, at: usize) {
         if self.looks.len() == WINDOW {
             self.looks.drain(..WINDOW / 2);
         }
         let next = self.next.take();
         let (state, repeats) = (next.map(|n| n.0), next.map_or(0, |n| n.1));
-        self.looks.push(Look { key, on, word, state, repeats });
+        self.looks.push(Look { key, on, word, state, repeats, at });
     }
 }
 
@@ -198,6 +202,13 @@ pub(crate) fn leave() {
     }
     // SAFETY: where there was a look, the operation has just checked that far more stack than that is left.
     unsafe { machine::leave() };
+}
+
+/// To be called before the body of a thread: clears what an earlier thread left on this stack.
+#[cold]
+pub(crate) fn clear_stack() {
+    // SAFETY: the thread has just started, and far more stack than that is kept for operations below its frames.
+    unsafe { machine::clear() };
 }
 
 /// Whether the running thread has looked at something.
@@ -341,12 +352,18 @@ fn compare_in(ex: &mut Execution, state: u64) {
         return ex.note_fair_state(state);
     }
     let arriving = ex.arriving.take();
+    ex.compared_states = true;
     compare_looks(ex, state);
     let awaits = ex.repeat.is_some_and(|r| r.await_from.is_some());
+    let Some(key) = arriving else { return };
+    let closes = cycles::arrive(ex, key, state);
+    if cycles::has_waited(ex, key, state) {
+        ex.same_as_earlier = false;
+        ex.repeat = Some(Repeat { state, repeats: 0, await_from: None, stops: true });
+        return;
+    }
     // A thread that would wait for a change goes on when there is one, so a livelock is seen.
-    if let Some(key) = arriving
-        && cycles::arrive(ex, key, state)
-    {
+    if closes {
         if awaits {
             ex.same_as_earlier = false;
         } else {
@@ -393,13 +410,21 @@ pub(crate) fn announce(ex: &mut Execution, site: Site) -> bool {
             seen.push((object, look.word));
         }
     }
-    if cycles::awaits_again(ex, site, repeat.state, &seen) {
+    let key = ex.threads[t].window.looks[from].key;
+    if ex.threads[t].cycles.is_empty() {
+        for i in from..ex.threads[t].window.looks.len() {
+            let Look { key, on, word, state, at, .. } = ex.threads[t].window.looks[i];
+            let state = state.map(|s| ex.with_time(s));
+            ex.threads[t].cycles.looked(key, state, at, (on, word));
+        }
+    }
+    if cycles::awaits_again(ex, key, repeat.state, &seen) {
         ex.seen = seen;
         ex.repeat = Some(Repeat { stops: true, ..repeat });
         return false;
     }
     ex.threads[t].window.clear();
-    ex.looking = ex.tracking;
+    ex.looking = ex.tracking || ex.modes.clean_stacks;
     if ex.modes.versions {
         seen.iter().for_each(|s| ex.has_polled(s.0));
     }
@@ -438,7 +463,8 @@ pub(crate) fn after_step(
             _ => (op.a, op.b),
         };
         let key = Key { site, object: op.object, kind: strong(op.kind), a, b };
-        ex.threads[t].window.push(key, op.object, before);
+        let at = ex.log.len() - 1;
+        ex.threads[t].window.push(key, op.object, before, at);
         ex.looking = true;
     } else if ex.looking {
         forget_looks(ex);
@@ -455,7 +481,7 @@ pub(crate) fn fails_spuriously(op: &Op, option: u32) -> bool {
 #[cold]
 fn forget_looks(ex: &mut Execution) {
     ex.threads[ex.current.index()].window.clear();
-    ex.looking = ex.tracking;
+    ex.looking = ex.tracking || ex.modes.clean_stacks;
 }
 
 /// The same for locks that have versions; says whether that was all. To take one is a look at its version, to give it back is
@@ -475,11 +501,12 @@ fn after_lock(ex: &mut Execution, op: Op, site: Site, before: u64, applied: &App
         let version = ex.version_of(op.object);
         let word = ex.word(version);
         let key = Key { site, object: op.object, kind: op.kind, a: op.a, b: op.b };
+        let at = ex.log.len() - 1;
         let window = &mut ex.threads[ex.current.index()].window;
-        window.push(key, version, word);
+        window.push(key, version, word, at);
         if tries {
             // No operation has this key, so a cycle starts with the look before.
-            window.push(Key { kind: Await, ..key }, op.object, before);
+            window.push(Key { kind: Await, ..key }, op.object, before, at);
         } else {
             turns::saw_version(ex, &op, site, version);
         }
@@ -493,7 +520,7 @@ fn after_lock(ex: &mut Execution, op: Op, site: Site, before: u64, applied: &App
 pub(crate) fn changed(ex: &mut Execution) {
     ex.threads[ex.current.index()].window.clear();
     cycles::forget(ex);
-    ex.looking = ex.is_fair();
+    ex.looking = ex.modes.clean_stacks || ex.is_fair();
 }
 
 #[cfg(all(target_arch = "x86_64", unix))]
@@ -568,6 +595,23 @@ mod machine {
             "ret",
         )
     }
+
+    /// Clears 16 KiB of the stack below the caller's frame.
+    ///
+    /// # Safety
+    ///
+    /// That much stack must be left.
+    #[unsafe(naked)]
+    pub(super) unsafe extern "sysv64" fn clear() {
+        std::arch::naked_asm!(
+            "lea rdi, [rsp - 16384]",
+            "mov ecx, 2048",
+            "xor eax, eax",
+            "cld",
+            "rep stosq",
+            "ret",
+        )
+    }
 }
 
 #[cfg(not(all(target_arch = "x86_64", unix)))]
@@ -581,4 +625,9 @@ mod machine {
     ///
     /// None is needed.
     pub(super) unsafe fn leave() {}
+
+    /// # Safety
+    ///
+    /// None is needed.
+    pub(super) unsafe fn clear() {}
 }

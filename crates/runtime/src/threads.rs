@@ -489,6 +489,9 @@ pub(crate) unsafe fn live(ex: *mut Execution, t: ThreadId) {
         let body = (&mut (*ex).threads)[t.index()].body.take();
         let scoped = body.as_ref().is_some_and(|b| b.scoped);
         (*ex).enter_user_code();
+        if (*ex).modes.clean_stacks {
+            crate::spin::clear_stack();
+        }
         let test = (*ex).test;
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
             match body {
