@@ -5,7 +5,7 @@ mod common;
 
 use common::default;
 use raddle::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
-use raddle::{Report, Verdict, hint, thread};
+use raddle::{FailureKind, Report, Verdict, hint, thread};
 
 /// A lock whose waiters spin.
 trait Spin: Default + Sync {
@@ -70,8 +70,8 @@ impl Spin for Weak {
 }
 
 /// `pollers` threads look at a flag under the lock until another thread has set it there.
-fn polls<L: Spin>(pollers: usize) -> Report {
-    let report = default().max_time(std::time::Duration::from_secs(20)).run(move || {
+fn polls<L: Spin>(pollers: usize) -> impl Fn() {
+    move || {
         let (lock, flag) = (L::default(), AtomicBool::new(false));
         thread::scope(|s| {
             for _ in 0..pollers {
@@ -90,24 +90,73 @@ fn polls<L: Spin>(pollers: usize) -> Report {
             flag.store(true, SeqCst);
             lock.unlock();
         });
+    }
+}
+
+fn is_verified(report: &Report) {
+    assert_eq!(report.verdict, Verdict::Verified, "{}", report.guarantee);
+    assert!(report.caveats.is_empty(), "{:?}", report.caveats);
+}
+
+#[test]
+fn a_poller_under_a_spin_lock_beside_a_setter_is_verified() {
+    is_verified(&default().run(polls::<TestAndSet>(1)));
+    is_verified(&default().run(polls::<TestTestAndSet>(1)));
+    is_verified(&default().run(polls::<CompareExchange>(1)));
+    is_verified(&default().run(polls::<Weak>(1)));
+}
+
+#[test]
+fn two_pollers_under_a_spin_lock_beside_a_setter_are_verified() {
+    is_verified(&default().run(polls::<TestAndSet>(2)));
+}
+
+#[test]
+fn a_poller_that_nobody_ends_is_a_livelock() {
+    let report = default().run(|| {
+        let (lock, flag) = (TestAndSet::default(), AtomicBool::new(false));
+        thread::scope(|s| {
+            s.spawn(|| {
+                lock.lock();
+                lock.unlock();
+            });
+            loop {
+                lock.lock();
+                let set = flag.load(SeqCst);
+                lock.unlock();
+                if set {
+                    break;
+                }
+            }
+        });
     });
-    println!("{:?} {} {:?} {:?}", report.verdict, report.guarantee, report.stats, report.caveats);
-    for f in &report.failures {
-        println!("{f:?}");
-    }
-    report
+    assert_eq!(report.verdict, Verdict::Failure, "{}", report.guarantee);
+    assert_eq!(report.failures[0].kind, FailureKind::Livelock);
 }
 
 #[test]
-fn one_poller_under_a_spin_lock() {
-    for report in [polls::<TestAndSet>(1), polls::<TestTestAndSet>(1), polls::<CompareExchange>(1), polls::<Weak>(1)] {
-        assert_eq!(report.verdict, Verdict::Verified, "{}", report.guarantee);
-    }
-}
-
-#[test]
-fn two_pollers_under_a_spin_lock() {
-    for report in [polls::<TestAndSet>(2), polls::<TestTestAndSet>(2), polls::<CompareExchange>(2), polls::<Weak>(2)] {
-        assert_eq!(report.verdict, Verdict::Verified, "{}", report.guarantee);
-    }
+fn what_a_poller_sees_in_a_lock_that_is_released_too_early_is_found() {
+    let report = default().run(|| {
+        let (lock, flag, data) = (TestTestAndSet::default(), AtomicBool::new(false), AtomicU32::new(0));
+        thread::scope(|s| {
+            s.spawn(|| {
+                loop {
+                    lock.lock();
+                    let (set, value) = (flag.load(SeqCst), data.load(SeqCst));
+                    lock.unlock();
+                    if set {
+                        assert_eq!(value, 1);
+                        break;
+                    }
+                }
+            });
+            lock.lock();
+            flag.store(true, SeqCst);
+            lock.unlock();
+            data.store(1, SeqCst);
+        });
+    });
+    assert_eq!(report.verdict, Verdict::Failure, "{}", report.guarantee);
+    let failure = &report.failures[0];
+    assert_eq!(failure.kind, FailureKind::Assertion, "{}", failure.message);
 }

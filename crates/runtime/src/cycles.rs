@@ -24,7 +24,8 @@
 //! Nothing, until a thread takes an option (a spurious end of a wait, a timeout, a spurious failure), waits for a change, or
 //! comes a third time to a place where it takes a change back. From then on the steps of the thread are kept in a window. The
 //! local state is taken where an operation is met again. A step that is forgotten, or whose state was not taken, costs
-//! executions and loses none.
+//! executions and loses none. Where there are many executions, the search starts again and watches all threads from their beginning
+//! ([`crate::polling::Modes::eager`]): each step costs more, and there are fewer.
 //!
 //! # Programs that tell infinitely many apart
 //!
@@ -36,6 +37,7 @@
 use crate::Place;
 use crate::execution::Execution;
 use crate::memory::PART;
+use crate::polling::Restart;
 use crate::record::Logged;
 use crate::spin::{self, Key};
 use crate::sync::{Ended, leave_for_good, suspend, turn};
@@ -63,6 +65,8 @@ pub enum Rule {
     /// When it closes a removable cycle: the rule above.
     #[default]
     Removable,
+    /// The same, with threads that are watched from their beginning, which happens otherwise after many executions.
+    Eager,
     /// Never, and options are taken at most once in a row.
     OneInARow,
     /// Never: only loops that look are stopped.
@@ -159,6 +163,10 @@ pub(crate) struct Cycles {
     awaits: Vec<Awaited>,
     /// Stretches of steps that only looked, after each of which the thread was where it was before: the first and the last step of each.
     idle: Vec<(usize, usize)>,
+    /// Looks that lead the thread back to where it was, with nothing but yields in between.
+    returns: Vec<Return>,
+    /// Where the thread comes next besides yields, as far as is known.
+    expected: Option<(Key, u64)>,
     /// It is inside a wait, which notes its phases itself.
     in_wait: bool,
     /// Why it was stopped, if it was.
@@ -177,8 +185,20 @@ struct Awaited {
     at: usize,
 }
 
+/// A look after which a thread comes back to it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Return {
+    key: Key,
+    /// The local state in which it was announced.
+    state: u64,
+    /// What it saw.
+    seen: (ObjectId, u64),
+}
+
 /// Why a thread was stopped.
 struct Stopped {
+    /// The local state, if it was taken.
+    state: u64,
     /// How many steps the execution had then.
     at: usize,
     /// An option other than a timeout was taken in the cycle: the thread may go another way.
@@ -218,6 +238,8 @@ impl Cycles {
             self.rows.clear();
             self.awaits.clear();
             self.idle.clear();
+            self.returns.clear();
+            self.expected = None;
             self.in_wait = false;
             self.stopped = None;
         }
@@ -254,6 +276,8 @@ impl Cycles {
         self.visits.clear();
         self.changes.clear();
         self.awaits.clear();
+        self.returns.clear();
+        self.expected = None;
         self.arrival = None;
     }
 
@@ -270,6 +294,23 @@ impl Cycles {
 }
 
 impl Cycles {
+    /// The local state in which the thread was stopped, or waits for a change; 0 if it was neither.
+    pub(crate) fn last_state(&self) -> u64 {
+        match (&self.stopped, self.awaits.last()) {
+            (Some(stopped), _) => stopped.state,
+            (None, Some(awaited)) => awaited.state,
+            (None, None) => 0,
+        }
+    }
+
+    /// The thread only looked from one step of the execution to another, and is, or certainly will be, where it was.
+    fn was_idle(&mut self, from: usize, last: usize) {
+        if self.idle.len() == WINDOW {
+            self.idle.drain(..WINDOW / 2);
+        }
+        self.idle.push((from, last));
+    }
+
     /// Adds a look of the thread from before it was watched.
     pub(crate) fn looked(&mut self, key: Key, state: Option<u64>, at: usize, seen: (ObjectId, u64)) {
         self.push(Visit { key, state, at, seen, option: false, failed: false, first: false, timeout: false });
@@ -292,7 +333,7 @@ impl Cycles {
 /// The running thread changed something that is not a step: its steps so far are in no cycle that can be removed.
 pub(crate) fn forget(ex: &mut Execution) {
     ex.threads[ex.current.index()].cycles.forget();
-    ex.tracking = false;
+    ex.tracking = ex.modes.eager;
     ex.note_hidden_change();
 }
 
@@ -303,7 +344,7 @@ pub(crate) fn forget(ex: &mut Execution) {
 pub(crate) fn wants_state(ex: &Execution, key: &Key) -> bool {
     ex.tracking
         && ex.settings.spin_loops
-        && ex.threads[ex.current.index()].cycles.visits.iter().any(|v| v.key == *key)
+        && (ex.modes.eager || ex.threads[ex.current.index()].cycles.visits.iter().any(|v| v.key == *key))
 }
 
 /// The running thread is about to announce an operation in this state. Says whether it is stopped instead.
@@ -350,7 +391,8 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
         note_idle(ex, from);
     }
     let known = same || met && !taken;
-    ex.threads[t.index()].cycles.arrival = Some(Arrival { state, known, first: !met });
+    ex.threads[t.index()].cycles.arrival =
+        Some(Arrival { state, known, first: !met && !ex.modes.clean_stacks });
     match stop {
         Some((from, cycle)) => {
             note_stop(ex, from, &cycle);
@@ -364,13 +406,22 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
 /// The running thread has only looked since that step of the execution, and is where it was then.
 fn note_idle(ex: &mut Execution, from: usize) {
     let (t, last) = (ex.current, ex.log.len() - 1);
-    if ex.log[last].thread == t {
-        let idle = &mut ex.threads[t.index()].cycles.idle;
-        if idle.len() == WINDOW {
-            idle.drain(..WINDOW / 2);
-        }
-        idle.push((from, last));
+    if ex.log[last].thread != t {
+        return;
     }
+    let cycles = &mut ex.threads[t.index()].cycles;
+    let mut since = cycles.visits.iter().filter(|v| v.at >= from);
+    if let Some(Visit { key, state: Some(state), seen, .. }) = since.next().copied()
+        && key.kind != OpKind::Yield
+        && since.all(|v| v.key.kind == OpKind::Yield)
+        && cycles.returns.len() < WINDOW
+    {
+        let learned = Return { key, state, seen };
+        if !cycles.returns.contains(&learned) {
+            cycles.returns.push(learned);
+        }
+    }
+    cycles.was_idle(from, last);
 }
 
 /// A weak compare-exchange of the running thread is about to fail spuriously, in this local state, which was not asked for before. A thread
@@ -433,7 +484,8 @@ fn note_stop(ex: &mut Execution, from: usize, cycle: &Cycle) {
     let at = ex.log.len();
     cycles.used = true;
     let looks = changed.is_empty() && !cycle.options;
-    let stopped = Stopped { at, spurious, timeouts, seen, left, read, changed, looks, steady };
+    let state = cycles.arrival.map_or(0, |a| a.state);
+    let stopped = Stopped { state, at, spurious, timeouts, seen, left, read, changed, looks, steady };
     cycles.stopped = Some(Box::new(stopped));
     ex.any_stopped = true;
 }
@@ -518,8 +570,13 @@ fn are_idle(ex: &Execution, steps: &mut [usize]) -> bool {
         if entry.is_some_and(|i| removed[i].1 <= *step) {
             return true;
         }
-        let idle = ex.threads[u.index()].cycles.idle.iter();
-        let Some((from, _)) = idle.rev().find(|(_, last)| last == step) else { return false };
+        let idle = || ex.threads[u.index()].cycles.idle.iter().filter(|(_, last)| last == step);
+        // After a single look yields may follow, which are removed as well.
+        let yields = entry.is_some_and(|i| ex.log[removed[i].1].kind == OpKind::Yield);
+        let single = idle().find(|(from, last)| from == last && !yields);
+        let Some((from, _)) = single.or(idle().next_back().filter(|(from, last)| from != last)) else {
+            return false;
+        };
         match entry {
             Some(i) => removed[i].1 = *from,
             None => removed.push((u, *from)),
@@ -623,9 +680,26 @@ pub(crate) fn keep(ex: &mut Execution, op: Op, site: Site, before: u64, applied:
     let arrival = cycles.arrival.take();
     let option = spurious || op.kind == OpKind::Choose && op.b != CLOCK;
     let seen = (op.object, before);
+    let key = Key::of(&op, site);
+    let state = arrival.map(|a| a.state);
+    if key.kind != OpKind::Yield {
+        // What a thread does in a state is decided by the state, unless it looks at memory that is not part of it.
+        if cycles.expected.take().is_some_and(|(k, s)| k != key || state.is_some_and(|state| state != s)) {
+            ex.restart = Some(Restart::NoPredictions);
+        }
+        if let Some(state) = state
+            && !option
+            && applied.word == before
+            && !ex.modes.no_predictions
+            && cycles.returns.contains(&Return { key, state, seen })
+        {
+            cycles.was_idle(at, at);
+            cycles.expected = Some((key, state));
+        }
+    }
     cycles.push(Visit {
-        key: Key::of(&op, site),
-        state: arrival.map(|a| a.state),
+        key,
+        state,
         at,
         seen,
         option,
@@ -796,6 +870,11 @@ pub(crate) fn has_waited(ex: &mut Execution, key: Key, state: u64) -> bool {
     true
 }
 
+/// The running thread is stopped: it has only looked since that step of the execution, and is where it was then.
+pub(crate) fn stops_idle(ex: &mut Execution, from: usize) {
+    note_stop(ex, from, &Cycle { options: false, spurious: false, changes: false, free_switch: false });
+}
+
 /// The running thread is about to wait before this operation until one of these words differs. Says whether it is stopped
 /// instead: it was woken in vain again and again.
 pub(crate) fn awaits_again(ex: &mut Execution, key: Key, state: u64, seen: &[(ObjectId, u64)]) -> bool {
@@ -893,12 +972,10 @@ impl Execution {
     /// Whether no thread that is blocked, or that only looks again and again, waits for something that one of the stopped threads changes
     /// in its cycle.
     pub(crate) fn cycles_leave_others_blocked(&self) -> bool {
-        let stopped = |t: ThreadId| {
-            self.threads[t.index()].cycles.stopped.as_deref().filter(|_| self.is_stopped(t))
-        };
-        let changes = |o: ObjectId| {
-            o.is_some() && self.live.iter().filter_map(stopped).any(|s| s.changed.contains(&o))
-        };
+        let stopped =
+            |t: ThreadId| self.threads[t.index()].cycles.stopped.as_deref().filter(|_| self.is_stopped(t));
+        let changes =
+            |o: ObjectId| o.is_some() && self.live.iter().filter_map(stopped).any(|s| s.changed.contains(&o));
         self.live.iter().all(|u| match stopped(u) {
             Some(s) => !s.looks || !s.seen.iter().any(|seen| changes(seen.0)),
             None => {

@@ -370,7 +370,9 @@ impl Execution {
         self.next_thread_id = 0;
         self.total_steps = 0;
         self.session = next_session();
-        self.modes = Modes::default();
+        let eager = settings.rule == crate::cycles::Rule::Eager;
+        self.modes = Modes { eager, clean_stacks: eager, ..Modes::default() };
+        self.compared_states = false;
         self.with_callers = false;
         self.search_panicked = false;
         self.gave_way = false;

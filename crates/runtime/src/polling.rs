@@ -45,6 +45,8 @@ pub(crate) enum Restart {
     ClosuresEnd,
     /// The test reads the clock after threads were compared without it, so clocks are part of local states.
     ReadsClock,
+    /// A thread went another way than was expected of it after a look.
+    NoPredictions,
     /// The front end has learned something of the program, and keeps it itself.
     FrontLearned,
 }
@@ -71,8 +73,13 @@ pub struct Modes {
     pub(crate) tells_waiting_writers: bool,
     /// After how many fruitless turns a thread gives way; 0 for what the settings say. See [`crate::turns`].
     pub(crate) turns: u32,
+    /// The steps of all threads are watched from the beginning, with their local states, so that loops are cut when they first come back to
+    /// a state. See [`crate::cycles`].
+    pub(crate) eager: bool,
     /// What operations leave on stacks is cleared, so that local states do not depend on earlier executions. See [`crate::spin`].
     pub(crate) clean_stacks: bool,
+    /// What a thread does after a look is not taken for granted before it has done it. See [`crate::cycles`].
+    pub(crate) no_predictions: bool,
     /// An execution in which threads repeat themselves for ever is a failure, whether or not it was confirmed. See [`crate::livelock`].
     pub(crate) report_suspects: bool,
 }
@@ -83,6 +90,7 @@ impl Modes {
             Restart::EndsAreSteps => self.ends_are_steps = true,
             Restart::LocksHaveVersions => self.versions = true,
             Restart::FrontLearned => {}
+            Restart::NoPredictions => self.no_predictions = true,
             Restart::ReadsClock => self.reads_clock = true,
             Restart::ClosuresEnd => self.closures_end = true,
             Restart::WritersWait => self.writers_wait = true,

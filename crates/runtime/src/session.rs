@@ -1,6 +1,7 @@
 //! One check: execution after execution, on one OS thread.
 
 use crate::context::{self, Entered};
+use crate::cycles::Rule;
 use crate::driver::Settings;
 use crate::execution::{Execution, Phase};
 use crate::fiber::{self, Exit, Fiber, Resume, Said, Stacks};
@@ -47,6 +48,8 @@ pub(crate) struct Suspicion {
     pub(crate) places: Vec<Place>,
     /// The choices that were made, with the numbers that threads have in the session.
     pub(crate) schedule: Schedule,
+    /// A hash of the words of all objects and of what the threads are about to do, in which local states.
+    pub(crate) state: u64,
     /// After so many steps it has shown what it repeats.
     pub(crate) shown_after: u64,
     /// The threads can repeat themselves for ever while all others are blocked.
@@ -182,6 +185,26 @@ impl Session {
         let learns = execution.compared_states && !execution.modes.clean_stacks;
         execution.modes.clean_stacks |= learns;
         learns
+    }
+
+    /// Watches all threads from their beginning from now on, if threads come back to earlier states. Says whether that is new: the search must
+    /// start again.
+    pub(crate) fn watch_eagerly(&mut self) -> bool {
+        let Some(execution) = &mut self.execution else { return false };
+        let settings = &execution.settings;
+        let learns = execution.compared_states
+            && !execution.modes.eager
+            && settings.spin_loops
+            && !settings.samples
+            && settings.rule == Rule::Removable;
+        (execution.modes.eager, execution.modes.clean_stacks) =
+            (execution.modes.eager | learns, execution.modes.clean_stacks | learns);
+        learns
+    }
+
+    /// How many steps the last execution had.
+    pub(crate) fn last_steps(&self) -> u64 {
+        self.execution().steps
     }
 
     /// Whether a thread gave way while another one could run.
@@ -594,7 +617,7 @@ unsafe fn become_current(ex: *mut Execution, t: ThreadId) {
         let thread: *mut threads::Thread = &mut (&mut (*ex).threads)[t.index()];
         (*thread).running = true;
         (*ex).stack_floor = (*thread).stack_floor;
-        (*ex).tracking = !(*thread).cycles.is_empty();
+        (*ex).tracking = !(*thread).cycles.is_empty() || (*ex).modes.eager;
         (*ex).looking = (*ex).tracking || !(*thread).window.is_empty() || (*ex).modes.clean_stacks;
         (*ex).looking |= (*ex).fair.is_some() && (*ex).is_fair();
         (*ex).due = (*thread).turns.due;

@@ -118,8 +118,10 @@ struct Look {
     word: u64,
     /// The local state in which it was announced, if that was taken.
     state: Option<u64>,
-    /// How often in a row the thread came back to that state here.
+    /// How often in a row the thread came back to that state here, and saw each word in one form only.
     repeats: u8,
+    /// How often in a row it came back to that state.
+    returns: u8,
     /// Its place in the log.
     at: usize,
 }
@@ -129,7 +131,7 @@ struct Look {
 pub(crate) struct Window {
     looks: Vec<Look>,
     /// The state of the look that is about to run.
-    next: Option<(u64, u8)>,
+    next: Option<(u64, u8, u8)>,
 }
 
 impl Window {
@@ -148,8 +150,8 @@ impl Window {
             self.looks.drain(..WINDOW / 2);
         }
         let next = self.next.take();
-        let (state, repeats) = (next.map(|n| n.0), next.map_or(0, |n| n.1));
-        self.looks.push(Look { key, on, word, state, repeats, at });
+        let (state, repeats, returns) = next.map_or((None, 0, 0), |n| (Some(n.0), n.1, n.2));
+        self.looks.push(Look { key, on, word, state, repeats, returns, at });
     }
 }
 
@@ -159,6 +161,7 @@ impl Window {
 pub(crate) struct Repeat {
     state: u64,
     repeats: u8,
+    returns: u8,
     await_from: Option<usize>,
     /// The thread has closed a cycle that can be removed; see [`crate::cycles`].
     pub(crate) stops: bool,
@@ -277,7 +280,7 @@ fn find(ex: &mut Execution, key: Key) -> bool {
     }
     let looks = &ex.threads[ex.current.index()].window.looks;
     let found = looks.iter().rposition(|l| l.key == key);
-    ex.repeat = found.map(|i| Repeat { state: 0, repeats: 0, await_from: Some(i), stops: false });
+    ex.repeat = found.map(|i| Repeat { state: 0, repeats: 0, returns: 0, await_from: Some(i), stops: false });
     found.is_some()
 }
 
@@ -353,13 +356,20 @@ fn compare_in(ex: &mut Execution, state: u64) {
     }
     let arriving = ex.arriving.take();
     ex.compared_states = true;
-    compare_looks(ex, state);
+    if let Some(from) = compare_looks(ex, state) {
+        watch_looks(ex, from);
+        let at = ex.threads[ex.current.index()].window.looks[from].at;
+        cycles::stops_idle(ex, at);
+        ex.same_as_earlier = false;
+        ex.repeat = Some(Repeat { state, repeats: 0, returns: 0, await_from: None, stops: true });
+        return;
+    }
     let awaits = ex.repeat.is_some_and(|r| r.await_from.is_some());
     let Some(key) = arriving else { return };
     let closes = cycles::arrive(ex, key, state);
     if cycles::has_waited(ex, key, state) {
         ex.same_as_earlier = false;
-        ex.repeat = Some(Repeat { state, repeats: 0, await_from: None, stops: true });
+        ex.repeat = Some(Repeat { state, repeats: 0, returns: 0, await_from: None, stops: true });
         return;
     }
     // A thread that would wait for a change goes on when there is one, so a livelock is seen.
@@ -367,21 +377,44 @@ fn compare_in(ex: &mut Execution, state: u64) {
         if awaits {
             ex.same_as_earlier = false;
         } else {
-            ex.repeat = Some(Repeat { state, repeats: 0, await_from: None, stops: true });
+            ex.repeat = Some(Repeat { state, repeats: 0, returns: 0, await_from: None, stops: true });
         }
     }
 }
 
-fn compare_looks(ex: &mut Execution, state: u64) {
-    let Some(Repeat { await_from: Some(i), .. }) = ex.repeat else { return };
+/// Compares the state with that of the look that was found. If the thread has to be stopped: the first look of the cycle.
+///
+/// A cycle in which a word was seen in two forms would go another way while the words stay what they are, so there is nothing to wait for.
+/// The execution without it shows all that can follow.
+fn compare_looks(ex: &mut Execution, state: u64) -> Option<usize> {
+    let Some(Repeat { await_from: Some(i), .. }) = ex.repeat else { return None };
     let cycle = &ex.threads[ex.current.index()].window.looks[i..];
     // Whether the words are still what was seen does not matter here: what a thread announces must be decided by what it has
     // seen itself. If one differs already, the wait is over at once.
-    let same = cycle[0].state == Some(state) && is_steady(cycle);
-    let repeats = if same { cycle[0].repeats + 1 } else { 0 };
-    let wanted = if cycle.iter().any(|l| l.key.kind == OpKind::Yield) { 1 } else { 2 };
+    let back = cycle[0].state == Some(state);
+    let steady = back && is_steady(cycle);
+    let repeats = if steady { cycle[0].repeats + 1 } else { 0 };
+    let returns = if back { cycle[0].returns.saturating_add(1) } else { 0 };
+    let yields = cycle.iter().any(|l| l.key.kind == OpKind::Yield);
+    let wanted = if yields || ex.modes.eager { 1 } else { 2 };
     let await_from = (repeats >= wanted).then_some(i);
-    ex.repeat = Some(Repeat { state, repeats, await_from, stops: false });
+    ex.repeat = Some(Repeat { state, repeats, returns, await_from, stops: false });
+    // Under a bound, to remove a cycle may cost a preemption where the thread gave way of its own accord.
+    let most = if yields && ex.settings.bounded { 2 } else { wanted };
+    let removable = back && !steady && ex.settings.rule != crate::cycles::Rule::LooksOnly;
+    (removable && returns >= most && cycle.iter().all(|l| l.key.kind != OpKind::Choose)).then_some(i)
+}
+
+/// The steps of the running thread are kept from now on, with those since that look.
+fn watch_looks(ex: &mut Execution, from: usize) {
+    let t = ex.current.index();
+    if ex.threads[t].cycles.is_empty() {
+        for i in from..ex.threads[t].window.looks.len() {
+            let Look { key, on, word, state, at, .. } = ex.threads[t].window.looks[i];
+            let state = state.map(|s| ex.with_time(s));
+            ex.threads[t].cycles.looked(key, state, at, (on, word));
+        }
+    }
 }
 
 /// Whether a cycle saw each word in one form only. If not, it would not go the same way again while the words stay what they are.
@@ -395,7 +428,7 @@ pub(crate) fn announce(ex: &mut Execution, site: Site) -> bool {
     let Some(repeat) = ex.repeat.take() else { return false };
     let t = ex.current.index();
     let Some(from) = repeat.await_from else {
-        ex.threads[t].window.next = Some((repeat.state, repeat.repeats));
+        ex.threads[t].window.next = Some((repeat.state, repeat.repeats, repeat.returns));
         return false;
     };
     let polls_clock = ex.threads[t].window.looks[from..].iter().any(|l| l.key.kind == OpKind::Choose);
@@ -411,13 +444,7 @@ pub(crate) fn announce(ex: &mut Execution, site: Site) -> bool {
         }
     }
     let key = ex.threads[t].window.looks[from].key;
-    if ex.threads[t].cycles.is_empty() {
-        for i in from..ex.threads[t].window.looks.len() {
-            let Look { key, on, word, state, at, .. } = ex.threads[t].window.looks[i];
-            let state = state.map(|s| ex.with_time(s));
-            ex.threads[t].cycles.looked(key, state, at, (on, word));
-        }
-    }
+    watch_looks(ex, from);
     if cycles::awaits_again(ex, key, repeat.state, &seen) {
         ex.seen = seen;
         ex.repeat = Some(Repeat { stops: true, ..repeat });
