@@ -397,7 +397,8 @@ impl Doubts {
         suspicion: &Suspicion,
     ) -> Result<(), Learned> {
         let modes = session.modes();
-        let course = if self.ending.contains(&suspicion.state) {
+        let known = self.ending.contains(&suspicion.state);
+        let course = if known {
             Course::Ends
         } else {
             self.confirm(session, test, suspicion)?
@@ -415,7 +416,12 @@ impl Doubts {
             }
         }
         let spins = once.failure.take().is_some();
-        if course != Course::Ends || suspicion.may_not_end || spins {
+        let may_not_end = suspicion.may_not_end
+            && !known
+            && course == Course::Ends
+            && self.left > 0
+            && livelock::in_lockstep(session, test, &suspicion.schedule)? != Course::Ends;
+        if course != Course::Ends || may_not_end || spins {
             session.note(CaveatKind::MayNotEnd, MAY_NOT_END, &suspicion.places);
         }
         Ok(())
