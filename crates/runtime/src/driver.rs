@@ -398,11 +398,7 @@ impl Doubts {
     ) -> Result<(), Learned> {
         let modes = session.modes();
         let known = self.ending.contains(&suspicion.state);
-        let course = if known {
-            Course::Ends
-        } else {
-            self.confirm(session, test, suspicion)?
-        };
+        let course = if known { Course::Ends } else { self.confirm(session, test, suspicion)? };
         if course == Course::Ends {
             self.ending.insert(suspicion.state);
         }
