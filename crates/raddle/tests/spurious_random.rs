@@ -11,6 +11,7 @@ use raddle::{Config, LoopRule};
 use spurious::Ins::{self, *};
 use spurious::{
     Explored, Program, brute_force, brute_force_within, explored, is_well_formed, program, shrunk,
+    spin_program,
 };
 
 const MOST_EXECUTIONS: u64 = 6_000;
@@ -57,10 +58,18 @@ fn compare(program: &Program, config: Config) -> Compared {
 
 /// Compares the programs of these numbers; says how many there were and how many were too large.
 fn compare_all(seeds: std::ops::Range<u64>, config: &dyn Fn() -> Config, stop: usize) -> (u64, u64) {
+    compare_each(seeds.map(|seed| (seed, program(seed))), config, stop)
+}
+
+/// The same for these programs.
+fn compare_each(
+    programs: impl Iterator<Item = (u64, Program)>,
+    config: &dyn Fn() -> Config,
+    stop: usize,
+) -> (u64, u64) {
     let (mut same, mut too_large) = (0, 0);
     let mut different = Vec::new();
-    for seed in seeds {
-        let whole = program(seed);
+    for (seed, whole) in programs {
         assert!(is_well_formed(&whole), "seed {seed}: {whole:?}");
         match compare(&whole, config()) {
             Compared::Same => same += 1,
@@ -88,6 +97,43 @@ fn random_programs_have_exactly_the_outcomes_of_brute_force() {
         let count = seeds.end - seeds.start;
         let (same, too_large) = compare_all(seeds, &|| exact(algorithm), 1);
         assert!(too_large * 5 < count, "{algorithm}: {same} compared, {too_large} too large");
+    }
+}
+
+#[test]
+fn programs_with_spin_locks_have_exactly_the_outcomes_of_brute_force() {
+    for (algorithm, seeds) in [("optimal", 0..24), ("source", 24..36)] {
+        let count = seeds.end - seeds.start;
+        let programs = seeds.map(|seed| (seed, spin_program(seed)));
+        let (same, too_large) = compare_each(programs, &|| exact(algorithm), 1);
+        assert!(too_large * 2 < count, "{algorithm}: {same} compared, {too_large} too large");
+    }
+}
+
+/// The same with threads that are watched from their beginning.
+#[test]
+fn loops_that_are_cut_early_have_exactly_the_outcomes_of_brute_force() {
+    for (algorithm, seeds) in [("optimal", 200..250), ("source", 320..345)] {
+        let count = seeds.end - seeds.start;
+        let eager = || exact(algorithm).loop_rule(LoopRule::Eager);
+        let both = seeds.flat_map(|seed| [(seed, spin_program(seed)), (seed, program(seed))]);
+        let (same, too_large) = compare_each(both, &eager, 1);
+        assert!(too_large * 2 < count, "{algorithm}: {same} compared, {too_large} too large");
+    }
+}
+
+#[test]
+#[ignore = "takes long"]
+fn many_programs_with_spin_locks_have_exactly_the_outcomes_of_brute_force() {
+    let text = std::env::var("RADDLE_TEST_PROGRAMS").unwrap_or_else(|_| "0:5000".to_owned());
+    let (from, to) = text.split_once(':').expect("FROM:TO");
+    let number = |n: &str| n.parse::<u64>().expect("a number");
+    for algorithm in ["optimal", "source"] {
+        for rule in [LoopRule::Removable, LoopRule::Eager] {
+            let programs = (number(from)..number(to)).map(|seed| (seed, spin_program(seed)));
+            let (same, too_large) = compare_each(programs, &|| exact(algorithm).loop_rule(rule), 5);
+            println!("{algorithm}, {rule:?}: {same} compared, {too_large} too large");
+        }
     }
 }
 

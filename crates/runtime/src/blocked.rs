@@ -117,9 +117,22 @@ impl Execution {
         Suspicion {
             places: self.repeating(),
             schedule: self.schedule_of_session(),
+            state: self.suspicious_state(),
             shown_after,
             may_not_end: self.live.iter().any(|t| self.is_stopped(t)) && self.cycles_leave_others_blocked(),
         }
+    }
+
+    /// A hash of the words of all objects, and of what each thread is about to do, in which local state if that is known.
+    fn suspicious_state(&self) -> u64 {
+        let mix = |h: u64, word: u64| (h ^ word).wrapping_mul(0xFF51_AFD7_ED55_8CCD).rotate_left(29);
+        let mut h = self.objects.iter().fold(0, |h, o| mix(h, o.word));
+        for t in self.live.iter() {
+            let p = &self.pending[t.index()];
+            h = mix(mix(h, t.0 as u64), p.op.kind as u64 ^ (p.op.object.0 as u64) << 8);
+            h = mix(mix(h, p.site.0 as u64), self.threads[t.index()].cycles.last_state());
+        }
+        h
     }
 
     /// The places of the threads that repeat themselves, or run for too long.

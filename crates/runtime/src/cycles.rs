@@ -5,7 +5,8 @@
 //! A thread that announces an operation in exactly the local state in which it announced it before has gone round a *cycle*.
 //! The cycle is *removable* if no other thread can tell that it was there: for every object that the thread changed in it, the word is as if
 //! the thread had not changed it whenever another thread accesses it in conflict with these changes, and at the end. So a lock that is
-//! taken and released is nothing, unless somebody tried it meanwhile. Objects that the thread only looked at do not matter. A thread that closes a removable cycle is stopped for the rest of the execution,
+//! taken and released is nothing, unless somebody tried it meanwhile. A look of another thread does not count if that thread has come back to
+//! where it was with it: such a look can be removed first. Objects that the thread only looked at do not matter. A thread that closes a removable cycle is stopped for the rest of the execution,
 //! and all others continue, as after an assumption that does not hold ([`explore::End::Pruned`]).
 //!
 //! # Why it loses nothing
@@ -23,7 +24,8 @@
 //! Nothing, until a thread takes an option (a spurious end of a wait, a timeout, a spurious failure), waits for a change, or
 //! comes a third time to a place where it takes a change back. From then on the steps of the thread are kept in a window. The
 //! local state is taken where an operation is met again. A step that is forgotten, or whose state was not taken, costs
-//! executions and loses none.
+//! executions and loses none. Where there are many executions, the search starts again and watches all threads from their beginning
+//! ([`crate::polling::Modes::eager`]): each step costs more, and there are fewer.
 //!
 //! # Programs that tell infinitely many apart
 //!
@@ -35,6 +37,7 @@
 use crate::Place;
 use crate::execution::Execution;
 use crate::memory::PART;
+use crate::polling::Restart;
 use crate::record::Logged;
 use crate::spin::{self, Key};
 use crate::sync::{Ended, leave_for_good, suspend, turn};
@@ -62,6 +65,8 @@ pub enum Rule {
     /// When it closes a removable cycle: the rule above.
     #[default]
     Removable,
+    /// The same, with threads that are watched from their beginning, which happens otherwise after many executions.
+    Eager,
     /// Never, and options are taken at most once in a row.
     OneInARow,
     /// Never: only loops that look are stopped.
@@ -154,16 +159,46 @@ pub(crate) struct Cycles {
     /// Something is remembered besides these changes and the arrival.
     used: bool,
     arrival: Option<Arrival>,
-    /// What the thread has waited for: state and words, as a hash, and when.
-    awaits: Vec<(u64, usize)>,
+    /// Where the thread has waited for a change.
+    awaits: Vec<Awaited>,
+    /// Stretches of steps that only looked, after each of which the thread was where it was before: the first and the last step of each.
+    idle: Vec<(usize, usize)>,
+    /// Looks that lead the thread back to where it was, with nothing but yields in between.
+    returns: Vec<Return>,
+    /// Where the thread comes next besides yields, as far as is known.
+    expected: Option<(Key, u64)>,
     /// It is inside a wait, which notes its phases itself.
     in_wait: bool,
     /// Why it was stopped, if it was.
     stopped: Option<Box<Stopped>>,
 }
 
+/// A wait of a thread for a change of words that it saw.
+#[derive(Clone, Copy)]
+struct Awaited {
+    /// The operation before which it waited, and the local state there.
+    key: Key,
+    state: u64,
+    /// The words, as a hash.
+    words: u64,
+    /// How many steps the execution had then.
+    at: usize,
+}
+
+/// A look after which a thread comes back to it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Return {
+    key: Key,
+    /// The local state in which it was announced.
+    state: u64,
+    /// What it saw.
+    seen: (ObjectId, u64),
+}
+
 /// Why a thread was stopped.
 struct Stopped {
+    /// The local state, if it was taken.
+    state: u64,
     /// How many steps the execution had then.
     at: usize,
     /// An option other than a timeout was taken in the cycle: the thread may go another way.
@@ -178,6 +213,8 @@ struct Stopped {
     read: Vec<ObjectId>,
     /// What it changed in the cycle.
     changed: Vec<ObjectId>,
+    /// It only looked, and took no option.
+    looks: bool,
     /// Nobody else changed these objects during the cycle as far as it could tell: alone, the thread would see the same again.
     steady: bool,
 }
@@ -200,6 +237,9 @@ impl Cycles {
             self.changes.clear();
             self.rows.clear();
             self.awaits.clear();
+            self.idle.clear();
+            self.returns.clear();
+            self.expected = None;
             self.in_wait = false;
             self.stopped = None;
         }
@@ -242,6 +282,8 @@ impl Cycles {
         self.visits.clear();
         self.changes.clear();
         self.awaits.clear();
+        self.returns.clear();
+        self.expected = None;
         self.arrival = None;
     }
 
@@ -251,13 +293,35 @@ impl Cycles {
             self.visits.drain(..WINDOW / 2);
             let from = self.visits[0].at;
             self.changes.retain(|c| c.at >= from);
-            self.awaits.retain(|a| a.1 >= from);
+            self.awaits.retain(|a| a.at >= from);
         }
         self.visits.push(visit);
     }
 }
 
 impl Cycles {
+    /// The local state in which the thread was stopped, or waits for a change; 0 if it was neither.
+    pub(crate) fn last_state(&self) -> u64 {
+        match (&self.stopped, self.awaits.last()) {
+            (Some(stopped), _) => stopped.state,
+            (None, Some(awaited)) => awaited.state,
+            (None, None) => 0,
+        }
+    }
+
+    /// The thread only looked from one step of the execution to another, and is, or certainly will be, where it was.
+    fn was_idle(&mut self, from: usize, last: usize) {
+        if self.idle.len() == WINDOW {
+            self.idle.drain(..WINDOW / 2);
+        }
+        self.idle.push((from, last));
+    }
+
+    /// Adds a look of the thread from before it was watched.
+    pub(crate) fn looked(&mut self, key: Key, state: Option<u64>, at: usize, seen: (ObjectId, u64)) {
+        self.push(Visit { key, state, at, seen, option: false, failed: false, first: false, timeout: false });
+    }
+
     /// Whether the thread found an object, from that step of the execution on, always as it had seen or left it last, and at first as
     /// it left it at the end. Only the bits of the word from `bits` on count.
     fn is_steady(&self, from: usize, object: ObjectId, bits: u32) -> bool {
@@ -275,7 +339,7 @@ impl Cycles {
 /// The running thread changed something that is not a step: its steps so far are in no cycle that can be removed.
 pub(crate) fn forget(ex: &mut Execution) {
     ex.threads[ex.current.index()].cycles.forget();
-    ex.tracking = false;
+    ex.tracking = ex.modes.eager;
     ex.note_hidden_change();
 }
 
@@ -287,7 +351,7 @@ pub(crate) fn forget(ex: &mut Execution) {
 pub(crate) fn wants_state(ex: &Execution, key: &Key) -> bool {
     ex.tracking
         && ex.settings.spin_loops
-        && ex.threads[ex.current.index()].cycles.visits.iter().any(|v| v.key == *key)
+        && (ex.modes.eager || ex.threads[ex.current.index()].cycles.visits.iter().any(|v| v.key == *key))
 }
 
 /// The running thread is about to announce an operation in this state. Says whether it is stopped instead.
@@ -309,7 +373,7 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
     let mut same = false;
     // Under a bound, to remove a cycle may cost a preemption where the thread gave way of its own accord.
     let wanted = |c: &Cycle| 1 + (ex.settings.bounded && c.free_switch) as u32;
-    let (mut closed, mut stop) = (0, None);
+    let (mut closed, mut stop, mut idle) = (0, None, None);
     let stops = !matches!(ex.settings.rule, Rule::OneInARow | Rule::LooksOnly);
     for v in here.rev().filter(|v| v.state == Some(state)) {
         same = true;
@@ -319,9 +383,10 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
         if v.first && !may_undo(ex, v.at) {
             continue;
         }
-        if let Some(cycle) = removable(ex, t, v.at)
-            && (cycle.options || cycle.changes)
-        {
+        let Some(cycle) = removable(ex, t, v.at) else { continue };
+        if !cycle.options && !cycle.changes {
+            idle = idle.or(Some(v.at));
+        } else {
             closed += 1;
             if closed >= wanted(&cycle) {
                 stop = Some((v.at, cycle));
@@ -329,8 +394,12 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
             }
         }
     }
+    if let Some(from) = idle {
+        note_idle(ex, from);
+    }
     let known = same || met && !taken;
-    ex.threads[t.index()].cycles.arrival = Some(Arrival { state, known, first: !met });
+    ex.threads[t.index()].cycles.arrival =
+        Some(Arrival { state, known, first: !met && !ex.modes.clean_stacks });
     match stop {
         Some((from, cycle)) => {
             note_stop(ex, from, &cycle);
@@ -339,6 +408,27 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
         }
         None => false,
     }
+}
+
+/// The running thread has only looked since that step of the execution, and is where it was then.
+fn note_idle(ex: &mut Execution, from: usize) {
+    let (t, last) = (ex.current, ex.log.len() - 1);
+    if ex.log[last].thread != t {
+        return;
+    }
+    let cycles = &mut ex.threads[t.index()].cycles;
+    let mut since = cycles.visits.iter().filter(|v| v.at >= from);
+    if let Some(Visit { key, state: Some(state), seen, .. }) = since.next().copied()
+        && key.kind != OpKind::Yield
+        && since.all(|v| v.key.kind == OpKind::Yield)
+        && cycles.returns.len() < WINDOW
+    {
+        let learned = Return { key, state, seen };
+        if !cycles.returns.contains(&learned) {
+            cycles.returns.push(learned);
+        }
+    }
+    cycles.was_idle(from, last);
 }
 
 /// A weak compare-exchange of the running thread is about to fail spuriously, in this local state, which was not asked for before. A thread
@@ -400,7 +490,9 @@ fn note_stop(ex: &mut Execution, from: usize, cycle: &Cycle) {
         && read.iter().all(|o| cycles.is_steady(from, *o, RwWord::WRITER_FROM));
     let at = ex.log.len();
     cycles.used = true;
-    let stopped = Stopped { at, spurious, timeouts, seen, left, read, changed, steady };
+    let looks = changed.is_empty() && !cycle.options;
+    let state = cycles.arrival.map_or(0, |a| a.state);
+    let stopped = Stopped { state, at, spurious, timeouts, seen, left, read, changed, looks, steady };
     cycles.stopped = Some(Box::new(stopped));
     ex.any_stopped = true;
 }
@@ -410,13 +502,17 @@ fn removable(ex: &Execution, t: ThreadId, from: usize) -> Option<Cycle> {
     let cycles = &ex.threads[t.index()].cycles;
     let first = cycles.changes.iter().position(|c| c.at >= from).unwrap_or(cycles.changes.len());
     let own = &cycles.changes[first..];
+    let mut observed = Vec::new();
     for (k, first) in own.iter().enumerate() {
         if own[..k].iter().any(|c| c.object == first.object) {
             continue;
         }
-        if !leaves_no_trace(ex, t, &own[k..]) {
+        if !leaves_no_trace(ex, t, &own[k..], &mut observed) {
             return None;
         }
+    }
+    if !observed.is_empty() && !are_idle(ex, &mut observed) {
+        return None;
     }
     let since = || cycles.visits.iter().filter(|v| v.at >= from);
     let switches = |v: &Visit| matches!(v.key.kind, OpKind::Yield | OpKind::Choose);
@@ -429,8 +525,8 @@ fn removable(ex: &Execution, t: ThreadId, from: usize) -> Option<Cycle> {
 }
 
 /// Whether nobody can tell that a thread made the changes of the first object among these: whenever another thread accessed the object in
-/// conflict with them, and after the last one, it was as if there had been none.
-fn leaves_no_trace(ex: &Execution, t: ThreadId, own: &[Change]) -> bool {
+/// conflict with them, and after the last one, it was as if there had been none. Accesses at other times are added to `observed`.
+fn leaves_no_trace(ex: &Execution, t: ThreadId, own: &[Change], observed: &mut Vec<usize>) -> bool {
     let object = own[0].object;
     if ex.settings.rule == Rule::OwnChangesIgnored {
         return true;
@@ -450,17 +546,50 @@ fn leaves_no_trace(ex: &Execution, t: ThreadId, own: &[Change]) -> bool {
     };
     let mut group: Vec<&Change> = Vec::new();
     for change in all() {
-        if let Some(last) = group.last()
-            && ex.log.get(last.at + 1..change.at).unwrap_or_default().iter().any(accessed)
-        {
-            if !leaves_unchanged(&group) {
-                return false;
+        if let Some(last) = group.last() {
+            let between = last.at + 1..change.at;
+            let in_between = ex.log.get(between.clone()).unwrap_or_default();
+            if in_between.iter().any(accessed) {
+                if leaves_unchanged(&group) {
+                    group.clear();
+                } else {
+                    let seen = between.zip(in_between).filter(|(_, l)| accessed(l));
+                    observed.extend(seen.map(|(i, _)| i));
+                }
             }
-            group.clear();
         }
         group.push(change);
     }
     leaves_unchanged(&group)
+}
+
+/// Whether these steps can be removed as well, because each belongs to steps of its thread that only look and lead back to where the thread
+/// was. Stretches of steps that overlap cannot be removed together.
+///
+/// Only stretches that end with one of the steps count, so the answer depends on these steps and what their threads did before.
+fn are_idle(ex: &Execution, steps: &mut [usize]) -> bool {
+    steps.sort_unstable_by(|a, b| b.cmp(a));
+    // By thread: from where on its steps are removed.
+    let mut removed: Vec<(ThreadId, usize)> = Vec::new();
+    steps.iter().all(|step| {
+        let u = ex.log[*step].thread;
+        let entry = removed.iter().position(|r| r.0 == u);
+        if entry.is_some_and(|i| removed[i].1 <= *step) {
+            return true;
+        }
+        let idle = || ex.threads[u.index()].cycles.idle.iter().filter(|(_, last)| last == step);
+        // After a single look yields may follow, which are removed as well.
+        let yields = entry.is_some_and(|i| ex.log[removed[i].1].kind == OpKind::Yield);
+        let single = idle().find(|(from, last)| from == last && !yields);
+        let Some((from, _)) = single.or(idle().next_back().filter(|(from, last)| from != last)) else {
+            return false;
+        };
+        match entry {
+            Some(i) => removed[i].1 = *from,
+            None => removed.push((u, *from)),
+        }
+        true
+    })
 }
 
 /// Whether these changes of one object by one thread leave it as it was.
@@ -558,9 +687,26 @@ pub(crate) fn keep(ex: &mut Execution, op: Op, site: Site, before: u64, applied:
     let arrival = cycles.arrival.take();
     let option = spurious || op.kind == OpKind::Choose && op.b != CLOCK;
     let seen = (op.object, before);
+    let key = Key::of(&op, site);
+    let state = arrival.map(|a| a.state);
+    if key.kind != OpKind::Yield {
+        // What a thread does in a state is decided by the state, unless it looks at memory that is not part of it.
+        if cycles.expected.take().is_some_and(|(k, s)| k != key || state.is_some_and(|state| state != s)) {
+            ex.restart = Some(Restart::NoPredictions);
+        }
+        if let Some(state) = state
+            && !option
+            && applied.word == before
+            && !ex.modes.no_predictions
+            && cycles.returns.contains(&Return { key, state, seen })
+        {
+            cycles.was_idle(at, at);
+            cycles.expected = Some((key, state));
+        }
+    }
     cycles.push(Visit {
-        key: Key::of(&op, site),
-        state: arrival.map(|a| a.state),
+        key,
+        state,
         at,
         seen,
         option,
@@ -714,21 +860,43 @@ impl Waiting {
     }
 }
 
-/// The running thread is about to wait until one of these words differs, in this state at this place. Says whether it is stopped
+/// The running thread is about to announce an operation in this local state. Says whether it is stopped instead: it waited there for a change
+/// before, there was one, and it has come back with nothing done that others could tell.
+pub(crate) fn has_waited(ex: &mut Execution, key: Key, state: u64) -> bool {
+    let t = ex.current;
+    if ex.threads[t.index()].cycles.awaits.is_empty() {
+        return false;
+    }
+    let state = ex.with_time(state);
+    let awaits = ex.threads[t.index()].cycles.awaits.iter().rev();
+    let mut same = awaits.filter(|a| a.key == key && a.state == state).map(|a| a.at);
+    let Some((from, cycle)) = same.find_map(|from| removable(ex, t, from).map(|cycle| (from, cycle))) else {
+        return false;
+    };
+    note_stop(ex, from, &cycle);
+    true
+}
+
+/// The running thread is stopped: it has only looked since that step of the execution, and is where it was then.
+pub(crate) fn stops_idle(ex: &mut Execution, from: usize) {
+    note_stop(ex, from, &Cycle { options: false, spurious: false, changes: false, free_switch: false });
+}
+
+/// The running thread is about to wait before this operation until one of these words differs. Says whether it is stopped
 /// instead: it was woken in vain again and again.
-pub(crate) fn awaits_again(ex: &mut Execution, site: Site, state: u64, seen: &[(ObjectId, u64)]) -> bool {
-    let mut h = state ^ site.0 as u64;
+pub(crate) fn awaits_again(ex: &mut Execution, key: Key, state: u64, seen: &[(ObjectId, u64)]) -> bool {
+    let mut words = 0;
     for (object, word) in seen {
         for w in [object.0 as u64, *word] {
-            h = (h ^ w).wrapping_mul(0xFF51_AFD7_ED55_8CCD).rotate_left(29);
+            words = (words ^ w).wrapping_mul(0xFF51_AFD7_ED55_8CCD).rotate_left(29);
         }
     }
+    let state = ex.with_time(state);
     let (t, at) = (ex.current, ex.log.len());
     let awaits = &ex.threads[t.index()].cycles.awaits;
-    let same: Vec<usize> = awaits.iter().filter(|a| a.0 == h).map(|a| a.1).collect();
-    if same.len() + 1 >= MOST_AWAITS
-        && let Some((from, cycle)) =
-            same.iter().rev().find_map(|from| removable(ex, t, *from).map(|cycle| (*from, cycle)))
+    let same = || awaits.iter().rev().filter(|a| a.key == key && a.state == state && a.words == words);
+    if same().count() + 1 >= MOST_AWAITS
+        && let Some((from, cycle)) = same().find_map(|a| removable(ex, t, a.at).map(|cycle| (a.at, cycle)))
     {
         note_stop(ex, from, &cycle);
         return true;
@@ -738,21 +906,7 @@ pub(crate) fn awaits_again(ex: &mut Execution, site: Site, state: u64, seen: &[(
         cycles.awaits.drain(..WINDOW / 2);
     }
     cycles.used = true;
-    cycles.awaits.push((h, at));
-    if cycles.visits.is_empty() {
-        // From here on changes are kept.
-        let key = Key { site, object: ObjectId::NONE, kind: OpKind::Await, a: 0, b: 0 };
-        cycles.push(Visit {
-            key,
-            state: None,
-            at,
-            seen: (ObjectId::NONE, 0),
-            option: false,
-            failed: false,
-            first: false,
-            timeout: false,
-        });
-    }
+    cycles.awaits.push(Awaited { key, state, words, at });
     ex.tracking = true;
     false
 }
@@ -822,17 +976,20 @@ impl Execution {
         })
     }
 
-    /// Whether no thread that is blocked waits for something that one of the stopped threads changes in its cycle.
+    /// Whether no thread that is blocked, or that only looks again and again, waits for something that one of the stopped threads changes
+    /// in its cycle.
     pub(crate) fn cycles_leave_others_blocked(&self) -> bool {
-        let changes = |o: ObjectId| {
-            let stopped = |t: ThreadId| self.threads[t.index()].cycles.stopped.as_ref();
-            let mut all = self.live.iter().filter(|t| self.is_stopped(*t)).filter_map(stopped);
-            o.is_some() && all.any(|s| s.changed.contains(&o))
-        };
-        self.live.iter().filter(|t| !self.is_stopped(*t)).all(|u| {
-            let Pending { op, awaited: (from, n), .. } = self.pending[u.index()];
-            let awaited = &self.awaited[from as usize..(from + n) as usize];
-            !changes(op.object) && !awaited.iter().any(|a| changes(a.0))
+        let stopped =
+            |t: ThreadId| self.threads[t.index()].cycles.stopped.as_deref().filter(|_| self.is_stopped(t));
+        let changes =
+            |o: ObjectId| o.is_some() && self.live.iter().filter_map(stopped).any(|s| s.changed.contains(&o));
+        self.live.iter().all(|u| match stopped(u) {
+            Some(s) => !s.looks || !s.seen.iter().any(|seen| changes(seen.0)),
+            None => {
+                let Pending { op, awaited: (from, n), .. } = self.pending[u.index()];
+                let awaited = &self.awaited[from as usize..(from + n) as usize];
+                !changes(op.object) && !awaited.iter().any(|a| changes(a.0))
+            }
         })
     }
 

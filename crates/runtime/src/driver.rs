@@ -12,6 +12,7 @@ use explore::{
     Caveat, CaveatKind, Divergence, Failure, FailureKind, Follow, Guide, OpKind, Progress, Promise, Replay,
     Schedule, Stats, Stop, StopReason, ThreadId, simpler,
 };
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -133,6 +134,11 @@ pub struct Completed {
 /// After how many fruitless turns a thread gives way at first. Loops that end by themselves take no more, as a rule, so that most programs are
 /// explored once.
 pub(crate) const FIRST_TURNS: u32 = 32;
+
+/// After so many executions of a program with loops that are cut, it is worth while to cut them as early as possible.
+const MANY: u64 = 3_000;
+/// The same for executions with so many steps, in which threads may keep each other from coming back to a state.
+const LONG: u64 = 1_000;
 
 /// The rounds of a search, each with another number of turns after which threads give way.
 struct Rounds {
@@ -268,6 +274,11 @@ pub fn check(
         }
         progress(search);
         if let Some(divergence) = search.divergence() {
+            // Local states may have depended on what earlier executions left on the stacks.
+            if session.clean_stacks() {
+                search.restart();
+                continue;
+            }
             failures.push(nondeterminism(divergence, &once.schedule));
             break;
         }
@@ -285,7 +296,15 @@ pub fn check(
             if !known {
                 let report_suspects = suspicion.is_some();
                 let modes = Modes { report_suspects, ..session.modes() };
-                failures.push(full(settings, modes, test, *found, &once.schedule));
+                let differs = |f: &Failure| f.kind == FailureKind::Nondeterminism;
+                let differed = differs(&found);
+                let failure = full(settings, modes, test, *found, &once.schedule);
+                // Local states may have depended on what earlier executions left on the stacks.
+                if !differed && differs(&failure) && session.clean_stacks() {
+                    search.restart();
+                    continue;
+                }
+                failures.push(failure);
             }
             if !settings.keep_going || failures.len() >= MOST_FAILURES {
                 break;
@@ -301,6 +320,14 @@ pub fn check(
             true => rounds.ran(&session),
             false => rounds.completed(&session, search),
         };
+        // Loops that are cut earlier may make the difference.
+        let many = rounds.runs >= MANY || session.last_steps() >= LONG || matches!(next, Next::Turns(3));
+        if many && once.again && session.watch_eagerly() {
+            rounds.runs = 0;
+            rounds.start = None;
+            search.restart();
+            continue;
+        }
         match next {
             Next::Turns(turns) => {
                 rounds.restart(turns);
@@ -335,6 +362,8 @@ struct Doubts {
     /// How many of them may still be looked into.
     left: u32,
     spent: Duration,
+    /// States from which the threads were seen to end.
+    ending: HashSet<u64>,
 }
 
 /// Threads can repeat themselves for ever, but do not have to.
@@ -343,7 +372,7 @@ const MAY_NOT_END: &str = "threads can keep repeating themselves here without en
 
 impl Doubts {
     fn new() -> Doubts {
-        Doubts { left: 2_000, spent: Duration::ZERO }
+        Doubts { left: 2_000, spent: Duration::ZERO, ending: HashSet::new() }
     }
 
     /// Whether the threads of an execution go on for ever.
@@ -375,7 +404,11 @@ impl Doubts {
         suspicion: &Suspicion,
     ) -> Result<(), Learned> {
         let modes = session.modes();
-        let course = self.confirm(session, test, suspicion)?;
+        let known = self.ending.contains(&suspicion.state);
+        let course = if known { Course::Ends } else { self.confirm(session, test, suspicion)? };
+        if course == Course::Ends {
+            self.ending.insert(suspicion.state);
+        }
         if let Course::Cycle(_) = course {
             if once.failure.is_none() {
                 let modes = Modes { report_suspects: true, ..modes };
@@ -386,7 +419,12 @@ impl Doubts {
             }
         }
         let spins = once.failure.take().is_some();
-        if course != Course::Ends || suspicion.may_not_end || spins {
+        let may_not_end = suspicion.may_not_end
+            && !known
+            && course == Course::Ends
+            && self.left > 0
+            && livelock::in_lockstep(session, test, &suspicion.schedule)? != Course::Ends;
+        if course != Course::Ends || may_not_end || spins {
             session.note(CaveatKind::MayNotEnd, MAY_NOT_END, &suspicion.places);
         }
         Ok(())
@@ -460,6 +498,14 @@ pub fn replay(settings: &Settings, schedule: &Schedule, search: &mut dyn Progres
         }
         if again.divergence.is_none() {
             return found(again.failure);
+        }
+    }
+    // Or from one that cut loops earlier.
+    for eager in [true, false] {
+        let modes = Modes { eager, clean_stacks: true, ..Modes::default() };
+        let again = recorded(settings, modes, test, schedule);
+        if again.divergence.is_none() {
+            return Found { stopped: again.stopped, ..found(again.failure) };
         }
     }
     // Or from one in which threads gave way after another number of turns.

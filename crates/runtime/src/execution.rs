@@ -181,6 +181,8 @@ pub(crate) struct Execution {
     pub(crate) fair: Option<Box<crate::livelock::Fair>>,
     /// Threads repeat themselves at the end of the execution, and nobody has changed what they see.
     pub(crate) suspect: bool,
+    /// A thread was found in a local state in which it was before, in this execution or an earlier one.
+    pub(crate) compared_states: bool,
     /// Where the operation that is about to run comes back to a state its thread was in before.
     pub(crate) repeat: Option<spin::Repeat>,
     waiters: Vec<u32>,
@@ -340,6 +342,7 @@ impl Execution {
             gave_way: false,
             fair: None,
             suspect: false,
+            compared_states: false,
             repeat: None,
             waiters: Vec::new(),
             running_on: Vec::new(),
@@ -373,7 +376,9 @@ impl Execution {
         self.next_thread_id = 0;
         self.total_steps = 0;
         self.session = next_session();
-        self.modes = Modes::default();
+        let eager = settings.rule == crate::cycles::Rule::Eager;
+        self.modes = Modes { eager, clean_stacks: eager, ..Modes::default() };
+        self.compared_states = false;
         self.with_callers = false;
         self.search_panicked = false;
         self.gave_way = false;

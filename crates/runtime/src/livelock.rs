@@ -352,6 +352,15 @@ pub(crate) fn confirm(
     Ok(course)
 }
 
+/// What becomes of the threads after the steps of a schedule of the session if each takes one step at a time.
+pub(crate) fn in_lockstep(
+    session: &mut Session,
+    test: &dyn Fn(),
+    schedule: &Schedule,
+) -> Result<Course, Learned> {
+    continued(session, test, schedule, 0, Policy::RoundRobin(1))
+}
+
 impl Fair {
     pub(crate) fn course(&self) -> Option<Course> {
         self.course

@@ -49,6 +49,8 @@ pub(crate) enum Restart {
     AddressesComeBack,
     /// Local states of a thread are compared, so stacks are wiped: what lies there must not depend on earlier executions.
     ComparesStates,
+    /// A thread went another way than was expected of it after a look.
+    NoPredictions,
     /// The front end has learned something of the program, and keeps it itself.
     FrontLearned,
 }
@@ -79,6 +81,13 @@ pub struct Modes {
     pub(crate) wipes_stacks: bool,
     /// After how many fruitless turns a thread gives way; 0 for what the settings say. See [`crate::turns`].
     pub(crate) turns: u32,
+    /// The steps of all threads are watched from the beginning, with their local states, so that loops are cut when they first come back to
+    /// a state. See [`crate::cycles`].
+    pub(crate) eager: bool,
+    /// Stacks are wiped below every operation, also of programs in machine code. See [`crate::spin`].
+    pub(crate) clean_stacks: bool,
+    /// What a thread does after a look is not taken for granted before it has done it. See [`crate::cycles`].
+    pub(crate) no_predictions: bool,
     /// An execution in which threads repeat themselves for ever is a failure, whether or not it was confirmed. See [`crate::livelock`].
     pub(crate) report_suspects: bool,
 }
@@ -90,6 +99,7 @@ impl Modes {
             Restart::LocksHaveVersions => self.versions = true,
             Restart::FrontLearned => {}
             Restart::AddressesComeBack => self.reuse = true,
+            Restart::NoPredictions => self.no_predictions = true,
             Restart::ReadsClock => self.reads_clock = true,
             Restart::ComparesStates => self.wipes_stacks = true,
             Restart::ClosuresEnd => self.closures_end = true,

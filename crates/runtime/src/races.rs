@@ -470,8 +470,13 @@ pub(crate) fn continue_after(race: [Place; 2]) {
     reported().races.push(race);
 }
 
-/// Whether a race was reported before.
+/// Whether two accesses that are not ordered are a failure: the search does not continue after their race.
 #[cold]
+pub(crate) fn is_new(ex: &Execution, a: Place, b: Place) -> bool {
+    ex.front.is_none() || !is_reported(ex.failure.is_none(), a, b)
+}
+
+/// Whether a race was reported before.
 fn is_reported(is_first: bool, a: Place, b: Place) -> bool {
     let mut reported = reported();
     let is = reported.races.iter().any(|r| *r == [a, b] || *r == [b, a]);
@@ -534,16 +539,16 @@ fn compare(ex: &mut Execution, index: usize, how: Touching, place: Place) -> Opt
     // An atomic access is a step, and has been taken: it publishes itself.
     let touch = Touch { thread, at: get(now, thread) - atomic as u32, place };
     // An access is published by a later step of its thread, so it is known to those who know more steps than it had.
-    let (is_native, is_first) = (ex.front.is_some(), ex.failure.is_none());
-    let is_new = |other: &Touch| !is_native || !is_reported(is_first, place, other.place);
-    let unordered =
-        |other: &Touch| other.thread != thread && get(now, other.thread) <= other.at && is_new(other);
-    let cell = &mut ex.races.cells[index];
+    let unordered = |other: &Touch| {
+        other.thread != thread && get(now, other.thread) <= other.at && is_new(ex, place, other.place)
+    };
+    let cell = &ex.races.cells[index];
     let found = cell.write.filter(unordered).map(|w| (w, true));
     let found =
         found.or_else(|| cell.reads.iter().copied().find(|r| write && unordered(r)).map(|r| (r, false)));
     let with_atomic = |a: &&AtomicTouch| !atomic && (write || a.write) && unordered(&a.touch);
     let found = found.or_else(|| cell.atomics.iter().find(with_atomic).map(|a| (a.touch, a.write)));
+    let cell = &mut ex.races.cells[index];
     if atomic {
         cell.atomics.retain(|a| a.touch.thread != thread || a.write != write);
         cell.atomics.push(AtomicTouch { touch, write });

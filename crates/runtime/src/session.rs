@@ -1,6 +1,7 @@
 //! One check: execution after execution, on one OS thread.
 
 use crate::context::{self, Entered};
+use crate::cycles::Rule;
 use crate::driver::Settings;
 use crate::execution::{Execution, Phase};
 use crate::fiber::{self, Exit, Fiber, Resume, Said, Stacks};
@@ -47,6 +48,8 @@ pub(crate) struct Suspicion {
     pub(crate) places: Vec<Place>,
     /// The choices that were made, with the numbers that threads have in the session.
     pub(crate) schedule: Schedule,
+    /// A hash of the words of all objects and of what the threads are about to do, in which local states.
+    pub(crate) state: u64,
     /// After so many steps it has shown what it repeats.
     pub(crate) shown_after: u64,
     /// The threads can repeat themselves for ever while all others are blocked.
@@ -173,6 +176,35 @@ impl Session {
             execution.modes.turns = turns;
             execution.gave_way = false;
         }
+    }
+
+    /// Clears stacks from now on, if threads were compared with their earlier states and stacks were not cleared. Says whether that is so: the
+    /// search must start again.
+    pub(crate) fn clean_stacks(&mut self) -> bool {
+        let Some(execution) = &mut self.execution else { return false };
+        let learns = execution.compared_states && !execution.modes.clean_stacks;
+        execution.modes.clean_stacks |= learns;
+        learns
+    }
+
+    /// Watches all threads from their beginning from now on, if threads come back to earlier states. Says whether that is new: the search must
+    /// start again.
+    pub(crate) fn watch_eagerly(&mut self) -> bool {
+        let Some(execution) = &mut self.execution else { return false };
+        let settings = &execution.settings;
+        let learns = execution.compared_states
+            && !execution.modes.eager
+            && settings.spin_loops
+            && !settings.samples
+            && settings.rule == Rule::Removable;
+        (execution.modes.eager, execution.modes.clean_stacks) =
+            (execution.modes.eager | learns, execution.modes.clean_stacks | learns);
+        learns
+    }
+
+    /// How many steps the last execution had.
+    pub(crate) fn last_steps(&self) -> u64 {
+        self.execution().steps
     }
 
     /// Whether a thread gave way while another one could run.
@@ -585,7 +617,8 @@ unsafe fn become_current(ex: *mut Execution, t: ThreadId) {
         let thread: *mut threads::Thread = &mut (&mut (*ex).threads)[t.index()];
         (*thread).running = true;
         (*ex).stack_floor = (*thread).stack_floor;
-        if (*thread).may_loop | (*thread).cycles.is_used() | (*ex).fair.is_some() {
+        let watched = (*ex).modes.eager | (*ex).modes.clean_stacks | (*ex).fair.is_some();
+        if (*thread).may_loop | (*thread).cycles.is_used() | watched {
             resume_loop(&mut *ex, &*thread);
         } else {
             ((*ex).tracking, (*ex).looking, (*ex).due) = (false, false, false);
@@ -601,8 +634,8 @@ unsafe fn become_current(ex: *mut Execution, t: ThreadId) {
 
 /// A thread that may be in a loop continues.
 fn resume_loop(ex: &mut Execution, thread: &threads::Thread) {
-    ex.tracking = !thread.cycles.is_empty();
-    ex.looking = ex.tracking || !thread.window.is_empty();
+    ex.tracking = !thread.cycles.is_empty() || ex.modes.eager;
+    ex.looking = ex.tracking || !thread.window.is_empty() || ex.modes.clean_stacks;
     ex.looking |= ex.fair.is_some() && ex.is_fair();
     ex.due = thread.turns.due;
     ex.attend |= ex.due;

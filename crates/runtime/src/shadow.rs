@@ -530,6 +530,13 @@ impl Shadow {
         other.thread != ex.current && known <= other.at
     }
 
+    /// Whether an earlier access races with the access `touch` of the running thread, and the search does not continue after this race.
+    #[inline(always)]
+    fn races(&self, ex: &Execution, other: u32, touch: u32) -> bool {
+        let place = |touch: u32| self.touches[touch as usize].place;
+        self.unordered(ex, other) && races::is_new(ex, place(touch), place(other))
+    }
+
     /// Compares an access with what was done to the granule before, and notes it.
     #[inline(never)]
     fn compare(
@@ -545,11 +552,11 @@ impl Shadow {
                 let offset = both.trailing_zeros() as usize;
                 Some(Race { other: self.touches[other as usize], wrote, offset })
             };
-            if cell.written & mask != 0 && self.unordered(ex, cell.write) {
+            if cell.written & mask != 0 && self.races(ex, cell.write, touch) {
                 return race(cell.write, true, cell.written & mask);
             }
             if write && cell.seen & mask != 0 {
-                let found = self.reads(&cell.read).iter().find(|r| self.unordered(ex, **r));
+                let found = self.reads(&cell.read).iter().find(|r| self.races(ex, **r, touch));
                 if let Some(other) = found {
                     return race(*other, false, cell.seen & mask);
                 }
@@ -578,11 +585,11 @@ impl Shadow {
         let index = cell.write as usize;
         for offset in (0..8).filter(|i| mask >> i & 1 == 1) {
             let Byte { write: last, read } = self.bytes[index][offset];
-            if last != 0 && self.unordered(ex, last) {
+            if last != 0 && self.races(ex, last, touch) {
                 return Some(Race { other: self.touches[last as usize], wrote: true, offset });
             }
             if write {
-                let found = self.reads(&read).iter().find(|r| self.unordered(ex, **r));
+                let found = self.reads(&read).iter().find(|r| self.races(ex, **r, touch));
                 if let Some(other) = found {
                     return Some(Race { other: self.touches[*other as usize], wrote: false, offset });
                 }

@@ -31,8 +31,9 @@
 //! and that includes frames of the search. So the stack below an operation is wiped when a look returns; then what a turn
 //! leaves behind depends on the turn alone. Frames may also have parts that the program has not written yet, and what lies there is left from
 //! before the loop. So the search starts again when a state is first taken: from then on stacks are wiped where threads start, and below
-//! every operation of our types. The turn at which a loop is cut then does not differ from one run of a schedule to the next. On
-//! processors for which the state cannot be taken nothing is cut.
+//! every operation of our types. The turn at which a loop is cut then does not differ from one run of a schedule to the next, as a rule.
+//! Where a thread does something else than the first time all the same, the search starts again once more, and wipes stacks below all
+//! operations ([`crate::polling::Modes::clean_stacks`]). On processors for which the state cannot be taken nothing is cut.
 
 use crate::context;
 use crate::cycles;
@@ -119,8 +120,12 @@ struct Look {
     word: u64,
     /// The local state in which it was announced, if that was taken.
     state: Option<u64>,
-    /// How often in a row the thread came back to that state here.
+    /// How often in a row the thread came back to that state here, and saw each word in one form only.
     repeats: u8,
+    /// How often in a row it came back to that state.
+    returns: u8,
+    /// Its place in the log.
+    at: usize,
 }
 
 /// The looks of a thread since its last step that was none.
@@ -128,7 +133,7 @@ struct Look {
 pub(crate) struct Window {
     looks: Vec<Look>,
     /// The state of the look that is about to run.
-    next: Option<(u64, u8)>,
+    next: Option<(u64, u8, u8)>,
 }
 
 impl Window {
@@ -142,13 +147,13 @@ impl Window {
     }
 
     #[inline(never)]
-    fn push(&mut self, key: Key, on: ObjectId, word: u64) {
+    fn push(&mut self, key: Key, on: ObjectId, word: u64, at: usize) {
         if self.looks.len() == WINDOW {
             self.looks.drain(..WINDOW / 2);
         }
         let next = self.next.take();
-        let (state, repeats) = (next.map(|n| n.0), next.map_or(0, |n| n.1));
-        self.looks.push(Look { key, on, word, state, repeats });
+        let (state, repeats, returns) = next.map_or((None, 0, 0), |n| (Some(n.0), n.1, n.2));
+        self.looks.push(Look { key, on, word, state, repeats, returns, at });
     }
 }
 
@@ -158,6 +163,7 @@ impl Window {
 pub(crate) struct Repeat {
     state: u64,
     repeats: u8,
+    returns: u8,
     await_from: Option<usize>,
     /// The thread has closed a cycle that can be removed; see [`crate::cycles`].
     pub(crate) stops: bool,
@@ -212,7 +218,7 @@ const LEFT_BY_THREAD: usize = 16 * 1024;
 
 /// A thread starts, on a stack that reaches down to `floor`: wipes what earlier executions left there.
 pub(crate) fn start(ex: &Execution, floor: usize) {
-    if ex.modes.wipes_stacks {
+    if ex.modes.wipes_stacks || ex.modes.clean_stacks {
         let here = 0u8;
         let left = (std::ptr::from_ref(&here) as usize).saturating_sub(floor);
         // SAFETY: so much stack is left.
@@ -265,7 +271,7 @@ fn wants_state(ex: &mut Execution, key: Key) -> bool {
     let is_look = find(ex, key);
     let wanted = cycles::wants_state(ex, &key);
     ex.arriving = wanted.then_some(key);
-    if (is_look || wanted) && !ex.modes.wipes_stacks {
+    if (is_look || wanted) && !ex.modes.wipes_stacks && !ex.modes.clean_stacks {
         ex.restart.get_or_insert(Restart::ComparesStates);
     }
     is_look || wanted
@@ -291,7 +297,7 @@ fn find(ex: &mut Execution, key: Key) -> bool {
     }
     let looks = &ex.threads[ex.current.index()].window.looks;
     let found = looks.iter().rposition(|l| l.key == key);
-    ex.repeat = found.map(|i| Repeat { state: 0, repeats: 0, await_from: Some(i), stops: false });
+    ex.repeat = found.map(|i| Repeat { state: 0, repeats: 0, returns: 0, await_from: Some(i), stops: false });
     found.is_some()
 }
 
@@ -366,30 +372,66 @@ fn compare_in(ex: &mut Execution, state: u64) {
         return ex.note_fair_state(state);
     }
     let arriving = ex.arriving.take();
-    compare_looks(ex, state);
+    ex.compared_states = true;
+    if let Some(from) = compare_looks(ex, state) {
+        watch_looks(ex, from);
+        let at = ex.threads[ex.current.index()].window.looks[from].at;
+        cycles::stops_idle(ex, at);
+        ex.same_as_earlier = false;
+        ex.repeat = Some(Repeat { state, repeats: 0, returns: 0, await_from: None, stops: true });
+        return;
+    }
     let awaits = ex.repeat.is_some_and(|r| r.await_from.is_some());
+    let Some(key) = arriving else { return };
+    let closes = cycles::arrive(ex, key, state);
+    if cycles::has_waited(ex, key, state) {
+        ex.same_as_earlier = false;
+        ex.repeat = Some(Repeat { state, repeats: 0, returns: 0, await_from: None, stops: true });
+        return;
+    }
     // A thread that would wait for a change goes on when there is one, so a livelock is seen.
-    if let Some(key) = arriving
-        && cycles::arrive(ex, key, state)
-    {
+    if closes {
         if awaits {
             ex.same_as_earlier = false;
         } else {
-            ex.repeat = Some(Repeat { state, repeats: 0, await_from: None, stops: true });
+            ex.repeat = Some(Repeat { state, repeats: 0, returns: 0, await_from: None, stops: true });
         }
     }
 }
 
-fn compare_looks(ex: &mut Execution, state: u64) {
-    let Some(Repeat { await_from: Some(i), .. }) = ex.repeat else { return };
+/// Compares the state with that of the look that was found. If the thread has to be stopped: the first look of the cycle.
+///
+/// A cycle in which a word was seen in two forms would go another way while the words stay what they are, so there is nothing to wait for.
+/// The execution without it shows all that can follow.
+fn compare_looks(ex: &mut Execution, state: u64) -> Option<usize> {
+    let Some(Repeat { await_from: Some(i), .. }) = ex.repeat else { return None };
     let cycle = &ex.threads[ex.current.index()].window.looks[i..];
     // Whether the words are still what was seen does not matter here: what a thread announces must be decided by what it has
     // seen itself. If one differs already, the wait is over at once.
-    let same = cycle[0].state == Some(state) && is_steady(cycle);
-    let repeats = if same { cycle[0].repeats + 1 } else { 0 };
-    let wanted = if cycle.iter().any(|l| l.key.kind == OpKind::Yield) { 1 } else { 2 };
+    let back = cycle[0].state == Some(state);
+    let steady = back && is_steady(cycle);
+    let repeats = if steady { cycle[0].repeats + 1 } else { 0 };
+    let returns = if back { cycle[0].returns.saturating_add(1) } else { 0 };
+    let yields = cycle.iter().any(|l| l.key.kind == OpKind::Yield);
+    let wanted = if yields || ex.modes.eager { 1 } else { 2 };
     let await_from = (repeats >= wanted).then_some(i);
-    ex.repeat = Some(Repeat { state, repeats, await_from, stops: false });
+    ex.repeat = Some(Repeat { state, repeats, returns, await_from, stops: false });
+    // Under a bound, to remove a cycle may cost a preemption where the thread gave way of its own accord.
+    let most = if yields && ex.settings.bounded { 2 } else { wanted };
+    let removable = back && !steady && ex.settings.rule != crate::cycles::Rule::LooksOnly;
+    (removable && returns >= most && cycle.iter().all(|l| l.key.kind != OpKind::Choose)).then_some(i)
+}
+
+/// The steps of the running thread are kept from now on, with those since that look.
+fn watch_looks(ex: &mut Execution, from: usize) {
+    let t = ex.current.index();
+    if ex.threads[t].cycles.is_empty() {
+        for i in from..ex.threads[t].window.looks.len() {
+            let Look { key, on, word, state, at, .. } = ex.threads[t].window.looks[i];
+            let state = state.map(|s| ex.with_time(s));
+            ex.threads[t].cycles.looked(key, state, at, (on, word));
+        }
+    }
 }
 
 /// Whether a cycle saw each word in one form only. If not, it would not go the same way again while the words stay what they are.
@@ -403,7 +445,7 @@ pub(crate) fn announce(ex: &mut Execution, site: Site) -> bool {
     let Some(repeat) = ex.repeat.take() else { return false };
     let t = ex.current.index();
     let Some(from) = repeat.await_from else {
-        ex.threads[t].window.next = Some((repeat.state, repeat.repeats));
+        ex.threads[t].window.next = Some((repeat.state, repeat.repeats, repeat.returns));
         return false;
     };
     let polls_clock = ex.threads[t].window.looks[from..].iter().any(|l| l.key.kind == OpKind::Choose);
@@ -418,13 +460,15 @@ pub(crate) fn announce(ex: &mut Execution, site: Site) -> bool {
             seen.push((object, look.word));
         }
     }
-    if cycles::awaits_again(ex, site, repeat.state, &seen) {
+    let key = ex.threads[t].window.looks[from].key;
+    watch_looks(ex, from);
+    if cycles::awaits_again(ex, key, repeat.state, &seen) {
         ex.seen = seen;
         ex.repeat = Some(Repeat { stops: true, ..repeat });
         return false;
     }
     ex.threads[t].window.clear();
-    ex.looking = ex.tracking;
+    ex.looking = ex.tracking || ex.modes.clean_stacks;
     if ex.modes.versions {
         seen.iter().for_each(|s| ex.has_polled(s.0));
     }
@@ -463,7 +507,8 @@ pub(crate) fn after_step(
             _ => (op.a, op.b),
         };
         let key = Key { site, object: op.object, kind: strong(op.kind), a, b };
-        ex.threads[t].window.push(key, op.object, before);
+        let at = ex.log.len() - 1;
+        ex.threads[t].window.push(key, op.object, before, at);
         ex.looking = true;
     } else if ex.looking {
         forget_looks(ex);
@@ -480,7 +525,7 @@ pub(crate) fn fails_spuriously(op: &Op, option: u32) -> bool {
 #[cold]
 fn forget_looks(ex: &mut Execution) {
     ex.threads[ex.current.index()].window.clear();
-    ex.looking = ex.tracking;
+    ex.looking = ex.tracking || ex.modes.clean_stacks;
 }
 
 /// The same for locks that have versions; says whether that was all. To take one is a look at its version, to give it back is
@@ -500,11 +545,12 @@ fn after_lock(ex: &mut Execution, op: Op, site: Site, before: u64, applied: &App
         let version = ex.version_of(op.object);
         let word = ex.word(version);
         let key = Key { site, object: op.object, kind: op.kind, a: op.a, b: op.b };
+        let at = ex.log.len() - 1;
         let window = &mut ex.threads[ex.current.index()].window;
-        window.push(key, version, word);
+        window.push(key, version, word, at);
         if tries {
             // No operation has this key, so a cycle starts with the look before.
-            window.push(Key { kind: Await, ..key }, op.object, before);
+            window.push(Key { kind: Await, ..key }, op.object, before, at);
         } else {
             turns::saw_version(ex, &op, site, version);
         }
@@ -518,7 +564,7 @@ fn after_lock(ex: &mut Execution, op: Op, site: Site, before: u64, applied: &App
 pub(crate) fn changed(ex: &mut Execution) {
     ex.threads[ex.current.index()].window.clear();
     cycles::forget(ex);
-    ex.looking = ex.is_fair();
+    ex.looking = ex.modes.clean_stacks || ex.is_fair();
 }
 
 #[cfg(all(target_arch = "x86_64", unix))]

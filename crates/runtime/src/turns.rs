@@ -307,7 +307,7 @@ pub(crate) fn announce(ex: &mut Execution, op: &Op, site: Site) -> bool {
     turns.start_again();
     ex.due = false;
     ex.threads[t.index()].window.clear();
-    ex.looking = ex.tracking;
+    ex.looking = ex.tracking || ex.modes.clean_stacks;
     ex.repeat = None;
     let mut others = ex.enabled;
     others.remove(t);

@@ -18,6 +18,8 @@ pub(crate) enum Ins {
     Store(usize, u64),
     /// Changes 0 to 1 and 1 to 0. The register receives the value before.
     Toggle(usize, usize),
+    /// Writes a value. The register receives the value before.
+    Swap(usize, usize, u64),
     /// The register says whether it succeeded.
     WeakCas(usize, usize, u64, u64),
     Lock,
@@ -166,6 +168,66 @@ pub(crate) fn program(seed: u64) -> Program {
         let mut code = Vec::new();
         for _ in 0..1 + random.below(if threads == 2 { 3 } else { 2 }) {
             statement(&mut code, threads, random);
+        }
+        code
+    };
+    (0..threads).map(|_| thread(&mut random)).collect()
+}
+
+/// Takes the spin lock in word 0.
+fn spin_lock(out: &mut Vec<Ins>, random: &mut Random) {
+    let at = out.len();
+    match random.below(5) {
+        0 => out.extend([Swap(0, 0, 1), If(0, 1, at)]),
+        1 => out.extend([Swap(0, 0, 1), If(0, 0, at + 4), Yield, Jump(at)]),
+        2 => out.extend([Load(0, 0), If(0, 1, at), Swap(0, 0, 1), If(0, 1, at)]),
+        3 => out.extend([WeakCas(0, 0, 0, 1), If(0, 0, at)]),
+        _ => out.extend([WeakCas(0, 0, 0, 1), IfNot(0, 0, at + 4), Yield, Jump(at)]),
+    }
+}
+
+/// Adds a statement about what a spin lock guards.
+fn spin_statement(out: &mut Vec<Ins>, random: &mut Random) {
+    let x = 1 + random.below(2);
+    let y = 3 - x;
+    let at = out.len();
+    match random.below(9) {
+        // Polls under the lock.
+        0..=2 => {
+            spin_lock(out, random);
+            out.extend([Load(1, x), Store(0, 0), If(1, 0, at)]);
+        }
+        3 => {
+            spin_lock(out, random);
+            let end = out.len() + 5;
+            out.extend([Load(1, x), Store(0, 0), IfNot(1, 0, end), Yield, Jump(at)]);
+        }
+        4 | 5 => {
+            spin_lock(out, random);
+            out.extend([Store(x, 1), Store(0, 0)]);
+        }
+        6 => {
+            spin_lock(out, random);
+            let end = out.len() + 3;
+            out.extend([Load(1, x), If(1, 0, end), Store(y, 2), Store(0, 0)]);
+        }
+        // Tries the lock once,
+        7 => {
+            out.extend([Swap(0, 0, 1), If(0, 1, at + 5), Store(x, 1), Store(0, 0), Jump(at + 6), Store(y, 2)])
+        }
+        // or looks whether it is taken.
+        _ => out.extend([Load(0, 0), If(0, 0, at + 3), Store(y, 2)]),
+    }
+}
+
+/// The program of a number, with threads that poll under a spin lock.
+pub(crate) fn spin_program(seed: u64) -> Program {
+    let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(7));
+    let threads = 2 + (random.below(4) == 0) as usize;
+    let thread = |random: &mut Random| {
+        let mut code = Vec::new();
+        for _ in 0..1 + random.below(if threads == 2 { 2 } else { 1 }) {
+            spin_statement(&mut code, random);
         }
         code
     };
@@ -497,6 +559,11 @@ fn steps(program: &Program, state: &State, t: usize) -> Vec<(State, bool)> {
             s.words[x] ^= 1;
             on
         }),
+        Swap(r, x, v) => go(true, &|s| {
+            set(s, r, s.words[x]);
+            s.words[x] = v;
+            on
+        }),
         WeakCas(r, x, a, b) => {
             if state.words[x] == a {
                 go(true, &|s| {
@@ -632,6 +699,7 @@ fn run(
             Load(r, x) => regs[r] = shared.words[x].load(SeqCst),
             Store(x, v) => shared.words[x].store(v, SeqCst),
             Toggle(r, x) => regs[r] = shared.words[x].fetch_xor(1, SeqCst),
+            Swap(r, x, v) => regs[r] = shared.words[x].swap(v, SeqCst),
             WeakCas(r, x, a, b) => {
                 regs[r] = shared.words[x].compare_exchange_weak(a, b, SeqCst, SeqCst).is_ok() as u64;
             }
