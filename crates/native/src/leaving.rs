@@ -106,6 +106,7 @@ unsafe extern "C-unwind" fn at_frame(
 fn gone() -> ! {
     runtime::settle();
     locals::end();
+    crate::sync::frames_are_gone(runtime::last_place().unwrap_or(Place::at(0)));
     threads::set_ended();
     locals::gone();
     if runtime::current() == ThreadId::MAIN {
@@ -179,6 +180,38 @@ extern "C-unwind" fn exit(result: *mut c_void) {
 
 extern "C-unwind" fn thrd_exit_here(result: libc::c_int) {
     exit(result as isize as *mut c_void);
+}
+
+/// Where a buffer of `setjmp` has the stack pointer.
+const STACK_POINTER: usize = 48;
+
+/// The stack pointer in a buffer of `setjmp`, which the C library disguises.
+fn stack_pointer_in(buffer: usize) -> usize {
+    // SAFETY: the program hands in a buffer that `setjmp` has filled; each thread has the key at this place.
+    unsafe {
+        let disguised: usize = crate::sync::at(buffer, STACK_POINTER);
+        let key: usize;
+        std::arch::asm!("mov {}, fs:[0x30]", out(reg) key, options(nostack, readonly, preserves_flags));
+        disguised.rotate_right(17) ^ key
+    }
+}
+
+/// Reports a `longjmp` to a function that has returned, or to one of another thread.
+pub(crate) fn check_jump(buffer: usize, call: Call) {
+    let (to, top) = (stack_pointer_in(buffer), crate::shim::stack_pointer());
+    // A thread that has put itself on another stack tells nothing of this one.
+    if !runtime::on_own_stack(top) {
+        return;
+    }
+    let what = if runtime::on_own_stack(to) && to <= top {
+        "`longjmp` to a function that has returned"
+    } else if runtime::on_other_stack(to) {
+        "`longjmp` to a function of another thread"
+    } else {
+        return;
+    };
+    runtime::settle();
+    runtime::fail(FailureKind::UseAfterFree, what.to_owned(), call.place)
 }
 
 extern "C" fn register(buffer: usize) {

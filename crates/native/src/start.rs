@@ -120,7 +120,10 @@ fn run_program() {
         let Some(main) = STARTED.main else { return };
         let code = threads::run_main(main, STARTED.argc, STARTED.argv, STARTED.envp);
         crate::signals::point_at_end();
-        process::end(code, Call::end_of(main as usize));
+        let call = Call::end_of(main as usize);
+        crate::sync::frames_are_gone(call.place);
+        process::end(code, call);
+        runtime::frames_are_gone();
     }
 }
 

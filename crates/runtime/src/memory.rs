@@ -454,7 +454,7 @@ pub fn thread_of_stack(address: usize) -> Option<ThreadId> {
     })
 }
 
-/// The thread on whose stack an address lies, if it has ended. The stack of the first thread stays when it calls `pthread_exit`.
+/// The thread on whose stack an address lies, if it has ended and its frames are gone.
 pub fn ended_stack(address: usize) -> Option<ThreadId> {
     let ex = context::current();
     if ex.is_null() {
@@ -467,7 +467,7 @@ pub fn ended_stack(address: usize) -> Option<ThreadId> {
     }
     ex.order.iter().copied().find(|t| {
         let thread = &ex.threads[t.index()];
-        thread.ended && *t != ThreadId::MAIN && (thread.stack_floor..thread.frames_end).contains(&address)
+        thread.ended && thread.frames_gone && (thread.stack_floor..thread.frames_end).contains(&address)
     })
 }
 
@@ -625,6 +625,18 @@ pub fn exit_process() {
             (*ex).exited = true;
             let t = (*ex).current.index();
             (&mut (*ex).threads)[t].left_process = true;
+        }
+    }
+}
+
+/// The running thread ends the process, and its function has returned: the lives of its local variables are over.
+pub fn frames_are_gone() {
+    let ex = context::current();
+    if !ex.is_null() {
+        // SAFETY: a current execution is valid; the borrow ends here.
+        unsafe {
+            let t = (*ex).current.index();
+            (&mut (*ex).threads)[t].frames_gone = true;
         }
     }
 }
