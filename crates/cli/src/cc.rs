@@ -479,11 +479,13 @@ fn compile(
         Some(String::from_utf8_lossy(&bytes).into_owned())
     };
     let text = if compiler.is_clang() { crate::weak::mark(text, &read) } else { text };
+    let text = crate::initialised::mark(text, &read);
     let text = crate::compared::mark(text);
     let mut notes = scan::inline_assembly(&text);
     let (mut rewritten, found) = touches::rewrite(&text, names_attribute(compiler, line, &files));
     found.into_iter().for_each(|c| c.add_to(&mut notes));
     rewritten = crate::compared::rewrite(crate::weak::rewrite(rewritten));
+    rewritten = crate::initialised::rewrite(rewritten);
     if !notes.is_empty() {
         warn(purpose, &notes);
         rewritten += &scan::section(&notes);

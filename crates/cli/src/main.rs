@@ -15,6 +15,7 @@ mod compared;
 mod demo;
 mod help;
 #[cfg(c_programs)]
+mod initialised;
 mod library;
 mod model;
 #[cfg(c_programs)]

@@ -254,7 +254,10 @@ pub(crate) fn new_thread(t: ThreadId) {
 
 /// Where the thread-local variables of a thread are that is not the first: start and length.
 pub(crate) fn locals_of(t: ThreadId) -> impl Iterator<Item = (usize, usize)> {
-    image().donors.tls_ranges(t.index() - 1)
+    let donors = &image().donors;
+    let of_main = (t == ThreadId::MAIN).then(|| donors.main_tls_ranges());
+    let of_other = t.index().checked_sub(1).map(|i| donors.tls_ranges(i));
+    of_main.into_iter().flatten().chain(of_other.into_iter().flatten())
 }
 
 /// By thread: where its thread-local storage is. All is set before the first execution.
