@@ -1,8 +1,8 @@
 //! `atomic_init`: it initializes an atomic object, and is not atomic itself, but gcc and libstdc++ have a relaxed store in its place.
 //!
 //! In C it is a macro: a pass over the assembly finds the stores whose line and column in the source are those of `atomic_init`, or of a macro
-//! that contains it, and calls a function for a plain write instead. In C++ it is a function that calls `store`: a
-//! call in front of that says that the store is not atomic.
+//! that contains it, and calls a function for a plain write instead. In C++ it is a function: gcc has the store inside, and clang a call of
+//! `store`, in front of which a call says that it is not atomic.
 
 use crate::weak::{Sources, token};
 use std::fmt::Write as _;
@@ -41,9 +41,9 @@ pub(crate) fn mark(text: String, read: &dyn Fn(&Path) -> Option<String>) -> Stri
                 let _ = writeln!(out, "{line}\t{MARK}");
                 continue;
             }
-            if in_sources
-                && let Some(bits) = bits(trimmed)
-                && place.is_some_and(|p| initializes(&mut sources, p))
+            let is_cxx = function.starts_with(OF_CXX);
+            if let Some(bits) = bits(trimmed)
+                && (is_cxx || in_sources && place.is_some_and(|p| initializes(&mut sources, p)))
             {
                 let old = format!("{}{bits}{}", CALL.0, CALL.1);
                 let _ = writeln!(out, "{}", line.replace(&old, &format!("__raddle_init{bits}")));
@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn stores_of_atomic_init_are_plain_writes() {
-        let assembly = "f:\n\t.file 1 \"a.c\"\n\t.loc 1 2 3 discriminator 1\n\tcall\t__tsan_atomic32_store@PLT\n";
+        let assembly =
+            "f:\n\t.file 1 \"a.c\"\n\t.loc 1 2 3 discriminator 1\n\tcall\t__tsan_atomic32_store@PLT\n";
         let marked = |source: &str| mark(assembly.to_owned(), &|_| Some(source.to_owned()));
         assert!(marked("\n  atomic_init(&a, 1);\n").contains("call\t__raddle_init32@PLT"));
         assert_eq!(marked("\n  atomic_store(&a, 1); atomic_init(&b, 1);\n"), assembly);
@@ -115,5 +116,7 @@ mod tests {
         let (before, behind) = out.split_once("\tcall\t__raddle_initializes@PLT\n").unwrap();
         assert_eq!(before.matches("pushq").count(), behind.matches("popq").count());
         assert!(behind.contains("5storeEiSt12memory_order") && !out.contains(MARK));
+        let inside = "_ZSt11atomic_initIiEvPSt6atomicIT_ES1_:\n\tcall\t__tsan_atomic32_store@PLT\n";
+        assert!(mark(inside.to_owned(), &|_| None).contains("__raddle_init32@PLT"));
     }
 }

@@ -50,6 +50,7 @@ mod verify_replay;
 mod verify_sources;
 mod verify_svcomp;
 mod verify_trace;
+mod warnings;
 mod weak;
 mod witness;
 

@@ -193,7 +193,8 @@ impl<'a> Sources<'a> {
         let mut found = Vec::new();
         for file in self.files.keys().copied().collect::<Vec<_>>() {
             let Some(text) = self.text(file) else { continue };
-            let definitions = text.match_indices("define").filter_map(|(at, _)| definition(&text[at..], name));
+            let definitions =
+                text.match_indices("define").filter_map(|(at, _)| definition(&text[at..], name));
             found.extend(definitions.map(str::to_owned));
         }
         found

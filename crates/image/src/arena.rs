@@ -420,7 +420,8 @@ impl Heap {
     /// What has allocated the block at this address.
     pub fn origin_of(&self, address: usize) -> Origin {
         // SAFETY: as above.
-        let of = |(arena, number): (usize, usize)| unsafe { (*self.arenas[arena].entries.add(number)).origin };
+        let of =
+            |(arena, number): (usize, usize)| unsafe { (*self.arenas[arena].entries.add(number)).origin };
         self.block_at(address).map_or(Origin::Malloc, of)
     }
 

@@ -1,8 +1,8 @@
 //! `operator new` and `operator delete` of C++: which of them allocated a block, and whether the right one frees it.
 //!
 //! Each block knows whether `malloc`, `new` or `new[]` allocated it ([`Origin`]). To free it by a function of another family is a failure.
-//! A program that replaces one of these operators has all of them as they are in the C++ library, which calls the
-//! program's, and nothing is looked at: what the program's operators allocate with is not known.
+//! In a program that replaces one of these operators nothing is looked at: what its operators allocate with is not known. Calls that do not
+//! lead to them already do so from here, or to the C++ library.
 
 // The names are those of the C++ library.
 #![allow(non_snake_case)]
@@ -13,38 +13,45 @@ use crate::shim::export;
 use explore::FailureKind;
 use image::arena::{Origin, State};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 
 type New = unsafe extern "C-unwind" fn(usize, usize, usize) -> *mut c_void;
 type Delete = unsafe extern "C-unwind" fn(*mut c_void, usize, usize);
 
-/// Whether the program replaces an operator. The names that others are defined by decide.
-fn is_replaced() -> bool {
-    const UNKNOWN: u8 = 0;
-    const OURS: u8 = 1;
-    const REPLACED: u8 = 2;
-    static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
-    #[cold]
-    fn look() -> u8 {
-        let own: [(&std::ffi::CStr, usize); 4] = [
-            (c"_Znwm", _Znwm as *const () as usize),
-            (c"_Znam", _Znam as *const () as usize),
-            (c"_ZdlPv", _ZdlPv as *const () as usize),
-            (c"_ZdaPv", _ZdaPv as *const () as usize),
-        ];
-        // SAFETY: the names are C strings.
-        let found = |name: &std::ffi::CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
-        if own.iter().all(|(name, address)| found(name) == *address) { OURS } else { REPLACED }
-    }
-    let known = match KNOWN.load(Ordering::Relaxed) {
-        UNKNOWN => {
-            let known = crate::shim::undisturbed(look);
-            KNOWN.store(known, Ordering::Relaxed);
-            known
+/// The operators that the program defines, by name. They are not among its dynamic symbols.
+fn replaced() -> &'static [(String, usize)] {
+    static mut FOUND: Option<Vec<(String, usize)>> = None;
+    // SAFETY: one OS thread alone runs code of the program; the list is made once.
+    unsafe {
+        match &*(&raw const FOUND) {
+            Some(found) => found,
+            None => (*(&raw mut FOUND)).insert(crate::shim::undisturbed(find_replaced)),
         }
-        known => known,
-    };
-    known == REPLACED
+    }
+}
+
+#[cold]
+fn find_replaced() -> Vec<(String, usize)> {
+    let base = crate::functions::base();
+    let mut found = Vec::new();
+    crate::functions::each(|symbol| {
+        if !symbol.is_variable && NEWS.iter().chain(DELETES).any(|name| name.as_bytes() == symbol.name) {
+            found.push((String::from_utf8_lossy(symbol.name).into_owned(), base + symbol.address));
+        }
+    });
+    found
+}
+
+/// Whether the program replaces an operator.
+#[inline]
+fn is_replaced() -> bool {
+    !replaced().is_empty()
+}
+
+/// The operator of this name that the program defines, or the one of the C++ library.
+fn target(found: &AtomicUsize, name: &'static str) -> usize {
+    let own = replaced().iter().find(|(own, _)| own == name.trim_end_matches('\0'));
+    own.map_or_else(|| real::find(found, name), |(_, address)| *address)
 }
 
 /// The block that an operator gives out.
@@ -99,11 +106,12 @@ macro_rules! operators {
             }
             // There is no memory, or the program replaces operators.
             static FOUND: AtomicUsize = AtomicUsize::new(0);
-            let real = real::find(&FOUND, concat!(stringify!($symbol), "\0"));
+            let real = target(&FOUND, concat!(stringify!($symbol), "\0"));
             // SAFETY: the C++ library defines the operator; it takes as many of the arguments as it has.
             unsafe { std::mem::transmute::<usize, New>(real)(size, second, third) }
         })*
         export! { $($symbol => $name;)* }
+        const NEWS: &[&str] = &[$(stringify!($symbol)),*];
     };
 }
 
@@ -114,11 +122,12 @@ macro_rules! delete_operators {
                 return delete(p, Origin::$origin);
             }
             static FOUND: AtomicUsize = AtomicUsize::new(0);
-            let real = real::find(&FOUND, concat!(stringify!($symbol), "\0"));
+            let real = target(&FOUND, concat!(stringify!($symbol), "\0"));
             // SAFETY: as above.
             unsafe { std::mem::transmute::<usize, Delete>(real)(p, second, third) }
         })*
         export! { $($symbol => $name;)* }
+        const DELETES: &[&str] = &[$(stringify!($symbol)),*];
     };
 }
 

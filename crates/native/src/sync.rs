@@ -74,7 +74,10 @@ pub(crate) fn frames_are_gone(place: Place) {
     for on in on_stacks().iter().filter(|on| runtime::on_own_stack(on.address)) {
         if let Some(state) = runtime::is_in_use(&on.entry().handle) {
             let call = Call { place, state: LocalState::UNKNOWN };
-            on.misuse(&format!("{state}, and the function that it is a local variable of has returned"), call);
+            on.misuse(
+                &format!("{state}, and the function that it is a local variable of has returned"),
+                call,
+            );
         }
     }
 }
@@ -208,6 +211,7 @@ impl On {
             Class::Condvar => "condition variable",
             Class::Barrier => "barrier",
             Class::Semaphore => "semaphore",
+            Class::Once => "once control",
             Class::Channel => "descriptor",
             _ => "object",
         };
@@ -393,6 +397,16 @@ pub(crate) fn freed(start: usize, size: usize, call: Call) {
         if !entry.plain {
             entry.plain = true;
             runtime::restart_soon();
+        }
+        if let Some(class @ (Class::Condvar | Class::Barrier)) = runtime::class_of(&entry.handle) {
+            let on = On::new(entry.address, class);
+            let what = "the memory it lies in is freed";
+            if on.waiting().next().is_some() {
+                on.misuse(&format!("{what} while a thread is in a wait on it"), call);
+            }
+            if runtime::peek(&table::sync(entry.address + RETURNS).handle).is_some() {
+                on.touch_at(RETURNS, true, what, FailureKind::LockMisuse, call);
+            }
         }
         // As in `access::free_part`: what this execution has not met stays so.
         if runtime::peek(&table::sync(entry.address + LIFE).handle).is_some() {
