@@ -403,9 +403,6 @@ fn references_to_variables_of_functions_that_returned() {
             static void f(int &v) { v++; }
             static std::thread mk() { int v = 0; return std::thread(f, std::ref(v)); }
             int main() { auto t = mk(); t.join(); }", WRONG),
-        ("async-ref.cpp", "", "#include <future>
-            static std::future<int> mk() { int v = 1; return std::async(std::launch::async, [&]{ return v; }); }
-            int main() { auto f = mk(); return f.get() == 12345; }", WRONG),
         ("string-view-sso-tmp.cpp", "", r#"#include <string>
             #include <string_view>
             #include <thread>
