@@ -88,6 +88,7 @@ fn operation(action: Action) -> &'static str {
         Action::Update => "rmw",
         Action::Atomic => "block",
         Action::Broadcast(_) => "notify-all",
+        Action::TimeOut { .. } => "time-out",
         Action::SemTryWait(_) => "sem-try-wait",
         // The other names are the same on both sides.
         other => other.name(),

@@ -877,3 +877,52 @@ fn errno_and_rounding_are_local_state() {
         ],
     );
 }
+
+/// A program of two threads that run `f`.
+const TWO: &str = "int main(void) { pthread_t a, b; SETUP; pthread_create(&a, 0, f, 0); pthread_create(&b, 0, f, 0); \
+                   pthread_join(a, 0); pthread_join(b, 0); return 0; }\n";
+
+#[test]
+fn the_expected_value_of_a_compare_exchange_is_plain_memory() {
+    let exchange = |declared: &str, setup: &str, call: &str| {
+        let text = format!("{declared}\nstatic void *f(void *p) {{ {call}; return 0; }}\n{TWO}");
+        &*text.replace("SETUP", setup).leak()
+    };
+    let strong = "atomic_compare_exchange_strong(&x, &e, 1)";
+    let race: Right = Fails(&["data-race"]);
+    let heap =
+        |setup| exchange("atomic_int x = 5; int *e;", setup, "atomic_compare_exchange_strong(&x, e, 1)");
+    check(
+        "expected",
+        &[
+            ("shared", "", exchange("atomic_int x = 5; int e;", "", strong), race),
+            (
+                "local",
+                "",
+                exchange("atomic_int x = 5;", "", "int e = 0; atomic_compare_exchange_strong(&x, &e, 1)"),
+                Verified,
+            ),
+            (
+                "weak",
+                "",
+                exchange("atomic_int x = 5; int e;", "", "atomic_compare_exchange_weak(&x, &e, 1)"),
+                race,
+            ),
+            ("byte", "", exchange("atomic_char x = 5; char e;", "", strong), race),
+            ("long", "", exchange("atomic_long x = 5; long e;", "", strong), race),
+            ("thread_local", "", exchange("atomic_int x = 5; _Thread_local int e;", "", strong), Verified),
+            ("freed", "", heap("e = malloc(4); *e = 5; free(e)"), Fails(&["use-after-free"])),
+            ("too_small", "", heap("e = malloc(2)"), Fails(&["out-of-bounds"])),
+            (
+                "locked",
+                "",
+                exchange(
+                    "pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; atomic_int x = 5; int e;",
+                    "",
+                    "pthread_mutex_lock(&m); atomic_compare_exchange_strong(&x, &e, 1); pthread_mutex_unlock(&m)",
+                ),
+                Verified,
+            ),
+        ],
+    );
+}

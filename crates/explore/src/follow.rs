@@ -25,6 +25,16 @@ enum What {
     Block,
     /// A thread is made: the one with this number exists afterwards.
     Create(ThreadId),
+    /// A wait ends by its time limit. The program decides that where the wait starts.
+    TimeOut,
+}
+
+/// How a wait ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WaitEnd {
+    Notified,
+    TimedOut,
+    Spurious,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +54,7 @@ struct GuideStep {
 /// step 1 notify-one 20 2   thread 1 notifies at line 20, and thread 2 is woken
 /// step 0 create 31 1       thread 0 makes thread 1
 /// step 2 block 18          thread 2 runs through an atomic block
+/// step 2 time-out 9        the wait of thread 2 at line 9 ends by its time limit
 /// input 1 12 3             thread 1 gets the fourth of the possible inputs at line 12
 /// ```
 ///
@@ -97,6 +108,7 @@ fn read(guide: &mut Guide, line: &str) -> Option<()> {
         ["step", t, kind, line, ref rest @ ..] => {
             let what = match kind {
                 "block" => What::Block,
+                "time-out" => What::TimeOut,
                 _ => What::Kind(kind_named(kind)?),
             };
             let woken = match rest {
@@ -164,15 +176,15 @@ pub struct Follow {
     chosen: Option<(ThreadId, u32)>,
     /// Whom the step at hand wakes, if there are several.
     woken: Option<ThreadId>,
-    /// The step at hand decides whether a wait ends for no reason, and this is what the guide says.
-    chance: Option<u32>,
+    /// The step at hand decides how a wait ends, and the guide says how.
+    wait_end: Option<WaitEnd>,
 }
 
 impl Follow {
     /// Along this guide; `names` says where operations are.
     pub fn new(guide: Guide, names: Arc<dyn Names>) -> Follow {
         let inputs = guide.inputs.clone();
-        Follow { guide, names, at: 0, inside: false, inputs, chosen: None, woken: None, chance: None }
+        Follow { guide, names, at: 0, inside: false, inputs, chosen: None, woken: None, wait_end: None }
     }
 
     /// How many steps of the guide were met.
@@ -191,7 +203,7 @@ impl Follow {
     fn matches(&self, step: &GuideStep, p: &Pending) -> bool {
         let kind = match step.what {
             What::Kind(kind) => kind,
-            What::Block | What::Create(_) => return false,
+            What::Block | What::Create(_) | What::TimeOut => return false,
         };
         let found = p.op.kind;
         let alike = found == kind
@@ -206,8 +218,8 @@ impl Follow {
 
     /// Whether what a thread wants to do is not its next step in the guide.
     fn is_extra(&self, t: ThreadId, p: &Pending) -> bool {
-        let next =
-            self.guide.steps[self.at..].iter().find(|s| s.thread == t && !matches!(s.what, What::Create(_)));
+        let is_step = |s: &&GuideStep| !matches!(s.what, What::Create(_) | What::TimeOut);
+        let next = self.guide.steps[self.at..].iter().filter(is_step).find(|s| s.thread == t);
         next.is_none_or(|s| s.what == What::Block || !self.matches(s, p))
     }
 
@@ -215,12 +227,12 @@ impl Follow {
         self.chosen = Some((t, self.line(&view.pending[t.index()])));
         self.woken = None;
         let op = &view.pending[t.index()].op;
-        self.chance = (op.kind == OpKind::Choose && op.b != 0).then(|| self.wakes_alone(t) as u32);
+        self.wait_end = (op.kind == OpKind::Choose && op.b != 0).then(|| self.end_of_wait(t));
         Decision::Run(t)
     }
 
-    /// Whether the next wait of a thread ends although nobody notifies it.
-    fn wakes_alone(&self, t: ThreadId) -> bool {
+    /// How the next wait of a thread ends.
+    fn end_of_wait(&self, t: ThreadId) -> WaitEnd {
         let is = |s: &&GuideStep, kind| s.thread == t && s.what == What::Kind(kind);
         let mut steps = self.guide.steps[self.at..].iter().skip_while(|s| !is(s, OpKind::Wait));
         let until_woken = steps.find(|s| {
@@ -229,9 +241,14 @@ impl Follow {
                 What::Kind(OpKind::NotifyAll) => true,
                 _ => false,
             };
-            notified && s.thread != t || is(s, OpKind::Wake)
+            let times_out = s.thread == t && s.what == What::TimeOut;
+            notified && s.thread != t || is(s, OpKind::Wake) || times_out
         });
-        until_woken.is_some_and(|s| s.thread == t)
+        match until_woken {
+            Some(GuideStep { what: What::TimeOut, .. }) => WaitEnd::TimedOut,
+            Some(s) if s.thread == t => WaitEnd::Spurious,
+            _ => WaitEnd::Notified,
+        }
     }
 }
 
@@ -246,9 +263,12 @@ impl Explorer for Follow {
     fn next_thread(&mut self, view: &View<'_>) -> Decision {
         while let Some(step) = self.guide.steps.get(self.at).copied() {
             let t = step.thread;
-            if let What::Create(child) = step.what
-                && view.live.contains(child)
-            {
+            let is_done = match step.what {
+                What::Create(child) => view.live.contains(child),
+                What::TimeOut => true,
+                What::Kind(_) | What::Block => false,
+            };
+            if is_done {
                 self.at += 1;
                 continue;
             }
@@ -292,8 +312,12 @@ impl Explorer for Follow {
     }
 
     fn next_option(&mut self, options: Options<'_>) -> u32 {
-        if let Some(chance) = self.chance {
-            return chance;
+        // The first option is a notification, the second one of a wait with a time limit is a timeout, and a spurious end comes last.
+        match self.wait_end {
+            Some(WaitEnd::Notified) => return options.get(0),
+            Some(WaitEnd::TimedOut) => return options.get(1),
+            Some(WaitEnd::Spurious) => return options.get(options.len() - 1),
+            None => {}
         }
         let Some((thread, line)) = self.chosen else { return options.get(0) };
         if let Options::Of(_) = options {
@@ -322,12 +346,13 @@ mod tests {
 
     #[test]
     fn a_guide_reads_what_it_documents_and_nothing_else() {
-        let guide: Guide = "any-line\nstep 1 load 14\nstep 1 notify-one 20 2\nstep 0 create 31 1\nstep 2 block 18\n\ninput 1 12 3"
+        let guide: Guide = "any-line\nstep 1 load 14\nstep 1 notify-one 20 2\nstep 0 create 31 1\nstep 2 block 18\nstep 2 time-out 9\n\ninput 1 12 3"
             .parse()
             .unwrap();
-        assert_eq!((guide.len(), guide.inputs.len(), guide.any_line), (4, 1, true));
+        assert_eq!((guide.len(), guide.inputs.len(), guide.any_line), (5, 1, true));
         assert_eq!(guide.steps[1].woken, Some(ThreadId(2)));
         assert_eq!(guide.steps[2].what, What::Create(ThreadId(1)));
+        assert_eq!(guide.steps[4].what, What::TimeOut);
         for bad in
             ["step", "step 0 load", "step 9999 load 3", "step 0 load x", "input 1 2", "step 0 load 1 2 3"]
         {

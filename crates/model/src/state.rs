@@ -314,7 +314,7 @@ impl<'p> Interpreter<'p> {
     }
 
     /// Whether some thread is left waiting and none can go on. A thread that waits for an assumption makes the run one that does not
-    /// count.
+    /// count. After the end of the program only threads that wait for each other's locks count.
     pub fn all_wait(&self, s: &State) -> bool {
         let mut left = false;
         for t in self.program.thread_ids() {
@@ -329,7 +329,7 @@ impl<'p> Interpreter<'p> {
                 left = true;
             }
         }
-        left && !self.is_over(s)
+        left && (!self.is_over(s) || self.some_are_stuck(s))
     }
 
     /// What is wrong in a state.

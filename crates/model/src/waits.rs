@@ -12,8 +12,11 @@
 //! A state is a deadlock if a thread is stuck, no thread that is not stuck can end the program from where it is, and the program is
 //! not over. A thread that waits for the end of one that runs for ever is stuck and is not counted: that is what servers do. Where no
 //! thread can take a step this is the usual definition.
+//!
+//! Threads that wait for each other's locks are a deadlock also where another thread can end the program: a thread that waits for work may
+//! be left behind at the end, but a lock is meant to be released.
 
-use crate::program::{LocationId, LocationKind, Program, Thread, ThreadId, Transition};
+use crate::program::{LocationId, LocationKind, Program, SyncKind, Thread, ThreadId, Transition};
 use crate::term::{Binary, Node, Place, Term, Terms, VarId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::convert::Infallible;
@@ -27,6 +30,8 @@ struct Condition {
     end_of: Option<ThreadId>,
     /// Whether it is about variables of one thread alone.
     local: bool,
+    /// Whether it asks for a lock that one thread holds at a time.
+    lock: bool,
 }
 
 /// Edges that may make a condition hold.
@@ -187,17 +192,20 @@ impl Waits {
     pub fn deadlock<L: Logic>(&self, p: &Program, logic: &mut L) -> Result<L::Formula, L::Error> {
         let (yes, no) = (logic.constant(true), logic.constant(false));
         let places: Vec<Vec<LocationId>> = p.thread_ids().map(|t| logic.places(t)).collect();
-        let mut over = no.clone();
+        // The program has ended: other threads may still run. Or the run does not count any more.
+        let (mut ended, mut void) = (no.clone(), no.clone());
         for t in p.thread_ids() {
             for l in &places[t.index()] {
-                let kind = &p.thread(t).location(*l).kind;
-                if matches!(kind, LocationKind::Exit | LocationKind::Halt | LocationKind::Error { .. }) {
-                    let at = logic.at(t, *l)?;
-                    over = logic.or(&over, &at)?;
-                }
+                let formula = match p.thread(t).location(*l).kind {
+                    LocationKind::Exit => &mut ended,
+                    LocationKind::Halt | LocationKind::Error { .. } => &mut void,
+                    _ => continue,
+                };
+                let at = logic.at(t, *l)?;
+                *formula = logic.or(formula, &at)?;
             }
         }
-        if over == yes {
+        if void == yes {
             return Ok(no);
         }
         let mut live = Vec::new();
@@ -208,7 +216,7 @@ impl Waits {
             let made = logic.born(t)?;
             live.push(logic.and(&normal, &made)?);
         }
-        let mut stuck = self.stuck(p, logic, &places, &live)?;
+        let stuck = self.stuck(p, logic, &places, &live)?;
         let mut bad = no.clone();
         let benign = self.benign(p, logic, &places, &live, &stuck)?;
         for t in p.thread_ids() {
@@ -222,11 +230,16 @@ impl Waits {
             let ends = logic.and(&ends, &live[t.index()])?;
             let runs = logic.not(&stuck[t.index()])?;
             let may = logic.and(&ends, &runs)?;
-            stuck[t.index()] = logic.not(&may)?;
-            bad = logic.and(&bad, &stuck[t.index()])?;
+            let stays = logic.not(&may)?;
+            bad = logic.and(&bad, &stays)?;
         }
-        let goes_on = logic.not(&over)?;
-        logic.and(&bad, &goes_on)
+        let goes_on = logic.not(&ended)?;
+        bad = logic.and(&bad, &goes_on)?;
+        for caught in self.caught(p, logic, &places, &stuck)? {
+            bad = logic.or(&bad, &caught)?;
+        }
+        let counts = logic.not(&void)?;
+        logic.and(&bad, &counts)
     }
 
     /// That a thread is at one of some locations.
@@ -338,6 +351,77 @@ impl Waits {
         Ok(stuck)
     }
 
+    /// By thread: that it is stuck because it waits for a lock that another such thread holds, or that it holds itself. The holder of a lock
+    /// is the thread that could release it now, if it ran.
+    fn caught<L: Logic>(
+        &self,
+        p: &Program,
+        logic: &mut L,
+        places: &[Vec<LocationId>],
+        stuck: &[L::Formula],
+    ) -> Result<Vec<L::Formula>, L::Error> {
+        let no = logic.constant(false);
+        let mut caught = stuck.to_vec();
+        for _ in 0..=p.threads.len() {
+            let mut next = Vec::new();
+            for t in p.thread_ids() {
+                let mut all = no.clone();
+                if caught[t.index()] != no {
+                    for w in self.waits_at(t, &places[t.index()]) {
+                        let mut here = logic.at(t, w.at)?;
+                        for step in &w.steps {
+                            let mut held = no.clone();
+                            for c in step.iter().filter(|c| self.conditions[**c].lock) {
+                                let by = self.held(p, logic, *c, places, &caught)?;
+                                held = logic.or(&held, &by)?;
+                            }
+                            here = logic.and(&here, &held)?;
+                        }
+                        if !w.steps.is_empty() {
+                            all = logic.or(&all, &here)?;
+                        }
+                    }
+                }
+                next.push(logic.and(&all, &caught[t.index()])?);
+            }
+            if next == caught {
+                break;
+            }
+            caught = next;
+        }
+        Ok(caught)
+    }
+
+    /// That the condition of a lock does not hold, and that one of some threads is the one to release it.
+    fn held<L: Logic>(
+        &self,
+        p: &Program,
+        logic: &mut L,
+        condition: usize,
+        places: &[Vec<LocationId>],
+        by: &[L::Formula],
+    ) -> Result<L::Formula, L::Error> {
+        let condition = &self.conditions[condition];
+        let free = logic.term(condition.term)?;
+        let mut held = logic.constant(false);
+        // Without a condition of its own a helper does not say which thread holds the lock.
+        for h in condition.helpers.iter().filter(|h| !h.now.is_empty()) {
+            let mut holder = logic.constant(false);
+            for u in p.thread_ids() {
+                let there = self.at_some(logic, u, &places[u.index()], &h.from[u.index()])?;
+                let there = logic.and(&there, &by[u.index()])?;
+                holder = logic.or(&holder, &there)?;
+            }
+            for d in &h.now {
+                let d = logic.term(*d)?;
+                holder = logic.and(&holder, &d)?;
+            }
+            held = logic.or(&held, &holder)?;
+        }
+        let taken = logic.not(&free)?;
+        logic.and(&held, &taken)
+    }
+
     fn waits_at<'a>(&'a self, t: ThreadId, places: &'a [LocationId]) -> impl Iterator<Item = &'a Wait> {
         self.waits[t.index()].iter().filter(|w| places.binary_search(&w.at).is_ok())
     }
@@ -433,7 +517,15 @@ fn condition(p: &Program, writers: &HashMap<VarId, Vec<(ThreadId, usize)>>, term
         let life = p.thread(*t).life;
         life.is_some_and(|life| about.contains(&life) && asks_for(p, term, life, Thread::ENDED))
     });
-    Condition { term, helpers, end_of, local: about.is_empty() }
+    let is_lock = |v: VarId| {
+        p.syncs.iter().any(|s| match s.kind {
+            SyncKind::Mutex { owner } => owner == v,
+            SyncKind::RwLock { writer, .. } => writer == v,
+            _ => false,
+        })
+    };
+    let lock = about.len() == 1 && about.iter().all(|v| is_lock(*v));
+    Condition { term, helpers, end_of, local: about.is_empty(), lock }
 }
 
 /// Whether a condition says that a variable has a value.

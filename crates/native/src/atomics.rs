@@ -372,9 +372,16 @@ fn modify<V: Value>(entry: &Entry, address: usize, mo: i32, call: Call, f: impl 
     old.unwrap_or_else(|| unsafe { V::read(address) })
 }
 
-/// A compare-exchange: gives what was there, and whether it was what was expected.
-fn exchange_if<V: Value>(address: usize, expected: V, new: V, orders: (i32, i32), weak: bool) -> (V, bool) {
+/// A compare-exchange: gives what was there, and whether it was what was expected. `expected` gets the place of the call and reads that value.
+fn exchange_if<V: Value>(
+    address: usize,
+    expected: impl FnOnce(Call) -> V,
+    new: V,
+    orders: (i32, i32),
+    weak: bool,
+) -> (V, bool) {
     if !is_step(address) {
+        let expected = expected(call());
         // SAFETY: the program reads and writes here, and nobody else runs.
         unsafe {
             let old = V::read(address);
@@ -390,7 +397,7 @@ fn exchange_if<V: Value>(address: usize, expected: V, new: V, orders: (i32, i32)
         let text = "compare_exchange_weak and fetch_update of std were explored without spurious failures (tests over raddle's types have them)";
         runtime::caveat_at(explore::CaveatKind::Spurious, text, call.place);
     }
-    let (old, ok) = exchange_in(address, expected, new, orders, weak, call);
+    let (old, ok) = exchange_in(address, expected(call), new, orders, weak, call);
     noted::<V>(address, if ok { if_equal } else { if_not }, call);
     (old, ok)
 }
@@ -450,14 +457,33 @@ pub(crate) fn exchange_in<V: Value>(
     (V::of(value), ok)
 }
 
+/// The same where the expected value is in memory: a plain read of that memory, and a plain write if the exchange fails.
 fn exchange_at<V: Value>(address: usize, expected: usize, new: V, orders: (i32, i32), weak: bool) -> i32 {
-    // SAFETY: the program hands in a place of its own for the expected value.
-    unsafe {
-        let (old, ok) = exchange_if(address, V::read(expected), new, orders, weak);
-        if !ok {
-            V::write(expected, old);
+    let mut place = None;
+    let read = |call| {
+        place = Some(call);
+        plain::<V>(expected, false, call);
+        // SAFETY: the program hands in a place of its own for the expected value.
+        unsafe { V::read(expected) }
+    };
+    let (old, ok) = exchange_if(address, read, new, orders, weak);
+    if !ok {
+        if let Some(call) = place {
+            plain::<V>(expected, true, call);
         }
-        ok as i32
+        // SAFETY: as above.
+        unsafe { V::write(expected, old) };
+    }
+    ok as i32
+}
+
+/// A plain access that an operation makes beside its own.
+fn plain<V: Value>(address: usize, write: bool, call: Call) {
+    if runtime::in_execution() {
+        access::access(address, V::BYTES, write, call);
+        if !write {
+            crate::unwritten::read(address, V::BYTES, call);
+        }
     }
 }
 
@@ -600,7 +626,7 @@ macro_rules! atomics {
         extern "C" fn $val(address: usize, expected: $ty, new: $ty, mo: i32, failed: i32) -> $ty {
             // With 16 bytes this argument is on the stack, where shims do not hand it on.
             let failed = if size_of::<$ty>() == 16 { without_release(mo) } else { failed };
-            exchange_if(address, expected, new, (mo, failed), false).0
+            exchange_if(address, |_| expected, new, (mo, failed), false).0
         }
     )*};
 }
@@ -617,14 +643,14 @@ struct Exchanged {
 macro_rules! weak_values {
     ($($ty:ty: $weak:ident $perhaps:ident;)*) => {$(
         extern "C" fn $weak(address: usize, expected: $ty, new: $ty, mo: i32, failed: i32) -> Exchanged {
-            let (old, ok) = exchange_if(address, expected, new, (mo, failed), true);
+            let (old, ok) = exchange_if(address, |_| expected, new, (mo, failed), true);
             Exchanged { old: old.into(), ok: ok.into() }
         }
         extern "C" fn $perhaps(address: usize, expected: $ty, new: $ty, mo: i32, failed: i32) -> $ty {
             if is_step(address) {
                 note_perhaps_weak();
             }
-            exchange_if(address, expected, new, (mo, failed), false).0
+            exchange_if(address, |_| expected, new, (mo, failed), false).0
         }
     )*};
 }
@@ -645,7 +671,7 @@ extern "C" fn perhaps_weak128(address: usize, expected: u128, new: u128, mo: i32
     if is_step(address) {
         note_perhaps_weak();
     }
-    exchange_if(address, expected, new, (mo, without_release(mo)), false).0
+    exchange_if(address, |_| expected, new, (mo, without_release(mo)), false).0
 }
 
 export! {

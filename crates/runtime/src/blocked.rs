@@ -11,9 +11,9 @@ use explore::{FailureKind, Mode, ObjectId, Op, OpKind, ThreadId, ThreadInfo};
 impl Execution {
     /// The failure that the blocked threads amount to, if any are left, and the cycle they wait in.
     pub(crate) fn blocked_failure(&self) -> Option<(Noted, Vec<ThreadId>)> {
-        // What still runs when the process has ended goes with it.
+        // Threads that still run when the process has ended go with it.
         let first = self.live.first().filter(|_| !self.exited)?;
-        let cycle = self.cycle();
+        let cycle = self.cycle(&|t| self.waits(t).1);
         let awaits =
             |t: &ThreadId| matches!(self.pending[t.index()].op, Op { kind: OpKind::Await, a: 0, .. });
         let spins = |t: &ThreadId| awaits(t) || self.is_stopped(*t);
@@ -35,9 +35,8 @@ impl Execution {
                 .or_else(|| self.live.iter().find(|t| *t != ThreadId::MAIN))
                 .unwrap_or(first),
         };
-        let ordered = cycle.iter().copied().chain(self.live.iter().filter(|t| !cycle.contains(t)));
-        let waits: Vec<String> =
-            ordered.map(|t| format!("{} {}", self.thread_label(t), self.waits(t).0)).collect();
+        let others: Vec<ThreadId> = self.live.iter().filter(|t| !cycle.contains(t)).collect();
+        let waits = self.describe_waits(cycle.iter().chain(&others));
         let message = match kind {
             FailureKind::Leak => {
                 let waits: Vec<String> = self
@@ -53,8 +52,8 @@ impl Execution {
                     .collect();
                 waits.join("; ")
             }
-            FailureKind::Livelock => format!("livelock: {}", waits.join("; ")),
-            _ => format!("deadlock: {}", waits.join("; ")),
+            FailureKind::Livelock => format!("livelock: {waits}"),
+            _ => format!("deadlock: {waits}"),
         };
         let location = place_of(self.pending[shown.index()].site).map(|p| p.to_string());
         let panicked = self.order.iter().find_map(|t| {
@@ -62,7 +61,51 @@ impl Execution {
             Some(format!("{} had panicked by then: {}", self.thread_label(*t), panicked.message))
         });
         let noted = Noted { kind, message, location, thread: Some(shown), help: panicked, at: None };
-        Some((noted, cycle.into_iter().map(|t| self.rank(t)).collect()))
+        Some((noted, self.ranks(cycle)))
+    }
+
+    /// The deadlock of threads that wait for each other's locks, if there is one. No other thread can end it, so it is a failure also
+    /// where the others continue for ever, or end the process.
+    pub(crate) fn lock_deadlock(&self) -> Option<(Noted, Vec<ThreadId>)> {
+        if self.blocking.is_empty() {
+            return None;
+        }
+        let cycle = self.cycle(&|t| self.holders(t));
+        let shown = *cycle.first()?;
+        let message = format!("deadlock: {}", self.describe_waits(cycle.iter()));
+        let location = place_of(self.pending[shown.index()].site).map(|p| p.to_string());
+        let kind = FailureKind::Deadlock;
+        let noted = Noted { kind, message, location, thread: Some(shown), help: None, at: None };
+        Some((noted, self.ranks(cycle)))
+    }
+
+    /// The threads that hold the lock for which a thread is blocked.
+    fn holders(&self, t: ThreadId) -> Vec<ThreadId> {
+        let op = &self.pending[t.index()].op;
+        let is_lock = matches!(op.kind, OpKind::Lock | OpKind::ReadLock | OpKind::WriteLock);
+        if !is_lock || !self.blocking.contains(t) || self.enabled.contains(t) {
+            return Vec::new();
+        }
+        let word = self.word(op.object);
+        let holder = |owner: u64| vec![ThreadId(owner as u16 - 1)];
+        match op.kind {
+            OpKind::Lock if word != 0 => holder(word),
+            OpKind::ReadLock | OpKind::WriteLock if RwWord(word).writer() != 0 => {
+                holder(RwWord(word).writer())
+            }
+            OpKind::WriteLock => self.readers(op.object),
+            _ => Vec::new(),
+        }
+    }
+
+    fn describe_waits<'a>(&self, threads: impl Iterator<Item = &'a ThreadId>) -> String {
+        let waits: Vec<String> =
+            threads.map(|t| format!("{} {}", self.thread_label(*t), self.waits(*t).0)).collect();
+        waits.join("; ")
+    }
+
+    fn ranks(&self, threads: Vec<ThreadId>) -> Vec<ThreadId> {
+        threads.into_iter().map(|t| self.rank(t)).collect()
     }
 
     /// What may be a livelock at the end of this execution.
@@ -213,26 +256,31 @@ impl Execution {
         self.log.iter().rev().find(|l| l.object == object && l.mode == Mode::Write).map(|l| l.thread)
     }
 
-    /// Threads, each waiting for the next, the last for the first.
-    fn cycle(&self) -> Vec<ThreadId> {
+    /// Threads, each waiting for the next, the last for the first. `waits_for` lists the threads that one waits for.
+    fn cycle(&self, waits_for: &dyn Fn(ThreadId) -> Vec<ThreadId>) -> Vec<ThreadId> {
         for start in self.live.iter() {
             let mut path = vec![start];
-            if self.walk(start, &mut path) {
+            if self.walk(start, &mut path, waits_for) {
                 return path;
             }
         }
         Vec::new()
     }
 
-    fn walk(&self, start: ThreadId, path: &mut Vec<ThreadId>) -> bool {
+    fn walk(
+        &self,
+        start: ThreadId,
+        path: &mut Vec<ThreadId>,
+        waits_for: &dyn Fn(ThreadId) -> Vec<ThreadId>,
+    ) -> bool {
         let at = path[path.len() - 1];
-        for next in self.waits(at).1 {
+        for next in waits_for(at) {
             if next == start {
                 return true;
             }
             if self.live.contains(next) && !path.contains(&next) {
                 path.push(next);
-                if self.walk(start, path) {
+                if self.walk(start, path, waits_for) {
                     return true;
                 }
                 path.pop();

@@ -108,7 +108,7 @@ pub(crate) struct Execution {
     pub(crate) enabled: ThreadSet,
     pub(crate) yielded: ThreadSet,
     /// Threads whose announced operation may block on its object's word.
-    blocking: ThreadSet,
+    pub(crate) blocking: ThreadSet,
     /// Threads that stand at an `Await`.
     awaiting: ThreadSet,
     awaiters: u32,
@@ -1011,8 +1011,12 @@ impl Execution {
         let busiest =
             self.order.iter().copied().max_by_key(|t| self.threads[t.index()].seq).unwrap_or(ThreadId::MAIN);
         let place = crate::record::place_of(self.pending[busiest.index()].site);
-        self.suspect = true;
         self.end = Some(End::Cut);
+        // A failure whatever the others do.
+        if self.lock_deadlock().is_some() {
+            return;
+        }
+        self.suspect = true;
         let repeated = self.over_and_over();
         if self.modes.report_suspects {
             let (what, who) = match &repeated {

@@ -692,12 +692,13 @@ fn judge(ex: &mut Execution, end: End) -> Option<Box<Failure>> {
     let noted_now = ex.failure.is_none();
     let (noted, cycle) = match ex.failure.take() {
         Some(noted) => (noted, Vec::new()),
-        None if end != End::Complete => return None,
-        None => match panics::failure(ex) {
+        None if end == End::Complete => match panics::failure(ex) {
             // A panic that nobody took came before whatever blocks.
             Some(panic) => (panic, Vec::new()),
-            None => ex.blocked_failure()?,
+            None => ex.blocked_failure().or_else(|| ex.lock_deadlock())?,
         },
+        None if matches!(end, End::Pruned | End::Cut) => ex.lock_deadlock()?,
+        None => return None,
     };
     // Whatever was noted before was told when it was found.
     if let Some(front) = crate::front::front().filter(|_| noted_now) {

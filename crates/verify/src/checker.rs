@@ -501,10 +501,8 @@ impl<'p> Formulas<'p> {
         if p.thread_ids().any(|t| matches!(kind(t), LocationKind::Error { .. })) && self.can_hold(&[label])? {
             return refuted(format!("an error at {at:?} can be reached"));
         }
-        let over = |k: &LocationKind| {
-            matches!(k, LocationKind::Exit | LocationKind::Halt | LocationKind::Error { .. })
-        };
-        if !options.deadlocks || p.thread_ids().any(|t| over(kind(t))) {
+        let void = |k: &LocationKind| matches!(k, LocationKind::Halt | LocationKind::Error { .. });
+        if !options.deadlocks || p.thread_ids().any(|t| void(kind(t))) {
             return Ok(());
         }
         if self.may_be_stuck(at, label)? {

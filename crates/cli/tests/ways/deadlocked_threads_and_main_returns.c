@@ -1,4 +1,4 @@
-// verify: safe, check: verified
+// verify: unsafe, check: fails
 #include <pthread.h>
 #include <assert.h>
 pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, n = PTHREAD_MUTEX_INITIALIZER;

@@ -1,0 +1,19 @@
+// verify: unsafe, check: fails
+#include <pthread.h>
+#include <stdatomic.h>
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, n = PTHREAD_MUTEX_INITIALIZER;
+atomic_int stop;
+void *f(void *p) { pthread_mutex_lock(&m); pthread_mutex_lock(&n); pthread_mutex_unlock(&n); pthread_mutex_unlock(&m); return 0; }
+void *g(void *p) { pthread_mutex_lock(&n); pthread_mutex_lock(&m); pthread_mutex_unlock(&m); pthread_mutex_unlock(&n); return 0; }
+void *poller(void *p) { while (!stop) ; return 0; }
+int main(void) {
+  pthread_t a, b, c;
+  pthread_create(&a, 0, f, 0);
+  pthread_create(&b, 0, g, 0);
+  pthread_create(&c, 0, poller, 0);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+  stop = 1;
+  pthread_join(c, 0);
+  return 0;
+}

@@ -1,0 +1,5 @@
+// verify: safe, check: verified
+#include <pthread.h>
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, n = PTHREAD_MUTEX_INITIALIZER;
+void *f(void *p) { pthread_mutex_lock(&n); pthread_mutex_lock(&m); pthread_mutex_unlock(&m); pthread_mutex_unlock(&n); return 0; }
+int main(void) { pthread_t a; pthread_mutex_lock(&m); pthread_create(&a, 0, f, 0); return 0; }
