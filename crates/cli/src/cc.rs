@@ -485,7 +485,7 @@ fn compile(
     let text = crate::compared::mark(text);
     let mut notes = scan::inline_assembly(&text);
     let (mut rewritten, found) = touches::rewrite(&text, names_attribute(compiler, line, &files));
- found.into_iter().chain(unwritten).for_each(|c| c.add_to(&mut notes));
+    found.into_iter().chain(unwritten).for_each(|c| c.add_to(&mut notes));
     rewritten = crate::compared::rewrite(crate::weak::rewrite(rewritten));
     rewritten = crate::initialised::rewrite(rewritten);
     if !notes.is_empty() {

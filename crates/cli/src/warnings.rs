@@ -69,6 +69,11 @@ mod tests {
         let coloured = "\u{1b}[01m\u{1b}[Ka.c:3:7:\u{1b}[m\u{1b}[K \u{1b}[01;35m\u{1b}[Kwarning: \u{1b}[m\u{1b}[K'v' [-Wuninitialized]";
         assert_eq!(caveats(coloured)[0].places, ["a.c:3"]);
         let other = "a.c:1:1: warning: unused [-Wunused]\n";
-        assert!(caveats(other).is_empty() && !are_ours(other) && !are_ours("") && !are_ours(&format!("{gcc}{other}")));
+        assert!(
+            caveats(other).is_empty()
+                && !are_ours(other)
+                && !are_ours("")
+                && !are_ours(&format!("{gcc}{other}"))
+        );
     }
 }
