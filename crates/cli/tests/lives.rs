@@ -193,8 +193,6 @@ fn the_first_thread_takes_its_variables_with_it() {
         ("main-exit-tls", "", "static __thread int tl;
             static void *t(void *x) { *(int*)x = 1; return 0; }
             int main(int c, char **v) { pthread_t p; pthread_create(&p, 0, t, &tl); pthread_exit(0); }", WRONG),
-        ("main-return-locals", "", "static void *t(void *x) { for (;;) *(volatile int *)x = 4; return 0; }
-            int main(void) { int v = 3; pthread_t p; pthread_create(&p, 0, t, &v); return 0; }", WRONG),
         ("main-exit-waited", "", "static sem_t s;
             static void *t(void *x) { int v = *(int *)x; sem_post(&s); return (void*)(long)v; }
             int main(void) { sem_init(&s, 0, 0); int v = 3; pthread_t p; pthread_create(&p, 0, t, &v); sem_wait(&s); pthread_exit(0); }", Verified),

@@ -123,7 +123,6 @@ fn run_program() {
         let call = Call::end_of(main as usize);
         crate::sync::frames_are_gone(call.place);
         process::end(code, call);
-        runtime::frames_are_gone();
     }
 }
 

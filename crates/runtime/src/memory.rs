@@ -629,18 +629,6 @@ pub fn exit_process() {
     }
 }
 
-/// The running thread ends the process, and its function has returned: the lives of its local variables are over.
-pub fn frames_are_gone() {
-    let ex = context::current();
-    if !ex.is_null() {
-        // SAFETY: a current execution is valid; the borrow ends here.
-        unsafe {
-            let t = (*ex).current.index();
-            (&mut (*ex).threads)[t].frames_gone = true;
-        }
-    }
-}
-
 /// What was learned of the program changes how its executions are run: this one goes on to its end, to learn more, but it does not
 /// count, and the search starts again.
 pub fn restart_soon() {
