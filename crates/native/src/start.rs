@@ -121,9 +121,21 @@ fn run_program() {
         let code = threads::run_main(main, STARTED.argc, STARTED.argv, STARTED.envp);
         crate::signals::point_at_end();
         let call = Call::end_of(main as usize);
-        crate::sync::frames_are_gone(call.place);
-        process::end(code, call);
+        below_frames(|| {
+            crate::sync::frames_are_gone(call.place);
+            process::end(code, call);
+        });
     }
+}
+
+/// Runs what comes after `main` further down the stack. Other threads may still use local variables of `main` while the process ends, and find
+/// them as they were.
+#[inline(never)]
+fn below_frames(f: impl FnOnce()) {
+    let room = MaybeUninit::<[u8; 64 << 10]>::uninit();
+    std::hint::black_box(&room);
+    f();
+    std::hint::black_box(&room);
 }
 
 /// What the process is made of.
