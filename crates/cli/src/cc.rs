@@ -11,8 +11,10 @@ use crate::scan;
 use crate::scratch::Scratch;
 use crate::toolchain::{Compiler, Language, words};
 use crate::touches;
+use crate::warnings;
 use explore::{Caveat, CaveatKind};
 use std::collections::BTreeSet;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -460,7 +462,7 @@ fn compile(
     purpose: For,
 ) -> Result<(), Trouble> {
     let assembly = scratch.join(format!("{}.s", number()));
-    let files = to_assembly(
+    let (files, unwritten) = to_assembly(
         compiler,
         line,
         source,
@@ -479,11 +481,13 @@ fn compile(
         Some(String::from_utf8_lossy(&bytes).into_owned())
     };
     let text = if compiler.is_clang() { crate::weak::mark(text, &read) } else { text };
+    let text = crate::initialised::mark(text, &read);
     let text = crate::compared::mark(text);
     let mut notes = scan::inline_assembly(&text);
     let (mut rewritten, found) = touches::rewrite(&text, names_attribute(compiler, line, &files));
-    found.into_iter().for_each(|c| c.add_to(&mut notes));
+    found.into_iter().chain(unwritten).for_each(|c| c.add_to(&mut notes));
     rewritten = crate::compared::rewrite(crate::weak::rewrite(rewritten));
+    rewritten = crate::initialised::rewrite(rewritten);
     if !notes.is_empty() {
         warn(purpose, &notes);
         rewritten += &scan::section(&notes);
@@ -508,10 +512,17 @@ fn to_assembly(
     language: Option<&str>,
     out: &str,
     target: &str,
-) -> Result<PathBuf, Trouble> {
+) -> Result<(PathBuf, Vec<Caveat>), Trouble> {
     let mut files = PathBuf::from(format!("{out}.d"));
     let mut command = compiler.command();
     command.args(flags(line)).args(compiler.compile_flags(keep_o()));
+    let is_asked = flags(line).any(|f| warnings::asks(f));
+    if !is_asked {
+        command.args(warnings::FLAGS);
+    }
+    if std::io::stderr().is_terminal() && !flags(line).any(|f| f.contains("diagnostics-color")) {
+        command.arg("-fdiagnostics-color=always");
+    }
     if line.dependencies {
         let target = if line.mode == Mode::Program { beside(source, "o") } else { target.to_owned() };
         if !line.names_dependency_file {
@@ -530,9 +541,16 @@ fn to_assembly(
     if let Some(language) = language {
         command.args(["-x", language]);
     }
-    command.args(["-S", source, "-o", out]);
-    finished(command.status().map_err(|e| format!("cannot run the compiler: {e}"))?, None)?;
-    Ok(files)
+    command.args(["-S", source, "-o", out]).stderr(Stdio::piped());
+    let child = command.spawn().and_then(std::process::Child::wait_with_output);
+    let output = child.map_err(|e| format!("cannot run the compiler: {e}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if is_asked || !warnings::are_ours(&said) {
+        // A compiler that cannot be heard has still compiled.
+        let _ = std::io::stderr().write_all(&output.stderr);
+    }
+    finished(output.status, None)?;
+    Ok((files, warnings::caveats(&said)))
 }
 
 /// The file that the command line names for dependencies.

@@ -15,6 +15,7 @@ mod compared;
 mod demo;
 mod help;
 #[cfg(c_programs)]
+mod initialised;
 mod library;
 mod model;
 #[cfg(c_programs)]
@@ -49,6 +50,7 @@ mod verify_replay;
 mod verify_sources;
 mod verify_svcomp;
 mod verify_trace;
+mod warnings;
 mod weak;
 mod witness;
 

@@ -40,19 +40,13 @@ pub(crate) fn mark(text: String, read: &dyn Fn(&Path) -> Option<String>) -> Stri
         return text;
     }
     let lines: Vec<&str> = text.lines().collect();
-    let mut sources = Sources { read, files: HashMap::new(), texts: HashMap::new() };
-    lines.iter().filter_map(|l| l.trim_start().strip_prefix(".file")).for_each(|rest| sources.see(rest));
+    let mut sources = Sources::new(read, &text);
     let (mut place, mut function) = (None, "");
     let mut marks: HashMap<usize, String> = HashMap::new();
     for (i, line) in lines.iter().enumerate() {
         let trimmed = line.trim_start();
         if let Some(rest) = trimmed.strip_prefix(".loc") {
-            let mut numbers = rest.split_whitespace().map_while(|n| n.parse::<usize>().ok());
-            // Line 0 is code that belongs to no line.
-            place = match (numbers.next(), numbers.next(), numbers.next()) {
-                (Some(file), Some(line), Some(column)) if line > 0 => Some((file, line, column)),
-                _ => place,
-            };
+            place = self::place(rest).or(place);
         } else if !line.starts_with([' ', '\t', '.', '#'])
             && let Some((name, _)) = line.split_once(':')
         {
@@ -129,6 +123,15 @@ pub(crate) fn rewrite(text: String) -> String {
     out
 }
 
+/// The file, the line and the column of a `.loc`. Line 0 is code that belongs to no line.
+pub(crate) fn place(rest: &str) -> Option<(usize, usize, usize)> {
+    let mut numbers = rest.split_whitespace().map_while(|n| n.parse::<usize>().ok());
+    match (numbers.next(), numbers.next(), numbers.next()) {
+        (Some(file), Some(line), Some(column)) if line > 0 => Some((file, line, column)),
+        _ => None,
+    }
+}
+
 /// The number of bits, if a line calls the function of strong compare-exchanges.
 fn bits(line: &str) -> Option<&str> {
     let (_, rest) = line.split_once(CALL.0)?;
@@ -157,13 +160,46 @@ fn compared(lines: &[&str]) -> Option<usize> {
 }
 
 /// The sources that the assembly names.
-struct Sources<'a> {
+pub(crate) struct Sources<'a> {
     read: &'a dyn Fn(&Path) -> Option<String>,
     files: HashMap<usize, PathBuf>,
     texts: HashMap<usize, Option<String>>,
 }
 
-impl Sources<'_> {
+impl<'a> Sources<'a> {
+    pub(crate) fn new(read: &'a dyn Fn(&Path) -> Option<String>, assembly: &str) -> Sources<'a> {
+        let mut sources = Sources { read, files: HashMap::new(), texts: HashMap::new() };
+        let files = assembly.lines().filter_map(|l| l.trim_start().strip_prefix(".file"));
+        files.for_each(|rest| sources.see(rest));
+        sources
+    }
+
+    /// Whether a source that is not one of the system has a word.
+    pub(crate) fn mention(&mut self, word: &str) -> bool {
+        let of_user = |p: &PathBuf| !p.starts_with("/usr/include") && !p.starts_with("/usr/lib");
+        let files: Vec<usize> = self.files.iter().filter(|(_, p)| of_user(p)).map(|(n, _)| *n).collect();
+        files.into_iter().any(|file| self.text(file).is_some_and(|t| t.contains(word)))
+    }
+
+    /// The source from a place on.
+    pub(crate) fn at(&mut self, (file, line, column): (usize, usize, usize)) -> Option<&str> {
+        let text = self.text(file)?;
+        let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+        text.get(start + column.saturating_sub(1)..)
+    }
+
+    /// The definitions of a macro.
+    pub(crate) fn macros(&mut self, name: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        for file in self.files.keys().copied().collect::<Vec<_>>() {
+            let Some(text) = self.text(file) else { continue };
+            let definitions =
+                text.match_indices("define").filter_map(|(at, _)| definition(&text[at..], name));
+            found.extend(definitions.map(str::to_owned));
+        }
+        found
+    }
+
     /// `0 "directory" "name" md5 ...`, or without a directory.
     fn see(&mut self, rest: &str) {
         let mut parts = rest.split('"');
@@ -186,18 +222,12 @@ impl Sources<'_> {
 
     /// How the compare-exchange at a place is written. A macro of the sources is looked into.
     fn written(&mut self, (file, line, column): (usize, usize, usize)) -> Written {
-        let Some(text) = self.text(file) else { return Written::Unknown };
-        let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-        let Some(here) = text.get(start + column.saturating_sub(1)..) else { return Written::Unknown };
+        let Some(here) = self.at((file, line, column)) else { return Written::Unknown };
         let (token, known) = (token(here).to_owned(), at_token(here));
         if known != Written::Unknown || token.is_empty() {
             return known;
         }
-        let mut found: Vec<Written> = Vec::new();
-        for file in self.files.keys().copied().collect::<Vec<_>>() {
-            let Some(text) = self.text(file) else { continue };
-            found.extend(text.match_indices("define").filter_map(|(at, _)| defined(&text[at..], &token)));
-        }
+        let found: Vec<Written> = self.macros(&token).iter().map(|body| defined(body)).collect();
         match found.first() {
             Some(first) if found.iter().all(|f| f == first) => *first,
             _ => Written::Unknown,
@@ -205,8 +235,8 @@ impl Sources<'_> {
     }
 }
 
-/// The definition of a macro of this name, if the source starts with it.
-fn defined(text: &str, name: &str) -> Option<Written> {
+/// The definition of a macro of this name, from behind the name on, if the source starts with it.
+fn definition<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let rest = text.strip_prefix("define")?.trim_start_matches([' ', '\t']).strip_prefix(name)?;
     if rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') {
         return None;
@@ -218,7 +248,13 @@ fn defined(text: &str, name: &str) -> Option<Written> {
             break;
         }
     }
-    let calls: Vec<Written> = rest[..end]
+    Some(&rest[..end])
+}
+
+/// How the compare-exchange in a macro is written.
+fn defined(rest: &str) -> Written {
+    let end = rest.len();
+    let calls: Vec<Written> = rest
         .match_indices("compare_exchange")
         .map(|(at, _)| {
             let before =
@@ -227,13 +263,13 @@ fn defined(text: &str, name: &str) -> Option<Written> {
         })
         .collect();
     match calls[..] {
-        [one] => Some(one),
-        _ => Some(Written::Unknown),
+        [one] => one,
+        _ => Written::Unknown,
     }
 }
 
 /// The name that a text begins with.
-fn token(text: &str) -> &str {
+pub(crate) fn token(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
     &text[..end]
 }

@@ -233,6 +233,18 @@ impl fmt::Display for HeapError {
 
 impl std::error::Error for HeapError {}
 
+/// What allocated a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Origin {
+    /// `malloc` and its like.
+    Malloc,
+    /// `operator new` of C++.
+    New,
+    /// `operator new[]` of C++.
+    NewArray,
+}
+
 /// A block as it is kept.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -249,6 +261,7 @@ struct Entry {
     earlier: u16,
     /// It was asked for with zeros.
     zeroed: bool,
+    origin: Origin,
 }
 
 struct Arena {
@@ -396,6 +409,22 @@ impl Heap {
         })
     }
 
+    /// Notes what has just allocated the block at this address.
+    pub fn set_origin(&self, address: usize, origin: Origin) {
+        if let Some((arena, number)) = self.block_at(address) {
+            // SAFETY: `block_at` gives a number of a block of this arena.
+            unsafe { (*self.arenas[arena].entries.add(number)).origin = origin };
+        }
+    }
+
+    /// What has allocated the block at this address.
+    pub fn origin_of(&self, address: usize) -> Origin {
+        // SAFETY: as above.
+        let of =
+            |(arena, number): (usize, usize)| unsafe { (*self.arenas[arena].entries.add(number)).origin };
+        self.block_at(address).map_or(Origin::Malloc, of)
+    }
+
     /// How many blocks had this address before the present one.
     pub fn earlier_lives(&self, address: usize) -> u16 {
         // SAFETY: `block_at` gives a number of a block of this arena.
@@ -420,6 +449,7 @@ impl Heap {
         self.arenas[arena].forget_written(address, entry.size);
         (entry.live, entry.size, entry.site, entry.published) = (true, size, site, false);
         (entry.earlier, entry.zeroed) = (entry.earlier.saturating_add(1), zero);
+        entry.origin = Origin::Malloc;
         NonNull::new(address as *mut u8)
     }
 
@@ -783,6 +813,7 @@ impl Arena {
                 published: false,
                 earlier: 0,
                 zeroed: filler == 0,
+                origin: Origin::Malloc,
             });
             if large {
                 let whole_pages = size / PAGE;

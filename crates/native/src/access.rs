@@ -454,8 +454,9 @@ extern "C" fn vptr_update(address: usize, value: usize) {
 extern "C" fn nothing() {}
 
 export_if! {
-    __tsan_func_entry => crate::verifier::entered, crate::verifier::HAS_FUNCTIONS;
-    __tsan_func_exit => crate::verifier::left, crate::verifier::HAS_FUNCTIONS;
+    __tsan_func_entry => crate::verifier::entered, crate::verifier::HAS_FUNCTIONS, "[rsp]";
+    // The return address and the frame pointer of the caller go with the frame.
+    __tsan_func_exit => crate::verifier::left, crate::verifier::HAS_FUNCTIONS, "[rbp + 16]";
 }
 
 export! {

@@ -141,7 +141,7 @@ fn done<V: Value>(entry: &Entry, address: usize, write: bool, call: Call) {
     if V::BYTES >= 8 {
         // An address that is read from an atomic was published, perhaps by its initial value. SAFETY: the program has just accessed the memory.
         let words = unsafe { std::slice::from_raw_parts(address as *const u64, V::BYTES / 8) };
-        words.iter().for_each(|word| crate::reuse::published(*word));
+        words.iter().for_each(|word| crate::reuse::published_by_atomic(*word));
     }
     if entry.plain {
         mixed(entry, address, V::BYTES, write, call);
@@ -245,6 +245,10 @@ pub(crate) fn load_at<V: Value>(address: usize, mo: i32, call: Call) -> V {
 }
 
 fn store<V: Value>(address: usize, new: V, mo: i32) {
+    // SAFETY: one OS thread alone runs code of the program.
+    if unsafe { INITIALIZES == address } {
+        return initialize(address, new);
+    }
     if !is_step(address) {
         // SAFETY: the program writes here.
         return unsafe { V::write(address, new) };
@@ -252,6 +256,42 @@ fn store<V: Value>(address: usize, new: V, mo: i32) {
     let (call, written) = (call(), written(mo));
     store_at(address, new, mo, call);
     noted::<V>(address, written, call);
+}
+
+/// The object that the next store to it initializes: a function `atomic_init` of C++ is about to call `store`.
+static mut INITIALIZES: usize = 0;
+
+extern "C" fn initializes(address: usize) {
+    // SAFETY: as above.
+    unsafe { INITIALIZES = address };
+}
+
+/// `atomic_init`, which is a plain write.
+#[cold]
+fn initialize<V: Value>(address: usize, new: V) {
+    // SAFETY: as above.
+    unsafe { INITIALIZES = 0 };
+    if runtime::in_execution() {
+        crate::access::access(address, V::BYTES, true, call());
+    }
+    // SAFETY: the program writes here.
+    unsafe { V::write(address, new) };
+}
+
+extern "C" fn init8(address: usize, new: u8, _mo: i32) {
+    initialize(address, new);
+}
+
+extern "C" fn init16(address: usize, new: u16, _mo: i32) {
+    initialize(address, new);
+}
+
+extern "C" fn init32(address: usize, new: u32, _mo: i32) {
+    initialize(address, new);
+}
+
+extern "C" fn init64(address: usize, new: u64, _mo: i32) {
+    initialize(address, new);
 }
 
 /// The same inside another call.
@@ -641,6 +681,11 @@ extern "C" fn perhaps_weak128(address: usize, expected: u128, new: u128, mo: i32
 }
 
 export! {
+    __raddle_initializes => initializes;
+    __raddle_init8 => init8;
+    __raddle_init16 => init16;
+    __raddle_init32 => init32;
+    __raddle_init64 => init64;
     __raddle_weak8 => weak_val8;
     __raddle_weak16 => weak_val16;
     __raddle_weak32 => weak_val32;

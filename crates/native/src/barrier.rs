@@ -11,6 +11,8 @@ type Code = libc::c_int;
 
 const COUNT: usize = 8;
 const SHARED: usize = 12;
+/// Where a barrier keeps its address, in bytes that the C library does not use.
+const OWN: usize = 24;
 const DESTROYED: u32 = u32::MAX;
 
 /// The word of a barrier is not 0 when it is idle, so that it is entered where no lock that comes to lie there later is.
@@ -27,6 +29,7 @@ extern "C" fn init(barrier: Barrier, attributes: *const libc::pthread_barrieratt
         on.made(call);
         // The generation goes on: threads may not yet have left the barrier that was here.
         on.put(on.word() >> 32 << 32, call);
+        on.stamp(barrier as usize + OWN);
     }
     code
 }
@@ -67,6 +70,7 @@ extern "C" fn wait(barrier: Barrier) -> Code {
     if shared == DESTROYED {
         on.misuse("it is used after it was destroyed", call);
     }
+    on.is_original(barrier as usize + OWN, call);
     on.enters_wait(0);
     let arrived = on.step_with(OpKind::Arrive, count as u64, 0, MemoryOrder::None, call);
     if arrived.ok {

@@ -1,7 +1,7 @@
 //! `threads.h` of C11, on top of the same: the types are the C library's, and so is what is behind them.
 
 use crate::real::real;
-use crate::shim::export;
+use crate::shim::{call, export};
 use crate::threads::Routine;
 use crate::{condvar, mutex, threads};
 use std::ffi::c_void;
@@ -40,8 +40,10 @@ extern "C" fn join(thread: libc::pthread_t, out: *mut Code) -> Code {
         return real!(thrd_join(thread, out): fn(libc::pthread_t, *mut Code) -> Code);
     }
     let mut result = std::ptr::null_mut();
+    let call = call();
     let error = threads::join(thread, &mut result);
     if error == 0 && !out.is_null() {
+        crate::access::access(out as usize, size_of::<Code>(), true, call);
         // SAFETY: the program hands in a place for the result.
         unsafe { out.write(result as usize as Code) };
     }

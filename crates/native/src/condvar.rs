@@ -21,6 +21,8 @@ const STATE: usize = 0;
 const MUTEX: usize = 16;
 /// Where the C library keeps the clock of the condition variable, as bit 1.
 const FLAGS: usize = 36;
+/// Where a condition variable keeps its address: the C library has sizes of groups of waiters there.
+const OWN: usize = 24;
 const DESTROYED: u64 = u64::MAX;
 
 fn used(cond: Cond, call: Call) -> On {
@@ -30,6 +32,7 @@ fn used(cond: Cond, call: Call) -> On {
     if unsafe { at::<u64>(cond as usize, STATE) } == DESTROYED {
         on.misuse("it is used after it was destroyed", call);
     }
+    on.is_original(cond as usize + OWN, call);
     // SAFETY: as above.
     if on.word() != 0 && unsafe { at::<usize>(cond as usize, MUTEX) } == 0 {
         on.misuse("its memory was overwritten while a thread waits on it", call);
@@ -44,6 +47,7 @@ pub(crate) extern "C" fn init(cond: Cond, attributes: *const libc::pthread_conda
         let on = On::new(cond as usize, Class::Condvar);
         on.made(call);
         on.put(0, call);
+        on.stamp(cond as usize + OWN);
     }
     code
 }

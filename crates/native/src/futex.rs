@@ -117,6 +117,10 @@ fn futex(word: usize, op: i32, value: u32, time: usize, mask: u32, call: Call) -
         false => Some(Limit::At(clock, time)),
     };
     let command = op & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
+    if matches!(command, libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET | libc::FUTEX_LOCK_PI) && !time.is_null()
+    {
+        crate::access::access(time as usize, size_of::<libc::timespec>(), false, call);
+    }
     match command {
         libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET
             if time.is_null() && std_locks::waits_for_change(shim::return_address()) =>

@@ -11,7 +11,7 @@ use crate::real::real;
 use crate::shim::{Call, call, export, return_address};
 use crate::{access, locals, shim, table};
 use explore::FailureKind;
-use image::arena::{Heap, HeapError, MAX_LIMIT, MAX_THREADS, Owner, Probe, State};
+use image::arena::{Heap, HeapError, MAX_LIMIT, MAX_THREADS, Origin, Owner, Probe, State};
 use runtime::Place;
 use std::ffi::{c_int, c_void};
 use std::ptr::{NonNull, null_mut};
@@ -71,7 +71,7 @@ fn give(taken: Result<NonNull<u8>, HeapError>) -> *mut c_void {
 }
 
 /// A failure at the call that has just come in.
-fn fail(kind: FailureKind, message: impl FnOnce() -> String) -> ! {
+pub(crate) fn fail(kind: FailureKind, message: impl FnOnce() -> String) -> ! {
     if !runtime::in_execution() {
         crate::start::fail_before_main(kind, &message(), None);
     }
@@ -113,7 +113,7 @@ extern "C" fn allocate_zeroed(count: usize, size: usize) -> *mut c_void {
     }
 }
 
-extern "C" fn allocate_aligned(align: usize, size: usize) -> *mut c_void {
+pub(crate) extern "C" fn allocate_aligned(align: usize, size: usize) -> *mut c_void {
     if !of_program() {
         // SAFETY: the C library's own function.
         return unsafe { __libc_memalign(align, size) }.cast();
@@ -149,6 +149,7 @@ pub(crate) extern "C" fn reallocate(p: *mut c_void, size: usize) -> *mut c_void 
         // SAFETY: what is not ours is the C library's.
         return unsafe { __libc_realloc(p.cast(), size) }.cast();
     }
+    crate::operators::check(p, Origin::Malloc);
     let site = return_address();
     let mut comes_back = false;
     let mut taken = None;
@@ -200,6 +201,11 @@ extern "C" fn reallocate_array(p: *mut c_void, count: usize, size: usize) -> *mu
         Some(size) => reallocate(p, size),
         None => no_memory(),
     }
+}
+
+extern "C" fn free_here(p: *mut c_void) {
+    crate::operators::check(p, Origin::Malloc);
+    release(p);
 }
 
 pub(crate) extern "C" fn release(p: *mut c_void) {
@@ -427,8 +433,8 @@ export! {
     calloc => allocate_zeroed;
     realloc => reallocate;
     reallocarray => reallocate_array;
-    free => release;
-    cfree => release;
+    free => free_here;
+    cfree => free_here;
     memalign => allocate_aligned;
     aligned_alloc => allocate_aligned;
     posix_memalign => allocate_at;

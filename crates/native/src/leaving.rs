@@ -70,6 +70,7 @@ pub(crate) fn fresh(t: ThreadId) {
 pub(crate) fn begin() {
     // SAFETY: as above; no thread runs.
     unsafe { (LEFT_AT, WAITED_FOR) = (None, false) };
+    sets().clear();
 }
 
 /// Somebody has caught the unwinding of an ending thread and not passed it on.
@@ -106,6 +107,7 @@ unsafe extern "C-unwind" fn at_frame(
 fn gone() -> ! {
     runtime::settle();
     locals::end();
+    crate::sync::frames_are_gone(runtime::last_place().unwrap_or(Place::at(0)));
     threads::set_ended();
     locals::gone();
     if runtime::current() == ThreadId::MAIN {
@@ -179,6 +181,120 @@ extern "C-unwind" fn exit(result: *mut c_void) {
 
 extern "C-unwind" fn thrd_exit_here(result: libc::c_int) {
     exit(result as isize as *mut c_void);
+}
+
+/// A call of `setjmp`: the buffer, the frame of the function that called it, and what lies in the first two words of the frame, which are the
+/// frame of its caller and the address that it returns to.
+struct Set {
+    buffer: usize,
+    frame: usize,
+    words: [usize; 2],
+}
+
+/// The calls of `setjmp` in this execution, by buffer.
+static mut SETS: Vec<Set> = Vec::new();
+
+fn sets() -> &'static mut Vec<Set> {
+    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a step.
+    unsafe { &mut *(&raw mut SETS) }
+}
+
+/// What the frame of a function on the running thread's stack begins with.
+fn words_of(frame: usize) -> Option<[usize; 2]> {
+    let is_there =
+        frame.is_multiple_of(8) && runtime::on_own_stack(frame) && runtime::on_own_stack(frame + 8);
+    // SAFETY: both words lie on the stack of the running thread.
+    is_there.then(|| unsafe { (frame as *const [usize; 2]).read() })
+}
+
+/// Notes a call of `setjmp`. Functions of libraries may use the register of the frame for something else.
+fn note_set(buffer: usize, frame: usize, from: usize) {
+    if !runtime::in_execution() {
+        return;
+    }
+    sets().retain(|set| set.buffer != buffer);
+    if crate::modules::owner(from) == Some(crate::modules::Owner::Program)
+        && let Some(words) = words_of(frame)
+    {
+        sets().push(Set { buffer, frame, words });
+    }
+}
+
+/// The functions that fill a buffer return twice, so the stack must be as it was when they are called: each jumps to the one of the C library,
+/// whose address the function `note` returns.
+macro_rules! set_jumps {
+    ($($symbol:ident: $note:ident;)*) => {$(
+        extern "C" fn $note(buffer: usize, frame: usize, from: usize) -> usize {
+            static FOUND: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+            note_set(buffer, frame, from);
+            crate::real::find(&FOUND, concat!(stringify!($symbol), "\0"))
+        }
+
+        /// The function of the C library, which it jumps to.
+        ///
+        /// # Safety
+        ///
+        /// Called by the program as the C library's function of this name.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $symbol() {
+            std::arch::naked_asm!(
+                "push rdi",
+                "push rsi",
+                "sub rsp, 8",
+                "mov rsi, rbp",
+                "mov rdx, [rsp + 24]",
+                "call {note}",
+                "mov r11, rax",
+                "add rsp, 8",
+                "pop rsi",
+                "pop rdi",
+                "jmp r11",
+                note = sym $note,
+            )
+        }
+    )*};
+}
+
+set_jumps! {
+    _setjmp: note_quick;
+    setjmp: note_full;
+    __sigsetjmp: note_signals;
+}
+
+/// Where a buffer of `setjmp` has the stack pointer.
+const STACK_POINTER: usize = 48;
+
+/// The stack pointer in a buffer of `setjmp`, which the C library disguises.
+fn stack_pointer_in(buffer: usize) -> usize {
+    // SAFETY: the program hands in a buffer that `setjmp` has filled; each thread has the key at this place.
+    unsafe {
+        let disguised: usize = crate::sync::at(buffer, STACK_POINTER);
+        let key: usize;
+        std::arch::asm!("mov {}, fs:[0x30]", out(reg) key, options(nostack, readonly, preserves_flags));
+        disguised.rotate_right(17) ^ key
+    }
+}
+
+/// Reports a `longjmp` to a function that has returned, or to one of another thread. A frame is gone if the stack pointer is above it, or if
+/// another frame lies there.
+pub(crate) fn check_jump(buffer: usize, call: Call) {
+    let (to, top) = (stack_pointer_in(buffer), crate::shim::stack_pointer());
+    // A thread that has put itself on another stack tells nothing of this one.
+    if !runtime::on_own_stack(top) {
+        return;
+    }
+    let set = sets().iter().find(|set| set.buffer == buffer);
+    let is_changed = set.is_some_and(|set| words_of(set.frame).is_some_and(|words| words != set.words));
+    let what = if runtime::on_own_stack(to) && (to <= top || is_changed) {
+        "`longjmp` to a function that has returned"
+    } else if runtime::on_other_stack(to) {
+        "`longjmp` to a function of another thread"
+    } else {
+        return;
+    };
+    runtime::settle();
+    runtime::fail(FailureKind::UseAfterFree, what.to_owned(), call.place)
 }
 
 extern "C" fn register(buffer: usize) {

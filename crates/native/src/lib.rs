@@ -53,6 +53,7 @@ mod modules;
 mod mutex;
 mod names;
 mod once;
+mod operators;
 mod options;
 mod own_heap;
 mod own_state;

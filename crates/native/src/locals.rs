@@ -115,19 +115,16 @@ pub(crate) fn may_be_gone(address: usize) -> bool {
 
 /// The thread that has ended and had a thread-local variable at this address.
 pub(crate) fn of_ended_thread(address: usize) -> Option<explore::ThreadId> {
-    let mut ended = threads::made().filter(|t| threads::is_ended(*t) && t.index() > 0);
+    let mut ended = threads::made().filter(|t| threads::is_ended(*t));
     ended
         .find(|t| crate::start::locals_of(*t).any(|(start, bytes)| (start..start + bytes).contains(&address)))
 }
 
-/// The running thread has ended, and its variables are gone. Those of the first thread stay, as its stack does.
+/// The running thread has ended, and its variables are gone.
 pub(crate) fn gone() {
-    let t = runtime::current();
-    if t.index() > 0 {
-        for (start, bytes) in crate::start::locals_of(t) {
-            // SAFETY: as in `all`.
-            unsafe { GONE = (GONE.0.min(start), GONE.1.max(start + bytes)) };
-        }
+    for (start, bytes) in crate::start::locals_of(runtime::current()) {
+        // SAFETY: as in `all`.
+        unsafe { GONE = (GONE.0.min(start), GONE.1.max(start + bytes)) };
     }
 }
 

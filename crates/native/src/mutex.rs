@@ -37,6 +37,8 @@ const LOCK: usize = 0;
 const COUNT: usize = 4;
 const OWNER: usize = 8;
 const KIND: usize = 16;
+/// Where a mutex keeps its address: the C library has a list of robust mutexes there.
+const OWN: usize = 24;
 const ROBUST: i32 = 16;
 /// The kind of a mutex that was destroyed, as the C library has it.
 const DESTROYED: i32 = -1;
@@ -79,6 +81,7 @@ impl Held {
         if kind == DESTROYED {
             on.misuse("it is used after it was destroyed", call);
         }
+        on.is_original(address + OWN, call);
         if held == 0 && on.word() != 0 {
             on.made_while_held("its memory was overwritten while it was locked", call);
         }
@@ -219,6 +222,7 @@ pub(crate) extern "C" fn init(mutex: Mutex, attributes: *const libc::pthread_mut
             on.made_while_held("it is initialized while it is locked", call);
         }
         on.put(0, call);
+        on.stamp(mutex as usize + OWN);
     }
     code
 }
@@ -310,17 +314,26 @@ pub(crate) extern "C" fn unlock(mutex: Mutex) -> Code {
 
 type Spin = *mut libc::pthread_spinlock_t;
 
-/// What the C library has in the memory of a spin lock that is not held.
+/// What is in the memory of a spin lock: a digest of its address, and the number of its owner, or 0.
+fn spin_word(lock: Spin, owner: i32) -> i32 {
+    const DIGEST: usize = 0x9E37_79B9_7F4A_7C15;
+    let address = crate::libc::aliases::canonical(lock as usize);
+    (address.wrapping_mul(DIGEST) >> 44 << 12) as i32 | 1 << 11 | owner
+}
+
+/// What the C library has in the memory of a spin lock that was initialized before `main`.
 const SPIN_FREE: i32 = 1;
-/// Marks the owner in the memory of a spin lock.
-const SPINNING: i32 = 0x5AD0_0000;
 
 fn spin(lock: Spin, call: Call) -> On {
     let on = On::new(lock as usize, Class::Mutex);
     on.used(call);
     // SAFETY: the program hands in a lock.
-    if unsafe { at::<i32>(lock as usize, 0) } == 0 {
+    let word = unsafe { at::<i32>(lock as usize, 0) };
+    if word == 0 {
         on.misuse("it was never initialized", call);
+    }
+    if word != SPIN_FREE && (word ^ spin_word(lock, 0)) >> 12 != 0 {
+        on.copied(lock as usize, call);
     }
     on
 }
@@ -335,6 +348,8 @@ extern "C" fn spin_init(lock: Spin, shared: libc::c_int) -> Code {
             on.made_while_held("it is initialized while it is locked", call);
         }
         on.put(0, call);
+        // SAFETY: the C library has just initialized the lock there.
+        unsafe { put(lock as usize, 0, spin_word(lock, 0)) };
     }
     code
 }
@@ -359,7 +374,7 @@ extern "C" fn spin_lock(lock: Spin) -> Code {
     let call = call();
     spin(lock, call).step(OpKind::Lock, call);
     // SAFETY: the program hands in a lock.
-    unsafe { put(lock as usize, 0, SPINNING | me()) };
+    unsafe { put(lock as usize, 0, spin_word(lock, me())) };
     changes::taken();
     0
 }
@@ -373,7 +388,7 @@ extern "C" fn spin_try_lock(lock: Spin) -> Code {
         return libc::EBUSY;
     }
     // SAFETY: as above.
-    unsafe { put(lock as usize, 0, SPINNING | me()) };
+    unsafe { put(lock as usize, 0, spin_word(lock, me())) };
     changes::taken();
     0
 }
@@ -385,12 +400,12 @@ extern "C" fn spin_unlock(lock: Spin) -> Code {
     let call = call();
     let on = spin(lock, call);
     // SAFETY: as above.
-    if unsafe { at::<i32>(lock as usize, 0) } != SPINNING | me() {
+    if unsafe { at::<i32>(lock as usize, 0) } != spin_word(lock, me()) {
         on.misuse("this spin lock is unlocked by a thread that does not hold it", call);
     }
     give_back(&on, OpKind::Unlock, call);
     // SAFETY: as above.
-    unsafe { put(lock as usize, 0, SPIN_FREE) };
+    unsafe { put(lock as usize, 0, spin_word(lock, 0)) };
     0
 }
 

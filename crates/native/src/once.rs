@@ -32,6 +32,18 @@ fn is_done(control: usize, call: Call) -> bool {
     state(control).step_with(OpKind::Load, 0, 0, MemoryOrder::Acquire, call).value != 0
 }
 
+/// The control is used. An initializer that was assigned makes it a new one, as in the C library.
+fn used(control: usize, call: Call) {
+    let on = state(control);
+    on.used(call);
+    // SAFETY: the program hands in a `pthread_once_t`.
+    match unsafe { at::<i32>(control, 0) } {
+        0 if on.word() != 0 => on.put(0, call),
+        0 | DONE => (),
+        _ => on.misuse("it was never initialized", call),
+    }
+}
+
 /// Holds the lock while the routine runs. If the thread never comes back nothing is lost: it holds nothing of ours.
 struct Running {
     control: usize,
@@ -62,6 +74,7 @@ pub(crate) extern "C-unwind" fn once(control: usize, routine: Routine) -> libc::
         return 0;
     }
     let call = call();
+    used(control, call);
     if is_done(control, call) {
         return 0;
     }

@@ -97,6 +97,16 @@ pub(crate) fn published(word: u64) {
     }
 }
 
+/// An atomic object has this word: where it is an address, others may compare it with addresses that come later.
+#[inline]
+pub(crate) fn published_by_atomic(word: u64) {
+    published(word);
+    let address = (word & 0x0000_ffff_ffff_ffff) as usize;
+    if runtime::may_be_on_stack(address) {
+        crate::threads::stack_published(address);
+    }
+}
+
 /// The program is about to write eight bytes that are not atomic: what they are is known when it calls again. In Rust a pointer that
 /// others compare without owning it is in an atomic.
 #[inline]

@@ -24,6 +24,8 @@ const READERS: usize = 0;
 const WRITER: usize = 24;
 const STATE: usize = 32;
 const DESTROYED: u32 = u32::MAX;
+/// Where a lock keeps its address, in bytes that the C library does not use.
+const OWN: usize = 40;
 /// Where the C library keeps the kind.
 const KIND: usize = 48;
 /// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`.
@@ -58,6 +60,7 @@ fn used(lock: Lock, call: Call) -> On {
     if unsafe { at::<u32>(lock as usize, STATE) } == DESTROYED {
         on.misuse("it is used after it was destroyed", call);
     }
+    on.is_original(lock as usize + OWN, call);
     let word = RwWord(on.word());
     // SAFETY: as above.
     let (readers, writer) = unsafe { (at::<u32>(lock as usize, READERS), at::<i32>(lock as usize, WRITER)) };
@@ -182,6 +185,7 @@ extern "C" fn init(lock: Lock, attributes: *const libc::pthread_rwlockattr_t) ->
         }
         forget_readers(lock);
         on.put(0, call);
+        on.stamp(lock as usize + OWN);
     }
     code
 }

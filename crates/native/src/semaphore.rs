@@ -5,7 +5,7 @@
 
 use crate::real::real;
 use crate::shim::{Call, call, export};
-use crate::sync::{On, SECOND, at, not_modelled, put, with_errno};
+use crate::sync::{On, SECOND, at, is_stamp, not_modelled, put, with_errno};
 use crate::time;
 use explore::{MemoryOrder, OpKind};
 use runtime::Class;
@@ -17,9 +17,8 @@ type Code = libc::c_int;
 /// In the half of the first word where the C library counts who waits.
 const DESTROYED: u32 = u32::MAX;
 const WAITERS: usize = 4;
-/// Stands in bytes of an initialized semaphore that the C library does not use.
-const INITIALIZED: u64 = 0x5AD0_1E5E_3A00_0001;
-const MARK: usize = 24;
+/// Where an initialized semaphore keeps its address, in bytes that the C library does not use.
+const OWN: usize = 24;
 /// `SEM_VALUE_MAX`.
 const MOST: u64 = i32::MAX as u64;
 /// More than all threads together can post between two steps.
@@ -41,17 +40,17 @@ fn used(sem: Sem, call: Call) -> On {
         on.misuse("it is used after it was destroyed", call);
     }
     // SAFETY: as above.
-    if unsafe { at::<u64>(sem as usize, MARK) } != INITIALIZED {
+    if !is_stamp(unsafe { at::<u64>(sem as usize, OWN) }) {
         on.misuse("it was never initialized", call);
     }
+    on.is_original(sem as usize + OWN, call);
     on
 }
 
 extern "C" fn init(sem: Sem, shared: Code, value: u32) -> Code {
     let code = real!(sem_init(sem, shared, value): fn(Sem, Code, u32) -> Code);
     if code == 0 {
-        // SAFETY: the C library has just initialized the semaphore there.
-        unsafe { put(sem as usize, MARK, INITIALIZED) };
+        on(sem).stamp(sem as usize + OWN);
     }
     if runtime::in_execution() && code == 0 {
         let call = call();
@@ -258,8 +257,8 @@ extern "C" fn open(name: *const libc::c_char, flags: Code, mode: libc::mode_t, v
                 not_modelled("a semaphore whose name was unlinked and taken again while it is open", call);
             }
             put(sem as usize, 0, value as u64);
-            put(sem as usize, MARK, INITIALIZED);
         }
+        on(sem).stamp(sem as usize + OWN);
         on(sem).put(value as u64, call);
     } else if flags & libc::O_EXCL != 0 {
         return fail(libc::EEXIST);

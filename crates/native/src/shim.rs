@@ -22,13 +22,15 @@ pub(crate) struct Incoming {
     looking: *const bool,
     /// The stack pointer: the frames of the caller begin here, and below is nothing of the program's.
     stack: usize,
+    /// The stack pointer of the innermost function of the program when it was entered, or when the function that it called last had returned.
+    program: usize,
 }
 
 /// A flag that is never set.
 static NEVER: bool = false;
 
 pub(crate) static mut INCOMING: Incoming =
-    Incoming { site: 0, frame: 0, state: 0, looking: &raw const NEVER, stack: 0 };
+    Incoming { site: 0, frame: 0, state: 0, looking: &raw const NEVER, stack: 0, program: 0 };
 
 /// Where a call came from.
 #[derive(Clone, Copy)]
@@ -122,11 +124,16 @@ pub(crate) fn stack_pointer() -> usize {
     unsafe { INCOMING.stack }
 }
 
-/// The stack pointer of another thread when its last call came in; 0 if it has made none in this execution.
+/// Where the frames of the program begin on the stack of another thread; 0 if it has made no call in this execution. If its last call came
+/// from a library, the frames of the library lie below.
 pub(crate) fn last_stack_pointer(t: ThreadId) -> usize {
     // SAFETY: as in `call`.
     let last = unsafe { LAST[t.index()] };
-    if last.execution == crate::threads::execution() { last.stack } else { 0 }
+    if last.execution != crate::threads::execution() {
+        return 0;
+    }
+    let of_program = crate::modules::owner(last.site) == Some(crate::modules::Owner::Program);
+    if of_program || crate::rust_tests::is_rust() { last.stack } else { last.stack.max(last.program) }
 }
 
 /// The return address of the call that has just come in.
@@ -153,17 +160,18 @@ pub(crate) fn end() {
     unsafe { INCOMING.looking = &raw const NEVER };
 }
 
-/// The last call of a thread: in which execution it was, where it came from, the frame pointer and the stack pointer.
+/// The last call of a thread: in which execution it was, where it came from, the frame pointer and the stack pointers.
 #[derive(Clone, Copy)]
 struct Last {
     execution: u64,
     site: usize,
     frame: usize,
     stack: usize,
+    program: usize,
 }
 
 static mut LAST: [Last; explore::MAX_THREADS] =
-    [Last { execution: 0, site: 0, frame: 0, stack: 0 }; explore::MAX_THREADS];
+    [Last { execution: 0, site: 0, frame: 0, stack: 0, program: 0 }; explore::MAX_THREADS];
 /// Whose code runs.
 static mut RUNNING: Option<ThreadId> = None;
 
@@ -174,15 +182,17 @@ pub(crate) fn keep_call(to: Option<ThreadId>) {
     unsafe {
         let execution = crate::threads::execution();
         if let Some(t) = RUNNING {
-            let Incoming { site, frame, stack, .. } = INCOMING;
-            LAST[t.index()] = Last { execution, site, frame, stack };
+            let Incoming { site, frame, stack, program, .. } = INCOMING;
+            LAST[t.index()] = Last { execution, site, frame, stack, program };
         }
+        INCOMING.program = 0;
         // The thread continues inside its last call.
         if let Some(t) = to
             && LAST[t.index()].execution == execution
         {
-            let Last { site, frame, stack, .. } = LAST[t.index()];
+            let Last { site, frame, stack, program, .. } = LAST[t.index()];
             (INCOMING.site, INCOMING.frame, INCOMING.stack) = (site, frame, stack);
+            INCOMING.program = program;
         }
         RUNNING = to;
     }
@@ -361,9 +371,9 @@ macro_rules! export_with_state {
 }
 pub(crate) use export_with_state;
 
-/// Exports functions that do nothing unless a flag is set.
+/// Exports functions that note where the frames of the program begin, and do nothing else unless a flag is set.
 macro_rules! export_if {
-    ($($name:ident => $function:path, $flag:path;)*) => {$(
+    ($($name:ident => $function:path, $flag:path, $program:literal;)*) => {$(
         /// See the function it leads to.
         ///
         /// # Safety
@@ -377,6 +387,8 @@ macro_rules! export_if {
                 "mov [rip + {incoming}], r11",
                 "mov [rip + {incoming} + 8], rbp",
                 "mov [rip + {incoming} + 32], rsp",
+                concat!("lea r11, ", $program),
+                "mov [rip + {incoming} + 40], r11",
                 "cmp byte ptr [rip + {flag}], 0",
                 "jne 2f",
                 "ret",

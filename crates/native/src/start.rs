@@ -120,8 +120,22 @@ fn run_program() {
         let Some(main) = STARTED.main else { return };
         let code = threads::run_main(main, STARTED.argc, STARTED.argv, STARTED.envp);
         crate::signals::point_at_end();
-        process::end(code, Call::end_of(main as usize));
+        let call = Call::end_of(main as usize);
+        below_frames(|| {
+            crate::sync::frames_are_gone(call.place);
+            process::end(code, call);
+        });
     }
+}
+
+/// Runs what comes after `main` further down the stack. Other threads may still use local variables of `main` while the process ends, and find
+/// them as they were.
+#[inline(never)]
+fn below_frames(f: impl FnOnce()) {
+    let room = MaybeUninit::<[u8; 64 << 10]>::uninit();
+    std::hint::black_box(&room);
+    f();
+    std::hint::black_box(&room);
 }
 
 /// What the process is made of.
@@ -251,7 +265,10 @@ pub(crate) fn new_thread(t: ThreadId) {
 
 /// Where the thread-local variables of a thread are that is not the first: start and length.
 pub(crate) fn locals_of(t: ThreadId) -> impl Iterator<Item = (usize, usize)> {
-    image().donors.tls_ranges(t.index() - 1)
+    let donors = &image().donors;
+    let of_main = (t == ThreadId::MAIN).then(|| donors.main_tls_ranges());
+    let of_other = t.index().checked_sub(1).map(|i| donors.tls_ranges(i));
+    of_main.into_iter().flatten().chain(of_other.into_iter().flatten())
 }
 
 /// By thread: where its thread-local storage is. All is set before the first execution.

@@ -10,6 +10,17 @@
 //! ordinary program, which initializes before it starts threads, pays nothing. An initializer that is assigned, or any other plain
 //! write to the first bytes of an object, counts as an initialization ([`overwritten`]).
 //!
+//! # Copies
+//!
+//! The result of using a copy of a lock is undefined. So an object keeps its own address from its initialization, or its first use, on, in
+//! bytes of its memory that the C library does not use ([`On::stamp`]). A copy has the address of the original. A copy of an
+//! initializer that was never used is an initialization.
+//!
+//! # Objects that are in use when their memory goes
+//!
+//! To free a block in which a lock is held, or on which a thread waits, is misuse: C++ has no call for the end of a `std::mutex`. For
+//! objects on stacks this is looked at when the thread has no frames any more.
+//!
 //! # Waits
 //!
 //! A thread that was woken from a condition variable or a barrier still uses it until its call returns. The C library's `destroy` waits
@@ -21,7 +32,7 @@ use crate::options::{Races, options};
 use crate::shim::Call;
 use crate::table::{self, Entry};
 use explore::{CaveatKind, FailureKind, MemoryOrder, OpKind, ThreadId};
-use runtime::{Class, Done, Front, Request, Touching};
+use runtime::{Class, Done, Front, LocalState, Place, Request, Touching};
 
 /// Called before the first execution.
 pub(crate) fn prepare() {
@@ -47,6 +58,28 @@ pub(crate) fn begin() {
     crate::shared_pointers::begin();
     crate::verifier::begin();
     inside().clear();
+    on_stacks().clear();
+}
+
+/// The objects on stacks that this execution has used.
+static mut ON_STACKS: Vec<On> = Vec::new();
+
+fn on_stacks() -> &'static mut Vec<On> {
+    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a step.
+    unsafe { &mut *(&raw mut ON_STACKS) }
+}
+
+/// The running thread has returned from its function, or was unwound: its frames are gone, and with them the objects that lie there.
+pub(crate) fn frames_are_gone(place: Place) {
+    for on in on_stacks().iter().filter(|on| runtime::on_own_stack(on.address)) {
+        if let Some(state) = runtime::is_in_use(&on.entry().handle) {
+            let call = Call { place, state: LocalState::UNKNOWN };
+            on.misuse(
+                &format!("{state}, and the function that it is a local variable of has returned"),
+                call,
+            );
+        }
+    }
 }
 
 /// A thread inside of a wait on a condition variable or a barrier.
@@ -178,6 +211,7 @@ impl On {
             Class::Condvar => "condition variable",
             Class::Barrier => "barrier",
             Class::Semaphore => "semaphore",
+            Class::Once => "once control",
             Class::Channel => "descriptor",
             _ => "object",
         };
@@ -199,6 +233,9 @@ impl On {
     pub(crate) fn used(&self, call: Call) {
         crate::heap::check(self.address, 1, false, call);
         self.is_initialized(call);
+        if runtime::may_be_on_stack(self.address) && !on_stacks().iter().any(|o| o.address == self.address) {
+            on_stacks().push(*self);
+        }
         let entry = self.entry();
         if !entry.atomic {
             self.first_used(entry);
@@ -226,6 +263,33 @@ impl On {
         let bytes = unsafe { at::<u32>(self.address, 0) };
         if bytes == u32::from_ne_bytes([image::arena::FRESH; 4]) && crate::heap::is_block(self.address) {
             self.misuse("it was never initialized", call);
+        }
+    }
+
+    /// It is initialized, or used for the first time: it keeps its address at `memory`, one of its own bytes.
+    pub(crate) fn stamp(&self, memory: usize) {
+        // SAFETY: the caller hands in eight bytes of the object that the C library does not use.
+        unsafe { put(memory, 0, stamp_of(memory)) };
+    }
+
+    /// It is used, and keeps its address at `memory`. Reports a copy of an object that was initialized or used elsewhere.
+    #[inline]
+    pub(crate) fn is_original(&self, memory: usize, call: Call) {
+        // SAFETY: as above.
+        let found = unsafe { at::<u64>(memory, 0) };
+        if found != stamp_of(memory) {
+            if is_stamp(found) {
+                self.copied(memory, call);
+            }
+            self.stamp(memory);
+        }
+    }
+
+    /// It has the address of another object. Shared memory can have had another address before.
+    #[cold]
+    pub(crate) fn copied(&self, memory: usize, call: Call) {
+        if !crate::heap::is_elsewhere(memory) || runtime::may_be_on_stack(memory) {
+            self.misuse("it is a copy of one that was initialized or used at another address", call);
         }
     }
 
@@ -326,9 +390,23 @@ pub(crate) fn freed(start: usize, size: usize, call: Call) {
         if !entry.atomic {
             return;
         }
+        if let Some(state) = runtime::is_in_use(&entry.handle) {
+            let on = On::new(entry.address, runtime::class_of(&entry.handle).unwrap_or(Class::Variable));
+            on.misuse(&format!("the memory it lies in is freed while {state}"), call);
+        }
         if !entry.plain {
             entry.plain = true;
             runtime::restart_soon();
+        }
+        if let Some(class @ (Class::Condvar | Class::Barrier)) = runtime::class_of(&entry.handle) {
+            let on = On::new(entry.address, class);
+            let what = "the memory it lies in is freed";
+            if on.waiting().next().is_some() {
+                on.misuse(&format!("{what} while a thread is in a wait on it"), call);
+            }
+            if runtime::peek(&table::sync(entry.address + RETURNS).handle).is_some() {
+                on.touch_at(RETURNS, true, what, FailureKind::LockMisuse, call);
+            }
         }
         // As in `access::free_part`: what this execution has not met stays so.
         if runtime::peek(&table::sync(entry.address + LIFE).handle).is_some() {
@@ -356,6 +434,20 @@ pub(crate) fn overwritten(address: usize, bytes: usize, call: Call) {
         let on = On::new(entry.address, Class::Variable);
         on.live(true, "its memory is written", FailureKind::LockMisuse, call);
     });
+}
+
+const STAMP: u64 = 0x5AD1 << 48;
+
+/// What an object has in its memory that keeps its address there.
+#[inline]
+fn stamp_of(memory: usize) -> u64 {
+    STAMP | crate::libc::aliases::canonical(memory) as u64
+}
+
+/// Whether a word is the stamp of an object, of whatever address.
+#[inline]
+pub(crate) fn is_stamp(word: u64) -> bool {
+    word >> 48 == STAMP >> 48
 }
 
 /// What the program asks for is not modelled: nothing may be said about it.

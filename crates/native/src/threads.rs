@@ -41,6 +41,8 @@ pub(crate) struct Known {
     /// When it was made, and when it was joined (0: not yet), as counted by [`tick`].
     born: u64,
     left: u64,
+    /// The address of a variable on its stack was seen in an atomic object.
+    stack_published: bool,
 }
 
 /// What becomes of a thread when it has ended.
@@ -63,6 +65,7 @@ const UNKNOWN: Known = Known {
     ended: false,
     born: 0,
     left: 0,
+    stack_published: false,
 };
 
 /// Counts creations and joins of threads.
@@ -114,6 +117,30 @@ fn fresh(t: ThreadId) {
     crate::std_threads::fresh(t);
     signals::fresh(t);
     verifier::fresh(t);
+}
+
+/// The execution in which the address of a variable on the stack of a thread other than the first was seen in an atomic object.
+static mut STACKS_PUBLISHED: u64 = 0;
+
+/// An atomic object has an address on a stack.
+#[cold]
+pub(crate) fn stack_published(address: usize) {
+    if let Some(t) = runtime::thread_of_stack(address).filter(|t| *t != ThreadId::MAIN) {
+        known(t).stack_published = true;
+        // SAFETY: one OS thread alone runs code of the program.
+        unsafe { STACKS_PUBLISHED = execution() };
+    }
+}
+
+/// A thread is created. The C library gives the stack of a thread that is gone to a later one, and with it the addresses of its variables.
+fn note_stacks(place: Place) {
+    // SAFETY: as above.
+    if unsafe { STACKS_PUBLISHED } == execution()
+        && made().any(|t| known(t).stack_published && known(t).left != 0)
+    {
+        let text = "the address of a variable on the stack of a thread that is gone was in an atomic object, and a later thread, which may get the same stack, had another one";
+        runtime::caveat_at(explore::CaveatKind::Reuse, text, place);
+    }
 }
 
 /// What the running thread leaves to whoever joins it.
@@ -192,6 +219,7 @@ impl Body for Start {
             signals::point_at_end();
             locals::end();
             runtime::settle();
+            crate::sync::frames_are_gone(runtime::last_place().unwrap_or(Place::at(0)));
             set_ended();
             locals::gone();
         }
@@ -354,6 +382,7 @@ pub(crate) fn start(
     stack: Option<usize>,
     place: Place,
 ) -> ThreadId {
+    note_stacks(place);
     // The number is known only once the thread is made; until its first step it does not look.
     let next = runtime::next_child();
     let leave = |_: NonNull<dyn Body>| ();

@@ -688,7 +688,8 @@ impl Execution {
         self.enabled.remove(t);
         let thread = &mut self.threads[t.index()];
         thread.ended = true;
-        if self.front.is_some() && t != ThreadId::MAIN {
+        thread.frames_gone |= !thread.left_process;
+        if self.front.is_some() && thread.frames_gone {
             let (low, high) = &mut self.ended_stacks;
             (*low, *high) = ((*low).min(thread.stack_floor), (*high).max(thread.frames_end));
         }

@@ -22,6 +22,37 @@ pub fn peek(object: &Handle) -> Option<u64> {
     unsafe { (*ex).known(object).map(|id| (*ex).word(id)) }
 }
 
+/// What kind of object it is, if this execution has met it.
+pub fn class_of(object: &Handle) -> Option<Class> {
+    let ex = context::current();
+    if ex.is_null() {
+        return None;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe { (*ex).known(object).map(|id| (&(*ex).objects)[id.index()].class) }
+}
+
+/// Whether threads hold an object or wait on it, in words, if this execution has met it.
+pub fn is_in_use(object: &Handle) -> Option<&'static str> {
+    let ex = context::current();
+    if ex.is_null() {
+        return None;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        let id = (*ex).known(object)?;
+        let word = (*ex).word(id);
+        let lock = explore::semantics::RwWord(word);
+        match (&(*ex).objects)[id.index()].class {
+            Class::Mutex if word != 0 => Some("it is locked"),
+            Class::RwLock if lock.readers() != 0 || lock.writer() != 0 => Some("it is locked"),
+            Class::Condvar if word != 0 => Some("a thread waits on it"),
+            Class::Barrier if word & 0xffff_ffff != 0 => Some("a thread waits at it"),
+            _ => None,
+        }
+    }
+}
+
 /// Sets the word of an object, without a step: it begins its life anew, and whoever uses it is ordered with that.
 pub fn put_word(object: &Handle, class: Class, word: u64, place: Place) {
     let ex = context::required("an object", place);

@@ -67,9 +67,9 @@ pub use cycles::Rule;
 pub use driver::{Completed, DEEPENING, Found, Settings, check, follow, replay};
 pub use fiber::make_stacks_executable;
 pub use foreign::{
-    end_looking, ends_spuriously, enter_block, forget_caveats, has_blocks, have_blocks, have_interrupts,
-    hush, leave_block, name_thread, peek, put_word, stack_of, wait_for_any, wait_for_signal, wait_in,
-    wait_once, wait_while,
+    class_of, end_looking, ends_spuriously, enter_block, forget_caveats, has_blocks, have_blocks,
+    have_interrupts, hush, is_in_use, leave_block, name_thread, peek, put_word, stack_of, wait_for_any,
+    wait_for_signal, wait_in, wait_once, wait_while,
 };
 pub use front::{Crashed, Front, Part, Place, set_front};
 pub use heap::{Tracked, allocate, free, is_allocated, track, untrack};

@@ -467,7 +467,7 @@ pub fn thread_of_stack(address: usize) -> Option<ThreadId> {
     })
 }
 
-/// The thread on whose stack an address lies, if it has ended. The stack of the first thread stays when it calls `pthread_exit`.
+/// The thread on whose stack an address lies, if it has ended and its frames are gone.
 pub fn ended_stack(address: usize) -> Option<ThreadId> {
     let ex = context::current();
     if ex.is_null() {
@@ -480,7 +480,7 @@ pub fn ended_stack(address: usize) -> Option<ThreadId> {
     }
     ex.order.iter().copied().find(|t| {
         let thread = &ex.threads[t.index()];
-        thread.ended && *t != ThreadId::MAIN && (thread.stack_floor..thread.frames_end).contains(&address)
+        thread.ended && thread.frames_gone && (thread.stack_floor..thread.frames_end).contains(&address)
     })
 }
 

@@ -120,6 +120,8 @@ pub(crate) struct Thread {
     pub(crate) joined: bool,
     /// It has ended the process: nobody sees it end.
     pub(crate) left_process: bool,
+    /// Its frames are gone: it has returned from its function, or was unwound. A thread that calls `exit` keeps them.
+    pub(crate) frames_gone: bool,
     pub(crate) panicking: bool,
     /// How many steps it has taken.
     pub(crate) seq: u32,
@@ -191,6 +193,7 @@ impl Default for Thread {
             ended: false,
             joined: false,
             left_process: false,
+            frames_gone: false,
             panicking: false,
             seq: 0,
             may_loop: false,
@@ -219,6 +222,7 @@ impl Thread {
         self.ended = false;
         self.joined = false;
         self.left_process = false;
+        self.frames_gone = false;
         self.panicking = false;
         self.may_loop = false;
         self.window.clear();

@@ -711,6 +711,34 @@ fronts! { THREAD_FRONTS:
     pthread_barrierattr_init(a) pure [w(a, 4)];
     pthread_barrierattr_destroy(a) pure [w(a, 4)];
     pthread_barrierattr_setpshared(a) pure [w(a, 4)];
+    pthread_create(out, a) pure [r(a, 56)];
+    pthread_mutex_init(m, a) pure [r(a, 4)];
+    pthread_cond_init(c, a) pure [r(a, 4)];
+    pthread_rwlock_init(l, a) pure [r(a, 8)];
+    pthread_barrier_init(b, a) pure [r(a, 4)];
+    tss_create(out) impure [w(out, 4)];
+    pthread_cond_timedwait(c, m, t) pure [r(t, TIME)];
+    pthread_cond_clockwait(c, m, clock, t) pure [r(t, TIME)];
+    pthread_mutex_timedlock(m, t) pure [r(t, TIME)];
+    pthread_mutex_clocklock(m, clock, t) pure [r(t, TIME)];
+    pthread_rwlock_timedrdlock(l, t) pure [r(t, TIME)];
+    pthread_rwlock_timedwrlock(l, t) pure [r(t, TIME)];
+    pthread_rwlock_clockrdlock(l, clock, t) pure [r(t, TIME)];
+    pthread_rwlock_clockwrlock(l, clock, t) pure [r(t, TIME)];
+    pthread_timedjoin_np(thread, out, t) pure [r(t, TIME)];
+    pthread_clockjoin_np(thread, out, clock, t) pure [r(t, TIME)];
+    sem_timedwait(s, t) pure [r(t, TIME)];
+    sem_clockwait(s, clock, t) pure [r(t, TIME)];
+    cnd_timedwait(c, m, t) pure [r(t, TIME)];
+    mtx_timedlock(m, t) pure [r(t, TIME)];
+    thrd_sleep(t) pure [r(t, TIME)];
+    ppoll(list, n, t, mask) pure [r(t, TIME), r(mask, SIGSET)];
+    pselect(n, a, b, c, t) pure [r(t, TIME)];
+    select(n, a, b, c, t) pure [r(t, TIME), w(t, TIME)];
+    timer_create(clock, event, out) pure [r(event, 64), w(out, 8)];
+    timer_settime(timer, flags, new, old) pure [r(new, 32), w(old, 32)];
+    timer_gettime(timer, out) pure [w(out, 32)];
+    setitimer(which, new, old) pure [r(new, 32), w(old, 32)];
 }
 
 // State of the process that a function changes, and that the next execution must find as it was.

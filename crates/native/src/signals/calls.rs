@@ -338,8 +338,11 @@ extern "C" fn sigpending_here(out: *mut libc::sigset_t) -> c_int {
 
 /// A jump may leave a handler.
 extern "C" fn jump(buffer: usize, value: c_int) -> c_int {
-    if runtime::in_execution() && of(me()).depth > 0 {
-        not_modelled("`longjmp` or `siglongjmp` in a handler of a signal", call());
+    if runtime::in_execution() {
+        if of(me()).depth > 0 {
+            not_modelled("`longjmp` or `siglongjmp` in a handler of a signal", call());
+        }
+        crate::leaving::check_jump(buffer, call());
     }
     real!(siglongjmp(buffer, value): fn(usize, c_int) -> c_int)
 }
