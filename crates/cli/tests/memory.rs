@@ -1054,3 +1054,52 @@ fn the_expected_value_of_a_compare_exchange_is_plain_memory() {
         ],
     );
 }
+
+#[test]
+fn wide_accesses_that_are_steps_may_be_torn() {
+    let with = |declared: &str, writer: &str, reader: &str| {
+        let text = format!(
+            "{declared}\nstatic void *w(void *p) {{ {writer}; return 0; }}\nint main(void) {{ pthread_t t; pthread_create(&t, 0, w, 0); \
+             {reader}; pthread_join(t, 0); return 0; }}\n"
+        );
+        &*text.leak()
+    };
+    let pair = "struct { long a, b; } s; volatile int ready; pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;";
+    let copies = "__typeof__(s) u = s; (void)u";
+    check(
+        "torn",
+        &[
+            ("copy", "--races sync", with(pair, "s.a = 1; s.b = 1", copies), Named("races")),
+            (
+                "assignment",
+                "--races sync",
+                with(pair, "s = (__typeof__(s)){ 1, 1 }", "long r = s.b; (void)r"),
+                Named("races"),
+            ),
+            ("wide", "--races sync", with("__int128 x;", "x = 1", "__int128 r = x; (void)r"), Named("races")),
+            ("reads", "--races sync", with(pair, copies, copies), Verified),
+            (
+                "locked",
+                "--races sync",
+                with(
+                    pair,
+                    "pthread_mutex_lock(&m); s.a = 1; s.b = 1; pthread_mutex_unlock(&m)",
+                    "pthread_mutex_lock(&m); __typeof__(s) u = s; (void)u; pthread_mutex_unlock(&m)",
+                ),
+                Verified,
+            ),
+            (
+                "flag",
+                "--races sync",
+                with(pair, "s.a = 1; s.b = 1; ready = 1", "while (!ready) ; __typeof__(s) u = s; (void)u"),
+                Verified,
+            ),
+            (
+                "narrow",
+                "--races sync",
+                with(pair, "s.a = 1; s.b = 1", "long r = s.a + s.b; (void)r"),
+                Verified,
+            ),
+        ],
+    );
+}

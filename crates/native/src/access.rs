@@ -8,7 +8,7 @@ use crate::options::{Races, options};
 use crate::shim::{Call, call, export, export_if};
 use crate::table::{self, Entry, Found};
 use crate::{changes, heap, unwritten};
-use explore::{FailureKind, MemoryOrder, OpKind, ThreadId};
+use explore::{CaveatKind, FailureKind, MemoryOrder, OpKind, ThreadId};
 use runtime::{Accessed, Class, Front, Handle, Request, Touching};
 
 /// An access to `bytes` bytes, of whatever alignment.
@@ -24,8 +24,8 @@ pub(crate) fn access(address: usize, bytes: usize, write: bool, call: Call) {
 /// An access to a range.
 ///
 /// Nothing makes it happen at once, so it is an access to one granule after the other. But where accesses are steps the program
-/// does all of it only after the last of these: so that what is seen is what happens, all of the range is one object then. An
-/// assignment of a structure that is torn apart is not seen in that mode; it is a race in the usual one.
+/// does all of it only after the last of these: so that what is seen is what happens, all of the range is one object then. That another
+/// thread sees or changes a part of it is left out, and named; see [`note_torn`].
 pub(crate) fn range(address: usize, bytes: usize, write: bool, call: Call) {
     if bytes > 0 && options().races == Races::Sync {
         return on(table::block(address, bytes), address, bytes, write, call);
@@ -134,12 +134,36 @@ fn on(found: Found, address: usize, bytes: usize, write: bool, call: Call) {
         return;
     }
     if options().races == Races::Sync {
+        if entry.bytes > 8 && !runtime::is_alone() {
+            note_torn(entry, bytes, write, call);
+        }
         step(entry, write, call);
         // Others may have freed it before its turn came.
         heap::check(address, bytes, write, call);
     } else {
         heap::check(address, bytes, write, call);
         check_counted(entry, address, bytes, write, call);
+    }
+}
+
+/// Names accesses of more than eight bytes that are one step here, where nothing orders them with another access to the same memory: the
+/// processor may take several steps for one of them. All accesses are noted in the entry, and the wide ones also at its first byte.
+#[cold]
+fn note_torn(entry: &Entry, bytes: usize, write: bool, call: Call) {
+    runtime::settle();
+    let how = Touching { write, atomic: false, elsewhere: false };
+    let name = entry.address as u64;
+    let with_any = runtime::touch_cell(&entry.cell, name, how, call.place).is_some();
+    let wide = &table::byte(entry.address).cell;
+    let is_torn = if bytes > 8 {
+        runtime::touch_cell(wide, name, how, call.place);
+        with_any
+    } else {
+        runtime::is_unordered(wide, write)
+    };
+    if is_torn {
+        let text = "accesses to more than eight bytes were explored as single steps: that another thread sees or changes a part was not";
+        runtime::caveat_at(CaveatKind::Races, text, call.place);
     }
 }
 

@@ -494,6 +494,22 @@ pub fn is_met(handle: &CellHandle) -> bool {
     !ex.is_null() && handle.index(unsafe { (*ex).epoch }).is_some()
 }
 
+/// Whether an access of the running thread is not ordered with one that was noted. Notes nothing.
+pub fn is_unordered(handle: &CellHandle, write: bool) -> bool {
+    let ex = context::current();
+    if ex.is_null() {
+        return false;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    let ex = unsafe { &mut *ex };
+    let Some(index) = handle.index(ex.epoch) else { return false };
+    ex.races.advance(&ex.log, ex.threads.len(), ex.objects.len());
+    let now = &ex.races.threads[ex.current.index()].now;
+    let unordered = |other: &Touch| other.thread != ex.current && get(now, other.thread) <= other.at;
+    let cell = &ex.races.cells[index];
+    cell.write.is_some_and(|w| unordered(&w)) || write && cell.reads.iter().any(unordered)
+}
+
 /// Forgets the accesses to a cell: the memory that it stands for begins another life.
 pub fn forget_cell(handle: &CellHandle) {
     handle.cached.store(0, Ordering::Relaxed);
