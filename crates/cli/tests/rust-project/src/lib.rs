@@ -504,3 +504,49 @@ mod timing {
         assert_eq!(n.load(SeqCst), 2, "an update was lost");
     }
 }
+
+#[cfg(test)]
+mod numbers {
+    use std::thread::{self, ThreadId};
+    use std::time::{SystemTime, UNIX_EPOCH};
+
+    fn number(id: ThreadId) -> u64 {
+        let text = format!("{id:?}");
+        text.strip_prefix("ThreadId(").unwrap().strip_suffix(')').unwrap().parse().unwrap()
+    }
+
+    /// The identities of two threads that two others make.
+    fn children() -> [ThreadId; 2] {
+        let child = || thread::spawn(|| thread::current().id()).join().unwrap();
+        [thread::spawn(child), thread::spawn(child)].map(|t| t.join().unwrap())
+    }
+
+    #[test]
+    fn of_children() {
+        let [a, b] = children().map(number);
+        assert!(a < b, "whose child has the smaller number is left to the schedule");
+    }
+
+    #[test]
+    fn of_children_compared() {
+        let [a, b] = children();
+        assert_ne!(a, b);
+    }
+
+    #[test]
+    fn of_threads_of_one() {
+        let [a, b] = [(); 2].map(|()| thread::spawn(|| thread::current().id())).map(|t| t.join().unwrap());
+        assert!(number(a) < number(b));
+    }
+
+    #[test]
+    fn of_the_calendar() {
+        assert!(SystemTime::now() > UNIX_EPOCH);
+    }
+
+    #[test]
+    fn of_the_calendar_twice() {
+        let earlier = SystemTime::now();
+        assert!(SystemTime::now().duration_since(earlier).is_ok(), "it may be set back in between");
+    }
+}
