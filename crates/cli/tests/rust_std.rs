@@ -264,6 +264,17 @@ fn numbers_of_threads_that_depend_on_the_schedule_are_named_where_they_are_print
 }
 
 #[test]
+fn a_thread_that_uses_more_stack_than_it_asks_for_is_named() {
+    for test in ["numbers::of_bytes_on_a_small_stack", "numbers::of_bytes_on_the_usual_stack"] {
+        let report = &reports()[test]["report"];
+        assert!(no_failure_in(reports(), test), "{report:#}");
+        assert_eq!(report["caveats"][0]["kind"], "state", "{report:#}");
+        assert_eq!(report["caveats"].as_array().unwrap().len(), 1, "{report:#}");
+    }
+    is_verified("numbers::of_bytes_that_fit");
+}
+
+#[test]
 fn a_clock_of_the_world_that_never_goes_back_is_named_where_it_is_read_twice() {
     let caveats = |test: &str| reports()[test]["report"]["caveats"].to_string();
     assert!(caveats("numbers::of_the_calendar_twice").contains("SystemTime never goes back"));

@@ -889,7 +889,7 @@ fn a_search_without_an_execution_that_counts_is_not_called_verified() {
             two();
         })
     };
-    let report = within("depth=3");
+    let report = within("depth=2");
     assert_eq!(report.verdict, Verdict::NoFailureWithinBound, "{}", raddle::to_json(&report));
     assert_eq!((kinds(&report), report.stats.executions), (vec![CaveatKind::Depth], 0));
     let report = within("depth=50");

@@ -539,6 +539,34 @@ mod numbers {
         assert!(number(a) < number(b));
     }
 
+    /// Needs some 4 KiB for each call.
+    fn deep(calls: u32) -> u32 {
+        let room = [calls as u8; 4096];
+        std::hint::black_box(&room);
+        if calls == 0 { 0 } else { deep(calls - 1) + u32::from(room[7]) }
+    }
+
+    fn with_stack(size: usize, calls: u32) {
+        thread::Builder::new().stack_size(size).spawn(move || deep(calls)).unwrap().join().unwrap();
+    }
+
+    #[test]
+    fn of_bytes_on_a_small_stack() {
+        with_stack(64 << 10, 1000);
+    }
+
+    #[test]
+    fn of_bytes_on_the_usual_stack() {
+        thread::spawn(|| deep(1000)).join().unwrap();
+    }
+
+    #[test]
+    fn of_bytes_that_fit() {
+        with_stack(64 << 10, 5);
+        with_stack(6 << 20, 1000);
+        thread::spawn(|| deep(200)).join().unwrap();
+    }
+
     #[test]
     fn of_the_calendar() {
         assert!(SystemTime::now() > UNIX_EPOCH);
