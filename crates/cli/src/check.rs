@@ -140,7 +140,7 @@ pub(crate) struct CheckArgs {
 
     /// How timed waits on condition variables and futexes, and sleeps, end: any (at any time), or patient[=DURATION] (those of at least 1h,
     /// 5m, 10s, ... only when nothing else can run). Without it, those of a hundred years and more are patient
-    #[arg(long, value_name = "HOW")]
+    #[arg(long, value_name = "HOW", value_parser = timeouts)]
     timeouts: Option<String>,
 
     /// Waits on condition variables never end spuriously
@@ -164,11 +164,11 @@ pub(crate) struct CheckArgs {
     output: Option<PathBuf>,
 }
 
-fn algorithm_names() -> PossibleValuesParser {
+pub(crate) fn algorithm_names() -> PossibleValuesParser {
     PossibleValuesParser::new(explore::algorithms().iter().map(|a| a.name))
 }
 
-fn bound(text: &str) -> Result<Limit, BadPlan> {
+pub(crate) fn bound(text: &str) -> Result<Limit, BadPlan> {
     text.parse()
 }
 
@@ -181,6 +181,10 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
         Ok(s) if s > 0.0 && Duration::try_from_secs_f64(s).is_ok() => Ok(s),
         _ => Err("say a number of seconds above 0".to_owned()),
     }
+}
+
+pub(crate) fn timeouts(text: &str) -> Result<String, String> {
+    raddle::Config::new().try_timeouts(text).map(|_| text.to_owned())
 }
 
 /// Flags for the compiler may stand among the options: `raddle check -Iinclude -DN=3 -std=c11 -lm a.c`. They are put behind a name that

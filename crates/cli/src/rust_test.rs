@@ -76,19 +76,19 @@ pub(crate) struct TestArgs {
     no_cfg_miri: bool,
 
     /// How to search (`raddle algorithms` says what each one does)
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = crate::check::algorithm_names(), hide_possible_values = true)]
     algorithm: Option<String>,
 
     /// Search within a bound, such as preemptions=2, or preemptions=0.. for one after the other; may be given again
-    #[arg(long = "bound", value_name = "KIND=N")]
-    bounds: Vec<String>,
+    #[arg(long = "bound", value_name = "KIND=N", value_parser = crate::check::bound)]
+    bounds: Vec<explore::Limit>,
 
     /// Stop each test after so many executions
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_executions: Option<u64>,
 
     /// Stop each test after so many seconds
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = crate::check::seconds)]
     max_seconds: Option<f64>,
 
     /// Stop all tests after so many seconds: those that are left are not run
@@ -102,7 +102,7 @@ pub(crate) struct TestArgs {
     /// How timed waits and sleeps end: any (a timeout at any time is explored, and a failure that needs one is a failure), or
     /// patient[=DURATION] (those of at least 1h, 5m, 10s, ... only when nothing else can run). Without it, a failure that needs a
     /// thread to be late is a caveat
-    #[arg(long, value_name = "HOW")]
+    #[arg(long, value_name = "HOW", value_parser = crate::check::timeouts)]
     timeouts: Option<String>,
 
     /// So many spurious wake-ups, spurious failures and timeouts in a row, where the test counts them; 0 for no spurious ones
@@ -204,6 +204,8 @@ mod on_linux {
         path: PathBuf,
         /// The name of the crate, as paths start with it.
         krate: String,
+        /// What it is the test of, by its name and kind for cargo.
+        target: (String, String),
         /// The variables of its package that cargo sets for tests.
         package: Vec<(&'static str, String)>,
         /// The parts of its own crate that could not be instrumented.
@@ -251,7 +253,7 @@ mod on_linux {
         for program in &built.programs {
             let (tests, names) = list(program, args)?;
             all.extend(tests.into_iter().map(|test| (program, test)));
-            ignored.extend(names);
+            ignored.extend(names.into_iter().map(|name| (program, name)));
         }
         if all.is_empty() && ignored.is_empty() {
             return Err(match &args.name {
@@ -279,7 +281,8 @@ mod on_linux {
                 stopped = stopped.or(Some("--max-total-seconds"));
             }
             if stopped.is_some() {
-                rows.push(Row { name: test.name.clone(), verdict: "not run".to_owned(), ..Row::default() });
+                let (name, target) = (test.name.clone(), program.target.clone());
+                rows.push(Row { name, target, verdict: "not run".to_owned(), ..Row::default() });
                 continue;
             }
             let mut variables = args.variables(test, toolchain.knows_locks(), left);
@@ -298,14 +301,15 @@ mod on_linux {
             };
             if args.json {
                 eprintln!("raddle: test {} of {count}: {}", i + 1, test.name);
-                rows.push(as_json(args, &start, test, scratch.path())?);
+                rows.push(as_json(args, &start, (program, test), i, scratch.path())?);
             } else {
                 println!("test {} ({} of {count})", test.name, i + 1);
-                rows.push(shown(&start, test, scratch.path())?);
+                rows.push(shown(&start, (program, test), i, scratch.path())?);
             }
         }
-        rows.extend(ignored.into_iter().map(|name| Row {
+        rows.extend(ignored.into_iter().map(|(program, name)| Row {
             name,
+            target: program.target.clone(),
             verdict: IGNORED.to_owned(),
             ..Row::default()
         }));
@@ -313,7 +317,8 @@ mod on_linux {
             for row in rows.iter().filter(|r| ["not run", IGNORED].contains(&r.verdict.as_str())) {
                 println!(
                     "{}",
-                    serde_json::json!({ "test": row.name, "report": Value::Null, "verdict": row.verdict })
+                    serde_json::json!({ "test": row.name, "target": row.target.0, "kind": row.target.1,
+                        "report": Value::Null, "verdict": row.verdict })
                 );
             }
         } else {
@@ -342,6 +347,8 @@ mod on_linux {
     /// What became of one test.
     struct Row {
         name: String,
+        /// The name and the kind of the program that it is in.
+        target: (String, String),
         verdict: String,
         executions: Option<u64>,
         seconds: Option<f64>,
@@ -351,13 +358,14 @@ mod on_linux {
 
     impl Default for Row {
         fn default() -> Row {
-            Row { name: String::new(), verdict: String::new(), executions: None, seconds: None, code: 3 }
+            let (name, verdict) = (String::new(), String::new());
+            Row { name, target: Default::default(), verdict, executions: None, seconds: None, code: 3 }
         }
     }
 
     impl Row {
         /// From the report of the test, if there is one.
-        fn of(test: &Test, report: &Value, code: u8, took: Duration) -> Row {
+        fn of((program, test): (&Program, &Test), report: &Value, code: u8, took: Duration) -> Row {
             let verdict = report["verdict"].as_str().map_or("no report", |v| match v {
                 "failure" => "FAILED",
                 "no-failure-with-caveats" => "no failure, with caveats",
@@ -367,6 +375,7 @@ mod on_linux {
             });
             Row {
                 name: test.name.clone(),
+                target: program.target.clone(),
                 verdict: verdict.to_owned(),
                 executions: report["executions"].as_u64(),
                 seconds: Some(took.as_secs_f64()),
@@ -379,14 +388,19 @@ mod on_linux {
     fn table(rows: &[Row]) -> String {
         let width =
             |f: &dyn Fn(&Row) -> usize, least: usize| rows.iter().map(f).max().unwrap_or(0).max(least);
-        let name = width(&|r| r.name.chars().count(), 4);
+        // Two programs may have tests of one name.
+        let label = |r: &Row| match rows.iter().filter(|other| other.name == r.name).count() {
+            1 => r.name.clone(),
+            _ => format!("{} ({})", r.name, r.target.0),
+        };
+        let name = width(&|r| label(r).chars().count(), 4);
         let verdict = width(&|r| r.verdict.len(), 7);
         let mut out =
             format!("{:name$}  {:verdict$}  {:>10}  {:>8}\n", "test", "verdict", "executions", "time");
         for r in rows {
             let executions = r.executions.map_or("-".to_owned(), |n| n.to_string());
             let time = r.seconds.map_or("-".to_owned(), |s| format!("{s:.1} s"));
-            out += &format!("{:name$}  {:verdict$}  {executions:>10}  {time:>8}\n", r.name, r.verdict);
+            out += &format!("{:name$}  {:verdict$}  {executions:>10}  {time:>8}\n", label(r), r.verdict);
         }
         let ignored = rows.iter().filter(|r| r.verdict == IGNORED).count();
         let run = rows.len() - ignored;
@@ -408,8 +422,9 @@ mod on_linux {
         report.unwrap_or(Value::Null)
     }
 
-    fn shown(start: &Start<'_>, test: &Test, scratch: &Path) -> Result<Row, String> {
-        let name = test.name.replace([':', '/'], "-");
+    fn shown(start: &Start<'_>, test: (&Program, &Test), n: usize, scratch: &Path) -> Result<Row, String> {
+        // Two programs may have tests of one name.
+        let name = n.to_string();
         let (done, report) = (scratch.join(format!("done-{name}")), scratch.join(format!("report-{name}")));
         let mut variables = start.variables.to_vec();
         variables.push(("RADDLE_SUMMARY", report.display().to_string()));
@@ -425,9 +440,15 @@ mod on_linux {
         Ok(Row::of(test, &summary(&report), code, began.elapsed()))
     }
 
-    fn as_json(args: &TestArgs, start: &Start<'_>, test: &Test, scratch: &Path) -> Result<Row, String> {
+    fn as_json(
+        args: &TestArgs,
+        start: &Start<'_>,
+        of: (&Program, &Test),
+        n: usize,
+        scratch: &Path,
+    ) -> Result<Row, String> {
         let began = Instant::now();
-        let name = test.name.replace([':', '/'], "-");
+        let ((program, test), name) = (of, n.to_string());
         let (done, path) = (scratch.join(format!("done-{name}")), scratch.join(format!("report-{name}")));
         let mut variables = start.variables.to_vec();
         variables.push(("RADDLE_SUMMARY", path.display().to_string()));
@@ -437,7 +458,8 @@ mod on_linux {
         let cfg = if args.no_cfg_miri { vec![] } else { vec!["miri"] };
         println!(
             "{}",
-            serde_json::json!({ "test": test.name, "direct": test.entry.is_some(), "cfg": cfg, "report": report })
+            serde_json::json!({ "test": test.name, "target": program.target.0, "kind": program.target.1,
+                "direct": test.entry.is_some(), "cfg": cfg, "report": report })
         );
         let code = match ended {
             Ended::Reported(code) | Ended::Debugged(code) => code,
@@ -446,7 +468,7 @@ mod on_linux {
                 3
             }
         };
-        Ok(Row::of(test, &report, if report.is_null() { 3 } else { code }, began.elapsed()))
+        Ok(Row::of(of, &report, if report.is_null() { 3 } else { code }, began.elapsed()))
     }
 
     /// What the compiler is told, besides what cargo tells it.
@@ -548,7 +570,10 @@ mod on_linux {
                         Some(path) if is_test => {
                             let caveats = unseen(args, &[(of.0.clone(), sources(&of.1, &source))]);
                             let package = of_package(&message);
-                            built.programs.push(Program { path: path.into(), krate: of.0, package, caveats });
+                            let kind = kinds.first().copied().unwrap_or_default().to_owned();
+                            let target = (target["name"].as_str().unwrap_or_default().to_owned(), kind);
+                            let (path, krate) = (path.into(), of.0);
+                            built.programs.push(Program { path, krate, target, package, caveats });
                         }
                         // A program that is not a test runs in a process of its own, if it runs.
                         Some(_) => {}
@@ -865,9 +890,10 @@ mod on_linux {
             if locks {
                 out.push(("RADDLE_STD_LOCKS", "1".to_owned()));
             }
+            let bounds: Vec<String> = self.bounds.iter().map(explore::Limit::to_string).collect();
             let mut set = |name, value: Option<String>| out.extend(value.map(|v| (name, v)));
             set("RADDLE_ALGORITHM", self.algorithm.clone());
-            set("RADDLE_BOUND", (!self.bounds.is_empty()).then(|| self.bounds.join(",")));
+            set("RADDLE_BOUND", (!bounds.is_empty()).then(|| bounds.join(",")));
             set("RADDLE_MAX_EXECUTIONS", self.max_executions.map(|n| n.to_string()));
             set("RADDLE_MAX_SECONDS", self.seconds(left).map(|n| n.to_string()));
             set("RADDLE_LATE", self.late.map(|n| n.to_string()));

@@ -1703,3 +1703,25 @@ int main(void) {
         }
     }
 }
+
+/// A search in which no execution counts says so; one that counts is enough.
+#[test]
+fn assumptions_that_never_hold_are_a_caveat() {
+    let program = |condition: &str| {
+        format!(
+            "#include <assert.h>\n_Bool __VERIFIER_nondet_bool(void);\nvoid __VERIFIER_assume(int);\n\
+             int main(void) {{ int x = __VERIFIER_nondet_bool(); __VERIFIER_assume({condition}); assert(x <= 1); return 0; }}\n"
+        )
+    };
+    let (never, once) = (program("x > 1"), program("x == 1"));
+    let place = Place::with("assumptions", &[("never.c", &never), ("once.c", &once)]);
+    let (code, report) = place.json(&["never.c"]);
+    assert_eq!((code, &report["verdict"]), (Some(0), &"no-failure-with-caveats".into()), "{report:#}");
+    assert_eq!(
+        (&report["caveats"][0]["kind"], &report["executions"]),
+        (&"inputs".into(), &0.into()),
+        "{report:#}"
+    );
+    let (code, report) = place.json(&["once.c"]);
+    assert_eq!((code, &report["verdict"]), (Some(0), &"verified".into()), "{report:#}");
+}

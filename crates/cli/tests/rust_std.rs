@@ -124,7 +124,9 @@ const RIGHT: [&str; 13] = [
 fn programs_over_types_of_std_that_are_right_are_verified() {
     for test in RIGHT {
         is_verified(&format!("right::{test}"));
-        assert_eq!(reports()[&format!("right::{test}")]["direct"], true, "{test} is run without its harness");
+        let line = &reports()[&format!("right::{test}")];
+        assert_eq!(line["direct"], true, "{test} is run without its harness");
+        assert_eq!((&line["target"], &line["kind"]), (&"rust_project".into(), &"lib".into()));
     }
 }
 
@@ -251,7 +253,46 @@ fn a_failing_schedule_of_a_test_can_be_run_again() {
 }
 
 #[test]
+fn numbers_of_threads_that_depend_on_the_schedule_are_named_where_they_are_printed() {
+    let numbers = &reports()["numbers::of_children"]["report"];
+    assert!(no_failure_in(reports(), "numbers::of_children"), "{numbers:#}");
+    assert_eq!(numbers["caveats"][0]["kind"], "inputs", "{numbers:#}");
+    assert!(numbers["caveats"].to_string().contains("ThreadId"), "{numbers:#}");
+    // One thread makes all others, or nobody looks.
+    is_verified("numbers::of_threads_of_one");
+    is_verified("numbers::of_children_compared");
+}
+
+#[test]
+fn a_thread_that_uses_more_stack_than_it_asks_for_is_named() {
+    for test in ["numbers::of_bytes_on_a_small_stack", "numbers::of_bytes_on_the_usual_stack"] {
+        let report = &reports()[test]["report"];
+        assert!(no_failure_in(reports(), test), "{report:#}");
+        assert_eq!(report["caveats"][0]["kind"], "state", "{report:#}");
+        assert_eq!(report["caveats"].as_array().unwrap().len(), 1, "{report:#}");
+    }
+    is_verified("numbers::of_bytes_that_fit");
+}
+
+#[test]
+fn a_clock_of_the_world_that_never_goes_back_is_named_where_it_is_read_twice() {
+    let caveats = |test: &str| reports()[test]["report"]["caveats"].to_string();
+    assert!(caveats("numbers::of_the_calendar_twice").contains("SystemTime never goes back"));
+    for test in ["numbers::of_the_calendar", "right::seeds_and_clocks", "environment::deadline"] {
+        assert!(!caveats(test).contains("SystemTime"), "{test}: {}", caveats(test));
+    }
+}
+
+#[test]
 fn mistakes_of_the_user_are_named() {
+    for (option, value) in
+        [("--algorithm", "nosuch"), ("--bound", "nosuch=2"), ("--timeouts", "nosuch"), ("--max-seconds", "x")]
+    {
+        let out = command("rust-project", "rust-project").args([option, value]).output().unwrap();
+        assert_eq!(out.status.code(), Some(2), "{}", text(&out));
+        assert!(text(&out).contains(option) && !text(&out).contains("RADDLE_"), "{}", text(&out));
+        assert!(!text(&out).contains("Compiling") && !text(&out).contains("test right::"), "{}", text(&out));
+    }
     let none = command("rust-project", "rust-project").arg("no_such_test").output().unwrap();
     assert_eq!(none.status.code(), Some(2));
     assert!(text(&none).contains("no test has a name like \"no_such_test\""), "{}", text(&none));
@@ -318,6 +359,22 @@ fn sleeps_and_limits_that_are_long_enough_are_no_failure() {
     // What fails in any case is a failure, and its token leads there with the command that is printed.
     fails_with("timing::sleeps_and_loses_an_update", "panic", "an update was lost");
     is_verified("timing::receives_or_not");
+}
+
+/// Whether a late thread is to blame takes a second search. Without the time for one, nothing is said.
+#[test]
+fn a_failure_that_may_need_a_late_thread_is_none_without_the_time_to_see() {
+    for test in ["timing::sleeps_in_order", "timing::receives_in_time"] {
+        for seconds in ["0.000001", "0.01", "0.02", "0.03", "0.05", "0.1"] {
+            let options = [test, "--exact", "--json", "--max-seconds", seconds];
+            let out = command("rust-project", "rust-project").args(options).output().unwrap();
+            let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+            // There may be enough time.
+            assert!([Some(0), Some(3)].contains(&out.status.code()), "{seconds}: {report:#}");
+            assert_eq!(report["report"]["failures"], serde_json::json!([]), "{seconds}: {report:#}");
+            assert!(seconds != "0.000001" || report["report"]["verdict"] == "incomplete", "{report:#}");
+        }
+    }
 }
 
 #[test]

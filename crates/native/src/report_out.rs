@@ -113,6 +113,8 @@ pub(crate) struct Out {
     command: String,
     caveats: Vec<Caveat>,
     done: Option<CString>,
+    /// A file for the report as JSON besides.
+    summary: Option<File>,
 }
 
 /// Explores the program, says what was found, and ends the process.
@@ -164,6 +166,10 @@ pub(crate) fn explore(mut out: Out, program: fn()) -> ! {
             _ => {}
         }
     }
+    if report.verdict != Verdict::Failure && crate::std_threads::numbers_are_seen() {
+        let text = "the program prints a ThreadId: its number depends on which thread makes one first, and was explored with one value";
+        weaken(&mut report, vec![Caveat::new(CaveatKind::Inputs, text)]);
+    }
     crate::verifier::name_inputs(&mut report);
     drop_advice_for_rust(&mut report);
     // SAFETY: no other thread looks at the environment. The program has a copy of its own.
@@ -172,10 +178,6 @@ pub(crate) fn explore(mut out: Out, program: fn()) -> ! {
         failure.output = output_of(&config, &failure.replay, program);
     }
     out.say(&report);
-    if let Some(path) = variable("RADDLE_SUMMARY") {
-        // Whoever asked for it does without.
-        let _ = std::fs::write(path, report::json::render(&report));
-    }
     out.leave(report.exit_code())
 }
 
@@ -201,6 +203,12 @@ impl Time {
         }
         left > 0.0
     }
+
+    /// Lets the next search take as long as its own limit says.
+    fn allow_more(&self) {
+        // SAFETY: no other thread looks at the environment. The program has a copy of its own.
+        unsafe { std::env::remove_var("RADDLE_MAX_SECONDS") };
+    }
 }
 
 /// Explores a Rust test again where it fails, with patience: tests of real crates rely on sleeps that are long enough and on limits that are
@@ -216,28 +224,33 @@ fn with_patience(config: &mut Config, report: &mut Report, time: &Time, program:
     {
         return false;
     }
-    // A failing execution in which no time passes does not depend on it.
+    // A failing execution in which no time passes does not depend on it. To see that takes one execution, whatever the limit.
+    time.allow_more();
     let depends_on_time = |f: &explore::Failure| {
+        let mut stopped = false;
         if f.replay.parse::<explore::Schedule>().is_ok() {
-            config.clone().replay(&f.replay).shrink(false).max_time(Duration::from_secs(1)).run(program);
+            let again = config.clone().replay(&f.replay).shrink(false).max_time(Duration::from_secs(1));
+            stopped = again.run(program).stopped.is_some();
         }
-        runtime::take_time_passed()
+        runtime::take_time_passed() || stopped
     };
     if !report.failures.iter().all(depends_on_time) {
         return false;
     }
     let most = Duration::from_secs_f64(10.0f64.max(4.0 * report.seconds));
     let patient = config.clone().timeouts("patient").max_time(most);
-    if !time.give_rest() {
-        return false;
-    }
-    let second = patient.clone().last_words(write_last_words).run(program);
-    let first = std::mem::replace(report, second);
-    *config = patient;
-    if report.verdict == Verdict::Failure {
-        return true;
-    }
-    let failures = first.failures.iter().map(|f| {
+    let failures = if time.give_rest() {
+        let second = patient.clone().last_words(write_last_words).run(program);
+        let first = std::mem::replace(report, second);
+        *config = patient;
+        if report.verdict == Verdict::Failure {
+            return true;
+        }
+        first.failures
+    } else {
+        cut_before_patience(report, time)
+    };
+    let caveats = failures.iter().map(|f| {
         let text = format!(
             "a failure that needs a timeout, the end of a sleep or a late reading of the clock before other threads have run is left out: {} \
              (--timeouts any reports it)",
@@ -245,8 +258,23 @@ fn with_patience(config: &mut Config, report: &mut Report, time: &Time, program:
         );
         f.location.iter().cloned().fold(Caveat::new(CaveatKind::Patient, text), Caveat::at)
     });
-    weaken(report, failures.collect());
+    weaken(report, caveats.collect());
     false
+}
+
+/// No time is left to see whether the test fails with patience too: the report is of a search that stopped early. Gives the failures.
+fn cut_before_patience(report: &mut Report, time: &Time) -> Vec<explore::Failure> {
+    let text = "the time limit, before the test could be explored with patience".to_owned();
+    let reason = explore::StopReason::Time;
+    report.stopped =
+        Some(explore::Stop { reason, text, location: None, thread: None, replay: String::new() });
+    report.verdict = Verdict::Incomplete;
+    let spent = time.seconds.map(|s| report::spent(explore::Spent::Seconds(s)));
+    let everything = explore::Promise::Everything;
+    let spent = spent.as_deref();
+    report.guarantee =
+        report::guarantee(report.verdict, &everything, &report.stats, spent, None, &report.caveats);
+    std::mem::take(&mut report.failures)
 }
 
 /// Where the last words of the process go.
@@ -430,7 +458,10 @@ impl Out {
         for line in variable("RADDLE_CAVEATS").iter().flat_map(|u| u.lines()) {
             read_caveat(line).add_to(&mut caveats);
         }
-        Out { file, errors, as_json, command, caveats, done }
+        // Opened now: the search may end where nothing can be opened.
+        let summary =
+            variable("RADDLE_SUMMARY").and_then(|path| copy(File::create(path).ok()?.as_raw_fd()).ok());
+        Out { file, errors, as_json, command, caveats, done, summary }
     }
 
     /// The command that replays a failure needs an option, or a variable where no command of ours started the program.
@@ -460,6 +491,10 @@ impl Out {
             (false, false) => report::text::render(report, &self.style()),
         };
         self.write(&text);
+        if let Some(summary) = &mut self.summary {
+            // Whoever asked for it does without.
+            let _ = summary.write_all(report::json::render(report).as_bytes());
+        }
     }
 
     /// A reader that has gone away is no error.

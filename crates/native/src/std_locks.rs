@@ -15,6 +15,7 @@
 //! explored as it stands: that costs executions, and misses nothing. The command says (`RADDLE_STD_LOCKS=1`) whether this std is one
 //! whose locks are as here.
 
+use crate::real::real;
 use crate::shim::{Call, call, export};
 use crate::{atomics, functions, names, shim, start};
 use runtime::LocalState;
@@ -331,8 +332,8 @@ pub(crate) fn wait_for_change(word: usize, value: u32, call: Call) {
     atomics::wait_while_taken(word, value, false, call);
 }
 
-/// `mov rax, FUNCTION; jmp rax`.
-const JUMP: usize = 12;
+/// `mov rax, FUNCTION; jmp rax`, or `call rax`.
+pub(crate) const JUMP: usize = 12;
 
 /// Whether a mangled name is that of a function of this module.
 pub(crate) fn is_named(name: &str, module: &str, function: &str) -> bool {
@@ -413,17 +414,56 @@ pub(crate) fn replace_whole(range: (usize, usize), by: Function) {
 ///
 /// There is a function of at least [`JUMP`] bytes there, which nobody runs.
 unsafe fn replace(address: usize, by: Function) {
-    const PAGE: usize = 4096;
     let mut code = [0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0];
     code[2..10].copy_from_slice(&(by as usize).to_le_bytes());
-    let (first, last) = (address & !(PAGE - 1), (address + JUMP - 1) & !(PAGE - 1));
-    let pages = (first as *mut libc::c_void, last + PAGE - first);
-    // SAFETY: by the contract; these are pages of the program's code, and they are code again when this returns.
-    unsafe {
-        if libc::mprotect(pages.0, pages.1, libc::PROT_READ | libc::PROT_WRITE) != 0 {
-            start::die("the program's code cannot be changed");
-        }
-        code.as_ptr().copy_to_nonoverlapping(address as *mut u8, JUMP);
-        libc::mprotect(pages.0, pages.1, libc::PROT_READ | libc::PROT_EXEC);
+    // SAFETY: by the contract.
+    unsafe { write_code(address, &code) };
+}
+
+/// A function whose first call is noted.
+pub(crate) struct Watched {
+    address: usize,
+    /// How it begins.
+    code: [u8; JUMP],
+}
+
+impl Watched {
+    /// Makes the function what it was.
+    ///
+    /// # Safety
+    ///
+    /// Nobody is in the function.
+    pub(crate) unsafe fn put_back(self) {
+        // SAFETY: by the contract; the function was long enough to be watched.
+        unsafe { write_code(self.address, &self.code) };
     }
+}
+
+/// Makes a function that is long enough begin with a call of `first`, before the first execution.
+pub(crate) fn watch(address: usize, first: Function) -> Watched {
+    let mut watched = Watched { address, code: [0; JUMP] };
+    let mut code = [0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0];
+    code[2..10].copy_from_slice(&(first as usize).to_le_bytes());
+    // SAFETY: it is a function of the program, long enough, and nothing of the program runs.
+    unsafe {
+        watched.code.as_mut_ptr().copy_from_nonoverlapping(address as *const u8, JUMP);
+        write_code(address, &code);
+    }
+    watched
+}
+
+/// # Safety
+///
+/// There is a function of at least [`JUMP`] bytes there, which nobody runs.
+unsafe fn write_code(address: usize, code: &[u8; JUMP]) {
+    const PAGE: usize = 4096;
+    let protect = |pages: (usize, usize), how: libc::c_int| real!(mprotect(pages.0, pages.1, how): fn(usize, usize, libc::c_int) -> libc::c_int);
+    let (first, last) = (address & !(PAGE - 1), (address + JUMP - 1) & !(PAGE - 1));
+    let pages = (first, last + PAGE - first);
+    if protect(pages, libc::PROT_READ | libc::PROT_WRITE) != 0 {
+        start::die("the program's code cannot be changed");
+    }
+    // SAFETY: by the contract; these are pages of the program's code, and they are code again when this returns.
+    unsafe { code.as_ptr().copy_to_nonoverlapping(address as *mut u8, JUMP) };
+    protect(pages, libc::PROT_READ | libc::PROT_EXEC);
 }

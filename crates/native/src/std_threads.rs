@@ -6,7 +6,7 @@
 //! - *The key of the guard* that runs destructors of thread-locals. The first thread that needs the guard makes the key. Here every
 //!   operation on this key is no step.
 //! - *Numbers of threads* (`ThreadId`). Threads draw them from one counter. Here each thread draws from a range of its own, so a number
-//!   depends on the past of its thread alone.
+//!   depends on the past of its thread alone. A program that prints a number can tell: that is a caveat.
 //! - *Counts of references* to the data of a `Thread` and of a scope. The thread that drops the last reference frees memory, and nothing
 //!   else. Here the counts are no steps, and the memory lives until the execution ends (`drop_slow` does nothing), so no
 //!   operation depends on the order of the drops.
@@ -79,9 +79,54 @@ pub(crate) fn before_quiet_load(address: usize) {
     let t = runtime::current().index();
     // SAFETY: as above; the counter is a static variable of std.
     unsafe {
+        OTHERS_DRAW |= t != 0;
         (address as *mut u64).write((t as u64) << RANGE | IDS[t]);
         IDS[t] += 1;
     }
+}
+
+/// Whether a thread other than the first has drawn a number, in any execution: the numbers depend on who is first then.
+static mut OTHERS_DRAW: bool = false;
+/// Whether a number was printed, in any execution.
+static mut PRINTED: bool = false;
+/// The functions that print one, until the first call of any of them.
+static mut PRINTERS: Vec<std_locks::Watched> = Vec::new();
+
+/// Whether the program has seen numbers of threads that depend on the schedule.
+pub(crate) fn numbers_are_seen() -> bool {
+    // SAFETY: no thread of the program runs.
+    unsafe { OTHERS_DRAW && PRINTED }
+}
+
+/// A number is about to be printed. The functions are as they were from now on.
+extern "C" fn printed() {
+    // SAFETY: one OS thread alone runs code of the program, and it is in none of these functions: the one at hand begins afterwards.
+    unsafe {
+        PRINTED = true;
+        (*(&raw mut PRINTERS)).drain(..).for_each(|function| function.put_back());
+    }
+}
+
+/// Where a function begins that prints a number: the call there has put the address behind it on the stack. The function is called again,
+/// with the same arguments.
+#[unsafe(naked)]
+unsafe extern "C" fn prints() {
+    std::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "push rcx",
+        "call {printed}",
+        "pop rcx",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "pop rax",
+        "sub rax, {jump}",
+        "jmp rax",
+        printed = sym printed,
+        jump = const std_locks::JUMP,
+    )
 }
 
 /// The counts that are not steps: two words at each of these addresses, and the lowest and highest of them.
@@ -199,7 +244,7 @@ fn has(range: Range, bytes: &[u8]) -> bool {
 pub(crate) fn prepare(known: bool) {
     let base = functions::base();
     let (mut makers, mut adds, mut drops) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut of_threads, mut of_scopes) = (Vec::new(), Vec::new());
+    let (mut of_threads, mut of_scopes, mut printers) = (Vec::new(), Vec::new(), Vec::new());
     // SAFETY: nothing else runs yet.
     let found = unsafe { &mut *(&raw mut FOUND) };
     functions::each(|Symbol { name, address, size, is_variable }| {
@@ -211,6 +256,13 @@ pub(crate) fn prepare(known: bool) {
             } else if name.contains("3std6thread11main_thread4MAIN") && size == 8 {
                 found.main = range.0;
             }
+            return;
+        }
+        // Both ways of mangling.
+        let prints = name.contains("8ThreadIdNt") && name.contains("3fmt5Debug3fmt")
+            || name.contains("thread..id..ThreadId$u20$as$u20$core..fmt..Debug");
+        if prints && known && std_locks::is_long_enough(range) {
+            printers.push(range);
             return;
         }
         let slow = name.contains("9drop_slow") && name.contains("4sync") && name.contains("3std6thread");
@@ -231,6 +283,8 @@ pub(crate) fn prepare(known: bool) {
     if !known {
         return;
     }
+    // SAFETY: nothing else runs yet.
+    unsafe { PRINTERS = printers.into_iter().map(|r: Range| std_locks::watch(r.0, prints)).collect() };
     found.own_id = functions::own_variable("3std6thread7current2id2ID").unwrap_or(0);
     let keeps = |all: &[Range]| !all.is_empty() && all.iter().all(|r| std_locks::is_long_enough(*r));
     let replace = |all: &[Range], by| all.iter().for_each(|r| std_locks::replace_whole(*r, by));

@@ -15,7 +15,7 @@ use crate::real::real;
 use crate::shim::{Call, call, export, export_past};
 use crate::sync::{LIFE, On};
 use crate::{access, changes, leaving, locals, rust_tests, signals, table, time, verifier};
-use explore::{FailureKind, MemoryOrder, OpKind, ThreadId};
+use explore::{CaveatKind, FailureKind, MemoryOrder, OpKind, ThreadId};
 use runtime::{Body, Class, Place, Task, Touching};
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -43,6 +43,8 @@ pub(crate) struct Known {
     left: u64,
     /// The address of a variable on its stack was seen in an atomic object.
     stack_published: bool,
+    /// How much stack was asked for; 0: nobody said.
+    stack: usize,
 }
 
 /// What becomes of a thread when it has ended.
@@ -66,6 +68,7 @@ const UNKNOWN: Known = Known {
     born: 0,
     left: 0,
     stack_published: false,
+    stack: 0,
 };
 
 /// Counts creations and joins of threads.
@@ -208,12 +211,47 @@ static STARTS: [Start; explore::MAX_THREADS] = {
     all
 };
 
+/// What is written beyond the stack that a thread has asked for, and how often: a frame that is no larger has written to it.
+const MARK: u64 = 0x9e37_79b9_7f4a_7c15;
+const MARKS: usize = 128;
+/// How much more than that a thread may use: our own code runs there, too.
+const MORE_STACK: usize = 64 << 10;
+
+/// Threads have the stack of the first thread at least. Marks the place that one which asked for less has no business at.
+fn mark_end_of_stack(t: ThreadId, asked: usize) -> Option<*mut u64> {
+    let (low, high) = runtime::stack_of(t).filter(|_| asked > 0)?;
+    let marks = (high.checked_sub(asked + MORE_STACK)? - size_of::<[u64; MARKS]>()) & !7;
+    if marks < low + MORE_STACK {
+        return None;
+    }
+    let marks = marks as *mut u64;
+    // SAFETY: it is on the stack of the running thread, far below its frames.
+    (0..MARKS).for_each(|i| unsafe { marks.add(i).write_volatile(MARK) });
+    Some(marks)
+}
+
+/// The thread is about to end.
+fn look_at_end_of_stack(marks: *mut u64, asked: usize) {
+    // SAFETY: as above; its frames are gone.
+    if (0..MARKS).any(|i| unsafe { marks.add(i).read_volatile() } != MARK) {
+        let kilobytes = asked >> 10;
+        let text = format!(
+            "a thread asks for {kilobytes} KiB of stack and uses more than that: it is given more, and does not run out of stack"
+        );
+        runtime::caveat(CaveatKind::State, text, None);
+    }
+}
+
 impl Body for Start {
     fn run(&self) {
         let known = known(self.0);
         if let Some(routine) = known.routine {
+            let marks = mark_end_of_stack(self.0, known.stack);
             // SAFETY: the program asked for this.
             let result = unsafe { run_c(routine, known.argument) };
+            if let Some(marks) = marks {
+                look_at_end_of_stack(marks, known.stack);
+            }
             runtime::settle();
             known.result = result;
             signals::point_at_end();
@@ -399,6 +437,7 @@ pub(crate) fn start(
             argument,
             state: if detached { State::Detached } else { State::Joinable },
             born: tick(),
+            stack: stack.unwrap_or(0),
             ..UNKNOWN
         };
         crate::libc::restored::spawned(t);

@@ -36,7 +36,24 @@ fn read(clock: libc::clockid_t) -> u64 {
         // How long a test takes is nothing to it.
         return base(clock).saturating_add(now());
     }
+    if base(clock) == EPOCH && crate::rust_tests::is_rust() {
+        note_date(call.place);
+    }
     base(clock).saturating_add(runtime::clock_read_in(call.place, call.state))
+}
+
+/// The execution in which the clock of the world was read last.
+static mut DATED: u64 = 0;
+
+/// A Rust test reads the clock of the world. It never goes back here, which a program can tell that reads it twice.
+fn note_date(place: runtime::Place) {
+    let now = crate::threads::execution();
+    // SAFETY: one OS thread alone runs code of the program.
+    if unsafe { std::mem::replace(&mut *(&raw mut DATED), now) } == now {
+        let text =
+            "SystemTime never goes back, although the clock of the world can be set between two readings";
+        runtime::caveat_at(explore::CaveatKind::Clock, text, place);
+    }
 }
 
 fn nanoseconds(t: &libc::timespec) -> Option<u64> {

@@ -294,12 +294,17 @@ impl Config {
     ///
     /// If the text is neither.
     #[track_caller]
-    pub fn timeouts(mut self, how: &str) -> Config {
-        match patience(how) {
-            Ok(patient) => self.settings.patient = patient,
+    pub fn timeouts(self, how: &str) -> Config {
+        match self.try_timeouts(how) {
+            Ok(config) => config,
             Err(e) => panic!("{e}"),
         }
-        self
+    }
+
+    /// The same, for text that comes from outside.
+    pub fn try_timeouts(mut self, how: &str) -> Result<Config, String> {
+        self.settings.patient = patience(how)?;
+        Ok(self)
     }
 
     /// Explores that waits and parks may end spuriously. On unless turned off. `RADDLE_SPURIOUS_WAKEUPS`.
@@ -597,17 +602,14 @@ impl Config {
             None => search.spent().map(report::spent),
         };
         failures.sort_by_key(|f| f.kind == explore::FailureKind::Leak);
-        // Threads that repeat themselves are stopped, because other executions show what they can still do. There are none here.
-        if finished && failures.is_empty() && stats.executions == 0 && stats.pruned > 0 {
-            let text =
-                "no execution ends: in each one, threads repeat what they did before and see no change";
-            Caveat::new(explore::CaveatKind::MayNotEnd, text).add_to(&mut caveats);
-        }
-        let verdict = Verdict::of(!failures.is_empty(), finished, &promise, &caveats);
-        let bounds: Vec<String> = self.plan.bounds.iter().map(Limit::to_string).collect();
         // Rounds may run the same execution again; what is covered is what the last one covers.
         let last = rounds.last().filter(|r| r.complete).map_or(stats.executions, |r| r.covered);
         let counted = Stats { executions: if finished { last } else { stats.executions }, ..stats };
+        if finished && failures.is_empty() && stats.executions == 0 {
+            name_nothing_checked(&stats, &mut caveats);
+        }
+        let verdict = Verdict::of(!failures.is_empty(), finished, &promise, &caveats);
+        let bounds: Vec<String> = self.plan.bounds.iter().map(Limit::to_string).collect();
         let mut guarantee =
             report::guarantee(verdict, &promise, &counted, spent.as_deref(), search.estimate(), &caveats);
         if let (Verdict::Incomplete, Promise::Within(bound), Some(_)) =
@@ -819,6 +821,24 @@ fn name_of(plan: &Plan) -> String {
         Order::DepthFirst => plan.algorithm().name.to_owned(),
         order if order.is_sampling() => order.to_string(),
         order => format!("{}, {order}", plan.algorithm().name),
+    }
+}
+
+/// No execution of a complete search counts: names what kept all of them from their ends.
+#[cold]
+fn name_nothing_checked(stats: &Stats, caveats: &mut Vec<Caveat>) {
+    // Threads that repeat themselves are stopped, because other executions show what they can still do. There are none here.
+    if stats.pruned > 0 {
+        let text = "no execution ends: in each one, threads repeat what they did before and see no change";
+        Caveat::new(explore::CaveatKind::MayNotEnd, text).add_to(caveats);
+    }
+    if stats.assumed > 0 {
+        let text = "nothing was checked: no execution satisfies the assumptions";
+        Caveat::new(explore::CaveatKind::Inputs, text).add_to(caveats);
+    }
+    if stats.over_bound > 0 {
+        let text = "nothing was checked: no execution ends within the bound";
+        Caveat::new(explore::CaveatKind::Depth, text).add_to(caveats);
     }
 }
 

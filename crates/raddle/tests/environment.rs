@@ -861,3 +861,37 @@ fn files_inside_a_check_are_named() {
     let report = run(|| assert_eq!(read_file(), 0));
     assert_eq!(kinds(&report), [CaveatKind::State], "{}", raddle::to_json(&report));
 }
+
+#[test]
+fn a_search_without_an_execution_that_counts_is_not_called_verified() {
+    let two = || {
+        let n = AtomicU32::new(0);
+        thread::scope(|s| {
+            s.spawn(|| n.fetch_add(1, SeqCst));
+            n.fetch_add(1, SeqCst);
+        });
+        n.load(SeqCst)
+    };
+    let nothing: [&dyn Fn(); 3] =
+        [&|| raddle::assume(false), &|| raddle::assume(raddle::choose(3) == 3), &|| {
+            raddle::assume(two() == 3)
+        }];
+    for test in nothing {
+        let report = run(test);
+        assert_eq!(report.verdict, Verdict::NoFailureWithCaveats, "{}", raddle::to_json(&report));
+        assert_eq!((kinds(&report), report.stats.executions), (vec![CaveatKind::Inputs], 0));
+    }
+    // One execution that counts is enough.
+    verified(|| raddle::assume(raddle::choose(3) == 2));
+    verified(|| raddle::assume(two() == 2));
+    let within = |bound: &str| {
+        Config::new().quiet(true).algorithm("bpor").bound(bound).run(|| {
+            two();
+        })
+    };
+    let report = within("depth=2");
+    assert_eq!(report.verdict, Verdict::NoFailureWithinBound, "{}", raddle::to_json(&report));
+    assert_eq!((kinds(&report), report.stats.executions), (vec![CaveatKind::Depth], 0));
+    let report = within("depth=50");
+    assert!(kinds(&report).is_empty() && report.stats.executions == 2, "{}", raddle::to_json(&report));
+}

@@ -320,7 +320,8 @@ impl Layout {
             let end = starts.iter().zip(&longest).map(|(s, l)| s + l).max().unwrap_or(0).min(texts);
             return Layout { shape: Shape::Columns { starts }, names, texts: end, places, width };
         }
-        let tag = names.iter().map(|n| columns(n)).max().unwrap_or(0).min(14);
+        // The word above the names has room, too.
+        let tag = names.iter().map(|n| columns(n)).max().unwrap_or(0).clamp("thread".len(), 14);
         let names = names.iter().map(|n| elide(n, tag)).collect();
         let longest = longest.iter().copied().max().unwrap_or(0);
         let start = GUTTER + tag + GAP;

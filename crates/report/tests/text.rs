@@ -231,6 +231,15 @@ fn up_to_six_threads_have_columns_on_a_wide_terminal_and_more_become_a_list() {
 }
 
 #[test]
+fn a_list_of_threads_with_short_names_has_room_for_its_header() {
+    let mut report = crowd(1, 4);
+    report.failures[0].threads[0].name = "main".into();
+    let out = text::render(&report, &Style { width: 40, ..Style::default() });
+    assert!(out.contains("  step  thread  what"), "{out}");
+    assert!(out.contains("     1  main    compare_exchange_weak"), "{out}");
+}
+
+#[test]
 fn nothing_is_lost_when_a_cell_is_wrapped() {
     let squeeze = |text: String| text.split([' ', '│', '\n']).collect::<String>();
     for threads in [6, 12] {

@@ -504,3 +504,77 @@ mod timing {
         assert_eq!(n.load(SeqCst), 2, "an update was lost");
     }
 }
+
+#[cfg(test)]
+mod numbers {
+    use std::thread::{self, ThreadId};
+    use std::time::{SystemTime, UNIX_EPOCH};
+
+    fn number(id: ThreadId) -> u64 {
+        let text = format!("{id:?}");
+        text.strip_prefix("ThreadId(").unwrap().strip_suffix(')').unwrap().parse().unwrap()
+    }
+
+    /// The identities of two threads that two others make.
+    fn children() -> [ThreadId; 2] {
+        let child = || thread::spawn(|| thread::current().id()).join().unwrap();
+        [thread::spawn(child), thread::spawn(child)].map(|t| t.join().unwrap())
+    }
+
+    #[test]
+    fn of_children() {
+        let [a, b] = children().map(number);
+        assert!(a < b, "whose child has the smaller number is left to the schedule");
+    }
+
+    #[test]
+    fn of_children_compared() {
+        let [a, b] = children();
+        assert_ne!(a, b);
+    }
+
+    #[test]
+    fn of_threads_of_one() {
+        let [a, b] = [(); 2].map(|()| thread::spawn(|| thread::current().id())).map(|t| t.join().unwrap());
+        assert!(number(a) < number(b));
+    }
+
+    /// Needs some 4 KiB for each call.
+    fn deep(calls: u32) -> u32 {
+        let room = [calls as u8; 4096];
+        std::hint::black_box(&room);
+        if calls == 0 { 0 } else { deep(calls - 1) + u32::from(room[7]) }
+    }
+
+    fn with_stack(size: usize, calls: u32) {
+        thread::Builder::new().stack_size(size).spawn(move || deep(calls)).unwrap().join().unwrap();
+    }
+
+    #[test]
+    fn of_bytes_on_a_small_stack() {
+        with_stack(64 << 10, 1000);
+    }
+
+    #[test]
+    fn of_bytes_on_the_usual_stack() {
+        thread::spawn(|| deep(1000)).join().unwrap();
+    }
+
+    #[test]
+    fn of_bytes_that_fit() {
+        with_stack(64 << 10, 5);
+        with_stack(6 << 20, 1000);
+        thread::spawn(|| deep(200)).join().unwrap();
+    }
+
+    #[test]
+    fn of_the_calendar() {
+        assert!(SystemTime::now() > UNIX_EPOCH);
+    }
+
+    #[test]
+    fn of_the_calendar_twice() {
+        let earlier = SystemTime::now();
+        assert!(SystemTime::now().duration_since(earlier).is_ok(), "it may be set back in between");
+    }
+}
