@@ -62,7 +62,8 @@ fn is_of_two(line: &str) -> bool {
 /// Whether the code behind a comparison asks for equality, or for any order.
 fn asks(lines: &[&str], any: bool) -> bool {
     let words = lines.iter().filter_map(|l| asm::without_comment(l).split_whitespace().next());
-    let mut code = words.filter(|w| !w.starts_with('.') || w.ends_with(':'));
+    // clang puts labels for debug information between the two.
+    let mut code = words.filter(|w| !w.starts_with('.') || w.ends_with(':') && !w.starts_with(".Ltmp"));
     let Some(next) = code.find(|w| !w.starts_with("mov")) else { return false };
     let Some(condition) = ["set", "cmov", "j"].iter().find_map(|p| next.strip_prefix(p)) else {
         return false;
@@ -124,6 +125,7 @@ mod tests {
         assert_eq!(calls("\tcmpq\t8(%rax,%rcx,4), %rdx\n\tmovl\t$1, %eax\n\tsete\t%al\n"), 1);
         assert_eq!(calls("\tsubq\t%rcx, %rax\n\tje\t.L2\n"), 1);
         assert_eq!(calls("\tsubq\t%rcx, %rax\n\tmovq\t%rax, -8(%rbp)\n\tret\n"), 0);
+        assert_eq!(calls("\tcmpq\t%rcx, %rax\n.Ltmp3:\n\t.loc\t1 4 17\n\tjne\t.LBB0_2\n"), 1);
         assert_eq!(calls("\tcmpq\t$0, -8(%rbp)\n\tjne\t.L2\n"), 0);
         assert_eq!(calls("\tcmpq\t%rax, %rdx\n\tjb\t.L2\n"), 0);
         assert_eq!(calls("\tcmpl\t%eax, %edx\n\tje\t.L2\n"), 0);

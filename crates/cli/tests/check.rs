@@ -1192,11 +1192,13 @@ static int ready;
             fs::write(place.0.join("tries.c"), format!("{COMMON}{program}")).unwrap();
             let (_, report) = place.json(&["tries.c", "--max-steps", "20000"]);
             let all = [&report["failures"], &report["caveats"]];
-            let kinds: Vec<&str> = all
+            let mut kinds: Vec<&str> = all
                 .iter()
                 .flat_map(|list| list.as_array().into_iter().flatten())
                 .filter_map(|one| one["kind"].as_str())
                 .collect();
+            // Other executions of a program with a livelock may end.
+            kinds.retain(|k| *kind != "livelock" || *k != "may-not-end");
             let expected: &[&str] = if kind.is_empty() { &[] } else { std::slice::from_ref(kind) };
             let right = report["verdict"] == **verdict && kinds == expected;
             (!right).then(|| format!("{program}: {}, {kinds:?}", report["verdict"]))

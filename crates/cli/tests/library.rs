@@ -80,13 +80,15 @@ fn table(test: &str, source: &str) {
     let mut wrong = Vec::new();
     for (i, name) in names.lines().enumerate() {
         for (form, right) in [("racy", "failure data-race"), ("ordered", "verified")] {
-            // Values from outside are explored once, which is a caveat.
-            let right = match (FROM_OUTSIDE.contains(&name), form) {
-                (false, _) => right.to_owned(),
-                (true, "racy") => format!("{right} inputs"),
-                (true, _) => "no-failure-with-caveats inputs".to_owned(),
+            let right = match (name, form) {
+                // Values from outside are explored once, which is a caveat.
+                _ if FROM_OUTSIDE.contains(&name) && form == "ordered" => "no-failure-with-caveats inputs",
+                // In one of the two orders the descriptor is closed.
+                ("iconv_descriptor", "racy") => "failure use-after-free",
+                _ => right,
             };
             let got = verdict(&run(&directory, &program, &[&i.to_string(), form]));
+            let got = if form == "racy" { got.trim_end_matches(" inputs") } else { &got };
             if got != right {
                 wrong.push(format!("{name} {form}: {got}"));
             }

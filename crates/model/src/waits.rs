@@ -13,8 +13,8 @@
 //! not over. A thread that waits for the end of one that runs for ever is stuck and is not counted: that is what servers do. Where no
 //! thread can take a step this is the usual definition.
 //!
-//! Threads that wait for each other's locks are a deadlock also where another thread can end the program: a thread that waits for work may
-//! be left behind at the end, but a lock is meant to be released.
+//! Threads that wait for each other's locks when the program has ended and no thread can run are a deadlock, too: a thread that waits for work
+//! may be left behind at the end, but a lock is meant to be released.
 
 use crate::program::{LocationId, LocationKind, Program, SyncKind, Thread, ThreadId, Transition};
 use crate::term::{Binary, Node, Place, Term, Terms, VarId};
@@ -235,8 +235,19 @@ impl Waits {
         }
         let goes_on = logic.not(&ended)?;
         bad = logic.and(&bad, &goes_on)?;
-        for caught in self.caught(p, logic, &places, &stuck)? {
-            bad = logic.or(&bad, &caught)?;
+        if ended != no {
+            // Nobody is left who could run, and some wait for each other's locks.
+            let mut left = no.clone();
+            for caught in self.caught(p, logic, &places, &stuck)? {
+                left = logic.or(&left, &caught)?;
+            }
+            for t in p.thread_ids() {
+                let ended = logic.not(&live[t.index()])?;
+                let rests = logic.or(&ended, &stuck[t.index()])?;
+                left = logic.and(&left, &rests)?;
+            }
+            left = logic.and(&left, &ended)?;
+            bad = logic.or(&bad, &left)?;
         }
         let counts = logic.not(&void)?;
         logic.and(&bad, &counts)

@@ -189,21 +189,21 @@ fn an_object_that_nobody_uses_may_be_initialized_again() {
             Right::Verified,
         ),
         (
-            // A block that is freed with a lock that is held, and allocated again.
+            // A block that is freed with a lock that is held.
             "init_held_in_freed_block.c",
             &["RADDLE_REUSE=all"],
             c!("void *f(void *a) { return a; }"
                "int main(void) { pthread_t t; START(t, f, 0); for (int i = 0; i < 2; i++) { pthread_mutex_t *m = malloc(sizeof *m);"
                "    pthread_mutex_init(m, NULL); pthread_mutex_lock(m); free(m); } JOIN(t); }"),
-            Right::Verified,
+            MISUSE,
         ),
         (
-            // Which is the same lock, and which is another one, is not known on a stack.
+            // A function that returns with a lock of its own that is held.
             "init_held_on_stack.c",
             &[],
             c!("void f(void) { pthread_mutex_t m; pthread_mutex_init(&m, NULL); pthread_mutex_lock(&m); }"
                "int main(void) { f(); f(); }"),
-            Right::Caveat("reuse"),
+            MISUSE,
         ),
     ]);
 }
@@ -274,7 +274,7 @@ fn an_initializer_that_is_assigned_counts_as_an_initialization() {
             &[],
             c!("void f(void) { pthread_mutex_t m = M; pthread_mutex_lock(&m); }"
                "int main(void) { f(); f(); }"),
-            Right::Caveat("reuse"),
+            MISUSE,
         ),
         (
             // Neighbours of a lock in the same eight bytes are not a part of it.

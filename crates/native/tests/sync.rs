@@ -240,7 +240,7 @@ mod waiting {
         case("4", &["-DFOUND=1"]).fails_with("assertion", "!FOUND");
         case("5", &["-DFOUND=2"]).fails_with("assertion", "z != FOUND");
         case("5", &["-DFOUND=3"]).is_verified();
-        assert_eq!(case("6", &[]).verdict(), "no-failure-with-caveats");
+        case("6", &[]).is_verified();
         // A loop of timed waits with one deadline needs no caveat.
         case("7", &["-DFOUND=9"]).is_verified();
         case("7", &["-DCOUNTED", "-DFOUND=3"]).fails_with("assertion", "n != FOUND");

@@ -377,7 +377,9 @@ impl Execution {
         self.total_steps = 0;
         self.session = next_session();
         let eager = settings.rule == crate::cycles::Rule::Eager;
-        self.modes = Modes { eager, clean_stacks: eager, ..Modes::default() };
+        // A sample is not started again: its executions are counted.
+        let wipes_stacks = settings.samples;
+        self.modes = Modes { eager, clean_stacks: eager, wipes_stacks, ..Modes::default() };
         self.compared_states = false;
         self.with_callers = false;
         self.search_panicked = false;

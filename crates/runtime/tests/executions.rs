@@ -741,7 +741,9 @@ fn a_panic_of_the_search_is_not_taken_for_one_of_the_test() {
         }
     }
     let run = || {
-        let mut session = runtime::Session::new(&settings());
+        // The search is not started again because the loop repeats itself.
+        let settings = Settings { spin_loops: false, ..settings() };
+        let mut session = runtime::Session::new(&settings);
         session.run_once(&mut Broken(0), &|| drop((0..9).map(|_| yield_now()).collect::<Vec<_>>()), false);
     };
     let e = std::panic::catch_unwind(run).unwrap_err();

@@ -92,6 +92,7 @@ impl Progress for Naive {
 
     fn restart(&mut self) {
         self.path.clear();
+        (self.executions, self.assumed, self.pruned, self.steps) = (0, 0, 0, 0);
     }
 
     fn spent(&self) -> Option<Spent> {
