@@ -312,6 +312,8 @@ fn float(m: &str, last: bool) -> Option<(u32, bool, bool)> {
     let _ = last;
     match m {
         "fldcw" => return Some((2, true, false)),
+        "fldenv" => return Some((28, true, false)),
+        "fnstenv" | "fstenv" => return Some((28, false, true)),
         "fnstcw" | "fstcw" | "fnstsw" | "fstsw" => return Some((2, false, true)),
         _ => {}
     }
@@ -506,6 +508,8 @@ mod tests {
             ("cvtsi2sdl n(%rip), %xmm0", read(4)),
             ("movq %xmm0, (%rax)", write(8)),
             ("movhps %xmm0, 8(%rax)", write(8)),
+            ("fnstenv (%rsp)", write(28)),
+            ("fldenv (%rsp)", read(28)),
             ("fldt ld(%rip)", read(10)),
             ("fstpt ld(%rip)", write(10)),
             ("fstpl (%rax)", write(8)),

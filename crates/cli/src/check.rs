@@ -121,7 +121,7 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     isolate: bool,
 
-    /// Memory that is never freed is a failure
+    /// Memory that is never freed is a failure, unless a pointer to it is left in a global variable
     #[arg(long)]
     leaks: bool,
 
@@ -134,7 +134,7 @@ pub(crate) struct CheckArgs {
     any_exit_code: bool,
 
     /// So many spurious wake-ups, spurious failures and timeouts in a row, where the program counts them; 0 for no spurious ones.
-    /// Without it, more and more while that takes less than ten seconds
+    /// Without it, up to 8 while that takes less than ten seconds (a caveat says so where more could matter)
     #[arg(long, value_name = "N")]
     spurious: Option<u32>,
 

@@ -351,6 +351,113 @@ fn locks_inside_the_cxx_library_are_waited_for() {
 }
 
 #[test]
+fn streams_of_cxx_share_files() {
+    let head = "#include <cassert>\n#include <fstream>\n#include <iostream>\n#include <mutex>\n#include <sstream>\n#include <string>\n\
+                #include <thread>\n";
+    let file = |writer: &str, reader: &str| {
+        format!(
+            "int main() {{ {{ std::ofstream f(\"file\"); f << \"old\"; }}\n\
+             std::thread a([] {{ {writer} }}), b([] {{ {reader} }}); a.join(); b.join();\n\
+             std::ifstream i(\"file\"); std::string s; i >> s; assert(s != \"old\"); }}\n"
+        )
+    };
+    let new = "std::ofstream f(\"file\"); f << \"new\";";
+    let read = |right: &str| format!("std::ifstream i(\"file\"); std::string s; i >> s; assert({right});");
+    let append =
+        "std::ofstream f(\"file\", std::ios::in | std::ios::out); f.seekp(0, std::ios::end); f << \"ab\";";
+    let lost = "void app() { std::ofstream f(\"file\", std::ios::in | std::ios::out); f.seekp(0, std::ios::end); f << \"ab\"; }\n\
+                int main() { { std::ofstream f(\"file\"); } std::thread a(app), b(app); a.join(); b.join();\n\
+                std::ifstream i(\"file\"); std::string s; i >> s; assert(s.size() == 4); }\n";
+    let guarded =
+        lost.replace("void app() {", "std::mutex m; void app() { std::lock_guard<std::mutex> g(m);");
+    // A stream that was open before `main`, and that each execution closes.
+    let before = "std::mutex m; std::ofstream f(\"log\"); void log(int n) { std::lock_guard<std::mutex> g(m); f << n << std::flush; }\n\
+                  int main() { std::thread a(log, 1), b(log, 2); a.join(); b.join(); std::ifstream i(\"log\"); std::string s; i >> s;\n\
+                  assert(s == \"12\" || s == \"21\"); f.close(); }\n";
+    let put = "char c[4] = \"abc\"; int main() { std::streambuf *p = new std::stringbuf; std::thread a([p] { p->sputn(c, 3); });\n\
+               MIDDLE c[1] = 1; OTHER delete p; }\n";
+    let get = put
+        .replace("p->sputn(c, 3)", "p->sgetn(c, 3)")
+        .replace("new std::stringbuf", "new std::stringbuf(\"xyz\")");
+    let racy = |text: &str| text.replace("MIDDLE", "").replace("OTHER", "a.join();");
+    let joined = |text: &str| text.replace("MIDDLE", "a.join();").replace("OTHER", "");
+    let flags =
+        "int main() { std::thread a([] { std::cout << std::hex << 1; }); MIDDLE std::cout << 2; OTHER }\n";
+    for (name, right, body) in [
+        ("order", "failure assertion", file(new, &read("s == \"new\""))),
+        ("empty", "failure assertion", file(new, &read("!s.empty()"))),
+        ("any", "verified", file(new, &read("s == \"old\" || s == \"new\" || s.empty()"))),
+        ("append", "verified", file(append, &read("s == \"old\" || s == \"oldab\""))),
+        ("lost", "failure assertion", lost.to_owned()),
+        ("guarded", "verified", guarded),
+        ("before", "verified", before.to_owned()),
+        ("put", "failure data-race", racy(put)),
+        ("put-joined", "verified", joined(put)),
+        ("get", "failure data-race", racy(&get)),
+        ("get-joined", "verified", joined(&get)),
+        ("flags", "failure data-race", racy(flags)),
+        ("flags-joined", "verified", joined(flags)),
+    ] {
+        let (_, report) = check(&format!("files-{name}"), "program.cpp", &format!("{head}{body}"));
+        assert_eq!(verdict(&report), right, "{name}: {report:#}");
+    }
+}
+
+#[test]
+fn functions_that_depend_on_the_locale_race_with_setlocale() {
+    let body = |call: &str, order: [&str; 2]| {
+        format!(
+            "#include <ctype.h>\n#include <time.h>\nstatic char b[20]; static struct tm tm; static volatile double d;\n\
+             static void *t(void *x) {{ {call}; return 0; }}\n\
+             int main(void) {{ pthread_t h; {} pthread_create(&h, 0, t, 0); {} pthread_join(h, 0); return 0; }}\n",
+            order[0], order[1]
+        )
+    };
+    let set = "setlocale(LC_ALL, \"C.UTF-8\");";
+    let mut rows = Vec::new();
+    let calls = [
+        ("sprintf", "sprintf(b, \"%d %-5.1f\", 1, 1.5)"),
+        ("snprintf", "snprintf(b, 9, \"%lg\", 1.5)"),
+        ("strtod", "d = strtod(\"1.5\", 0)"),
+        ("strcoll", "d = strcoll(b, \"a\")"),
+        ("strftime", "strftime(b, 9, \"%A\", &tm)"),
+        ("toupper", "d = toupper(b[0])"),
+    ];
+    for (name, call) in calls {
+        rows.push((name.to_owned(), "failure data-race", body(call, ["", set])));
+        rows.push((format!("{name}-later"), "verified", body(call, [set, ""])));
+    }
+    rows.push(("integers".to_owned(), "verified", body("sprintf(b, \"%5d%%e\", 1)", ["", set])));
+    let rows: Vec<_> =
+        rows.iter().map(|(name, right, text)| (name.as_str(), *right, text.as_str())).collect();
+    programs("locale", &rows);
+}
+
+#[test]
+fn streams_from_before_main_are_the_same_in_each_execution() {
+    let body = |main: &str| {
+        format!(
+            "static FILE *f; static atomic_int n; __attribute__((constructor)) static void before(void) {{\n\
+             f = fopen(\"early\", \"w+\"); fputs(\"abc\", f); }}\n\
+             static void *t(void *x) {{ n++; return 0; }}\n\
+             int main(void) {{ pthread_t a, b; pthread_create(&a, 0, t, 0); pthread_create(&b, 0, t, 0); pthread_join(a, 0);\n\
+             pthread_join(b, 0); assert(ftell(f) == 3); {main} return 0; }}\n"
+        )
+    };
+    let rows = [
+        ("closed", "verified", body("fputs(\"de\", f); assert(fclose(f) == 0);")),
+        (
+            "open",
+            "verified",
+            body("fputs(\"de\", f); assert(ftell(f) == 5); rewind(f); assert(fgetc(f) == 'a');"),
+        ),
+        ("after", "failure use-after-free", body("fclose(f); fputs(\"de\", f);")),
+    ];
+    let rows: Vec<_> = rows.iter().map(|(name, right, text)| (*name, *right, text.as_str())).collect();
+    programs("early", &rows);
+}
+
+#[test]
 fn programs_may_define_functions_with_names_of_the_library() {
     let rows = [
         (

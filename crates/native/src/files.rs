@@ -50,6 +50,7 @@ fn kind_of(fd: c_int) -> Option<libc::mode_t> {
 
 /// Called before the first execution.
 pub(crate) fn prepare() {
+    streams::prepare();
     // SAFETY: system calls on descriptors.
     unsafe {
         if matches!(kind_of(0), Some(libc::S_IFIFO | libc::S_IFSOCK)) {

@@ -143,6 +143,26 @@ pub(crate) fn return_address() -> usize {
     unsafe { caller_of(INCOMING.site, INCOMING.frame).0 }
 }
 
+/// The return address in the program, for a call that has just come in from a library that the program called: the innermost one
+/// on the stack. The caller's own if none is near.
+pub(crate) fn site_in_program() -> usize {
+    const NEAR: usize = 256;
+    // The length of a call: direct, or through a register or memory.
+    let follows_call = |site: usize| {
+        // SAFETY: the address lies in code of the program, behind the start of a module.
+        let byte = |back: usize| unsafe { *((site - back) as *const u8) };
+        byte(5) == 0xE8 || [2, 3, 6, 7].iter().any(|n| byte(*n) == 0xFF)
+    };
+    let stack = stack_pointer();
+    let is_programs =
+        |w: &usize| crate::modules::owner(*w) == Some(crate::modules::Owner::Program) && follows_call(*w);
+    // SAFETY: the frames of the program lie above those of the library, on the same stack; the search ends at the first one.
+    (1..NEAR)
+        .map(|i| unsafe { ((stack + 8 * i) as *const usize).read() })
+        .find(is_programs)
+        .unwrap_or_else(return_address)
+}
+
 /// An execution begins: its threads may loop from now on.
 pub(crate) fn begin() {
     // SAFETY: as in `call`.

@@ -333,6 +333,7 @@ touches! {
     __raddle_touch_wide_read4, READ, "mov esi, 4", save_wide;
     __raddle_touch_wide_read8, READ, "mov esi, 8", save_wide;
     __raddle_touch_wide_read10, READ, "mov esi, 10", save_wide;
+    __raddle_touch_wide_read28, READ, "mov esi, 28", save_wide;
     __raddle_touch_wide_read16, READ, "mov esi, 16", save_wide;
     __raddle_touch_wide_read32, READ, "mov esi, 32", save_wide;
     __raddle_touch_wide_read64, READ, "mov esi, 64", save_wide;
@@ -343,6 +344,7 @@ touches! {
     __raddle_touch_wide_write4, WRITE, "mov esi, 4", save_wide;
     __raddle_touch_wide_write8, WRITE, "mov esi, 8", save_wide;
     __raddle_touch_wide_write10, WRITE, "mov esi, 10", save_wide;
+    __raddle_touch_wide_write28, WRITE, "mov esi, 28", save_wide;
     __raddle_touch_wide_write16, WRITE, "mov esi, 16", save_wide;
     __raddle_touch_wide_write32, WRITE, "mov esi, 32", save_wide;
     __raddle_touch_wide_write64, WRITE, "mov esi, 64", save_wide;
@@ -357,6 +359,7 @@ touches! {
     __raddle_touch_wide_note4, NOTE, "mov esi, 4", save_wide;
     __raddle_touch_wide_note8, NOTE, "mov esi, 8", save_wide;
     __raddle_touch_wide_note10, NOTE, "mov esi, 10", save_wide;
+    __raddle_touch_wide_note28, NOTE, "mov esi, 28", save_wide;
     __raddle_touch_wide_note16, NOTE, "mov esi, 16", save_wide;
     __raddle_touch_wide_note32, NOTE, "mov esi, 32", save_wide;
     __raddle_touch_wide_note64, NOTE, "mov esi, 64", save_wide;

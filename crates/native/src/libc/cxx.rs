@@ -506,6 +506,8 @@ fn uses(stream: usize, write: bool) {
             }
         };
         let buffer = buffer_of(base_of(stream));
+        // Input and output of two threads do not race, but they read the flags that manipulators write.
+        reads(base_of(stream) + 24, 4);
         if is_of_c_stream(buffer) {
             return streams::used(file as usize, how, here());
         }
@@ -550,6 +552,75 @@ fn is_of_c_stream(buffer: usize) -> bool {
 fn uses_changed(_: &Stub, a: &Words) {
     runtime::end_looking();
     uses(a[0], true);
+}
+
+/// Hooks the virtual functions of buffers that move characters: `sputn` and `sgetn` call them from code of the program. `lead`
+/// makes code that runs a hook in front of a function.
+pub(super) fn watch_virtual_functions(mut lead: impl FnMut(usize, Hook) -> Option<usize>) {
+    const TABLES: [&CStr; 2] = [
+        c"_ZTVNSt7__cxx1115basic_stringbufIcSt11char_traitsIcESaIcEE",
+        c"_ZTVSt13basic_filebufIcSt11char_traitsIcEE",
+    ];
+    // Their ordinals in the tables, behind the two words in front of the functions.
+    const TAKES: usize = 2 + 8;
+    const PUTS: usize = 2 + 12;
+    for name in TABLES {
+        // SAFETY: the name is a C string.
+        let table = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
+        if table == 0 {
+            continue;
+        }
+        for (ordinal, hook) in [(TAKES, taken as Hook), (PUTS, put as Hook)] {
+            let slot = table + ordinal * 8;
+            // Programs that define the class themselves are instrumented.
+            if modules::owner(at(slot)) != Some(Owner::System) {
+                continue;
+            }
+            if let Some(to) = lead(at(slot), hook) {
+                let page = (slot & !(image::PAGE - 1)) as *mut libc::c_void;
+                // SAFETY: the table lies in the data of a loaded module, and is only read but for this.
+                unsafe {
+                    libc::mprotect(page, image::PAGE, libc::PROT_READ | libc::PROT_WRITE);
+                    (slot as *mut usize).write(to);
+                }
+            }
+        }
+    }
+}
+
+/// Functions of buffers and of facets that read or write arrays of characters.
+fn characters(name: &str) -> Option<Hook> {
+    if let Some(rest) = name.strip_prefix("_ZNKSt5ctypeIcE") {
+        let changes = ["7toupperEPcPKc", "7tolowerEPcPKc", "10do_toupperEPcPKc", "10do_tolowerEPcPKc"];
+        return changes.contains(&rest).then_some(|_, a| writes(a[1], a[2].saturating_sub(a[1])));
+    }
+    let classes = ["St15basic_streambufI", "St13basic_filebufI", "St7__cxx1115basic_stringbufI"];
+    let rest = name.strip_prefix("_ZN")?;
+    if !classes.iter().any(|c| rest.starts_with(c)) {
+        return None;
+    }
+    match rest {
+        r if r.ends_with("E5sputnEPKcl") || r.ends_with("E6xsputnEPKcl") => Some(put),
+        r if r.ends_with("E5sgetnEPcl") || r.ends_with("E6xsgetnEPcl") => Some(taken),
+        _ => None,
+    }
+}
+
+/// `xsputn` of a buffer. The library hands in buffers of its own on the stack, too.
+fn put(_: &Stub, a: &Words) {
+    if a[2] as isize > 0 && !runtime::on_own_stack(a[1]) {
+        reads(a[1], a[2]);
+    }
+    writes(a[0] + 8, 48);
+}
+
+/// `xsgetn` of a buffer: what it has. What a file has beyond that is read by `read`.
+fn taken(_: &Stub, a: &Words) {
+    let has = at(a[0] + 24).saturating_sub(at(a[0] + 16));
+    if a[2] as isize > 0 && !runtime::on_own_stack(a[1]) {
+        writes(a[1], has.min(a[2]));
+    }
+    writes(a[0] + 8, 48);
 }
 
 /// What follows the class in the mangled name of a member of a stream.
@@ -676,6 +747,9 @@ fn manipulates(stream: usize, offset: usize, bytes: usize) {
 
 fn stream(name: &str) -> Option<Hook> {
     if let Some(hook) = manipulator(name) {
+        return Some(hook);
+    }
+    if let Some(hook) = characters(name) {
         return Some(hook);
     }
     if name.starts_with("_ZSt9use_facetI") || name.starts_with("_ZSt9has_facetI") {

@@ -273,6 +273,12 @@ fn by_row(stub: &Stub, words: &Words) {
     (stub.front)(words, Call::unknown());
 }
 
+/// The same for a call inside the C++ library: the place is where the program called that.
+fn in_library(stub: &Stub, words: &Words) {
+    let place = runtime::Place::at(crate::shim::site_in_program());
+    (stub.front)(words, Call { place, ..Call::unknown() });
+}
+
 fn no_row(_: &Words, _: Call) {}
 
 /// Pages of small pieces of code, one for each front hook.
@@ -367,14 +373,19 @@ pub(crate) fn install() {
         // SAFETY: a slot of a loaded module.
         lead(import.name, unsafe { import.slot.read() }, import.is_function)
     });
-    let mut has_handlers = false;
+    let (mut has_handlers, mut has_locales) = (false, false);
     imports(|import| {
+        has_locales |= import.name == "setlocale";
         has_handlers |=
             matches!(import.name, "signal" | "sigaction" | "sigset" | "bsd_signal" | "sysv_signal");
         None
     });
     if has_handlers {
         watch_unsafe_calls();
+    }
+    watch_file_buffers();
+    if has_locales {
+        watch_readers_of_the_locale();
     }
     if makes_system_calls {
         crate::system_calls::install(|name| {
@@ -408,6 +419,48 @@ fn watch_unsafe_calls() {
     });
 }
 
+/// Leads the calls by which file streams of the C++ library use files to their hooks: a program reaches them through functions of
+/// streams, through virtual functions and through code of templates.
+fn watch_file_buffers() {
+    let mut trampolines = Trampolines { next: 0, end: 0 };
+    imports_of(is_cxx_library, |import| {
+        if import.name == "fclose" {
+            return Some(streams::close_hook());
+        }
+        let front = streams::FILE_BUFFERS.iter().find(|f| f.name == import.name)?;
+        let name = std::ffi::CString::new(front.name).ok()?;
+        // The slot may still lead to the loader.
+        // SAFETY: the name ends with a zero byte.
+        let real = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
+        if real == 0 || modules::owner(real) == Some(Owner::Program) {
+            return None;
+        }
+        let stub =
+            Stub { real, before: in_library, front: front.before, name: front.name.to_owned(), uses: 0 };
+        trampolines.add(Box::leak(Box::new(stub)))
+    });
+    cxx::watch_virtual_functions(|real, before| {
+        let stub = Stub { real, before, front: no_row, name: String::new(), uses: 0 };
+        trampolines.add(Box::leak(Box::new(stub)))
+    });
+}
+
+/// Puts a stub in front of the functions whose results depend on the locale, behind which their own hooks stay.
+fn watch_readers_of_the_locale() {
+    let mut trampolines = Trampolines { next: 0, end: 0 };
+    imports(|import| {
+        let name = import.name.strip_prefix("__wrap_").unwrap_or(import.name);
+        let before = table::reads_locale(name)?;
+        // SAFETY: a slot of a loaded module.
+        let real = unsafe { import.slot.read() };
+        if real == 0 || modules::owner(real) == Some(Owner::Program) {
+            return None;
+        }
+        let stub = Stub { real, before, front: no_row, name: name.to_owned(), uses: 0 };
+        trampolines.add(Box::leak(Box::new(stub)))
+    });
+}
+
 fn all_rows() -> impl Iterator<Item = &'static Row> {
     table::all_rows().chain(streams::rows_of()).chain(scanning::ROWS).chain(blocks::ROWS).chain(handles::ROWS)
 }
@@ -426,25 +479,35 @@ fn has_hook(name: &str) -> bool {
 }
 
 /// Visits the imports of all modules of the program, and puts the addresses that come back in their place.
-fn imports(mut visit: impl FnMut(Import<'_>) -> Option<usize>) {
-    type Visit<'a> = &'a mut dyn FnMut(Import<'_>) -> Option<usize>;
+fn imports(visit: impl FnMut(Import<'_>) -> Option<usize>) {
+    imports_of(|_, owner| owner == Some(Owner::Program), visit);
+}
+
+/// Whether a module is the C++ library.
+fn is_cxx_library(name: &CStr, owner: Option<Owner>) -> bool {
+    owner == Some(Owner::System) && name.to_bytes().windows(12).any(|w| w == b"libstdc++.so")
+}
+
+/// Visits the imports of the modules that are chosen by their name and owner.
+fn imports_of(choose: fn(&CStr, Option<Owner>) -> bool, mut visit: impl FnMut(Import<'_>) -> Option<usize>) {
+    type Choose = fn(&CStr, Option<Owner>) -> bool;
+    type Visit<'a> = (Choose, &'a mut dyn FnMut(Import<'_>) -> Option<usize>);
     unsafe extern "C" fn module(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> libc::c_int {
         // SAFETY: `dl_iterate_phdr` hands in a valid `info`, and our function.
         unsafe {
-            let visit = &mut *data.cast::<Visit<'_>>();
+            let (choose, visit) = &mut *data.cast::<Visit<'_>>();
             let info = &*info;
             let headers = std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize);
             let base = info.dlpi_addr as usize;
             let code = headers.iter().find(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_X != 0);
-            let is_programs =
-                code.is_some_and(|h| modules::owner(base + h.p_vaddr as usize) == Some(Owner::Program));
-            if is_programs {
+            let name = CStr::from_ptr(info.dlpi_name);
+            if code.is_some_and(|h| choose(name, modules::owner(base + h.p_vaddr as usize))) {
                 relocations(base, headers, visit);
             }
         }
         0
     }
-    let mut visit: Visit<'_> = &mut visit;
+    let mut visit: Visit<'_> = (choose, &mut visit);
     // SAFETY: the callback keeps its contract.
     unsafe { libc::dl_iterate_phdr(Some(module), (&raw mut visit).cast()) };
 }

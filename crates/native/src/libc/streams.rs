@@ -119,8 +119,79 @@ fn must_be_open(file: usize, call: Call) {
     }
 }
 
+/// A stream that was open before `main`, such as one of a static object.
+struct Earlier {
+    file: usize,
+    /// Where it stands, and the size of its file.
+    position: libc::off_t,
+    size: libc::off_t,
+}
+
+/// The streams that were open before `main`. Executions do not close them, and each finds them as they were.
+static mut EARLIER: Vec<Earlier> = Vec::new();
+
+fn earlier() -> &'static mut Vec<Earlier> {
+    // SAFETY: as in `in_memory`.
+    unsafe { &mut *(&raw mut EARLIER) }
+}
+
+fn size_of_file(fd: c_int) -> Option<libc::off_t> {
+    // SAFETY: zero is a valid `stat`, which the kernel fills.
+    unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        let found = libc::syscall(libc::SYS_fstat, fd, &raw mut stat) == 0;
+        (found && stat.st_mode & libc::S_IFMT == libc::S_IFREG).then_some(stat.st_size)
+    }
+}
+
+/// Called before the first execution: finds the streams that are open.
+pub(crate) fn prepare() {
+    /// Where a stream has the address of the next one in the C library's list.
+    const NEXT: usize = 104;
+    // SAFETY: the C library has the list of open streams at this name, and no other thread runs.
+    unsafe {
+        let list = libc::dlsym(libc::RTLD_DEFAULT, c"_IO_list_all".as_ptr()) as usize;
+        let mut file = super::accesses::at(list);
+        while file != 0 {
+            let stream = file as *mut libc::FILE;
+            let fd = libc::fileno(stream);
+            if fd > 2
+                && let Some(size) = (libc::fflush(stream) == 0).then(|| size_of_file(fd)).flatten()
+            {
+                earlier().push(Earlier { file, position: libc::ftello(stream), size });
+            }
+            file = super::accesses::at(file + NEXT);
+        }
+    }
+}
+
+/// Puts the streams that were open before `main` back to where they were.
+#[cold]
+fn rewind_earlier() {
+    unsafe extern "C" {
+        fn __fpurge(file: *mut libc::FILE);
+    }
+    for e in earlier().iter() {
+        let file = e.file as *mut libc::FILE;
+        // SAFETY: executions do not close it.
+        unsafe {
+            __fpurge(file);
+            libc::clearerr(file);
+            let fd = libc::fileno(file);
+            if size_of_file(fd).is_some_and(|size| size != e.size) {
+                // It fails for a stream that only reads.
+                libc::syscall(libc::SYS_ftruncate, fd, e.size);
+            }
+            libc::fseeko(file, e.position, libc::SEEK_SET);
+        }
+    }
+}
+
 /// An execution begins.
 pub(crate) fn begin() {
+    if !earlier().is_empty() {
+        rewind_earlier();
+    }
     closed_streams().clear();
     buffers().clear();
     if !opened_streams().is_empty() {
@@ -182,7 +253,8 @@ unsafe fn close_in_memory(m: &InMemory) {
 
 /// The program closes a stream or a directory.
 fn closed(file: usize) -> Access {
-    if opened_streams().iter().any(|o| o.0 == file) || (0..3).any(|i| standard(i) == file) {
+    let stays = (0..3).any(|i| standard(i) == file) || earlier().iter().any(|e| e.file == file);
+    if stays || opened_streams().iter().any(|o| o.0 == file) {
         closed_streams().push(file);
     }
     opened_streams().iter_mut().filter(|o| o.0 == file).for_each(|o| o.0 = 0);
@@ -437,7 +509,8 @@ fn scattered(list: usize, n: usize, got: usize) -> Access {
     Access::Nothing
 }
 
-/// Closes a stream. A standard one stays, for the next execution: only its descriptor is closed.
+/// Closes a stream. A standard one stays, for the next execution: only its descriptor is closed. So does one that was open before
+/// `main`, with its descriptor.
 extern "C" fn close(file: usize) -> c_int {
     let Some(call) = incoming(false) else { return real!(fclose(file): fn(usize) -> c_int) };
     let places = places_of(file);
@@ -455,6 +528,8 @@ extern "C" fn close(file: usize) -> c_int {
             let closed = libc::syscall(libc::SYS_close, fd) as c_int;
             flushed.min(closed)
         },
+        // SAFETY: the program hands in a stream of the C library.
+        None if earlier().iter().any(|e| e.file == file) => unsafe { libc::fflush(file as *mut libc::FILE) },
         None => {
             let done = crate::shim::undisturbed(|| real!(fclose(file): fn(usize) -> c_int));
             if let Some(places) = places {
@@ -659,6 +734,15 @@ fronts! { OUTPUT:
     setsockopt(fd, level, name, p, n) impure [r(p, n as u32 as usize)];
 }
 
+// Calls inside the C++ library, of `basic_filebuf`. Those of `read` come in like the program's own. The buffers are the library's,
+// or were announced by the function that the program has called.
+fronts! { FILE_BUFFERS:
+    fopen64(path, mode) impure [super::inputs::opened(path), made_unseen(), super::restored::stream_opened(path, mode)];
+    write(d, p, n) impure [known_file(d, Some(Append), Append), part(d, None, n)];
+    writev(d) impure [file(d, Some(Append), Append)];
+    lseek64(d, n, whence) impure [sought(d, whence)];
+}
+
 /// A stream has a buffer of the program's from now on.
 fn buffered(file: usize, p: usize, mode: usize, n: usize) -> Access {
     buffers().retain(|b| b.0 != file);
@@ -742,6 +826,18 @@ extern "C" fn unlock(file: usize) {
     if let Some(call) = incoming(false) {
         objects::unlock(key(file), call);
     }
+}
+
+/// The hook of `fclose` for calls inside the C++ library.
+pub(super) fn close_hook() -> usize {
+    /// Nothing in the stream is buffered there, so the file stays as it is.
+    extern "C" fn close(file: usize) -> c_int {
+        if runtime::in_execution() && earlier().iter().any(|e| e.file == file) {
+            return 0;
+        }
+        crate::shim::undisturbed(|| real!(fclose(file): fn(usize) -> c_int))
+    }
+    close as *const () as usize
 }
 
 static LOCKS: &[Row] = &[

@@ -1,8 +1,8 @@
 //! The functions of the C library by family: what they read and write, which hidden state they use, whether they are pure.
 
 use super::accesses::{
-    Access, ask, at, attributes, change, count, fd, k, length, look, made, named, ok, path, paths, r, s, set,
-    sn, status, w, when, wide_length, ws, wsn,
+    Access, ask, at, attributes, before, change, count, fd, k, length, look, made, named, ok, path, paths, r,
+    s, set, sn, status, w, when, wide_length, ws, wsn,
 };
 use super::blocks::{addresses, entries, given, handed_over, overwritten, symbols};
 use super::handles::{appended, base, conversion, has_offset, locale, new_conversion, new_locale, words};
@@ -15,7 +15,7 @@ use super::objects::{
 };
 use super::paths::Lookup;
 use super::streams::HERE;
-use super::{Front, Row, fronts, incoming, rows};
+use super::{Front, Row, Stub, Words, fronts, incoming, rows};
 use crate::real::real;
 use crate::shim::Call;
 use std::ffi::{CStr, c_char, c_int};
@@ -107,6 +107,69 @@ fronts! { STRING_FRONTS:
     __strcat_chk(to, from) pure [s(to), s(from), w(to + length(to) - 1, length(from))];
     insque(e, before) pure [w(e, 16), w(before, 8)];
     remque(e) pure [r(e, 16), w(at(e), 16), w(at(e + 8), 16)];
+}
+
+/// The hook of a function whose result depends on the locale, in programs that set it. Functions that always look at it have that in
+/// their rows.
+pub(super) fn reads_locale(name: &str) -> Option<fn(&Stub, &Words)> {
+    const NAMES: &[&str] = &[
+        "strtod",
+        "strtof",
+        "strtold",
+        "atof",
+        "strftime",
+        "wcsftime",
+        "wcstod",
+        "isalpha",
+        "isalnum",
+        "isupper",
+        "islower",
+        "ispunct",
+        "isspace",
+        "isprint",
+        "isgraph",
+        "iscntrl",
+        "isblank",
+        "toupper",
+        "tolower",
+        "iswalpha",
+        "iswalnum",
+        "iswupper",
+        "iswlower",
+        "iswpunct",
+        "iswspace",
+        "towupper",
+        "towlower",
+        "strcasecmp",
+        "strncasecmp",
+        "nl_langinfo",
+    ];
+    if NAMES.contains(&name) {
+        return Some(|_, _| before(look(&LOCALE), Call::unknown()));
+    }
+    Some(match name {
+        "printf" | "vprintf" | "scanf" => |_, a| formats(a[0]),
+        "sprintf" | "vsprintf" | "fprintf" | "vfprintf" | "dprintf" | "sscanf" | "fscanf" | "asprintf"
+        | "vasprintf" => |_, a| formats(a[1]),
+        "snprintf" | "vsnprintf" => |_, a| formats(a[2]),
+        _ => return None,
+    })
+}
+
+/// Looks at the locale if a format has a conversion of a floating-point number, which has a decimal point.
+fn formats(format: usize) {
+    if format == 0 {
+        return;
+    }
+    // SAFETY: the program hands in a string.
+    let text = unsafe { CStr::from_ptr(format as *const _) }.to_bytes();
+    let mut rest = text.iter();
+    while rest.by_ref().any(|b| *b == b'%') {
+        let kind = rest.by_ref().find(|b| !b"-+ #0123456789.*$'IhlLqjzt".contains(b));
+        if kind.is_some_and(|k| b"aefgAEFG".contains(k)) {
+            return before(look(&LOCALE), Call::unknown());
+        }
+    }
 }
 
 fronts! { LOCALE_FRONTS:
