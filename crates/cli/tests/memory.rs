@@ -272,11 +272,12 @@ fn memory_of_a_program_with_several_threads_is_cheap() {
     let program = dir.join("program");
     let made = command(RADDLE).args(["cc", "-pthread", "-o"]).args([&program, &file]).status().unwrap();
     assert!(made.success());
-    let child =
+    #[expect(clippy::zombie_processes, reason = "`wait4` waits for it, and says how much memory it used")]
+    let mut child =
         command(&program).env("RADDLE_JSON", "1").stdout(std::process::Stdio::piped()).spawn().unwrap();
     let pid = child.id() as libc::pid_t;
     let mut report = String::new();
-    child.stdout.unwrap().read_to_string(&mut report).unwrap();
+    child.stdout.take().unwrap().read_to_string(&mut report).unwrap();
     // SAFETY: the call writes to two live locals, for which zero is a value; nobody else waits for the process.
     let (waited, usage) = unsafe {
         let (mut status, mut usage) = (0, std::mem::zeroed::<libc::rusage>());
