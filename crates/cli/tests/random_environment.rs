@@ -212,6 +212,8 @@ fn difference(right: &Expected, mode: Mode, seen: &Seen) -> Option<String> {
         let is_allowed = |c: &str| match c {
             "memory-order" => mode == Mode::VolatileAtomic,
             "may-not-end" => least.stuck,
+            // Structures are copied in one step.
+            "races" => mode == Mode::Sync,
             _ => false,
         };
         if let Some(c) = seen.caveats.iter().find(|c| !is_allowed(c) && seen.complete) {

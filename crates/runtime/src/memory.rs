@@ -51,7 +51,11 @@ pub fn record_plain(name: u64, write: bool, place: Place) {
     let ex = context::current();
     if !ex.is_null() {
         // SAFETY: a current execution is valid, and our callers hold no reference into it.
-        unsafe { (*ex).record_plain(name, write, place) };
+        unsafe {
+            // A record takes memory: an overflow inside the allocator would leave its lock taken.
+            sync::check_stack(ex);
+            (*ex).record_plain(name, write, place);
+        }
     }
 }
 

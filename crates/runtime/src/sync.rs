@@ -141,6 +141,22 @@ unsafe fn interrupt(ex: *mut Execution, kind: OpKind, site: Site) {
     }
 }
 
+/// Ends the execution where the running thread has used up its stack, as its next operation would.
+///
+/// # Safety
+///
+/// As for [`turn`].
+pub(crate) unsafe fn check_stack(ex: *mut Execution) {
+    // SAFETY: by the contract.
+    unsafe {
+        let marker = 0u8;
+        if (*ex).in_fiber && (std::ptr::from_ref(&marker) as usize) < (*ex).stack_floor {
+            let site = (&(*ex).pending)[(*ex).current.index()].site;
+            out_of_stack(ex, site);
+        }
+    }
+}
+
 #[cold]
 unsafe fn out_of_stack(ex: *mut Execution, site: Site) -> ! {
     // SAFETY: as for `turn`, our caller.
