@@ -204,7 +204,7 @@ mod on_linux {
         path: PathBuf,
         /// The name of the crate, as paths start with it.
         krate: String,
-        /// What it is the test of, by its name and kind for cargo.
+        /// The name and kind of the cargo target of the test.
         target: (String, String),
         /// The variables of its package that cargo sets for tests.
         package: Vec<(&'static str, String)>,

@@ -6,7 +6,7 @@
 
 use explore::{Caveat, CaveatKind};
 
-/// What is asked for. A user's `-Werror` does not turn these warnings into errors.
+/// The warnings that are requested. A user's `-Werror` does not turn these warnings into errors.
 pub(crate) const FLAGS: [&str; 2] = ["-Wuninitialized", "-Wno-error=uninitialized"];
 
 const NAME: &str = "[-Wuninitialized]";

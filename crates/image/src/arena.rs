@@ -233,7 +233,7 @@ impl fmt::Display for HeapError {
 
 impl std::error::Error for HeapError {}
 
-/// What allocated a block.
+/// The function family that allocated a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Origin {
@@ -417,7 +417,7 @@ impl Heap {
         }
     }
 
-    /// What has allocated the block at this address.
+    /// The function family that allocated the block at this address.
     pub fn origin_of(&self, address: usize) -> Origin {
         // SAFETY: as above.
         let of =

@@ -463,7 +463,7 @@ pub(crate) fn exchange_in<V: Value>(
     (V::of(value), ok)
 }
 
-/// The same where the expected value is in memory: a plain read of that memory, and a plain write if the exchange fails.
+/// A compare-exchange whose expected value is in memory: a plain read of that memory, and a plain write if the exchange fails.
 fn exchange_at<V: Value>(address: usize, expected: usize, new: V, orders: (i32, i32), weak: bool) -> i32 {
     let mut place = None;
     let read = |call| {

@@ -1,13 +1,13 @@
 // Runs a generated program over the types of the module that includes this file: it has `sync`, `thread`, `Var`, `Block` and `rest`.
 //
-// What a thread knows is on its stack, so that loops are found in it.
+// The local data of a thread is on its stack, so that loops are found in it.
 
 use super::program::{At, Place, Program, Stmt, Value, member_size};
 use sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use sync::mpsc::{Receiver, Sender, channel};
 use sync::{Arc, Condvar, Mutex, MutexGuard};
 
-/// What the threads of a program share.
+/// The objects that the threads of a program share.
 struct Shared {
     size: usize,
     words: [AtomicU64; 2],
@@ -23,7 +23,7 @@ struct Shared {
     pointers: [AtomicPtr<Var>; 2],
 }
 
-/// What one thread uses.
+/// The objects that one thread uses.
 struct OfOne<T>(T);
 // SAFETY: one thread uses it, which has it for itself.
 unsafe impl<T: Send> Sync for OfOne<T> {}
