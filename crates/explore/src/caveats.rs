@@ -40,7 +40,8 @@ pub enum CaveatKind {
     Deadlocks,
     /// Types, such as those of std, whose operations are not announced.
     ForeignTypes,
-    /// Atomic operations weaker than sequentially consistent, which were explored as if they were sequentially consistent.
+    /// Atomic operations weaker than sequentially consistent, and data races of programs whose plain accesses are steps, which were explored as if
+    /// they were sequentially consistent.
     MemoryOrder,
     /// Accesses in an order that the language leaves open.
     EvaluationOrder,

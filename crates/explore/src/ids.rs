@@ -125,7 +125,7 @@ impl ThreadSet {
     /// Whether there is no member.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.0.iter().all(|w| *w == 0)
+        self.0.iter().fold(0, |all, w| all | w) == 0
     }
 
     /// How many members there are.

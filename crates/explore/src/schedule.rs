@@ -14,6 +14,7 @@ use thiserror::Error;
 pub struct Schedule {
     threads: Vec<ThreadId>,
     options: Vec<u32>,
+    passed: u32,
 }
 
 /// Why a text is not a schedule.
@@ -31,12 +32,25 @@ pub enum TokenError {
 }
 
 const PREFIX: &str = "rd1-";
+/// The prefix of a schedule that continues after data races.
+const PASSING: &str = "rd2-";
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 impl Schedule {
     /// From the thread of each step, and the chosen outcome of each step that had several, in order.
     pub fn new(threads: Vec<ThreadId>, options: Vec<u32>) -> Self {
-        Schedule { threads, options }
+        Schedule { threads, options, passed: 0 }
+    }
+
+    /// The same schedule, in which the execution continues after so many data races that it meets first.
+    #[must_use]
+    pub fn passing(self, passed: u32) -> Self {
+        Schedule { passed, ..self }
+    }
+
+    /// After how many data races the execution continues.
+    pub fn passed(&self) -> u32 {
+        self.passed
     }
 
     /// The thread of each step.
@@ -56,6 +70,9 @@ impl Schedule {
 
     fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
+        if self.passed > 0 {
+            varint(&mut out, self.passed as u64);
+        }
         let runs: Vec<&[ThreadId]> = self.threads.chunk_by(|a, b| a == b).collect();
         varint(&mut out, runs.len() as u64);
         for run in runs {
@@ -70,14 +87,17 @@ impl Schedule {
         out
     }
 
-    fn from_bytes(bytes: &[u8]) -> Result<Self, TokenError> {
+    fn from_bytes(bytes: &[u8], passes: bool) -> Result<Self, TokenError> {
         let (body, sum) = bytes.split_at_checked(bytes.len().wrapping_sub(2)).ok_or(TokenError::Damaged)?;
         if sum != checksum(body) {
             return Err(TokenError::Damaged);
         }
         let mut rest = body;
-        let runs = read_varint(&mut rest).ok_or(TokenError::Damaged)?;
         let mut s = Schedule::default();
+        if passes {
+            s.passed = read_varint(&mut rest).ok_or(TokenError::Damaged)? as u32;
+        }
+        let runs = read_varint(&mut rest).ok_or(TokenError::Damaged)?;
         for _ in 0..runs {
             let t = read_varint(&mut rest).ok_or(TokenError::Damaged)?;
             let n = read_varint(&mut rest).ok_or(TokenError::Damaged)?;
@@ -125,7 +145,7 @@ fn checksum(bytes: &[u8]) -> [u8; 2] {
 
 impl std::fmt::Display for Schedule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(PREFIX)?;
+        f.write_str(if self.passed > 0 { PASSING } else { PREFIX })?;
         for chunk in self.to_bytes().chunks(3) {
             let n = chunk.iter().fold(0u32, |n, b| n << 8 | *b as u32) << (8 * (3 - chunk.len()));
             for i in 0..=chunk.len() {
@@ -141,7 +161,8 @@ impl std::str::FromStr for Schedule {
     type Err = TokenError;
 
     fn from_str(s: &str) -> Result<Self, TokenError> {
-        let body = s.trim().strip_prefix(PREFIX).ok_or(TokenError::Prefix)?;
+        let passing = s.trim().strip_prefix(PASSING);
+        let body = passing.or_else(|| s.trim().strip_prefix(PREFIX)).ok_or(TokenError::Prefix)?;
         let sixes = body
             .chars()
             .map(|c| ALPHABET.iter().position(|a| *a as char == c).ok_or(TokenError::Character(c)))
@@ -154,7 +175,7 @@ impl std::str::FromStr for Schedule {
             let n = chunk.iter().fold(0usize, |n, x| n << 6 | x) << (6 * (4 - chunk.len()));
             bytes.extend((0..chunk.len() - 1).map(|i| (n >> (16 - 8 * i)) as u8));
         }
-        Schedule::from_bytes(&bytes)
+        Schedule::from_bytes(&bytes, passing.is_some())
     }
 }
 
@@ -167,8 +188,9 @@ mod tests {
         #[test]
         fn every_schedule_survives_its_token(
             threads in prop::collection::vec(0u16..300, 0..60), options in prop::collection::vec(any::<u32>(), 0..5),
+            passed in 0u32..300,
         ) {
-            let s = Schedule::new(threads.into_iter().map(ThreadId).collect(), options);
+            let s = Schedule::new(threads.into_iter().map(ThreadId).collect(), options).passing(passed);
             prop_assert_eq!(s.to_string().parse::<Schedule>(), Ok(s));
         }
     }

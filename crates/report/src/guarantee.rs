@@ -6,7 +6,7 @@ use explore::{Caveat, CaveatKind, Promise, Spent, Stats, Verdict};
 /// The limit that ended a search, in words.
 pub fn spent(limit: Spent) -> String {
     match limit {
-        Spent::Executions(n) => format!("{} executions", count(n)),
+        Spent::Executions(n) => plural(n, "execution"),
         Spent::Seconds(s) => duration(s),
     }
 }
@@ -67,6 +67,9 @@ fn sentence(
         ""
     };
     match verdict {
+        Verdict::NoFailureWithCaveats if stats.executions == 1 && stats.assumed == 0 => {
+            format!("no failure in the only execution{model}")
+        }
         Verdict::NoFailureWithCaveats => {
             format!("no failure in all {}{assumed}{model}", plural(stats.executions, "execution"))
         }

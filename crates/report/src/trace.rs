@@ -7,6 +7,7 @@
 use crate::numbers::count;
 use crate::paint::{Ink, Paint, columns, elide, one_line, pad, wrap};
 use explore::{Failure, FailureKind, Step, ThreadId};
+use std::collections::{HashMap, HashSet};
 
 /// The names under which a failure shows its threads.
 pub(crate) struct Names<'a>(&'a Failure);
@@ -55,15 +56,21 @@ pub(crate) fn place(location: &str) -> String {
 
 /// Which callers a place needs so that steps at one line that come from different calls can be told apart: a lock wrapper, say.
 pub(crate) struct Callers<'a> {
-    /// The calls that led to each location of the failure.
-    all: Vec<(&'a str, &'a [String])>,
+    /// The chains of calls that led to each location of the failure, each once.
+    all: HashMap<&'a str, HashSet<&'a [String]>>,
 }
 
 impl<'a> Callers<'a> {
     pub(crate) fn of(failure: &'a Failure) -> Callers<'a> {
         let steps = failure.trace.iter().map(|s| (s.location.as_deref(), &*s.callers));
         let threads = failure.threads.iter().map(|t| (t.location.as_deref(), &*t.callers));
-        Callers { all: steps.chain(threads).filter_map(|(at, callers)| Some((at?, callers))).collect() }
+        let mut all: HashMap<&str, HashSet<&[String]>> = HashMap::new();
+        for (at, callers) in steps.chain(threads) {
+            if let Some(at) = at.filter(|_| !callers.is_empty()) {
+                all.entry(at).or_default().insert(callers);
+            }
+        }
+        Callers { all }
     }
 
     /// A place, with the calls that led to it up to the first one that differs from those of another step at the same location:
@@ -74,10 +81,9 @@ impl<'a> Callers<'a> {
         if own.is_empty() {
             return callers.first().map(|c| place(c)).unwrap_or_default();
         }
-        let others = self.all.iter().filter(|(l, c)| *l == at && *c != callers && !c.is_empty());
-        let alike =
-            |other: &&(&str, &[String])| other.1.iter().zip(callers).take_while(|(a, b)| a == b).count();
-        match others.map(|o| alike(&o)).max() {
+        let others = self.all.get(at).into_iter().flatten().filter(|other| **other != callers);
+        let alike = |other: &&[String]| other.iter().zip(callers).take_while(|(a, b)| a == b).count();
+        match others.map(alike).max() {
             // The deepest common part says how far the chain has to go.
             Some(common) if !callers.is_empty() => {
                 let file = own.rsplit_once(':').map_or("", |(file, _)| file).to_owned();

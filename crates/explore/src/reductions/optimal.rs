@@ -17,7 +17,7 @@
 //! class costs is the same for all its executions, so sleep sets and trees stand, and there are never more executions than
 //! without the bound. Within one bound after the other it keeps what it cuts, and goes on from there ([`Postponed`]).
 
-use crate::explorer::{End, View};
+use crate::explorer::{Divergence, End, View};
 use crate::ids::{ObjectId, ThreadId};
 use crate::least_preemptions::PreemptionBound;
 use crate::op::OpKind;
@@ -204,8 +204,14 @@ impl Reduction for Optimal {
         while let Some(taken) = self.forest.take_first(&mut n.tree) {
             // Whether a thread that waits for one of several words may go on is not always told exactly beforehand.
             let waits = view.pending[taken.thread.index()].awaited.1 > 1;
-            debug_assert!(waits || view.enabled.contains(taken.thread), "a wakeup sequence can be run");
-            debug_assert!(waits || !n.asleep.contains(taken.thread), "a wakeup sequence wakes what it runs");
+            // A wakeup sequence can be run, and wakes what it runs, where the same steps lead to the same state.
+            let runs = view.enabled.contains(taken.thread) && !n.asleep.contains(taken.thread);
+            if cfg!(debug_assertions) && !runs && !waits {
+                let expected = view.pending.get(taken.thread.index()).map(|p| (p.op, p.site));
+                let (step, thread) = (core.trace.len(), taken.thread);
+                core.strayed = Some(Divergence { step, thread, expected, found: None });
+                return None;
+            }
             if view.enabled.contains(taken.thread) {
                 n.guided = true;
                 n.fixed = taken.fixed;
