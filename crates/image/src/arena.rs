@@ -262,6 +262,33 @@ struct Entry {
     /// It was asked for with zeros.
     zeroed: bool,
     origin: Origin,
+    /// Addresses of freed blocks were among those that it could get.
+    had_choice: bool,
+    /// How many blocks had been freed in all when it was allocated.
+    born: u64,
+    /// Which of all freed blocks it is, from 1 on.
+    died: u64,
+    /// The block that `realloc` made this one of; 0 for none.
+    from: usize,
+}
+
+impl Entry {
+    fn end(&self) -> usize {
+        self.start + self.size
+    }
+}
+
+/// What is known of a freed block and of one that was allocated later; see [`Heap::succession`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Succession {
+    /// The start of the block that was freed.
+    pub freed: usize,
+    /// The later one is not larger.
+    pub fits: bool,
+    /// The later one is what `realloc` made of the other.
+    pub moved: bool,
+    /// The later one could get addresses of freed blocks; see [`Heap::set_had_choice`].
+    pub had_choice: bool,
 }
 
 struct Arena {
@@ -287,6 +314,8 @@ pub struct Heap {
     arenas: Vec<Arena>,
     /// The arenas that this execution has used, one bit each.
     used: Cell<u128>,
+    /// How many blocks were ever freed.
+    frees: Cell<u64>,
     /// Sealed blocks that this execution has freed: arena, number, and what they were.
     freed_sealed: UnsafeCell<Vec<(u8, u32, Entry)>>,
 }
@@ -312,7 +341,12 @@ impl Heap {
         let limit = page_up(limit.max(PAGE));
         let arenas =
             (0..=threads).map(|index| Arena::new(BASE + index * STRIDE, limit)).collect::<Result<_, _>>()?;
-        Ok(Self { arenas, used: Cell::new(0), freed_sealed: UnsafeCell::new(Vec::new()) })
+        Ok(Self {
+            arenas,
+            used: Cell::new(0),
+            frees: Cell::new(0),
+            freed_sealed: UnsafeCell::new(Vec::new()),
+        })
     }
 
     /// A block of `size` bytes. An alignment below [`GRANULE`] is as good as that.
@@ -354,7 +388,7 @@ impl Heap {
         let Some(arena) = self.arenas.get(owner.0 as usize) else {
             return Err(HeapError::ArenaFull { owner, size, used: 0, limit: 0 });
         };
-        let start = arena.allocate(owner, size, align, site, filler)?;
+        let start = arena.allocate(owner, size, align, site, filler, self.frees.get())?;
         self.used.set(self.used.get() | 1 << owner.0);
         Ok(start)
     }
@@ -381,6 +415,8 @@ impl Heap {
             unsafe { (*self.freed_sealed.get()).push((arena as u8, number as u32, *entry)) };
         }
         (entry.live, entry.freed_at, entry.freed_by) = (false, site, owner);
+        self.frees.set(self.frees.get() + 1);
+        entry.died = self.frees.get();
         let filled = if entry.size >= LARGE { PAGE } else { entry.size };
         // SAFETY: the block was allocated, so it is writable; the program gave it up.
         unsafe { bytes::fill(address as *mut u8, FREED, filled) };
@@ -450,6 +486,7 @@ impl Heap {
         (entry.live, entry.size, entry.site, entry.published) = (true, size, site, false);
         (entry.earlier, entry.zeroed) = (entry.earlier.saturating_add(1), zero);
         entry.origin = Origin::Malloc;
+        (entry.born, entry.from, entry.had_choice) = (self.frees.get(), 0, true);
         NonNull::new(address as *mut u8)
     }
 
@@ -464,6 +501,23 @@ impl Heap {
         }
         (entry.size, entry.site) = (size, site);
         true
+    }
+
+    /// The life of an object in a block ends, and its memory stays: it is as in a fresh block. What was there before `main`, and what was
+    /// asked for with zeros, stays as it is.
+    pub fn end_life(&self, address: usize, len: usize) {
+        let Some(index) = self.arena_of(address) else { return };
+        let arena = &self.arenas[index];
+        let Some(number) = arena.number_at(address, false) else { return };
+        // SAFETY: a number that was found is one of a block.
+        let entry = unsafe { &*arena.entries.add(number) };
+        let is_sealed = number < arena.floor.get().1 && entry.earlier == 0;
+        if !entry.live || entry.zeroed || is_sealed || address + len > entry.end() {
+            return;
+        }
+        // SAFETY: the bytes are in a live block, and the program has no more use for them.
+        unsafe { bytes::fill(address as *mut u8, FRESH, len) };
+        (address..address + len).for_each(|at| arena.mark_as(at, false));
     }
 
     /// Whether the program has written none of these bytes of a block of this execution, and they are what a fresh block is full of.
@@ -574,7 +628,39 @@ impl Heap {
         } else {
             to.take_written(new.as_ptr() as usize, &self.arenas[arena], old.start, old.size.min(size));
         }
-        self.free(owner, address as *mut u8, site)
+        self.free(owner, address as *mut u8, site)?;
+        if let Some(number) = to.number_at(new.as_ptr() as usize, true) {
+            // SAFETY: a number that was found is one of a block.
+            let entry = unsafe { &mut *to.entries.add(number) };
+            (entry.born, entry.from) = (self.frees.get(), address);
+        }
+        Ok(())
+    }
+
+    /// Notes that the block at an address could also have got the address of one that was freed.
+    #[inline]
+    pub fn set_had_choice(&self, address: usize) {
+        if let Some((arena, number)) = self.block_at(address) {
+            // SAFETY: `block_at` gives a number of a block of this arena.
+            unsafe { (*self.arenas[arena].entries.add(number)).had_choice = true };
+        }
+    }
+
+    /// The block that contains `old` was freed before that of `new` was allocated: says how the two are related. `None` for any others.
+    pub fn succession(&self, old: usize, new: usize) -> Option<Succession> {
+        let entry = |address: usize| {
+            let arena = &self.arenas[self.arena_of(address)?];
+            let number = arena.number_at(address, true)?;
+            // SAFETY: a number that was found is one of a block.
+            Some(unsafe { *arena.entries.add(number) })
+        };
+        let (old, new) = (entry(old)?, entry(new)?);
+        (!old.live && new.born >= old.died).then_some(Succession {
+            freed: old.start,
+            fits: new.size <= old.size,
+            moved: new.from == old.start,
+            had_choice: new.had_choice,
+        })
     }
 
     /// How many bytes of the block at this address may be used: what was asked for. 0 if no live block starts there.
@@ -583,6 +669,12 @@ impl Heap {
             State::Live(block) if block.start == address as usize => block.size,
             _ => 0,
         }
+    }
+
+    /// Whether an address is one of the heap, whatever is there.
+    #[inline(always)]
+    pub fn is_within(&self, address: usize) -> bool {
+        self.arena_of(address).is_some()
     }
 
     /// The arena in which an address is, if there is one.
@@ -778,6 +870,7 @@ impl Arena {
         align: usize,
         site: Site,
         filler: u8,
+        born: u64,
     ) -> Result<NonNull<u8>, HeapError> {
         if size > self.limit || align > self.limit {
             return Err(HeapError::TooLarge { size });
@@ -814,6 +907,10 @@ impl Arena {
                 earlier: 0,
                 zeroed: filler == 0,
                 origin: Origin::Malloc,
+                had_choice: false,
+                born,
+                died: 0,
+                from: 0,
             });
             if large {
                 let whole_pages = size / PAGE;
@@ -1070,6 +1167,39 @@ mod tests {
         heap.calloc(T0, 1, LARGE * 2, 4).unwrap();
         assert_eq!(heap.malloc(T0, LARGE * 2, 16, 5).unwrap().as_ptr() as usize, large);
         assert!(heap.is_unwritten(large + PAGE, 8));
+    }
+
+    #[test]
+    fn a_later_block_is_known_from_an_earlier_one() {
+        let (heap, owner) = (heap(1, 1 << 20), T0);
+        let take = |size| heap.malloc(owner, size, 16, 1).unwrap().as_ptr() as usize;
+        let (early, old) = (take(8), take(16));
+        heap.free(owner, old as *mut u8, 2).unwrap();
+        let (small, large) = (take(16), take(17));
+        assert_eq!(heap.succession(old, early), None, "both were there at once");
+        assert_eq!(heap.succession(early, small), None, "nothing was freed");
+        let later = Succession { freed: old, fits: true, moved: false, had_choice: false };
+        assert_eq!(heap.succession(old + 3, small), Some(later));
+        assert_eq!(heap.succession(old, large), Some(Succession { fits: false, ..later }));
+        heap.set_had_choice(small);
+        assert_eq!(heap.succession(old, small), Some(Succession { had_choice: true, ..later }));
+        let grown = heap.realloc(owner, small as *mut u8, 32, 3).unwrap() as usize;
+        let moved = Succession { freed: small, fits: false, moved: true, had_choice: false };
+        assert_eq!(heap.succession(small, grown), Some(moved));
+        assert_eq!(heap.succession(grown, small), None);
+    }
+
+    #[test]
+    fn an_object_whose_life_ends_leaves_a_fresh_part_of_its_block() {
+        let heap = heap(1, 1 << 20);
+        let a = heap.malloc(T0, 40, 16, 1).unwrap().as_ptr() as usize;
+        assert_eq!(heap.probe(a, 40, true), Probe::Live);
+        set(NonNull::new(a as *mut u8).unwrap(), 40, 7);
+        heap.end_life(a + 8, 12);
+        assert!(heap.is_unwritten(a + 8, 8) && heap.is_unwritten(a + 16, 4));
+        assert!(!heap.is_unwritten(a, 8) && !heap.is_unwritten(a + 20, 4));
+        heap.end_life(a + 32, 16);
+        assert!(!heap.is_unwritten(a + 32, 8), "it is longer than the block");
     }
 
     #[test]

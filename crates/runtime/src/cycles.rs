@@ -27,6 +27,12 @@
 //! executions and loses none. Where there are many executions, the search starts again and watches all threads from their beginning
 //! ([`crate::polling::Modes::eager`]): each step costs more, and there are fewer.
 //!
+//! # Threads that see each other's rounds
+//!
+//! Where others have seen the changes of a cycle, it cannot be removed, and two threads that step back from each other can do so for ever.
+//! There the number of such rounds in a row is bounded, as that of turns that see nothing new is ([`crate::turns`]), and the report says
+//! so. It is decided by the thread's own steps alone; see `rounds`.
+//!
 //! # Programs that tell infinitely many apart
 //!
 //! Where the local state differs each time (the program counts its failures), no cycle closes. There, the options that are
@@ -42,6 +48,7 @@ use crate::record::Logged;
 use crate::spin::{self, Key};
 use crate::sync::{Ended, leave_for_good, suspend, turn};
 use crate::time::CLOCK;
+use crate::turns;
 use explore::semantics::{Applied, RwWord};
 use explore::{Access, CaveatKind, End, Mode, ObjectId, Op, OpKind, Pending, Site, ThreadId};
 
@@ -81,6 +88,10 @@ pub enum Rule {
     PhaseIgnored,
     /// Rightly, but the execution ends there for all threads.
     EndsExecution,
+    /// Rightly, but the execution ends there as if it had not been run, whatever the cycle consists of.
+    UndoesCycles,
+    /// As `Eager`, and the execution ends for all threads where the states of all threads and all words are as they were before.
+    RepeatedState,
 }
 
 /// Operand `a` of an [`OpKind::Assume`]: the thread was stopped by the rule above.
@@ -104,6 +115,8 @@ struct Visit {
     first: bool,
     /// The option was that a wait ends by its time limit.
     timeout: bool,
+    /// How many rounds in a row have led the thread here, each with its own changes taken back; see [`rounds`].
+    rounds: u32,
 }
 
 /// A change of an object by the thread.
@@ -134,6 +147,8 @@ struct Arrival {
     known: bool,
     /// The thread was not here before, as far as its window tells.
     first: bool,
+    /// As in [`Visit`].
+    rounds: u32,
 }
 
 /// A cycle that can be removed.
@@ -319,7 +334,8 @@ impl Cycles {
 
     /// Adds a look of the thread from before it was watched.
     pub(crate) fn looked(&mut self, key: Key, state: Option<u64>, at: usize, seen: (ObjectId, u64)) {
-        self.push(Visit { key, state, at, seen, option: false, failed: false, first: false, timeout: false });
+        let (option, failed, first, timeout, rounds) = (false, false, false, false, 0);
+        self.push(Visit { key, state, at, seen, option, failed, first, timeout, rounds });
     }
 
     /// Whether the thread found an object, from that step of the execution on, always as it had seen or left it last, and at first as
@@ -398,16 +414,57 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
         note_idle(ex, from);
     }
     let known = same || met && !taken;
-    ex.threads[t.index()].cycles.arrival =
-        Some(Arrival { state, known, first: !met && !ex.modes.clean_stacks });
-    match stop {
-        Some((from, cycle)) => {
+    let round = if stops && same && stop.is_none() { rounds(ex, key, state) } else { None };
+    let first = !met && !ex.modes.clean_stacks;
+    let rounds = round.as_ref().map_or(0, |r| r.0);
+    ex.threads[t.index()].cycles.arrival = Some(Arrival { state, known, first, rounds });
+    match (stop, round) {
+        (Some((from, cycle)), _) => {
             note_stop(ex, from, &cycle);
-            ex.same_as_earlier = may_undo(ex, from);
+            ex.same_as_earlier = may_undo(ex, from) || ex.settings.rule == Rule::UndoesCycles;
             true
         }
-        None => false,
+        _ if ex.settings.rule == Rule::RepeatedState && ex.was_in_state() => {
+            stops_idle(ex, ex.log.len());
+            ex.same_as_earlier = false;
+            true
+        }
+        (None, Some((n, from))) if n >= ex.turns => {
+            let cycle = contents(&ex.threads[t.index()].cycles, from);
+            note_stop(ex, from, &cycle);
+            ex.same_as_earlier = false;
+            turns::note_rounds(ex, key.site);
+            true
+        }
+        _ => false,
     }
+}
+
+/// How many rounds in a row have led the running thread to this operation, in this state, and where the last of them began.
+///
+/// A round takes all changes back that the thread made in it, as a cycle that can be removed does, but others have seen them: two threads
+/// that each take a lock, fail to take the other one, and release the first, can keep each other from both locks for ever. Nothing is
+/// removed there without a loss, so the rounds are bounded, as turns of a loop that sees nothing new are ([`crate::turns`]).
+///
+/// The answer depends only on steps of the thread itself and on words that it saw in them. So it is the same in all orders of independent
+/// steps, and reductions are exact for the executions that are left: those in which no thread goes through more rounds in a row.
+fn rounds(ex: &Execution, key: Key, state: u64) -> Option<(u32, usize)> {
+    let cycles = &ex.threads[ex.current.index()].cycles;
+    // What a state is that was taken at the first visit may differ from one execution to the next; see [`fails`].
+    let known = |v: &&Visit| v.key == key && v.state == Some(state) && !v.first;
+    let mut same = cycles.visits.iter().rev().filter(known);
+    same.find_map(|v| {
+        let first = cycles.changes.iter().position(|c| c.at >= v.at)?;
+        let own = &cycles.changes[first..];
+        let first_of = |k: usize| own[..k].iter().all(|c| c.object != own[k].object);
+        let takes_back = |k: usize| {
+            let mut of_object = own[k..].iter().filter(|c| c.object == own[k].object);
+            let sum = of_object.clone().fold(0u64, |sum, c| sum.wrapping_add(c.after.wrapping_sub(c.before)));
+            sum == 0 || of_object.next_back().is_some_and(|last| last.after == own[k].before)
+        };
+        let all = (0..own.len()).filter(|k| first_of(*k)).all(takes_back);
+        all.then_some((v.rounds + 1, v.at))
+    })
 }
 
 /// The running thread has only looked since that step of the execution, and is where it was then.
@@ -514,14 +571,19 @@ fn removable(ex: &Execution, t: ThreadId, from: usize) -> Option<Cycle> {
     if !observed.is_empty() && !are_idle(ex, &mut observed) {
         return None;
     }
+    Some(contents(cycles, from))
+}
+
+/// What there is in the steps of a thread since that step of the execution.
+fn contents(cycles: &Cycles, from: usize) -> Cycle {
     let since = || cycles.visits.iter().filter(|v| v.at >= from);
     let switches = |v: &Visit| matches!(v.key.kind, OpKind::Yield | OpKind::Choose);
-    Some(Cycle {
+    Cycle {
         options: since().any(|v| v.option),
         spurious: since().any(|v| v.option && !v.timeout),
-        changes: !own.is_empty(),
+        changes: cycles.changes.iter().any(|c| c.at >= from),
         free_switch: since().any(switches),
-    })
+    }
 }
 
 /// Whether nobody can tell that a thread made the changes of the first object among these: whenever another thread accessed the object in
@@ -713,6 +775,7 @@ pub(crate) fn keep(ex: &mut Execution, op: Op, site: Site, before: u64, applied:
         failed: spurious,
         first: arrival.is_some_and(|a| a.first),
         timeout: false,
+        rounds: arrival.map_or(0, |a| a.rounds),
     });
     if spurious {
         took(ex, op.object, arrival.is_some_and(|a| a.known));
@@ -819,7 +882,7 @@ impl Waiting {
             ex.threads[ex.current.index()].cycles.rows.retain(|r| r.object != self.object);
         }
         if ex.settings.spin_loops && (option || ex.tracking) {
-            self.visit(ex, self.key, option, timeout);
+            self.visit(ex, self.key, option, timeout, self.arrival.map_or(0, |a| a.rounds));
         }
     }
 
@@ -830,18 +893,19 @@ impl Waiting {
         }
         let how = if ex.settings.rule == Rule::PhaseIgnored { Ended::Notified } else { how };
         let key = Key { object: mutex, kind: OpKind::Lock, a: IN_WAIT, b: how as u64, ..self.key };
+        let mut rounds = 0;
         if let Some(arrival) = self.arrival {
             let stop = arrive_in(ex, key, arrival.state);
-            ex.threads[ex.current.index()].cycles.arrival = None;
+            rounds = ex.threads[ex.current.index()].cycles.arrival.take().map_or(0, |a| a.rounds);
             if stop {
                 return true;
             }
         }
-        self.visit(ex, key, false, false);
+        self.visit(ex, key, false, false, rounds);
         false
     }
 
-    fn visit(&self, ex: &mut Execution, key: Key, option: bool, timeout: bool) {
+    fn visit(&self, ex: &mut Execution, key: Key, option: bool, timeout: bool, rounds: u32) {
         let at = ex.log.len();
         let state = self.arrival.map(|a| a.state);
         let cycles = &mut ex.threads[ex.current.index()].cycles;
@@ -854,6 +918,7 @@ impl Waiting {
             failed: false,
             first: false,
             timeout,
+            rounds,
         });
         ex.tracking = true;
         ex.looking = true;
@@ -924,7 +989,7 @@ pub(crate) unsafe fn stop(ex: *mut Execution, site: Site) -> bool {
         if (*ex).same_as_earlier {
             end_execution(ex, End::Undone);
         }
-        if (*ex).settings.rule == Rule::EndsExecution {
+        if matches!((*ex).settings.rule, Rule::EndsExecution | Rule::RepeatedState) {
             end_execution(ex, End::Pruned);
         }
         turn(ex, Op::local(OpKind::Assume).with(STOPPED, 0), site)
@@ -947,6 +1012,17 @@ unsafe fn end_execution(ex: *mut Execution, end: End) -> ! {
 }
 
 impl Execution {
+    /// Whether all threads and all words were as they are now, at an operation of this execution. It is noted that they were.
+    fn was_in_state(&mut self) -> bool {
+        let mix = |h: u64, word: u64| (h ^ word).wrapping_mul(0xFF51_AFD7_ED55_8CCD).rotate_left(29);
+        let states = self.live.iter().map(|t| self.threads[t.index()].cycles.arrival.map_or(0, |a| a.state));
+        let words = self.objects.iter().map(|o| o.word);
+        let now = states.chain(words).fold(self.live.len() as u64, mix);
+        let was = self.states.contains(&now);
+        self.states.push(now);
+        was
+    }
+
     /// Whether a thread was stopped because it repeats itself.
     pub(crate) fn is_stopped(&self, t: ThreadId) -> bool {
         let op = &self.pending[t.index()].op;

@@ -172,13 +172,19 @@ impl Rounds {
         self.runs += 1;
         let Some(turns) = self.turns.filter(|_| session.gave_way()) else { return Next::GoOn };
         let start = *self.start.get_or_insert_with(Instant::now);
-        let (most, seconds) = if self.completed.is_none() { (2_000, 1.0) } else { (20_000, 3.0) };
+        let (most, seconds) = match (&self.completed, turns) {
+            (None, FIRST_TURNS) => (2_000, 1.0),
+            (None, _) => (20_000, 10.0),
+            (Some(_), _) => (20_000, 3.0),
+        };
         if self.runs <= most && (!self.runs.is_multiple_of(16) || start.elapsed().as_secs_f64() < seconds) {
             return Next::GoOn;
         }
         match &self.completed {
             Some(_) => Next::Stop,
             None if turns == FIRST_TURNS => Next::Turns(3),
+            // Threads that step back from each other may do so in very many ways.
+            None if turns == 3 && session.bounded_rounds() => Next::Turns(1),
             None => Next::GoOn,
         }
     }
@@ -203,6 +209,7 @@ impl Rounds {
             caveats: session.caveats(),
         });
         match turns {
+            1 => Next::Turns(2),
             3 => Next::Turns(8),
             8 if self.runs < 5_000 => Next::Turns(32),
             32 if self.runs < 500 => Next::Turns(128),
@@ -292,7 +299,7 @@ pub fn check(
         }
         if let Some(found) = once.failure {
             let known = failures.iter().any(|f| same(f, &found));
-            let race = if found.kind == FailureKind::DataRace { races::take_last() } else { None };
+            let race = once.race.filter(|_| found.kind == FailureKind::DataRace);
             if !known {
                 let report_suspects = suspicion.is_some();
                 let modes = Modes { report_suspects, ..session.modes() };
@@ -449,7 +456,9 @@ impl Doubts {
         let modes = Modes { report_suspects: true, ..session.modes() };
         let steps = schedule.threads().len().min(suspicion.shown_after as usize).max(1);
         let settings = Settings { max_steps: steps as u64, ..settings.clone() };
+        let passed = schedule.passed();
         let schedule = Schedule::new(schedule.threads()[..steps].to_vec(), schedule.options().to_vec());
+        let schedule = schedule.passing(passed);
         Ok(recorded(&settings, modes, test, &schedule).failure)
     }
 }
@@ -477,7 +486,15 @@ pub fn replay(settings: &Settings, schedule: &Schedule, search: &mut dyn Progres
     if failure.is_none() && divergence.is_none() {
         // It may be one of a livelock that was confirmed.
         let modes = Modes { report_suspects: true, ..Modes::default() };
-        return found(recorded(settings, modes, test, schedule).failure);
+        let failure = recorded(settings, modes, test, schedule).failure;
+        // Or of a search that had learned what handlers of signals access: without that they interrupt nobody there.
+        if failure.is_none()
+            && let Some(front) = front::front().filter(|f| f.has_handlers())
+        {
+            front.forget();
+            return found(searched(settings, schedule, search, test, MOST_TRIES));
+        }
+        return found(failure);
     }
     let Some(divergence) = divergence else { return found(failure) };
     // The token may be from a search that has learned what a schedule alone does not tell, and took other steps.
@@ -485,8 +502,10 @@ pub fn replay(settings: &Settings, schedule: &Schedule, search: &mut dyn Progres
         Restart::LocksHaveVersions,
         Restart::WritersWait,
         Restart::ClosuresEnd,
+        Restart::OwnersLeave,
         Restart::ReadsClock,
         Restart::AddressesComeBack,
+        Restart::WatchesCells,
     ];
     for which in 1..1u32 << learned.len() {
         let mut modes = Modes::default();
@@ -517,7 +536,7 @@ pub fn replay(settings: &Settings, schedule: &Schedule, search: &mut dyn Progres
     }
     if let Some(front) = front::front() {
         front.forget();
-        if let Some(failure) = searched(settings, schedule, search, test) {
+        if let Some(failure) = searched(settings, schedule, search, test, usize::MAX) {
             return found(Some(failure));
         }
     }
@@ -530,9 +549,10 @@ fn searched(
     schedule: &Schedule,
     search: &mut dyn Progress,
     test: &dyn Fn(),
+    most: usize,
 ) -> Option<Failure> {
     let mut session = Session::new(settings);
-    loop {
+    for _ in 0..most {
         let once = session.run_once(search, test, false);
         if once.restart {
             search.restart();
@@ -548,6 +568,7 @@ fn searched(
             return None;
         }
     }
+    None
 }
 
 /// Runs `test` once along a run that was found elsewhere, and gives what failed, with its full trace and a token of its own.
@@ -638,6 +659,7 @@ fn fails_again(
     schedule: &Schedule,
 ) -> Option<Failure> {
     let mut session = Session::like(settings, modes);
+    session.pass_races(schedule.passed());
     (0..ATTEMPTS).find_map(|_| {
         let once = session.run_once(&mut *boxed_replay(schedule), test, true);
         once.failure.filter(|again| repeats(again, found)).map(|again| *again)
@@ -652,8 +674,10 @@ const OTHER_ADDRESSES: &str = "this needs memory that is freed and allocated aga
 
 /// The same failure, recorded with the callers of each step.
 fn with_callers(settings: &Settings, modes: Modes, test: &dyn Fn(), best: &Failure) -> Option<Failure> {
-    let mut replay = boxed_replay(&best.replay.parse().ok()?);
+    let schedule: Schedule = best.replay.parse().ok()?;
+    let mut replay = boxed_replay(&schedule);
     let mut session = Session::like(settings, modes);
+    session.pass_races(schedule.passed());
     session.record_callers();
     let once = session.run_once(&mut *replay, test, true);
     let exact = !once.restart && explore::Explorer::divergence(&*replay).is_none();
@@ -669,6 +693,7 @@ pub(crate) fn boxed_replay(schedule: &Schedule) -> Box<Replay> {
 fn recorded(settings: &Settings, modes: Modes, test: &dyn Fn(), schedule: &Schedule) -> Recorded {
     let mut replay = boxed_replay(schedule);
     let mut session = Session::like(settings, modes);
+    session.pass_races(schedule.passed());
     session.record_callers();
     let mut once = session.run_once(&mut *replay, test, true);
     for _ in 0..MOST_LESSONS {
@@ -805,13 +830,20 @@ fn differs(found: Failure, again: Option<Failure>, divergence: Option<Divergence
         cycle: Vec::new(),
         trace: shown.trace,
         after: shown.after,
-        help: Some(HELP.to_string()),
+        help: Some(help()),
         output: None,
     }
 }
 
-const HELP: &str = "a checked test must do the same whenever its threads are scheduled the same way: no time, no random \
-                    numbers, no addresses, no state kept from one execution to the next; use `raddle::choose` for choices";
+/// The advice for a program that is not deterministic.
+fn help() -> String {
+    let rule = "a checked test must do the same whenever its threads are scheduled the same way: no time, no random numbers, no addresses, \
+                no state kept from one execution to the next";
+    // The types are those of Rust tests.
+    let types =
+        "; use `raddle::choose` for choices, and raddle's `Arc` for a value whose destructor takes steps";
+    format!("{rule}{}", if front::front().is_some() { "" } else { types })
+}
 
 fn nondeterminism(d: &Divergence, schedule: &Schedule) -> Failure {
     let location = d.found.or(d.expected).and_then(|(_, site)| record::place_of(site)).map(|p| p.to_string());
@@ -826,7 +858,7 @@ fn nondeterminism(d: &Divergence, schedule: &Schedule) -> Failure {
         cycle: Vec::new(),
         trace: Vec::new(),
         after: None,
-        help: Some(HELP.to_string()),
+        help: Some(help()),
         output: None,
     }
 }

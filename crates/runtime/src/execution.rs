@@ -9,7 +9,7 @@ use crate::front::{self, Front};
 use crate::memory::Unsettled;
 use crate::objects::{Epochs, Object};
 use crate::polling::{Modes, Restart, Versioned};
-use crate::races::Races;
+use crate::races::{Met, Races};
 use crate::record::{Logged, Recorded};
 use crate::spin;
 use crate::statics::Statics;
@@ -22,6 +22,7 @@ use explore::{
     Access, Decision, End, Event, Executed, Explorer, Failure, FailureKind, MAX_THREADS, ObjectId, Op,
     OpKind, Options, Pending, Site, Stop, StopReason, ThreadId, ThreadSet, View, semantics,
 };
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
@@ -117,6 +118,8 @@ pub(crate) struct Execution {
     pub(crate) awaited: Vec<(ObjectId, u64)>,
     /// A thread was stopped because it repeats itself.
     pub(crate) any_stopped: bool,
+    /// States of all threads and words, as hashes, where the rule for loops asks for them; see [`crate::cycles::Rule::RepeatedState`].
+    pub(crate) states: Vec<u64>,
     /// From then on: the locks under which something was changed, and how many steps there had been.
     pub(crate) changed_under: Vec<(ObjectId, usize)>,
     pub(crate) objects: Vec<Object>,
@@ -138,7 +141,12 @@ pub(crate) struct Execution {
     pub(crate) recording: bool,
     /// Callers are recorded with each step.
     pub(crate) with_callers: bool,
+    /// An execution continues after so many races that it meets first.
+    pub(crate) passes: u32,
+    pub(crate) met_races: RefCell<Met>,
     pub(crate) recorded: Vec<Recorded>,
+    /// The records of plain writes whose values are not known yet.
+    pub(crate) unfinished: Vec<usize>,
     pub(crate) races: Races,
     pub(crate) failure: Option<Noted>,
     /// Why the search stops with this execution.
@@ -173,10 +181,18 @@ pub(crate) struct Execution {
     pub(crate) due: bool,
     /// Something may have to be done before the next step; see [`crate::sync`].
     pub(crate) attend: bool,
+    /// A thread of this execution has panicked.
+    pub(crate) any_panicking: bool,
+    /// The search has said that there are data races; see [`crate::races`].
+    pub(crate) plain_race_noted: bool,
+    /// Threads may be in loops wherever they continue, by the modes of the session.
+    pub(crate) watchful: bool,
     /// After how many fruitless turns a thread gives way.
     pub(crate) turns: u32,
     /// A thread gave way while another one could run, since this was last reset.
     pub(crate) gave_way: bool,
+    /// A thread was stopped because it has gone through as many rounds as it may; see [`crate::cycles`].
+    pub(crate) bounded_rounds: bool,
     /// How the execution is continued where a livelock is suspected; see [`crate::livelock`].
     pub(crate) fair: Option<Box<crate::livelock::Fair>>,
     /// Threads repeat themselves at the end of the execution, and nobody has changed what they see.
@@ -216,6 +232,10 @@ pub(crate) struct Execution {
     pub(crate) heap: crate::heap::Heap,
     /// Pointers to cells that may still be used.
     pub(crate) lent: crate::lent::Lending,
+    /// Ends and lone uses of objects.
+    pub(crate) lifetimes: crate::lifetimes::Lifetimes,
+    /// Cells whose accesses are watched.
+    pub(crate) watch: crate::watch::Watch,
     /// Room for what an await has seen.
     pub(crate) seen: Vec<(ObjectId, u64)>,
     /// Room for accesses of steps that happen before another one.
@@ -304,6 +324,7 @@ impl Execution {
             last: None,
             awaited: Vec::new(),
             any_stopped: false,
+            states: Vec::new(),
             changed_under: Vec::new(),
             objects: Vec::new(),
             names: Vec::new(),
@@ -317,7 +338,10 @@ impl Execution {
             options: Vec::new(),
             recording: false,
             with_callers: false,
+            passes: 0,
+            met_races: RefCell::default(),
             recorded: Vec::new(),
+            unfinished: Vec::new(),
             races: Races::default(),
             failure: None,
             stopped: None,
@@ -338,8 +362,12 @@ impl Execution {
             noted_off: (false, false),
             due: false,
             attend: false,
+            any_panicking: false,
+            plain_race_noted: false,
+            watchful: false,
             turns: u32::MAX,
             gave_way: false,
+            bounded_rounds: false,
             fair: None,
             suspect: false,
             compared_states: false,
@@ -359,6 +387,8 @@ impl Execution {
             read_locks: 0,
             times: Default::default(),
             heap: crate::heap::Heap::default(),
+            lifetimes: Default::default(),
+            watch: Default::default(),
             lent: Default::default(),
             seen: Vec::new(),
             accesses: Vec::new(),
@@ -376,17 +406,20 @@ impl Execution {
         self.next_thread_id = 0;
         self.total_steps = 0;
         self.session = next_session();
-        let eager = settings.rule == crate::cycles::Rule::Eager;
+        let eager = matches!(settings.rule, crate::cycles::Rule::Eager | crate::cycles::Rule::RepeatedState);
         // A sample is not started again: its executions are counted.
         let wipes_stacks = settings.samples;
         self.modes = Modes { eager, clean_stacks: eager, wipes_stacks, ..Modes::default() };
         self.compared_states = false;
         self.with_callers = false;
+        self.passes = 0;
         self.search_panicked = false;
-        self.gave_way = false;
+        (self.gave_way, self.bounded_rounds) = (false, false);
         self.fair = None;
         self.caveats.clear();
+        self.plain_race_noted = false;
         self.weak.clear();
+        self.lifetimes.renew();
         (self.refused_option, self.ignored_clock, self.noted_off) = (false, false, (false, false));
     }
 
@@ -394,6 +427,7 @@ impl Execution {
     pub(crate) fn reset(&mut self, recording: bool) {
         self.epoch = self.epochs.next();
         self.weak.reset();
+        self.met_races.get_mut().clear();
         self.phase = Phase::Running;
         self.next = None;
         self.end = None;
@@ -408,6 +442,7 @@ impl Execution {
         self.last = Some(ThreadId::MAIN);
         self.awaited.clear();
         self.any_stopped = false;
+        self.states.clear();
         self.changed_under.clear();
         self.objects.clear();
         if let Some(labels) = &self.settings.labels {
@@ -420,6 +455,11 @@ impl Execution {
         self.options.clear();
         self.recording = recording;
         self.recorded.clear();
+        if recording {
+            // Not while the test runs, whose own blocks come from the same allocator.
+            self.recorded.reserve(256);
+        }
+        self.unfinished.clear();
         self.races.reset();
         self.failure = None;
         self.stopped = None;
@@ -432,7 +472,8 @@ impl Execution {
         (self.looking, self.tracking) = (false, false);
         (self.repeat, self.arriving) = (None, None);
         self.suspect = false;
-        (self.due, self.attend) = (false, false);
+        (self.due, self.attend, self.any_panicking) = (false, false, false);
+        self.watchful = self.modes.eager | self.modes.clean_stacks | self.fair.is_some();
         self.turns = match (self.modes.turns, self.settings.turns) {
             (0, None) => crate::driver::FIRST_TURNS,
             (0, Some(0)) => u32::MAX,
@@ -441,6 +482,8 @@ impl Execution {
         self.read_locks = 0;
         self.times.clear();
         self.lent.clear();
+        self.watch.clear();
+        self.lifetimes.clear();
         self.heap.clear();
         self.exited = false;
         self.unsettled = None;
@@ -494,6 +537,7 @@ impl Execution {
                     Some(thread) => thread.children.clear(),
                     None => self.threads.push(Thread::default()),
                 }
+                self.threads[id.index()].parent = parent;
                 self.threads[id.index()].path = match parent {
                     None => 1,
                     Some(p) => {
@@ -642,10 +686,11 @@ impl Execution {
         let thread = &mut self.threads[target.index()];
         if !thread.joined {
             thread.joined = true;
+            let parent = thread.parent;
             self.unjoined -= 1;
             let own = &mut self.threads[t.index()];
             // Most threads have few children, and none of them is needed again.
-            if own.spawned >= OWN_NUMBERS / 2 && own.children.contains(&target) {
+            if own.spawned >= OWN_NUMBERS / 2 && parent == Some(t) {
                 own.joined_children.push(target);
             }
         }
@@ -703,6 +748,12 @@ impl Execution {
                 }
             }
         }
+    }
+
+    /// Whether pointers to cells may be in use.
+    #[inline]
+    pub(crate) fn has_lent(&self) -> bool {
+        !self.lent.is_empty() | !self.watch.is_empty()
     }
 
     /// Whether user code runs, not the search.
@@ -1268,7 +1319,9 @@ impl Execution {
             self.unblock(t, op.object);
         }
         self.last = Some(t);
-        self.yielded.remove(t);
+        if !self.yielded.is_empty() {
+            self.yielded.remove(t);
+        }
         self.steps += 1;
         self.total_steps += 1;
         self.watched.steps.store(self.total_steps, Ordering::Relaxed);

@@ -31,6 +31,14 @@ impl Place {
     }
 }
 
+impl Place {
+    /// The file of a place in Rust, for a process that has no [`Front`].
+    pub(crate) fn file(self) -> Option<&'static str> {
+        // SAFETY: without a front end places are made from `&'static Location` alone.
+        front().is_none().then(|| unsafe { &*(self.0 as *const Location<'static>) }.file())
+    }
+}
+
 impl From<&'static Location<'static>> for Place {
     #[inline]
     fn from(location: &'static Location<'static>) -> Place {
@@ -144,6 +152,11 @@ pub trait Front: Sync {
     /// Whether a thread that waits for ever would be interrupted by a signal that is pending.
     fn has_signal(&self, thread: ThreadId) -> bool {
         let _ = thread;
+        false
+    }
+
+    /// Whether the last execution had handlers of signals.
+    fn has_handlers(&self) -> bool {
         false
     }
 

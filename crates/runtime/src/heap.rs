@@ -64,10 +64,15 @@ pub(crate) struct Heap {
 
 impl Heap {
     /// Frees the memory of all blocks.
+    #[inline]
     pub(crate) fn clear(&mut self) {
-        if self.blocks.is_empty() && self.tracked.is_empty() {
-            return;
+        if !(self.blocks.is_empty() && self.tracked.is_empty()) {
+            self.clear_all();
         }
+    }
+
+    #[cold]
+    fn clear_all(&mut self) {
         for (_, block) in std::mem::take(&mut self.blocks) {
             // SAFETY: the memory was got with this layout and was not given back, and the threads of its execution are gone.
             unsafe { std::alloc::dealloc(block.start as *mut u8, block.whole) };
@@ -363,7 +368,8 @@ unsafe fn end_objects(ex: *mut Execution, start: usize, place: Place) {
                 }
                 Class::Cell => {
                     let how = Touching { write: true, atomic: false, elsewhere: true };
-                    if let Some(message) = races::check(&mut *ex, object, how, place) {
+                    let race = races::check(&mut *ex, object, how, place);
+                    if let Some(message) = race.and_then(|r| r.unless_watched(&mut *ex, false)) {
                         sync::fail(FailureKind::DataRace, message, place);
                     }
                 }

@@ -9,6 +9,9 @@
 //! operation again. Reads through such a pointer stay unseen. If another thread writes the cell meanwhile, that is a caveat.
 //!
 //! A write that leaves every byte as it was counts as a read.
+//!
+//! All this is a guess. Where a data race, a caveat or a write that changes nothing depends on it, the search starts again and sees the accesses
+//! themselves ([`crate::watch`]), if the processor and the system allow that.
 
 use crate::context;
 use crate::execution::{Execution, Phase};
@@ -63,13 +66,32 @@ impl Lent {
 
 /// Notes that a pointer to the `size` bytes at `start`, the value of a cell, is handed out.
 pub fn cell_lend(object: &Handle, start: *const u8, size: usize, place: Place) {
-    races::cell_access(object, false, place);
-    let ex = context::current();
-    // SAFETY: `cell_access` has found an execution; no reference into it is held over a suspension, and the cell is alive.
+    let ex = context::required("a cell", place);
+    // SAFETY: the execution is valid; no reference into it is held over `fail`, which suspends.
     unsafe {
-        if ex.is_null() || (*ex).phase != Phase::Running || size == 0 {
+        if (*ex).phase != Phase::Running || size == 0 {
             return;
         }
+        let cell = (*ex).resolve(object, Class::Cell, 0, place);
+        if let Some(fault) = (*ex).heap.fault.take() {
+            sync::fail(FailureKind::UseAfterFree, fault.0, place);
+        }
+        if crate::watch::lend(&mut *ex, cell, place) {
+            return;
+        }
+        let read = Touching { write: false, atomic: false, elsewhere: true };
+        let race = races::check(&mut *ex, cell, read, place).and_then(|r| r.unless_watched(&mut *ex, true));
+        races::mark_lent(&mut *ex, cell, false);
+        // A write that changes nothing would not be found.
+        if race.is_none() && races::lent_to_others(&*ex, cell) {
+            watch_soon(&mut *ex);
+        }
+        if let Some(message) = race {
+            sync::fail(FailureKind::DataRace, message, place);
+        }
+    }
+    // SAFETY: as above, and the cell is alive.
+    unsafe {
         let ex = &mut *ex;
         let (thread, cell) = (ex.current, ex.resolve(object, Class::Cell, 0, place));
         let start = start as usize;
@@ -92,8 +114,21 @@ pub fn cell_ends(object: &mut Handle) {
     let ex = context::current();
     // SAFETY: a current execution is valid; the borrow ends here.
     unsafe {
+        if !ex.is_null()
+            && !(*ex).watch.is_empty()
+            && let Some(cell) = (*ex).find(object)
+        {
+            crate::watch::put_back(&mut *ex, cell, object);
+        }
         if !ex.is_null() && (*ex).phase == Phase::Running {
-            let Some(cell) = (*ex).find(object) else { return };
+            let found = (*ex).find(object);
+            if (*ex).in_fiber {
+                crate::lifetimes::bury(&mut *ex, object);
+            }
+            let Some(cell) = found else { return };
+            if (*ex).in_fiber && !(*ex).watch.is_empty() && (*ex).lent.race.is_none() {
+                (*ex).lent.race = crate::watch::settle(&mut *ex);
+            }
             if !(*ex).lent.is_empty() {
                 compare(&mut *ex, Some(cell));
                 (*ex).lent.all.retain(|l| l.cell != cell);
@@ -113,16 +148,20 @@ pub fn cell_ends(object: &mut Handle) {
 /// What is to be said if the end of a cell is not ordered after all accesses to it, and where the cell was first used.
 fn dropped(ex: &mut Execution, cell: ObjectId) -> Option<(String, Place)> {
     let entry = &ex.objects[cell.index()];
-    let place = entry.place.filter(|_| entry.cell != 0 && !entry.is_static)?;
-    let message = races::check(ex, cell, Touching { write: true, atomic: false, elsewhere: true }, place)?;
+    let place = entry.place.filter(|_| !entry.is_static && (entry.cell != 0 || ex.watch.has(cell)))?;
+    let race = races::check(ex, cell, Touching { write: true, atomic: false, elsewhere: true }, place)?;
+    let message = race.unless_watched(ex, false).filter(|_| !crate::callers::in_arc_of_std())?;
     Some((message.replacen(": write by", ": dropped by", 1), place))
 }
 
 /// A thread writes a cell: others that keep a pointer to it may read it unseen.
 pub(crate) fn written(ex: &mut Execution, cell: ObjectId) {
     let t = ex.current;
-    let kept: Vec<Place> =
-        ex.lent.all.iter().filter(|l| l.cell == cell && l.thread != t && l.kept).map(|l| l.place).collect();
+    let is_kept = |l: &Lent| l.cell == cell && l.thread != t && l.kept;
+    if ex.lent.all.iter().any(is_kept) && watch_soon(ex) {
+        return;
+    }
+    let kept: Vec<Place> = ex.lent.all.iter().filter(|l| is_kept(l)).map(|l| l.place).collect();
     for place in kept {
         caveats::caveat_at(
             CaveatKind::Races,
@@ -133,11 +172,23 @@ pub(crate) fn written(ex: &mut Execution, cell: ObjectId) {
     }
 }
 
+/// What is done through pointers to cells matters: if it can be watched, the search starts again and does so. Says whether that is so.
+pub(crate) fn watch_soon(ex: &mut Execution) -> bool {
+    let can = crate::watch::is_available() && !ex.modes.watches_cells;
+    if can {
+        ex.restart = Some(crate::polling::Restart::WatchesCells);
+    }
+    can
+}
+
 /// The running thread is about to be compared with an earlier state of it: what it has written counts.
 #[cold]
 pub(crate) fn look(ex: &mut Execution) {
     // SAFETY: as for `settle`, which follows.
     unsafe { compare(ex, None) }
+    if !ex.watch.is_empty() && ex.lent.race.is_none() {
+        ex.lent.race = crate::watch::settle(ex);
+    }
 }
 
 /// Compares the cells to which the running thread has pointers, or one of them.
@@ -165,6 +216,8 @@ unsafe fn compare(ex: &mut Execution, only: Option<ObjectId>) {
             spin::changed(ex);
         }
         let found = races::check(ex, cell, Touching { write: true, atomic: false, elsewhere: true }, place);
+        let found = found.and_then(|race| race.unless_watched(ex, true));
+        races::mark_lent(ex, cell, true);
         ex.lent.all = all;
         written(ex, cell);
         all = std::mem::take(&mut ex.lent.all);
@@ -187,7 +240,8 @@ pub(crate) unsafe fn settle(ex: *mut Execution) {
     let race = unsafe {
         compare(&mut *ex, None);
         keep(&mut *ex);
-        (*ex).lent.race.take()
+        let watched = if (*ex).watch.is_empty() { None } else { crate::watch::settle(&mut *ex) };
+        (*ex).lent.race.take().or(watched)
     };
     if let Some((message, place)) = race {
         sync::fail(FailureKind::DataRace, message, place);

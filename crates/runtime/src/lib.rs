@@ -36,6 +36,7 @@ mod front;
 mod heap;
 mod labels;
 mod lent;
+mod lifetimes;
 mod limits;
 mod livelock;
 mod locals;
@@ -58,11 +59,12 @@ mod sync;
 mod threads;
 mod time;
 mod turns;
+mod watch;
 mod watchdog;
 
 pub use alien::alien_uses;
 pub use caveats::{ADDRESSES, caveat, caveat_at, take_back};
-pub use clock::cpu_seconds;
+pub use clock::{TimeShares, cpu_seconds};
 pub use cycles::Rule;
 pub use driver::{Completed, DEEPENING, Found, Settings, check, follow, replay};
 pub use fiber::make_stacks_executable;
@@ -75,6 +77,7 @@ pub use front::{Crashed, Front, Part, Place, set_front};
 pub use heap::{Tracked, allocate, free, is_allocated, track, untrack};
 pub use labels::Labels;
 pub use lent::{cell_ends, cell_lend};
+pub use lifetimes::{object_ends, object_gone, object_owned};
 pub use limits::{
     END_AFTER, INTERRUPT_AFTER, SIGNALS as STOP_SIGNALS, end_process, is_stopping, set_last_words,
     stop_for_signal, stop_for_time, stopped_by_signal, write_last_words,
@@ -84,9 +87,9 @@ pub use memory::{
     LocalState, StackSpot, Touching, choose_address, ended_stack, exchange_part, exit_process,
     forget_accesses, forget_holders, frames_end, had_order, in_execution, in_program, is_alone, is_looking,
     is_queued, label, last_place, leave_thread, looking_flag, may_be_on_stack, next_child, on_memory,
-    on_other_stack, on_own_stack, only_read, record_plain, records_plain, restart_soon, session_number,
-    settle, stack_spot, step_in, steps_in_program, thread_of_stack, thread_path, touch, transfer,
-    write_later, yield_in,
+    on_other_stack, on_own_stack, only_read, record_free, record_plain, records_plain, restart_soon,
+    session_number, settle, stack_spot, step_in, steps_in_program, thread_of_stack, thread_path, touch,
+    transfer, write_later, yield_in,
 };
 pub use objects::Handle;
 pub use orders::{is_concurrent, is_weak, ordered_access, ordered_fence, ordered_step};
@@ -104,8 +107,10 @@ pub use sync::{
     rmw, step, stop_here, stop_repeating, take_word, tearing_down, wait,
 };
 pub use threads::{
-    Body, Task, closure_ended, current, is_finished, join, panicking, park, spawn, thread_name, unpark,
+    Body, Task, closure_ended, current, is_finished, join, owners_leave, panicking, park, spawn, thread_name,
+    unpark, value_dropped,
 };
+pub use watch::cell_data;
 
 pub use time::{
     Patience, clock_decide_patiently, clock_end_wait, clock_limit, clock_now, clock_pass, clock_reach,

@@ -7,6 +7,7 @@
 
 use crate::execution::{Execution, Phase};
 use crate::objects::Handle;
+use crate::record::PlainKind;
 use crate::spin::{self, Key};
 use crate::sync::{self, await_change, given_up, turn, turn_here};
 use crate::{Class, Done, Place, Request, context, foreign, races};
@@ -48,13 +49,23 @@ pub fn records_plain() -> bool {
 /// Records a plain access, by the name that the front end has for the variable. Not a step.
 #[cold]
 pub fn record_plain(name: u64, write: bool, place: Place) {
+    record(name, if write { PlainKind::Write } else { PlainKind::Read }, place);
+}
+
+/// Records that a block is freed, which the front end knows by its address. Not a step.
+#[cold]
+pub fn record_free(start: usize, bytes: usize, place: Place) {
+    record(start as u64, PlainKind::Free { bytes: bytes as u64 }, place);
+}
+
+fn record(name: u64, kind: PlainKind, place: Place) {
     let ex = context::current();
     if !ex.is_null() {
         // SAFETY: a current execution is valid, and our callers hold no reference into it.
         unsafe {
             // A record takes memory: an overflow inside the allocator would leave its lock taken.
             sync::check_stack(ex);
-            (*ex).record_plain(name, write, place);
+            (*ex).record_plain(name, kind, place);
         }
     }
 }
@@ -532,7 +543,7 @@ pub fn touch(object: &Handle, how: Touching, place: Place) -> Option<String> {
         if how.write && how.elsewhere && ex.looking {
             spin::changed(ex);
         }
-        races::check(ex, id, how, place)
+        races::check(ex, id, how, place).map(|race| race.message)
     }
 }
 

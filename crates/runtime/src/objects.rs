@@ -25,6 +25,16 @@ impl Handle {
         std::ptr::from_ref(self) as usize
     }
 
+    /// No execution has met it.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.cached.load(Ordering::Relaxed) == 0
+    }
+
+    /// Marks it as that of an object that was dropped. No execution has the number that is stored.
+    pub(crate) fn bury(&mut self, epoch: u32) {
+        *self.cached.get_mut() = u64::from(!epoch) << 32;
+    }
+
     pub(crate) fn forget(&mut self) {
         *self.cached.get_mut() = 0;
     }
@@ -125,6 +135,10 @@ impl Execution {
             return id;
         }
         let address = handle.address();
+        let word = handle.cached.load(Ordering::Relaxed);
+        if !self.watch.is_empty() {
+            self.watch.note_handle(address);
+        }
         let is_static = statics::contains(address);
         let found = if is_static { self.statics.find(address) } else { None };
         let id = found.unwrap_or_else(|| {
@@ -136,9 +150,22 @@ impl Execution {
             } else if !self.heap.is_empty() {
                 self.met_near_blocks(address, id, place);
             }
+            if !is_static
+                && (word != 0 || self.lifetimes.has_lone_uses())
+                && let Some(message) = self.met_at(address, id, word)
+                && self.heap.fault.is_none()
+            {
+                self.heap.fault = Some(Box::new((message, place)));
+                // The next turn looks for it.
+                self.due = true;
+                self.attend = true;
+            }
             id
         });
-        handle.cached.store((self.epoch as u64) << 32 | id.0 as u64, Ordering::Relaxed);
+        // Freed memory may be part of the allocator's lists by now.
+        if self.heap.fault.is_none() {
+            handle.cached.store((self.epoch as u64) << 32 | id.0 as u64, Ordering::Relaxed);
+        }
         id
     }
 

@@ -68,6 +68,7 @@ fn note(info: &PanicHookInfo<'_>) -> bool {
         let earlier = notes.noted.replace((message, location));
         notes.unwinding_from = if again { earlier } else { None };
         thread.panicking = true;
+        (ex.any_panicking, ex.attend) = (true, true);
         true
     }
 }

@@ -43,6 +43,8 @@ pub(crate) enum Restart {
     WritersWait,
     /// A thread of a scope has thread-locals to drop when its closure has ended, so the end of the closure is a step.
     ClosuresEnd,
+    /// A handle was dropped without a join, and the value of its thread has a destructor, so both owners of such values leave them by steps.
+    OwnersLeave,
     /// The test reads the clock after threads were compared without it, so clocks are part of local states.
     ReadsClock,
     /// A block was freed whose address another allocation of the test could get, so addresses come back; see [`crate::heap`].
@@ -51,6 +53,8 @@ pub(crate) enum Restart {
     ComparesStates,
     /// A thread went another way than was expected of it after a look.
     NoPredictions,
+    /// Whether there is a data race depends on what is done through a pointer to a cell, so such accesses are watched; see [`crate::watch`].
+    WatchesCells,
     /// The front end has learned something of the program, and keeps it itself.
     FrontLearned,
 }
@@ -67,6 +71,8 @@ pub struct Modes {
     pub(crate) no_versions: bool,
     /// The end of the closure of a scoped thread is a step, before its thread-locals are dropped: a scope waits for the closures.
     pub(crate) closures_end: bool,
+    /// The two owners of the value that a thread leaves, the thread and its handle, leave it by steps: the last one drops it.
+    pub(crate) owners_leave: bool,
     /// Waiting writers of reader-writer locks hold up new readers; see [`crate::rwlock`].
     pub(crate) writers_wait: bool,
     /// A thread took a reader-writer lock for writing, in this execution or an earlier one.
@@ -88,6 +94,8 @@ pub struct Modes {
     pub(crate) clean_stacks: bool,
     /// What a thread does after a look is not taken for granted before it has done it. See [`crate::cycles`].
     pub(crate) no_predictions: bool,
+    /// Accesses through pointers to cells are seen where they happen. See [`crate::watch`].
+    pub(crate) watches_cells: bool,
     /// An execution in which threads repeat themselves for ever is a failure, whether or not it was confirmed. See [`crate::livelock`].
     pub(crate) report_suspects: bool,
 }
@@ -98,11 +106,13 @@ impl Modes {
             Restart::EndsAreSteps => self.ends_are_steps = true,
             Restart::LocksHaveVersions => self.versions = true,
             Restart::FrontLearned => {}
+            Restart::WatchesCells => self.watches_cells = true,
             Restart::AddressesComeBack => self.reuse = true,
             Restart::NoPredictions => self.no_predictions = true,
             Restart::ReadsClock => self.reads_clock = true,
             Restart::ComparesStates => self.wipes_stacks = true,
             Restart::ClosuresEnd => self.closures_end = true,
+            Restart::OwnersLeave => self.owners_leave = true,
             Restart::WritersWait => self.writers_wait = true,
             Restart::NoVersions => (self.versions, self.no_versions) = (false, true),
         }

@@ -18,7 +18,7 @@ use crate::memory::Touching;
 use crate::objects::Handle;
 use crate::record::Logged;
 use crate::{Class, Place, spin, sync};
-use explore::{FailureKind, MemoryOrder, Mode, ObjectId, OpKind, ThreadId};
+use explore::{CaveatKind, FailureKind, MemoryOrder, Mode, ObjectId, OpKind, ThreadId};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -76,6 +76,8 @@ pub(crate) struct Touch {
     /// How many steps its thread had taken.
     pub(crate) at: u32,
     pub(crate) place: Place,
+    /// It is what a pointer was handed out for, or a change that was found later: when it happens is not known exactly.
+    pub(crate) lent: bool,
 }
 
 /// An atomic access of a cell: it races only with those that are not.
@@ -138,6 +140,8 @@ pub(crate) struct Races {
     pub(crate) blocks: Option<ObjectId>,
     /// Objects that are only ours: no step on them orders anything in the program.
     pub(crate) silent: Vec<ObjectId>,
+    /// Accesses that are not atomic order nothing, whatever was said of them; see [`let_plain_accesses_order`].
+    only_atomics: bool,
 }
 
 impl Races {
@@ -203,6 +207,16 @@ impl Races {
         cell.reads.extend(reads);
     }
 
+    /// Nothing yet, of an execution in which the same objects order nothing.
+    pub(crate) fn like(other: &Races) -> Races {
+        Races { blocks: other.blocks, silent: other.silent.clone(), ..Races::default() }
+    }
+
+    /// Takes in the steps that are new.
+    pub(crate) fn take_steps(&mut self, log: &[Logged], threads: usize, objects: usize) {
+        self.advance(log, threads, objects);
+    }
+
     /// Takes the steps in that have run since the last call.
     #[inline]
     fn advance(&mut self, log: &[Logged], threads: usize, objects: usize) {
@@ -228,7 +242,7 @@ impl Races {
     fn take(&mut self, l: &Logged) {
         use OpKind::*;
         let plain = l.order == MemoryOrder::None && matches!(l.kind, Load | Store | Rmw);
-        let l = if plain && PLAIN_ORDERS.load(Ordering::Relaxed) {
+        let l = if plain && !self.only_atomics && PLAIN_ORDERS.load(Ordering::Relaxed) {
             &Logged { order: MemoryOrder::SeqCst, ..*l }
         } else {
             l
@@ -239,6 +253,9 @@ impl Races {
             thread.now.resize(t.index() + 1, 0);
         }
         thread.now[t.index()] += 1;
+        if plain && self.only_atomics {
+            return;
+        }
         let acquires = matches!(l.order, MemoryOrder::Acquire | MemoryOrder::AcqRel | MemoryOrder::SeqCst);
         let releases = matches!(l.order, MemoryOrder::Release | MemoryOrder::AcqRel | MemoryOrder::SeqCst);
         if l.kind == Fence {
@@ -397,6 +414,62 @@ impl Execution {
     }
 }
 
+/// The last accesses to a variable: by whom, and as which step of that thread.
+#[derive(Clone, Default)]
+struct LastAccesses {
+    write: Option<(ThreadId, u32)>,
+    reads: Vec<(ThreadId, u32)>,
+}
+
+impl Execution {
+    /// Where accesses that are not atomic are steps: a variable with a data race in this execution, once in a search. What such a program
+    /// does was explored as if they were sequentially consistent.
+    pub(crate) fn note_plain_race(&mut self) {
+        if !PLAIN_ORDERS.load(Ordering::Relaxed) || self.plain_race_noted {
+            return;
+        }
+        if let Some(id) = self.plain_race() {
+            self.plain_race_noted = true;
+            let name = self.object_name(id).unwrap_or_else(|| "a variable".to_owned());
+            let text = format!(
+                "`{name}` is accessed in a data race, which C leaves undefined; its accesses were explored as sequentially consistent"
+            );
+            let place = self.objects[id.index()].place.unwrap_or(Place(0));
+            self.caveats.add(CaveatKind::MemoryOrder, text.into(), place);
+        }
+    }
+
+    fn plain_race(&self) -> Option<ObjectId> {
+        let is_plain = |l: &Logged| {
+            let access = matches!(l.kind, OpKind::Load | OpKind::Store | OpKind::Rmw);
+            access && l.order == MemoryOrder::None && self.objects[l.object.index()].class == Class::Variable
+        };
+        let mut order = Races { only_atomics: true, ..Races::like(&self.races) };
+        let mut last = vec![LastAccesses::default(); self.objects.len()];
+        for (i, l) in self.log.iter().enumerate() {
+            order.advance(&self.log[..=i], self.threads.len(), self.objects.len());
+            if !is_plain(l) || self.races.silent.contains(&l.object) {
+                continue;
+            }
+            let now = &order.threads[l.thread.index()].now;
+            let unordered = |other: &(ThreadId, u32)| other.0 != l.thread && get(now, other.0) < other.1;
+            let (writes, here) = (l.mode == Mode::Write, (l.thread, get(now, l.thread)));
+            let accesses = &mut last[l.object.index()];
+            if accesses.write.is_some_and(|w| unordered(&w)) || writes && accesses.reads.iter().any(unordered)
+            {
+                return Some(l.object);
+            }
+            if writes {
+                *accesses = LastAccesses { write: Some(here), reads: Vec::new() };
+            } else {
+                accesses.reads.retain(|r| r.0 != l.thread);
+                accesses.reads.push(here);
+            }
+        }
+        None
+    }
+}
+
 impl Races {
     /// How many steps of each thread happen before the next one of this thread, as of the last [`Execution::order_steps`].
     #[inline]
@@ -422,12 +495,16 @@ pub fn cell_access(object: &Handle, write: bool, place: Place) {
             crate::lent::written(ex, id);
         }
         check(ex, id, Touching { write, atomic: false, elsewhere: true }, place)
+            .and_then(|race| race.unless_watched(ex, false))
     };
     // SAFETY: as above.
     if let Some(fault) = unsafe { (*ex).heap.fault.take() } {
         sync::fail(FailureKind::UseAfterFree, fault.0, place);
     }
-    if let Some(message) = race {
+    // An `Arc` of std's orders what was done with its other references before the drop of its value, which is not seen.
+    if let Some(message) = race
+        && !crate::callers::in_arc_of_std()
+    {
         sync::fail(FailureKind::DataRace, message, place);
     }
 }
@@ -448,43 +525,59 @@ pub fn steps_taken() -> u64 {
 
 /// Races of a native program that a search with [`Settings::keep_going`](crate::Settings::keep_going) has reported, by the places of both
 /// accesses. Executions continue after them, because other races may lie behind them.
-static REPORTED: Mutex<Reported> = Mutex::new(Reported { races: Vec::new(), last: None });
+static REPORTED: Mutex<Vec<[Place; 2]>> = Mutex::new(Vec::new());
 
-struct Reported {
-    races: Vec<[Place; 2]>,
-    /// The race that was found last.
-    last: Option<[Place; 2]>,
-}
-
-fn reported() -> MutexGuard<'static, Reported> {
+fn reported() -> MutexGuard<'static, Vec<[Place; 2]>> {
     REPORTED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The race at which the last execution of a native program has failed.
-pub(crate) fn take_last() -> Option<[Place; 2]> {
-    reported().last.take()
 }
 
 /// Executions continue after this race from now on.
 pub(crate) fn continue_after(race: [Place; 2]) {
-    reported().races.push(race);
+    reported().push(race);
 }
 
-/// Whether two accesses that are not ordered are a failure: the search does not continue after their race.
+/// The races that an execution of a native program has met before its failure.
+#[derive(Debug, Default)]
+pub(crate) struct Met {
+    /// The races after which it has continued, each once.
+    passed: Vec<[Place; 2]>,
+    /// The race at which it has failed.
+    pub(crate) last: Option<[Place; 2]>,
+}
+
+impl Met {
+    pub(crate) fn clear(&mut self) {
+        self.passed.clear();
+        self.last = None;
+    }
+
+    /// After how many races it has continued.
+    pub(crate) fn passed(&self) -> u32 {
+        self.passed.len() as u32
+    }
+}
+
+/// Whether two accesses that are not ordered are a failure: the execution does not continue after their race.
 #[cold]
 pub(crate) fn is_new(ex: &Execution, a: Place, b: Place) -> bool {
-    ex.front.is_none() || !is_reported(ex.failure.is_none(), a, b)
-}
-
-/// Whether a race was reported before.
-fn is_reported(is_first: bool, a: Place, b: Place) -> bool {
-    let mut reported = reported();
-    let is = reported.races.iter().any(|r| *r == [a, b] || *r == [b, a]);
-    // Other threads may continue after the failure.
-    if !is && is_first {
-        reported.last = Some([a, b]);
+    if ex.front.is_none() {
+        return true;
     }
-    is
+    let is_one = |r: &[Place; 2]| *r == [a, b] || *r == [b, a];
+    let mut met = ex.met_races.borrow_mut();
+    let is_passed = met.passed.iter().any(is_one);
+    // Other threads may continue after the failure.
+    let is_first = ex.failure.is_none();
+    if is_passed || met.passed() < ex.passes && is_first || reported().iter().any(is_one) {
+        if !is_passed && is_first {
+            met.passed.push([a, b]);
+        }
+        return false;
+    }
+    if is_first {
+        met.last = Some([a, b]);
+    }
+    true
 }
 
 /// Whether this execution has met a cell.
@@ -536,14 +629,72 @@ pub fn touch_cell(handle: &CellHandle, name: u64, how: Touching, place: Place) -
     }
 }
 
-pub(crate) fn check(ex: &mut Execution, id: ObjectId, how: Touching, place: Place) -> Option<String> {
+/// A data race on a cell.
+pub(crate) struct Race {
+    pub(crate) message: String,
+    /// The earlier access was made through a pointer that was lent.
+    lent: bool,
+}
+
+impl Race {
+    /// What is to be said of it. Nothing if one of the accesses, the earlier one or the one that `is_lent`, was made through a pointer and can
+    /// be watched: then the search starts again and sees when it happens.
+    pub(crate) fn unless_watched(self, ex: &mut Execution, is_lent: bool) -> Option<String> {
+        if (self.lent || is_lent) && crate::lent::watch_soon(ex) { None } else { Some(self.message) }
+    }
+}
+
+/// Notes an access to a cell. Gives the race with an earlier one that is not ordered with it.
+pub(crate) fn check(ex: &mut Execution, id: ObjectId, how: Touching, place: Place) -> Option<Race> {
     if ex.objects[id.index()].cell == 0 {
         ex.objects[id.index()].cell = ex.races.new_cell() as u32 + 1;
     }
     let index = ex.objects[id.index()].cell as usize - 1;
-    let (other, wrote) = compare(ex, index, how, place)?;
+    let found = compare(ex, index, how, place);
+    let (other, wrote) = if found.is_none() && !ex.watch.is_empty() {
+        crate::watch::conflict(ex, id, how.write)?
+    } else {
+        found?
+    };
     let name = ex.object_name(id).unwrap_or_default();
-    Some(message(ex, &name, how.write, place, &other, wrote))
+    Some(Race { message: message(ex, &name, how.write, place, &other, wrote), lent: other.lent })
+}
+
+/// The last access that the running thread has noted is one through a pointer that was lent.
+pub(crate) fn mark_lent(ex: &mut Execution, id: ObjectId, write: bool) {
+    let Some(index) = (ex.objects[id.index()].cell as usize).checked_sub(1) else { return };
+    let cell = &mut ex.races.cells[index];
+    let touch = if write { cell.write.as_mut() } else { cell.reads.last_mut() };
+    if let Some(touch) = touch {
+        touch.lent = true;
+    }
+}
+
+/// Whether another thread has a pointer to the cell, and nothing orders what it does with it before the running thread. The order is up to date.
+pub(crate) fn lent_to_others(ex: &Execution, id: ObjectId) -> bool {
+    let Some(index) = (ex.objects[id.index()].cell as usize).checked_sub(1) else { return false };
+    ex.races.cells[index].reads.iter().any(|r| r.lent && is_concurrent(ex, r))
+}
+
+/// An access that the running thread makes now. The order is up to date.
+pub(crate) fn touch_now(ex: &Execution, place: Place) -> Touch {
+    let thread = ex.current;
+    Touch { thread, at: get(&ex.races.threads[thread.index()].now, thread), place, lent: false }
+}
+
+/// Whether nothing orders an access of another thread before the running thread. The order is up to date.
+pub(crate) fn is_concurrent(ex: &Execution, other: &Touch) -> bool {
+    let now = &ex.races.threads[ex.current.index()].now;
+    other.thread != ex.current && get(now, other.thread) <= other.at
+}
+
+/// An access to a whole cell that conflicts with one of the running thread. The order is up to date.
+pub(crate) fn announced(ex: &Execution, id: ObjectId, write: bool) -> Option<(Touch, bool)> {
+    let index = (ex.objects[id.index()].cell as usize).checked_sub(1)?;
+    let cell = &ex.races.cells[index];
+    let wrote = cell.write.filter(|w| is_concurrent(ex, w)).map(|w| (w, true));
+    let read = || cell.reads.iter().copied().find(|r| write && is_concurrent(ex, r)).map(|r| (r, false));
+    wrote.or_else(read)
 }
 
 /// Notes an access to a cell. Gives an earlier one that is not ordered with it, and whether that wrote.
@@ -553,7 +704,7 @@ fn compare(ex: &mut Execution, index: usize, how: Touching, place: Place) -> Opt
     ex.races.advance(&ex.log, ex.threads.len(), ex.objects.len());
     let now = &ex.races.threads[thread.index()].now;
     // An atomic access is a step, and has been taken: it publishes itself.
-    let touch = Touch { thread, at: get(now, thread) - atomic as u32, place };
+    let touch = Touch { thread, at: get(now, thread) - atomic as u32, place, lent: false };
     // An access is published by a later step of its thread, so it is known to those who know more steps than it had.
     let unordered = |other: &Touch| {
         other.thread != thread && get(now, other.thread) <= other.at && is_new(ex, place, other.place)

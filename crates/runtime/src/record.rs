@@ -88,9 +88,39 @@ pub(crate) struct Recorded {
 struct Plain {
     /// The name of the variable, as the front end knows it.
     name: u64,
-    write: bool,
+    kind: PlainKind,
     /// The bytes that were read, or that the write left there, as a word.
     value: Option<u64>,
+}
+
+impl Plain {
+    /// Whether the access is to a variable, by its name: a block that is freed has all that lie in it.
+    fn is_to(&self, variable: u64) -> bool {
+        match self.kind {
+            PlainKind::Read | PlainKind::Write => self.name == variable,
+            PlainKind::Free { bytes } => (self.name..self.name + bytes.max(1)).contains(&variable),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PlainKind {
+    Read,
+    Write,
+    /// The block is freed; its name is the address of its first byte.
+    Free {
+        bytes: u64,
+    },
+}
+
+impl PlainKind {
+    fn name(self) -> &'static str {
+        match self {
+            PlainKind::Read => "read",
+            PlainKind::Write => "write",
+            PlainKind::Free { .. } => "free",
+        }
+    }
 }
 
 /// Whether a record is the choice between a spurious end of a wait and none.
@@ -102,7 +132,7 @@ fn is_chance(r: &Recorded) -> bool {
 /// variables of the failure alone.
 fn is_shown(r: &Recorded, variables: &[u64]) -> bool {
     if let Some(plain) = &r.plain {
-        return variables.contains(&plain.name);
+        return variables.iter().any(|v| plain.is_to(*v));
     }
     let nothing = is_chance(r) || r.op.kind == OpKind::Choose && r.op.b == SIGNAL;
     !(nothing && r.applied.value == 0 && r.preempts.is_none())
@@ -223,7 +253,7 @@ fn rust_name(kind: OpKind) -> &'static str {
 impl Execution {
     #[cold]
     pub(crate) fn record(&mut self, op: &Op, option: u32, before: u64, applied: &Applied, site: Site) {
-        self.finish_plain_write();
+        self.finish_plain_writes();
         let thread = self.current;
         let (from, n) = self.pending[thread.index()].awaited;
         let awaited = self.awaited[from as usize..(from + n) as usize].iter().map(|a| a.0).collect();
@@ -249,7 +279,7 @@ impl Execution {
     /// The same for what is no step: it is shown, with the number 0.
     #[cold]
     pub(crate) fn record_quietly(&mut self, op: &Op, site: Site) {
-        self.finish_plain_write();
+        self.finish_plain_writes();
         let thread = self.current;
         self.recorded.push(Recorded {
             thread,
@@ -268,15 +298,27 @@ impl Execution {
 
     /// Records a plain access to a variable of a native program.
     #[cold]
-    pub(crate) fn record_plain(&mut self, name: u64, write: bool, place: Place) {
+    pub(crate) fn record_plain(&mut self, name: u64, kind: PlainKind, place: Place) {
         const MOST: usize = 50_000;
-        self.finish_plain_write();
+        let thread = self.current;
+        // An assignment of a structure announces what it writes, one part after the other, and then what it reads. Reads change nothing.
+        let continues = self.unfinished.last().is_some_and(|last| {
+            let last = &self.recorded[*last];
+            let next = last.plain.as_ref().is_some_and(|p| name > p.name && name - p.name <= 8);
+            let is_part = kind == PlainKind::Write && last.site == Site(place.0) && next;
+            last.thread == thread && (kind == PlainKind::Read || is_part)
+        });
+        if !continues {
+            self.finish_plain_writes();
+        }
         if self.recorded.len() > MOST {
             return;
         }
-        let thread = self.current;
-        let op = Op::local(if write { OpKind::Store } else { OpKind::Load });
-        let value = if write { None } else { self.word_now(name) };
+        if kind == PlainKind::Write {
+            self.unfinished.push(self.recorded.len());
+        }
+        let op = Op::local(if kind == PlainKind::Read { OpKind::Load } else { OpKind::Store });
+        let value = if kind == PlainKind::Read { self.word_now(name) } else { None };
         self.recorded.push(Recorded {
             thread,
             op,
@@ -288,19 +330,17 @@ impl Execution {
             awaited: Vec::new(),
             callers: Vec::new(),
             part: None,
-            plain: Some(Plain { name, write, value }),
+            plain: Some(Plain { name, kind, value }),
         });
     }
 
-    /// Completes the record of a plain write. The hook runs before the write, and nothing else runs until the next hook.
-    pub(crate) fn finish_plain_write(&mut self) {
-        let Some(last) = self.recorded.last() else { return };
-        if let Some(Plain { name, write: true, value: None }) = last.plain {
+    /// Completes the records of plain writes. A hook runs before the write, and nothing else runs until the thread's next hook.
+    pub(crate) fn finish_plain_writes(&mut self) {
+        while let Some(at) = self.unfinished.pop() {
+            let Some(name) = self.recorded[at].plain.as_ref().map(|p| p.name) else { continue };
             let value = self.word_now(name);
-            if let Some(Plain { value: empty, .. }) =
-                self.recorded.last_mut().and_then(|last| last.plain.as_mut())
-            {
-                *empty = value;
+            if let Some(plain) = &mut self.recorded[at].plain {
+                plain.value = value;
             }
         }
     }
@@ -361,7 +401,7 @@ impl Execution {
             .iter()
             .map(|(o, thread)| if *thread { self.rank(ThreadId(*o as u16)).0 as u32 } else { *o })
             .collect();
-        Schedule::new(threads, options)
+        Schedule::new(threads, options).passing(self.met_races.borrow().passed())
     }
 
     /// `mutex #2`, `thread 1`.
@@ -405,8 +445,6 @@ impl Execution {
             if quiet { 0 } else { steps }
         };
         let name = |r: &Recorded| match r.op.kind {
-            OpKind::Load if r.plain.is_some() => "read",
-            OpKind::Store if r.plain.is_some() => "write",
             _ if self.is_version(r.op.object) => "change",
             OpKind::CountRead if self.is_heap(r.op.object) && self.front.is_none() => "alloc",
             OpKind::CountUp if self.is_heap(r.op.object) && self.front.is_none() => "dealloc",
@@ -426,7 +464,7 @@ impl Execution {
             .map(|(step, r)| Step {
                 step,
                 thread: self.rank(r.thread),
-                operation: name(r).to_string(),
+                operation: r.plain.as_ref().map_or_else(|| name(r), |plain| plain.kind.name()).to_string(),
                 object: self.part_name(r).or_else(|| self.object_name(r.op.object)),
                 detail: self.detail(r),
                 location: place_of(r.site).map(|p| p.to_string()),
@@ -438,7 +476,11 @@ impl Execution {
 
     fn part_name(&self, r: &Recorded) -> Option<String> {
         let name = r.plain.as_ref().map(|p| p.name).or(r.part.map(|p| p.name))?;
-        self.front?.object(name, Class::Variable)
+        let object = self.front?.object(name, Class::Variable)?;
+        Some(match r.plain {
+            Some(Plain { kind: PlainKind::Free { .. }, .. }) => format!("the block of {object}"),
+            _ => object,
+        })
     }
 
     /// How many of the first `rows` records a trace shows.
@@ -448,9 +490,9 @@ impl Execution {
 
     fn detail(&self, r: &Recorded) -> Option<String> {
         use OpKind::*;
-        if let Some(Plain { name, write, value }) = &r.plain {
+        if let Some(Plain { name, kind, value }) = &r.plain {
             let value = self.front?.value(*name, (*value)?)?;
-            return Some(if *write { format!("= {value}") } else { value });
+            return Some(if *kind == PlainKind::Write { format!("= {value}") } else { value });
         }
         let whole = self.names.get(r.op.object.index()).copied();
         let front = self.front.zip(r.part.map(|p| p.name).or(whole));

@@ -39,6 +39,8 @@ pub struct Once {
     pub(crate) suspicion: Option<Box<Suspicion>>,
     /// What the continuation of the execution came to, if there was one.
     pub(crate) course: Option<Course>,
+    /// The race of a native program at which it failed.
+    pub(crate) race: Option<[Place; 2]>,
 }
 
 /// An execution that may be a livelock.
@@ -162,6 +164,13 @@ impl Session {
         }
     }
 
+    /// Executions continue after so many races that they meet first.
+    pub(crate) fn pass_races(&mut self, number: u32) {
+        if let Some(execution) = &mut self.execution {
+            execution.passes = number;
+        }
+    }
+
     /// Records the callers of each step in executions that are recorded.
     pub(crate) fn record_callers(&mut self) {
         if let Some(execution) = &mut self.execution {
@@ -174,7 +183,7 @@ impl Session {
         self.forget_caveats(CaveatKind::Turns);
         if let Some(execution) = &mut self.execution {
             execution.modes.turns = turns;
-            execution.gave_way = false;
+            (execution.gave_way, execution.bounded_rounds) = (false, false);
         }
     }
 
@@ -210,6 +219,11 @@ impl Session {
     /// Whether a thread gave way while another one could run.
     pub(crate) fn gave_way(&self) -> bool {
         self.execution().gave_way
+    }
+
+    /// Whether a thread was stopped because it has gone through as many rounds as it may.
+    pub(crate) fn bounded_rounds(&self) -> bool {
+        self.execution().bounded_rounds
     }
 
     /// Why the search has to stop, if it was asked to.
@@ -270,6 +284,7 @@ impl Session {
                     schedule,
                     suspicion: None,
                     course: None,
+                    race: None,
                 }
             }
             (ended, _) => {
@@ -301,6 +316,7 @@ impl Session {
             schedule,
             suspicion: None,
             course: None,
+            race: None,
         }
     }
 
@@ -349,6 +365,7 @@ impl Session {
                     schedule: Schedule::default(),
                     suspicion: None,
                     course: None,
+                    race: None,
                 };
             }
             if (*ex).failure.is_none()
@@ -372,6 +389,7 @@ impl Session {
                     schedule: Schedule::default(),
                     suspicion,
                     course: None,
+                    race: None,
                 };
             }
             let end = (*ex).end.unwrap_or(End::Cut);
@@ -391,6 +409,10 @@ impl Session {
             if clean && found.is_none() && (*ex).settings.leaks {
                 found = leaked(&*ex).or_else(|| kept(&*ex));
             }
+            (*ex).note_plain_race();
+            if clean && found.is_none() {
+                found = (*ex).used_after_end().or_else(|| (*ex).shared_while_alone());
+            }
             (*ex).forget_script();
             let again = (*(*ex).explorer).end(end, &(*ex).view());
             drop(entered);
@@ -403,7 +425,18 @@ impl Session {
                 Schedule::default()
             };
             let course = (*ex).fair.as_ref().and_then(|f| f.course());
-            Once { again, end, failure: found, restart: false, stopped: None, schedule, suspicion, course }
+            let race = (*ex).met_races.get_mut().last.take();
+            Once {
+                again,
+                end,
+                failure: found,
+                restart: false,
+                stopped: None,
+                schedule,
+                suspicion,
+                course,
+                race,
+            }
         }
     }
 
@@ -553,6 +586,7 @@ impl Session {
                     let _ = std::panic::catch_unwind(AssertUnwindSafe(|| drop(payload)));
                 }
             }
+            crate::watch::put_back_statics(&mut *ex);
             statics::drop_copies(ex);
             (*ex).leave_user_code();
         }
@@ -617,8 +651,7 @@ unsafe fn become_current(ex: *mut Execution, t: ThreadId) {
         let thread: *mut threads::Thread = &mut (&mut (*ex).threads)[t.index()];
         (*thread).running = true;
         (*ex).stack_floor = (*thread).stack_floor;
-        let watched = (*ex).modes.eager | (*ex).modes.clean_stacks | (*ex).fair.is_some();
-        if (*thread).may_loop | (*thread).cycles.is_used() | watched {
+        if (*thread).may_loop | (*thread).cycles.is_used() | (*ex).watchful {
             resume_loop(&mut *ex, &*thread);
         } else {
             ((*ex).tracking, (*ex).looking, (*ex).due) = (false, false, false);
@@ -633,6 +666,7 @@ unsafe fn become_current(ex: *mut Execution, t: ThreadId) {
 }
 
 /// A thread that may be in a loop continues.
+#[inline(always)]
 fn resume_loop(ex: &mut Execution, thread: &threads::Thread) {
     ex.tracking = !thread.cycles.is_empty() || ex.modes.eager;
     ex.looking = ex.tracking || !thread.window.is_empty() || ex.modes.clean_stacks;
@@ -750,10 +784,14 @@ fn judge(ex: &mut Execution, end: End) -> Option<Box<Failure>> {
     if let Some(front) = crate::front::front().filter(|_| noted_now) {
         front.failed(&noted.message);
     }
-    // The write of a data race has not been performed.
-    if noted.kind != FailureKind::DataRace {
-        ex.finish_plain_write();
+    // The write that fails has not been performed.
+    let fails_before = [FailureKind::DataRace, FailureKind::UseAfterFree, FailureKind::OutOfBounds];
+    if fails_before.contains(&noted.kind)
+        && ex.unfinished.last().is_some_and(|at| at + 1 == ex.recorded.len())
+    {
+        ex.unfinished.pop();
     }
+    ex.finish_plain_writes();
     let mut failure = ex.full_failure(noted);
     failure.cycle = cycle;
     Some(Box::new(failure))

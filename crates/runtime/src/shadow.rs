@@ -10,6 +10,8 @@
 //! granule of eight bytes has a [`Cell`]: the touch that wrote it and the touch, or the set of touches, that read it, each with a mask of
 //! the bytes. Where the bytes of a granule differ in that, the granule is *split*: each byte has numbers of its own.
 //!
+//! A page whose granules are all alike, as `memset` and `memcpy` leave them, has one cell for all of them.
+//!
 //! Cells belong to one execution. A page of them is cleared when the execution first comes to it, so an execution costs nothing for
 //! memory that it does not access.
 //!
@@ -61,10 +63,23 @@ struct Page {
     epoch: u32,
     /// The granules that are objects with entries.
     left: u64,
+    /// All granules are like this one.
+    uniform: Option<Cell>,
+    /// All granules were accessed as a whole.
+    whole: bool,
+    /// The granules one by one, once they are not alike.
+    parts: Option<Box<Parts>>,
+}
+
+/// The granules of a page.
+struct Parts {
     /// By granule: four bits for each byte at which an access starts, with how many bytes it has.
     shapes: [u32; GRANULES],
     cells: [Cell; GRANULES],
 }
+
+/// The shape of a granule that was only accessed as a whole.
+const WHOLE: u32 = 8;
 
 /// All plain accesses of a program, by address.
 pub struct Shadow {
@@ -73,8 +88,8 @@ pub struct Shadow {
     used: usize,
     /// 64 less the exponent of that power.
     shift: u32,
-    /// The page that was looked at last.
-    last: (usize, *mut Page),
+    /// The pages that were looked at last, by the lowest bits of their numbers.
+    last: [(usize, *mut Page); LAST],
     /// The execution that the rest belongs to.
     epoch: u32,
     /// The first is none.
@@ -92,6 +107,8 @@ pub struct Shadow {
     joined: [(u32, u32, u32); JOINED],
 }
 
+/// The stack of a thread, its variables and its blocks are accessed in turn.
+const LAST: usize = 16;
 const RECENT: usize = 16;
 const JOINED: usize = 8;
 
@@ -148,7 +165,7 @@ impl Shadow {
             slots: vec![(0, std::ptr::null_mut()); SIZE],
             used: 0,
             shift: 64 - SIZE.trailing_zeros(),
-            last: (0, std::ptr::null_mut()),
+            last: [(0, std::ptr::null_mut()); LAST],
             epoch: 0,
             touches: Vec::new(),
             sets: Vec::new(),
@@ -177,8 +194,9 @@ impl Shadow {
     #[inline(always)]
     fn page(&mut self, address: usize, plain: impl Fn(usize) -> bool) -> *mut Page {
         let number = address >> PAGE;
-        if self.last.0 == number + 1 {
-            return self.last.1;
+        let (known, page) = self.last[number % LAST];
+        if known == number + 1 {
+            return page;
         }
         self.page_further(number, plain)
     }
@@ -193,7 +211,7 @@ impl Shadow {
                 self.add(number, plain(first) && plain(end - 1))
             }
         };
-        self.last = (number + 1, page);
+        self.last[number % LAST] = (number + 1, page);
         page
     }
 
@@ -209,8 +227,9 @@ impl Shadow {
         let page = Page {
             epoch: 0,
             left: if plain { 0 } else { u64::MAX },
-            shapes: [0; GRANULES],
-            cells: [Cell::default(); GRANULES],
+            uniform: None,
+            whole: false,
+            parts: None,
         };
         let page = Box::leak(Box::new(page));
         self.insert((number + 1, page));
@@ -239,7 +258,7 @@ impl Shadow {
         let page = unsafe { &mut *self.page(address, plain) };
         let known = page.left >> granule(address) & 1 == 1;
         page.left |= 1 << granule(address);
-        let shape = page.shapes[granule(address)];
+        let shape = page.shape(granule(address));
         if known || shape == 0 {
             return (Vec::new(), false);
         }
@@ -332,10 +351,89 @@ impl Shadow {
             page.begin(self.epoch);
         }
         let (i, mask) = (granule(address), mask_of(address, bytes));
-        if page.shapes[i] >> (4 * (address & 7)) & 0xf != bytes as u32 {
-            page.learn(i, address & 7, bytes);
+        let parts = page.parts();
+        if parts.shapes[i] >> (4 * (address & 7)) & 0xf != bytes as u32 {
+            parts.learn(i, address & 7, bytes);
         }
-        let cell = &mut page.cells[i];
+        let mixed = parts.shapes[i] & 0xf == MIXED;
+        let race = self.touch_cell(ex, &mut parts.cells[i], mask, write, touch)?;
+        let address = if mixed { (address & !7) + race.offset } else { address };
+        Some(describe(ex, address, write, place, &race))
+    }
+
+    /// Notes accesses to all bytes from `start` on, up to `end` or the first granule that is looked at elsewhere. Gives where that is, and what
+    /// is to be said if another access is not ordered with one of these. Not a step.
+    pub fn touch_range(
+        &mut self,
+        start: usize,
+        end: usize,
+        how: (bool, bool),
+        place: Place,
+        plain: impl Fn(usize) -> bool,
+    ) -> (usize, Option<String>) {
+        let (write, elsewhere) = how;
+        let ex = context::required("a variable", place);
+        // SAFETY: a current execution is valid; the borrow ends here.
+        let ex = unsafe { &mut *ex };
+        if !ex.is_running() {
+            return (end, None);
+        }
+        if write && elsewhere && ex.looking {
+            spin::changed(ex);
+        }
+        let touch = self.number(ex, place);
+        let mut at = start;
+        while at < end {
+            // SAFETY: as in `leaves`.
+            let page = unsafe { &mut *self.page(at, &plain) };
+            if page.epoch != self.epoch {
+                page.begin(self.epoch);
+            }
+            if at.is_multiple_of(1 << PAGE)
+                && end - at >= 1 << PAGE
+                && page.left == 0
+                && let Some(mut cell) = page.uniform
+            {
+                page.learn_whole();
+                let race = self.touch_cell(ex, &mut cell, u8::MAX, write, touch);
+                page.uniform = Some(cell);
+                if let Some(race) = race {
+                    return (at, Some(describe(ex, at, write, place, &race)));
+                }
+                at += 1 << PAGE;
+                continue;
+            }
+            let i = granule(at);
+            if page.left >> i & 1 == 1 {
+                return (at, None);
+            }
+            let next = ((at & !7) + 8).min(end);
+            let (offset, bytes) = (at & 7, next - at);
+            let parts = page.parts();
+            if parts.shapes[i] >> (4 * offset) & 0xf != bytes as u32 {
+                parts.learn(i, offset, bytes);
+            }
+            let mixed = parts.shapes[i] & 0xf == MIXED;
+            let race = self.touch_cell(ex, &mut parts.cells[i], mask_of(at, bytes), write, touch);
+            if let Some(race) = race {
+                let address = if mixed { (at & !7) + race.offset } else { at };
+                return (at, Some(describe(ex, address, write, place, &race)));
+            }
+            at = next;
+        }
+        (end, None)
+    }
+
+    /// Notes an access to some bytes of a granule. Gives another one that is not ordered with it.
+    #[inline(always)]
+    fn touch_cell(
+        &mut self,
+        ex: &Execution,
+        cell: &mut Cell,
+        mask: u8,
+        write: bool,
+        touch: u32,
+    ) -> Option<Race> {
         // The same again, or the first access.
         if write && cell.read == 0 && (cell.write == touch || cell.write == 0) {
             cell.write = touch;
@@ -350,10 +448,7 @@ impl Shadow {
             cell.seen |= mask;
             return None;
         }
-        let race = self.compare(ex, cell, mask, write, touch)?;
-        let mixed = page.shapes[i] & 0xf == MIXED;
-        let address = if mixed { (address & !7) + race.offset } else { address };
-        Some(describe(ex, address, write, place, &race))
+        self.compare(ex, cell, mask, write, touch)
     }
 
     /// The memory of a range goes, or its contents do: that is an access to all of it that was accessed in this execution. Gives what is to
@@ -374,16 +469,35 @@ impl Shadow {
             if page.epoch != self.epoch {
                 continue;
             }
-            for (i, cell) in page.cells.iter_mut().enumerate() {
-                let at = (number << PAGE) + 8 * i;
-                let inside = at + 8 > start && at < start + bytes && page.left >> i & 1 == 0;
-                let mask = self.accessed(cell);
+            let (first, end) = (number << PAGE, (number + 1) << PAGE);
+            if let Some(mut cell) = page.uniform
+                && page.left == 0
+                && (start <= first && end <= start + bytes || self.accessed(&cell) == 0)
+            {
+                let mask = self.accessed(&cell);
+                if mask != 0 {
+                    if write && ex.looking {
+                        spin::changed(ex);
+                    }
+                    if let Some(race) = self.compare(ex, &mut cell, mask, write, touch) {
+                        return Some(describe(ex, first, write, place, &race));
+                    }
+                    page.uniform = Some(cell);
+                }
+                continue;
+            }
+            let left = page.left;
+            let parts = page.parts();
+            for i in 0..GRANULES {
+                let at = first + 8 * i;
+                let inside = at + 8 > start && at < start + bytes && left >> i & 1 == 0;
+                let mask = self.accessed(&parts.cells[i]);
                 if inside && mask != 0 {
                     if write && ex.looking {
                         spin::changed(ex);
                     }
-                    if let Some(race) = self.compare(ex, cell, mask, write, touch) {
-                        let address = page.first_of(i, at, race.offset);
+                    if let Some(race) = self.compare(ex, &mut parts.cells[i], mask, write, touch) {
+                        let address = parts.first_of(i, at, race.offset);
                         return Some(describe(ex, address, write, place, &race));
                     }
                 }
@@ -395,8 +509,13 @@ impl Shadow {
     /// Another life begins in a range: nobody has accessed what lies there.
     pub fn forget(&mut self, start: usize, bytes: usize) {
         self.pages_in(start, bytes, |number, page| {
-            for (i, cell) in page.cells.iter_mut().enumerate() {
-                let at = (number << PAGE) + 8 * i;
+            let first = number << PAGE;
+            if start <= first && first + (1 << PAGE) <= start + bytes {
+                page.uniform = Some(Cell::default());
+                return;
+            }
+            for (i, cell) in page.parts().cells.iter_mut().enumerate() {
+                let at = first + 8 * i;
                 if at + 8 > start && at < start + bytes {
                     *cell = Cell::default();
                 }
@@ -418,7 +537,7 @@ impl Shadow {
         if page.epoch != ex.epoch || self.epoch != ex.epoch {
             return;
         }
-        let cell = page.cells[granule(address)];
+        let cell = page.cell(granule(address));
         let bit = mask_of(address, 1);
         let Byte { write, read } = match cell.read {
             SPLIT => self.bytes[cell.write as usize][address & 7],
@@ -441,14 +560,69 @@ impl Page {
     #[cold]
     fn begin(&mut self, epoch: u32) {
         self.epoch = epoch;
-        self.cells.fill(Cell::default());
+        self.uniform = Some(Cell::default());
     }
 
+    /// The granules one by one.
+    #[inline(always)]
+    fn parts(&mut self) -> &mut Parts {
+        if self.uniform.is_some() || self.parts.is_none() {
+            self.spread();
+        }
+        // `spread` has set it.
+        match &mut self.parts {
+            Some(parts) => parts,
+            None => unreachable!("a page has its parts once it is spread"),
+        }
+    }
+
+    #[cold]
+    fn spread(&mut self) {
+        let cells = [self.uniform.take().unwrap_or_default(); GRANULES];
+        match &mut self.parts {
+            Some(parts) => parts.cells = cells,
+            None => {
+                let shapes = [if self.whole { WHOLE } else { 0 }; GRANULES];
+                self.parts = Some(Box::new(Parts { shapes, cells }));
+            }
+        }
+    }
+
+    /// All granules are accessed as a whole.
+    fn learn_whole(&mut self) {
+        if !self.whole {
+            self.whole = true;
+            if let Some(parts) = &mut self.parts {
+                (0..GRANULES).for_each(|i| parts.learn(i, 0, 8));
+            }
+        }
+    }
+
+    /// The shape of a granule.
+    fn shape(&self, granule: usize) -> u32 {
+        match &self.parts {
+            Some(parts) => parts.shapes[granule],
+            None if self.whole => WHOLE,
+            None => 0,
+        }
+    }
+
+    /// What was done to a granule.
+    fn cell(&self, granule: usize) -> Cell {
+        match (self.uniform, &self.parts) {
+            (Some(cell), _) => cell,
+            (None, Some(parts)) => parts.cells[granule],
+            (None, None) => Cell::default(),
+        }
+    }
+}
+
+impl Parts {
     /// So many bytes are accessed from an offset on.
     #[cold]
     fn learn(&mut self, granule: usize, offset: usize, bytes: usize) {
         let shape = &mut self.shapes[granule];
-        if *shape & 0xf == MIXED {
+        if *shape & 0xf == MIXED || *shape >> (4 * offset) & 0xf == bytes as u32 {
             return;
         }
         let size = |i: usize| (*shape >> (4 * i) & 0xf) as usize;
@@ -476,7 +650,11 @@ impl Shadow {
         }
         let i = place.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60;
         let (known, number) = self.recent[i];
-        if known == place && number != 0 { number } else { self.add_touch(i, Touch { thread, at, place }) }
+        if known == place && number != 0 {
+            number
+        } else {
+            self.add_touch(i, Touch { thread, at, place, lent: false })
+        }
     }
 
     /// Another thread runs, or the thread has taken a step.
@@ -487,7 +665,7 @@ impl Shadow {
         if self.epoch != epoch {
             self.epoch = epoch;
             self.touches.clear();
-            self.touches.push(Touch { thread, at, place: Place(0) });
+            self.touches.push(Touch { thread, at, place: Place(0), lent: false });
             self.bytes.clear();
             self.free.clear();
             self.used_sets = 0;

@@ -227,6 +227,10 @@ mod previous {
             if overflow(info, context) {
                 return;
             }
+            #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+            if steps::watched(info, context) {
+                return;
+            }
             let Some(index) = SIGNALS.iter().position(|s| *s == signal) else { return };
             let Some(old) = PREVIOUS.get().map(|p| p[index]) else { return };
             match old.sa_sigaction {
@@ -351,4 +355,89 @@ mod previous {
 
     #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
     unsafe fn set_registers(_context: *mut libc::c_void, _regs: corosensei::trap::TrapHandlerRegs) {}
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(crate) use steps::trap_steps;
+
+/// Accesses to watched pages, which are executed one instruction at a time.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod steps {
+    use super::*;
+    use crate::watch;
+
+    static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
+    /// The flag by which the processor traps after one instruction.
+    const TRAP: i64 = 0x100;
+    /// The bit of the error code of a page fault that says that it is a write.
+    const WRITE: i64 = 2;
+
+    /// Installs the handler of traps, once a process.
+    pub(crate) fn trap_steps() {
+        PREVIOUS.get_or_init(|| {
+            // SAFETY: zero is a valid `sigaction`; `trapped` has the signature that `SA_SIGINFO` asks for.
+            unsafe {
+                let (mut old, mut new): (libc::sigaction, libc::sigaction) = std::mem::zeroed();
+                new.sa_sigaction = trapped as *const () as usize;
+                new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+                libc::sigaction(libc::SIGTRAP, &new, &mut old);
+                old
+            }
+        });
+    }
+
+    /// Lets an access to a watched page go on.
+    ///
+    /// # Safety
+    ///
+    /// Called in a signal handler with the kernel's arguments.
+    pub(super) unsafe fn watched(info: *mut libc::siginfo_t, context: *mut libc::c_void) -> bool {
+        // SAFETY: the kernel hands in a `siginfo_t` and a `ucontext_t`, and the instruction at the counter has faulted.
+        unsafe {
+            let gregs = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
+            let write = gregs[libc::REG_ERR as usize] & WRITE != 0;
+            let size = watch::size_of_access(gregs[libc::REG_RIP as usize] as usize);
+            match watch::fault((*info).si_addr() as usize, write, size) {
+                None => false,
+                Some(traps) => {
+                    if traps {
+                        gregs[libc::REG_EFL as usize] |= TRAP;
+                    }
+                    true
+                }
+            }
+        }
+    }
+
+    unsafe extern "C" fn trapped(
+        signal: libc::c_int,
+        info: *mut libc::siginfo_t,
+        context: *mut libc::c_void,
+    ) {
+        // SAFETY: called by the kernel with valid pointers; the previous action has the type that its flag says.
+        unsafe {
+            let gregs = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
+            if watch::trapped() {
+                gregs[libc::REG_EFL as usize] &= !TRAP;
+                return;
+            }
+            let Some(old) = PREVIOUS.get() else { return };
+            match old.sa_sigaction {
+                libc::SIG_IGN => {}
+                libc::SIG_DFL => {
+                    libc::sigaction(signal, old, std::ptr::null_mut());
+                    libc::raise(signal);
+                }
+                f if old.sa_flags & libc::SA_SIGINFO != 0 => {
+                    let f: unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
+                        std::mem::transmute(f);
+                    f(signal, info, context);
+                }
+                f => {
+                    let f: unsafe extern "C" fn(libc::c_int) = std::mem::transmute(f);
+                    f(signal);
+                }
+            }
+        }
+    }
 }

@@ -204,7 +204,7 @@ pub(crate) fn watch(probe: &Probe<'_>) {
 pub(crate) fn leave() {
     let ex = context::current();
     // SAFETY: a current execution is valid.
-    if ex.is_null() || unsafe { !(*ex).looking && !(*ex).modes.wipes_stacks } {
+    if ex.is_null() || unsafe { !((*ex).looking | (*ex).modes.wipes_stacks) } {
         return;
     }
     // SAFETY: the operation has just checked that far more stack than that is left.
@@ -214,16 +214,24 @@ pub(crate) fn leave() {
 /// How far below an operation the stack is wiped.
 const LEFT_BY_OPERATION: usize = 2048;
 /// The same for a thread that starts.
-const LEFT_BY_THREAD: usize = 16 * 1024;
+const LEFT_BY_THREAD: usize = 2 * 1024;
+/// The same where a thread has done something else than the first time.
+const LEFT_BY_DEEP_THREAD: usize = 16 * 1024;
 
 /// A thread starts, on a stack that reaches down to `floor`: wipes what earlier executions left there.
+#[inline]
 pub(crate) fn start(ex: &Execution, floor: usize) {
-    if ex.modes.wipes_stacks || ex.modes.clean_stacks {
-        let here = 0u8;
-        let left = (std::ptr::from_ref(&here) as usize).saturating_sub(floor);
-        // SAFETY: so much stack is left.
-        unsafe { machine::wipe(LEFT_BY_THREAD.min(left / 2) & !7) };
+    if ex.modes.wipes_stacks | ex.modes.clean_stacks {
+        wipe_stack(if ex.modes.clean_stacks { LEFT_BY_DEEP_THREAD } else { LEFT_BY_THREAD }, floor);
     }
+}
+
+#[cold]
+fn wipe_stack(bytes: usize, floor: usize) {
+    let here = 0u8;
+    let left = (std::ptr::from_ref(&here) as usize).saturating_sub(floor);
+    // SAFETY: so much stack is left.
+    unsafe { machine::wipe(bytes.min(left / 2) & !7) };
 }
 
 /// Whether the running thread has looked at something.
@@ -243,7 +251,7 @@ fn looking() -> bool {
 unsafe extern "sysv64" fn seen_before(probe: *const ()) -> usize {
     // SAFETY: by the contract; `looking` said that there is an execution, which is valid. The borrow ends here.
     let (probe, ex) = unsafe { (&*probe.cast::<Probe<'_>>(), &mut *context::current()) };
-    if !ex.lent.is_empty() && ex.phase == Phase::Running {
+    if ex.has_lent() && ex.phase == Phase::Running {
         crate::lent::look(ex);
     }
     let object = match probe.on {
@@ -358,13 +366,21 @@ fn machine_state() -> u64 {
 /// A hash of the words from one address to another, on the running thread's stack. Each is taken in as in `machine::watch`.
 fn hash(from: usize, end: usize) -> u64 {
     debug_assert!(from.is_multiple_of(8) && end.is_multiple_of(8));
-    let mut h = 0x9E37_79B9_7F4A_7C15u64;
-    for at in (from..end).step_by(8) {
-        // SAFETY: all of it is stack in use. It may hold what was never written, so the compiler must not look at it as a value of ours.
-        let word = unsafe { (at as *const u64).read_volatile() };
-        h = (h ^ word).wrapping_mul(0xFF51_AFD7_ED55_8CCD).rotate_left(29);
+    const ODD: u64 = 0xFF51_AFD7_ED55_8CCD;
+    // SAFETY: all of it is stack in use. It may hold what was never written, so the compiler must not look at it as a value of ours.
+    let word = |at: usize| unsafe { (at as *const u64).read_volatile() };
+    let taken_in = |h: u64, word: u64| (h ^ word).wrapping_mul(ODD).rotate_left(29);
+    // The processor computes several hashes at once in the time of one.
+    let mut hashes = [0x9E37_79B9_7F4A_7C15u64, 1, 2, 3];
+    let whole = from + (end.saturating_sub(from) & !31);
+    for at in (from..whole).step_by(32) {
+        for (i, h) in hashes.iter_mut().enumerate() {
+            *h = taken_in(*h, word(at + 8 * i));
+        }
     }
-    h
+    let rest = (whole..end).step_by(8).map(word);
+    let [first, others @ ..] = hashes;
+    others.into_iter().chain(rest).fold(first, taken_in)
 }
 
 fn compare_in(ex: &mut Execution, state: u64) {

@@ -61,10 +61,6 @@ pub(crate) unsafe fn turn_here(ex: *mut Execution, op: Op, site: Site) -> bool {
         if (std::ptr::from_ref(&marker) as usize) < (*ex).stack_floor {
             out_of_stack(ex, site);
         }
-        let t = (*ex).current.index();
-        if (&(*ex).threads)[t].panicking {
-            panics::still_panicking(&mut *ex);
-        }
         if (*ex).attend && !prepare_turn(ex, op, site) {
             return false;
         }
@@ -72,7 +68,7 @@ pub(crate) unsafe fn turn_here(ex: *mut Execution, op: Op, site: Site) -> bool {
     }
 }
 
-/// What comes before some turns: the use of cells that were lent, a signal, giving way. Says `false` as [`turn`] does. Each of these sets
+/// What comes before some turns: the end of a panic, the use of cells that were lent, a signal, giving way. Says `false` as [`turn`] does. Each of these sets
 /// [`Execution::attend`], which is tested in all turns.
 ///
 /// # Safety
@@ -83,11 +79,14 @@ pub(crate) unsafe fn turn_here(ex: *mut Execution, op: Op, site: Site) -> bool {
 unsafe fn prepare_turn(ex: *mut Execution, op: Op, site: Site) -> bool {
     // SAFETY: by the contract.
     unsafe {
+        if (*ex).any_panicking {
+            panics::still_panicking(&mut *ex);
+        }
         if let Some(fault) = (*ex).heap.fault.take() {
             let (message, place) = *fault;
             fail(FailureKind::UseAfterFree, message, place);
         }
-        if !(*ex).lent.is_empty() {
+        if (*ex).has_lent() {
             crate::lent::settle(ex);
         }
         if (*ex).weak.waits() {
@@ -97,7 +96,8 @@ unsafe fn prepare_turn(ex: *mut Execution, op: Op, site: Site) -> bool {
             interrupt(ex, op.kind, site);
         }
         let turn = !(*ex).due || give_way(ex, &op, site);
-        (*ex).attend = !(*ex).lent.is_empty() | (*ex).weak.waits() | (*ex).interrupts | (*ex).due;
+        let waits = (*ex).has_lent() | (*ex).weak.waits() | (*ex).interrupts | (*ex).due;
+        (*ex).attend = waits | (*ex).any_panicking;
         turn
     }
 }

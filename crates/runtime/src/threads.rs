@@ -103,6 +103,8 @@ pub(crate) struct Thread {
     /// Where the frames of the body begin.
     pub(crate) frames_end: usize,
     pub(crate) children: Vec<ThreadId>,
+    /// The thread that it is a child of.
+    pub(crate) parent: Option<ThreadId>,
     /// Which child of which thread it is, up to the main thread, as one number: the same in every session.
     pub(crate) path: u64,
     /// How many children with a number of their own it has spawned in this execution.
@@ -184,6 +186,7 @@ impl Default for Thread {
             stack_floor: 0,
             frames_end: 0,
             children: Vec::new(),
+            parent: None,
             path: 0,
             spawned: 0,
             joined_children: Vec::new(),
@@ -257,11 +260,17 @@ impl Thread {
         &self.seldom
     }
 
-    /// The same, to be changed.
+    /// What most threads do not have, to be changed.
     #[inline]
     pub(crate) fn seldom_mut(&mut self) -> &mut Seldom {
         self.has_seldom = true;
         &mut self.seldom
+    }
+
+    /// Whether it has thread-locals.
+    #[inline]
+    fn has_locals(&self) -> bool {
+        self.has_seldom && !self.seldom.locals.is_empty()
     }
 
     /// What its panic carried, if nobody took it.
@@ -282,7 +291,7 @@ pub fn spawn(name: Option<String>, stack_size: Option<usize>, place: Place, body
             body.discard();
             return (*ex).current;
         }
-        if !(*ex).lent.is_empty() {
+        if (*ex).has_lent() {
             crate::lent::settle(ex);
         }
         let parent = (*ex).current;
@@ -323,7 +332,7 @@ pub fn join(thread: ThreadId, place: Place) -> Result<(), Box<dyn Any + Send>> {
     // SAFETY: as in `spawn`.
     unsafe {
         if (*ex).phase == Phase::Running {
-            if !(*ex).lent.is_empty() {
+            if (*ex).has_lent() {
                 crate::lent::settle(ex);
             }
             let site = sync::site(place);
@@ -345,7 +354,7 @@ pub fn join(thread: ThreadId, place: Place) -> Result<(), Box<dyn Any + Send>> {
 
 /// Whether a thread whose body has ended panicked; the panic then counts as seen.
 fn result_of(joined: &mut Thread) -> Result<(), Box<dyn Any + Send>> {
-    if joined.seldom().panicked.is_none() {
+    if !joined.has_seldom || joined.seldom.panicked.is_none() {
         return Ok(());
     }
     let joined = joined.seldom_mut();
@@ -376,6 +385,28 @@ pub fn closure_ended(thread: ThreadId, place: Place) -> Result<(), Box<dyn Any +
             return Err(Box::new("the execution was given up"));
         }
         result_of(&mut (&mut (*ex).threads)[thread.index()])
+    }
+}
+
+/// Whether the owners of the value of a thread, the thread and its handle, leave it by steps: the one that leaves last drops it, so which one
+/// that is must be decided by the search.
+///
+/// They do from the first time on that a value with a destructor was dropped so ([`value_dropped`]). Most handles are joined, and then
+/// nobody can tell when the thread left.
+pub fn owners_leave() -> bool {
+    let ex = context::current();
+    // SAFETY: a current execution is valid.
+    !ex.is_null() && unsafe { (*ex).phase == Phase::Running && (*ex).modes.owners_leave }
+}
+
+/// The running thread drops the value of a thread that nobody joined.
+pub fn value_dropped() {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        if !ex.is_null() && (*ex).phase == Phase::Running && !(*ex).modes.owners_leave {
+            (*ex).restart.get_or_insert(Restart::OwnersLeave);
+        }
     }
 }
 
@@ -506,7 +537,7 @@ pub(crate) unsafe fn live(ex: *mut Execution, t: ThreadId) {
                 Some(body) => body.run(),
                 None => (*test)(),
             }
-            if !(*ex).lent.is_empty() && (*ex).phase == Phase::Running {
+            if (*ex).has_lent() && (*ex).phase == Phase::Running {
                 crate::lent::settle(ex);
             }
         }));
@@ -514,6 +545,26 @@ pub(crate) unsafe fn live(ex: *mut Execution, t: ThreadId) {
         if let Err(payload) = result {
             panics::note_end(ex, t, payload);
         }
+        let runs = (*ex).phase == Phase::Running && !(*ex).search_panicked;
+        let has_locals = (&(*ex).threads)[t.index()].has_locals();
+        // Most threads have no thread-locals, and nobody asks whether they have ended.
+        let is_step = (*ex).modes.ends_are_steps || scoped && (*ex).modes.closures_end;
+        if runs && !has_locals && !is_step {
+            return (*ex).ended();
+        }
+        end_with_steps(ex, t, scoped);
+    }
+}
+
+/// The end of a thread that has thread-locals, or whose end is a step.
+///
+/// # Safety
+///
+/// As for [`live`].
+#[inline(never)]
+unsafe fn end_with_steps(ex: *mut Execution, t: ThreadId, scoped: bool) {
+    // SAFETY: as in `live`.
+    unsafe {
         if scoped && (*ex).phase == Phase::Running && !(*ex).search_panicked {
             if (*ex).modes.closures_end {
                 let post = Op::new(OpKind::SemPost, (*ex).closure_of(t));

@@ -223,11 +223,26 @@ pub(crate) fn after_step(
     applied: &Applied,
     option: u32,
 ) {
-    let looks = (LOOKS >> op.kind as u8 & 1 == 1 && applied.word == before)
-        || (TRIES | bit(OpKind::Choose)) >> op.kind as u8 & 1 == 1;
+    if LOOKS >> op.kind as u8 & 1 == 1 && applied.word == before {
+        return note_look(ex, strong(op.kind), op.object, site, before);
+    }
+    let looks = (TRIES | bit(OpKind::Choose)) >> op.kind as u8 & 1 == 1;
     if looks || !ex.threads[ex.current.index()].turns.is_empty() {
         note(ex, *op, site, before, applied.word, applied.ok, option);
     }
+}
+
+/// The running thread has looked at an object.
+#[inline(never)]
+fn note_look(ex: &mut Execution, kind: OpKind, object: ObjectId, site: Site, word: u64) {
+    let limit = ex.turns;
+    if limit == u32::MAX {
+        return;
+    }
+    let turns = &mut ex.threads[ex.current.index()].turns;
+    turns.look_at(kind, object, object, site, word, limit);
+    ex.due = turns.due;
+    ex.attend |= turns.due;
 }
 
 #[inline(never)]
@@ -238,9 +253,6 @@ fn note(ex: &mut Execution, op: Op, site: Site, before: u64, after: u64, ok: boo
     }
     let turns = &mut ex.threads[ex.current.index()].turns;
     match op.kind {
-        kind if LOOKS >> kind as u8 & 1 == 1 && after == before => {
-            turns.look(strong(kind), op.object, site, before, limit);
-        }
         OpKind::Choose if op.b == CLOCK => match option {
             0 => turns.look(op.kind, ObjectId::NONE, site, 0, limit),
             _ => turns.saw_change(),
@@ -327,14 +339,25 @@ fn is_noted(ex: &Execution, site: Site) -> bool {
 
 /// Notes that more turns of the loop at this place were not explored.
 fn note_caveat(ex: &mut Execution, site: Site) {
+    note_turns(ex, site, "of a loop that saw no change");
+}
+
+/// Notes that more rounds of the loop at this place were not explored; see [`crate::cycles`].
+#[cold]
+pub(crate) fn note_rounds(ex: &mut Execution, site: Site) {
+    ex.bounded_rounds = true;
+    note_turns(ex, site, "of a loop that took its changes back");
+}
+
+fn note_turns(ex: &mut Execution, site: Site, which: &str) {
     ex.gave_way = true;
     if let Some(place) = record::place_of(site)
         && !ex.caveats.is_noted(CaveatKind::Turns, place)
     {
         let limit = ex.turns;
-        let text = format!(
-            "more than {limit} turns in a row of a loop that saw no change were not explored (--turns, Config::turns)"
-        );
+        let turns = if limit == 1 { "turn" } else { "turns" };
+        let text =
+            format!("more than {limit} {turns} in a row {which} were not explored (--turns, Config::turns)");
         ex.caveats.add(CaveatKind::Turns, text.into(), place);
     }
 }

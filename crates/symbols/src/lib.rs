@@ -266,6 +266,14 @@ impl Symbols {
         self.with(|program| program.locals(return_address))
     }
 
+    /// The bytes of the object that a member function of C++ is called on, if it has any members and they are known.
+    pub fn size_of_this(&self, return_address: usize) -> Option<usize> {
+        self.with(|program| {
+            let this = program.locals(return_address).into_iter().find(|local| local.text == "this")?;
+            program.size_of_pointee(this.ty?).map(|size| size as usize)
+        })
+    }
+
     /// The variable on the stack of a function that has an address.
     pub fn stack_variable(&self, frame: StackFrame, address: usize) -> Option<Variable> {
         self.with(|program| program.stack_variable(frame.return_address, frame.cfa, address))

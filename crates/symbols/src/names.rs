@@ -50,6 +50,18 @@ pub(crate) fn owner(path: &str) -> Owner {
     Owner::Program
 }
 
+/// Whether a file is one of a standard library of C++ or Rust. Other libraries that are installed beside them are not.
+pub(crate) fn is_standard(path: &str) -> bool {
+    match owner(path) {
+        Owner::Program => false,
+        Owner::RustStd => true,
+        Owner::Headers => {
+            let path = normal(path);
+            path.contains("/c++/") || path.contains("/gcc/") || path.contains("/clang/")
+        }
+    }
+}
+
 /// `a/./b/../c` is `a/c`. Decided on the text: links are not followed.
 fn normal(path: &str) -> String {
     let mut out = PathBuf::new();
@@ -109,6 +121,16 @@ mod tests {
         assert_eq!(owner("/rustc/0123/library/core/src/sync/atomic.rs"), Owner::RustStd);
         assert_eq!(owner("/home/me/include/queue.h"), Owner::Program);
         assert_eq!(owner("queue.c"), Owner::Program);
+    }
+
+    #[test]
+    fn libraries_beside_the_standard_one_are_not_standard() {
+        assert!(is_standard("/usr/include/c++/12/bits/shared_ptr_base.h"));
+        assert!(is_standard("/usr/include/x86_64-linux-gnu/c++/12/bits/gthr-default.h"));
+        assert!(is_standard("/usr/lib/llvm-16/include/c++/v1/memory"));
+        assert!(is_standard("/rustc/0123/library/alloc/src/sync.rs"));
+        assert!(!is_standard("/usr/include/boost/lockfree/queue.hpp"));
+        assert!(!is_standard("src/c++/queue.h"));
     }
 
     #[test]

@@ -21,6 +21,13 @@ pub struct Frame {
     pub user: bool,
 }
 
+impl Frame {
+    /// Whether the line belongs to a standard library. Other libraries that are installed on the system are neither this nor the program.
+    pub fn is_standard(&self) -> bool {
+        self.file.as_deref().is_some_and(names::is_standard)
+    }
+}
+
 /// What is at an address of code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {

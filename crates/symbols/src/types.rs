@@ -312,6 +312,15 @@ impl Program {
         }
     }
 
+    /// The bytes of what a pointer points to, unless that is empty.
+    pub(crate) fn size_of_pointee(&mut self, pointer: TypeId) -> Option<u64> {
+        let to = match &self.bare(pointer)?.1.kind {
+            Kind::Pointer { to, .. } => (*to)?,
+            _ => return None,
+        };
+        if self.is_empty(to, DEEP) { None } else { self.size(to) }
+    }
+
     /// Whether objects of the type hold nothing, as an empty base class.
     pub(crate) fn is_empty(&mut self, id: TypeId, deep: usize) -> bool {
         let Some(deep) = deep.checked_sub(1) else { return false };

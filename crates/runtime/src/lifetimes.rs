@@ -1,0 +1,316 @@
+//! Ends of objects, and uses of objects by a thread that owns them alone (`get_mut`, `into_inner`).
+//!
+//! Neither is a step, but both must be ordered with every operation of other threads on the object: otherwise memory is used that is
+//! freed, or accessed without synchronisation. While other threads live, operations that came before are compared at once ([`crate::races`] says what
+//! orders steps), and those that come after a lone use when the execution has ended.
+//!
+//! An object that was dropped is marked in its handle. An operation that still finds the mark, or other bytes that are not those of a new object, uses
+//! memory after its end. So does one that another thread was about to do when the object was dropped: it is found when the execution has ended.
+//!
+//! The last reference of an `Arc` of std's may drop an object: its counts order more than is seen, so such ends are not compared.
+
+use crate::execution::{Execution, Noted, Phase};
+use crate::objects::Handle;
+use crate::races::Races;
+use crate::record::Logged;
+use crate::{Place, callers, context, sync};
+use explore::{Failure, FailureKind, ObjectId, OpKind, ThreadId};
+
+/// A use of an object by a thread that has to be its only user.
+pub(crate) struct Alone {
+    /// How many steps had been taken.
+    at: usize,
+    thread: ThreadId,
+    object: Option<ObjectId>,
+    address: usize,
+    /// The object that lies there now.
+    then: Option<ObjectId>,
+    place: Place,
+    /// How many steps its thread had taken; found out at the end.
+    seq: u32,
+}
+
+impl Alone {
+    /// Whether a step is an operation of another thread on the object.
+    fn is_used_by(&self, l: &Logged) -> bool {
+        let is_it = |o: ObjectId| o.is_some() && (self.object == Some(o) || self.then == Some(o));
+        l.thread != self.thread && touches(l, is_it)
+    }
+}
+
+fn touches(l: &Logged, is_it: impl Fn(ObjectId) -> bool) -> bool {
+    !matches!(l.kind, OpKind::Spawn | OpKind::Join | OpKind::Fence)
+        && (is_it(l.object) || l.kind == OpKind::Wait && is_it(l.other))
+}
+
+/// The end of an object while other threads live.
+struct Dropped {
+    address: usize,
+    thread: ThreadId,
+    /// The object, if the execution had met it.
+    object: Option<ObjectId>,
+    /// How many steps had been taken.
+    at: usize,
+}
+
+/// The ends and lone uses of one execution.
+#[derive(Default)]
+pub(crate) struct Lifetimes {
+    alone: Vec<Alone>,
+    dropped: Vec<Dropped>,
+    /// How often objects that were first used at a place were dropped by an `Arc` of std's, in all executions.
+    by_arcs: Vec<(Place, u32)>,
+}
+
+/// After so many times objects of a place are taken to be dropped by an `Arc` of std's always.
+const ALWAYS: u32 = 32;
+
+impl Lifetimes {
+    #[inline]
+    pub(crate) fn has_lone_uses(&self) -> bool {
+        !self.alone.is_empty()
+    }
+
+    /// Forgets everything, for another check.
+    pub(crate) fn renew(&mut self) {
+        self.clear();
+        self.by_arcs.clear();
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.alone.clear();
+        self.dropped.clear();
+    }
+}
+
+/// The object is dropped.
+#[inline]
+pub fn object_ends(object: &mut Handle) {
+    let ex = context::current();
+    if ex.is_null() {
+        return;
+    }
+    // SAFETY: a current execution is valid; borrows end before `fail`, which suspends.
+    unsafe {
+        if (*ex).phase != Phase::Running {
+            return;
+        }
+        let id = (*ex).known(object);
+        let others = (*ex).unjoined > 0 && (*ex).in_fiber;
+        if id.is_none() && !others {
+            return;
+        }
+        let race = id.filter(|_| others).and_then(|id| ends_among_others(&mut *ex, id, object.address()));
+        bury(&mut *ex, object);
+        if let Some((message, place)) = race {
+            sync::fail(FailureKind::DataRace, message, place);
+        }
+    }
+}
+
+/// The object is dropped, and all who had it have left it by steps.
+#[inline]
+pub fn object_gone(object: &mut Handle) {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        if !ex.is_null() && (*ex).phase == Phase::Running && (*ex).known(object).is_some() {
+            bury(&mut *ex, object);
+        }
+    }
+}
+
+/// Marks an object as one that was dropped.
+pub(crate) fn bury(ex: &mut Execution, object: &mut Handle) {
+    // Whoever still uses it may find other bytes where the mark was.
+    if ex.unjoined > 0 {
+        let (address, thread, at) = (object.address(), ex.current, ex.log.len());
+        ex.lifetimes.dropped.push(Dropped { address, thread, object: ex.known(object), at });
+    }
+    object.bury(ex.epoch);
+}
+
+#[cold]
+fn ends_among_others(ex: &mut Execution, id: ObjectId, address: usize) -> Option<(String, Place)> {
+    // The memory of `raddle::alloc` is compared where it is freed.
+    if crate::heap::is_allocated(address) {
+        return None;
+    }
+    let place = ex.objects[id.index()].place.unwrap_or(Place(0));
+    if ex.lifetimes.by_arcs.iter().any(|(p, n)| *p == place && *n >= ALWAYS) {
+        return None;
+    }
+    let other = unordered_use(ex, id).filter(|_| !std::thread::panicking())?;
+    if callers::in_arc_of_std() {
+        let by_arcs = &mut ex.lifetimes.by_arcs;
+        match by_arcs.iter_mut().find(|(p, _)| *p == place) {
+            Some((_, n)) => *n += 1,
+            None => by_arcs.push((place, 1)),
+        }
+        return None;
+    }
+    let name = ex.object_name(id).unwrap_or_default();
+    let (owner, other) = (ex.thread_label(ex.current), ex.thread_label(other));
+    let message = format!(
+        "data race on {name}: dropped by {owner}, and used by {other}, with nothing that orders them"
+    );
+    Some((message, place))
+}
+
+/// Another thread that has used an object, where nothing orders that before the running thread.
+fn unordered_use(ex: &mut Execution, id: ObjectId) -> Option<ThreadId> {
+    let t = ex.current;
+    if !ex.log.iter().any(|l| l.thread != t && touches(l, |o| o == id)) {
+        return None;
+    }
+    ex.order_steps();
+    let known = ex.races.steps_known_to(t);
+    let mut taken = vec![0u32; ex.threads.len()];
+    for l in &ex.log {
+        let number = &mut taken[l.thread.index()];
+        *number += 1;
+        let seen = known.get(l.thread.index()).copied().unwrap_or(0);
+        if l.thread != t && touches(l, |o| o == id) && seen < *number {
+            return Some(l.thread);
+        }
+    }
+    None
+}
+
+/// The running thread uses an object as one that nobody else has.
+#[inline]
+pub fn object_owned(object: &Handle, place: Place) {
+    let ex = context::current();
+    if ex.is_null() {
+        return;
+    }
+    // SAFETY: a current execution is valid; borrows end before `fail`, which suspends.
+    unsafe {
+        if (*ex).phase == Phase::Running && (*ex).in_fiber && (*ex).unjoined > 0 {
+            let id = (*ex).known(object);
+            if let Some(message) = owned_among_others(&mut *ex, id, object.address(), place) {
+                sync::fail(FailureKind::DataRace, message, place);
+            }
+        }
+    }
+}
+
+#[cold]
+fn owned_among_others(
+    ex: &mut Execution,
+    id: Option<ObjectId>,
+    address: usize,
+    place: Place,
+) -> Option<String> {
+    if let Some(id) = id
+        && let Some(other) = unordered_use(ex, id)
+    {
+        if std::thread::panicking() || callers::in_arc_of_std() {
+            return None;
+        }
+        let alone = Alone { at: 0, thread: ex.current, object: Some(id), address, then: None, place, seq: 0 };
+        return Some(ex.described(&alone, other));
+    }
+    // Each is compared with all steps at the end.
+    const MOST: usize = 256;
+    let (at, thread) = (ex.log.len(), ex.current);
+    let alone = &mut ex.lifetimes.alone;
+    let same = |a: &Alone| a.thread == thread && a.object == id && a.at == at && a.place == place;
+    if alone.len() < MOST && !alone.last().is_some_and(same) {
+        alone.push(Alone { at, thread, object: id, address, then: None, place, seq: 0 });
+    }
+    None
+}
+
+impl Execution {
+    /// An object is met at an address. Returns what is to be said if one was dropped there and none was made since.
+    pub(crate) fn met_at(&mut self, address: usize, id: ObjectId, word: u64) -> Option<String> {
+        for a in self.lifetimes.alone.iter_mut().filter(|a| a.address == address) {
+            a.then.get_or_insert(id);
+        }
+        let dropper = self.lifetimes.dropped.iter().rfind(|d| d.address == address);
+        let buried = (word >> 32) as u32 == !self.epoch;
+        // What freed memory is used for overwrites the mark; a new object has a handle that is 0.
+        let garbage = word != 0 && dropper.is_some();
+        if !buried && !garbage || self.phase != Phase::Running || !self.in_fiber {
+            return None;
+        }
+        Some(self.used_when_gone(id, self.current, dropper.map(|d| d.thread)))
+    }
+
+    fn used_when_gone(&self, id: ObjectId, user: ThreadId, dropper: Option<ThreadId>) -> String {
+        let what = crate::record::class_word(self.objects[id.index()].class).unwrap_or("object");
+        let by = dropper.map_or(String::new(), |d| format!(" by {}", self.thread_label(d)));
+        format!("the {what} that {} uses was dropped before{by}", self.thread_label(user))
+    }
+
+    /// A step on an object that another thread had dropped by then, in an execution that has ended. The thread was about to take it when the object
+    /// was dropped.
+    pub(crate) fn used_after_end(&mut self) -> Option<Box<Failure>> {
+        let dropped = &self.lifetimes.dropped;
+        let first = dropped.iter().filter(|d| d.object.is_some()).map(|d| d.at).min()?;
+        let mut ends: Vec<Option<&Dropped>> = vec![None; self.objects.len()];
+        for d in dropped {
+            if let Some(object) = d.object {
+                ends[object.index()] = Some(d);
+            }
+        }
+        let later = self.log.iter().enumerate().skip(first);
+        let (message, place) = later.into_iter().find_map(|(i, l)| {
+            let is_gone = |o: ObjectId| {
+                let end = if o.is_some() { ends.get(o.index()).copied().flatten() } else { None };
+                end.filter(|d| d.at <= i && d.thread != l.thread)
+            };
+            let touched = [Some(l.object), (l.kind == OpKind::Wait).then_some(l.other)];
+            let end = touched.into_iter().flatten().filter(|o| touches(l, |t| t == *o)).find_map(is_gone)?;
+            let object = end.object?;
+            Some((
+                self.used_when_gone(object, l.thread, Some(end.thread)),
+                self.objects[object.index()].place,
+            ))
+        })?;
+        let (kind, location) = (FailureKind::UseAfterFree, place.map(|p| p.to_string()));
+        let noted = Noted { kind, message, location, thread: None, help: None, at: None };
+        Some(Box::new(self.full_failure(noted)))
+    }
+
+    /// A lone use of an object that is not ordered before a later operation of another thread, in an execution that has ended.
+    pub(crate) fn shared_while_alone(&mut self) -> Option<Box<Failure>> {
+        if self.lifetimes.alone.is_empty() {
+            return None;
+        }
+        let mut alone = std::mem::take(&mut self.lifetimes.alone);
+        alone.retain(|a| self.log[a.at..].iter().any(|l| a.is_used_by(l)));
+        if alone.is_empty() {
+            return None;
+        }
+        let mut order = Races::like(&self.races);
+        let mut taken = vec![0u32; self.threads.len()];
+        for (i, l) in self.log.iter().enumerate() {
+            for a in alone.iter_mut().filter(|a| a.at == i) {
+                a.seq = taken[a.thread.index()];
+            }
+            order.take_steps(&self.log[..=i], self.threads.len(), self.objects.len());
+            taken[l.thread.index()] += 1;
+            let known = order.steps_known_to(l.thread);
+            let unordered = |a: &&Alone| known.get(a.thread.index()).copied().unwrap_or(0) <= a.seq;
+            if let Some(a) = alone.iter().filter(|a| a.at <= i && a.is_used_by(l)).find(unordered) {
+                let message = self.described(a, l.thread);
+                let location = Some(a.place.to_string());
+                let kind = FailureKind::DataRace;
+                let noted = Noted { kind, message, location, thread: None, help: None, at: None };
+                return Some(Box::new(self.full_failure(noted)));
+            }
+        }
+        None
+    }
+
+    fn described(&self, a: &Alone, other: ThreadId) -> String {
+        let name = a.object.or(a.then).and_then(|o| self.object_name(o)).unwrap_or_default();
+        let (owner, other) = (self.thread_label(a.thread), self.thread_label(other));
+        format!(
+            "data race on {name}: used through `&mut` by {owner} at {}, and used by {other}, with nothing that orders them",
+            a.place
+        )
+    }
+}
