@@ -15,7 +15,7 @@ pub use std::cell::{BorrowError, BorrowMutError, Ref, RefMut};
 /// std's `UnsafeCell`, with accesses checked for data races.
 ///
 /// [`with`](UnsafeCell::with) and [`with_mut`](UnsafeCell::with_mut) say what they do. [`get`](UnsafeCell::get) hands out a
-/// `*mut T`: it counts as a read, and as a write if the value has changed when the thread comes to its next operation.
+/// `*mut T`: the access happens where the pointer is used.
 ///
 /// ```
 /// use raddle::cell::UnsafeCell;
@@ -63,7 +63,10 @@ impl<T> UnsafeCell<T> {
 
     /// The value, at the end of its life.
     #[inline]
-    pub fn into_inner(self) -> T {
+    pub fn into_inner(mut self) -> T {
+        if runtime::active() {
+            runtime::cell_ends(&mut self.handle.0);
+        }
         self.value.into_inner()
     }
 }
@@ -72,18 +75,21 @@ impl<T: ?Sized> UnsafeCell<T> {
     /// Notes an access and gives the place where this execution keeps the value.
     #[inline]
     fn access(&self, write: bool, place: Place) -> *mut T {
+        let value = runtime::cell_data(&self.handle.0, &self.value, place);
         runtime::cell_access(&self.handle.0, write, place);
-        runtime::data(&self.handle.0, Class::Cell, self.value.get())
+        value
     }
 
-    /// A pointer to the value. Counts as a read now, and as a write if the value differs when the thread comes to its next
-    /// operation. If the thread keeps the pointer, later writes through it are found in the same way. Later reads are not seen: the
-    /// report has a caveat if another thread writes the cell meanwhile. [`with`](UnsafeCell::with) and
-    /// [`with_mut`](UnsafeCell::with_mut) leave nothing to guess.
+    /// A pointer to the value. Not an access: accesses through the pointer count where they happen, byte by byte.
+    ///
+    /// Where they can make a difference, the search starts again and watches them by the protection of memory, on x86-64 Linux.
+    /// Elsewhere, and for cells that are made outside of the check, the call counts as a read, and as a write if the value differs when the
+    /// thread comes to its next operation; the report has a caveat if the thread may keep the pointer while another one writes the
+    /// cell. [`with`](UnsafeCell::with) and [`with_mut`](UnsafeCell::with_mut) are exact everywhere, and faster.
     #[inline]
     #[track_caller]
     pub fn get(&self) -> *mut T {
-        let value = runtime::data(&self.handle.0, Class::Cell, self.value.get());
+        let value = runtime::cell_data(&self.handle.0, &self.value, Place::caller());
         runtime::cell_lend(&self.handle.0, value.cast(), size_of_val(&self.value), Place::caller());
         value
     }
@@ -92,8 +98,11 @@ impl<T: ?Sized> UnsafeCell<T> {
     #[inline]
     #[track_caller]
     pub fn get_mut(&mut self) -> &mut T {
-        self.handle.touch(true, Place::caller());
-        self.value.get_mut()
+        if !runtime::active() {
+            return self.value.get_mut();
+        }
+        // SAFETY: the place of the value in this execution, which nobody else uses while the cell is borrowed mutably.
+        unsafe { &mut *self.access(true, Place::caller()) }
     }
 
     /// Notes an access that lasts as long as a call. If the thread takes steps meanwhile, it may access the value before and after them.

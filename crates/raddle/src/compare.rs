@@ -2,14 +2,17 @@
 //!
 //! Each plan is run twice. The first run is the search alone, and its CPU time is what is reported; the second has a
 //! [`Counting`] between the test and the search, and says which classes and local states were seen. Searches are deterministic, so
-//! that both see the same, and a search that ran out of time the first time is given as many executions the second time as it had.
+//! that both see the same, and a search that ran out of time the first time is given as many executions the second time as it had. A time limit
+//! is one for all plans: each has its part of what is left, and the first run has a quarter of that, as counting takes longer. Where it takes
+//! longer still, it ends early.
 
 use crate::Config;
 use explore::{
     BadPlan, Budget, Compared, Comparison, Counting, Coverage, FailureKind, FirstFailure, LeftOut, Meter,
     Plan, Progress, Stats, Times, Trace,
 };
-use runtime::{Session, Settings, cpu_seconds};
+use runtime::{Session, Settings, TimeShares, cpu_seconds};
+use std::time::{Duration, Instant};
 
 /// A short search is run again until it has taken so long in all, and the fastest counts: whatever disturbs it only adds to it.
 const ENOUGH_SECONDS: f64 = 0.01;
@@ -25,8 +28,9 @@ impl Config {
     /// Runs `test` once with each plan, and gives what each search took and saw. Nothing is printed, and the variables
     /// `RADDLE_*` change nothing: the settings of this configuration hold, but for its own plan.
     ///
-    /// A search stops at its first failure, unless [`Config::keep_going`]. Budgets hold for each plan; the time is CPU time here.
-    /// Plans whose parts do not go together are left out, and the result says why.
+    /// A search stops at its first failure, unless [`Config::keep_going`]. [`Config::max_executions`] holds for each plan. [`Config::max_time`] is the
+    /// limit of all plans together: each plan has an equal part of what is left when it starts.
+    /// Plans whose parts do not go together, and those for which no time is left, are left out, and the result says why.
     ///
     /// ```
     /// use raddle::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -47,10 +51,32 @@ impl Config {
     ///
     /// [`render_comparison`](crate::render_comparison) makes it a table.
     pub fn compare(&self, plans: &[Plan], test: impl Fn()) -> Comparison {
+        self.compare_each(plans, test, |_, _| ())
+    }
+
+    /// [`Config::compare`], which says before each plan which one it is, by its index too.
+    #[doc(hidden)]
+    pub fn compare_each(
+        &self,
+        plans: &[Plan],
+        test: impl Fn(),
+        mut begin: impl FnMut(usize, &Plan),
+    ) -> Comparison {
         let mut out = Comparison::default();
-        for plan in plans {
-            let row = self.fastest(plan, &test).and_then(|Timed { mut row, times }| {
-                row.coverage = Some(self.count(plan, row.runs, &test)?.with_times(&times));
+        let mut shares = TimeShares::new(self.budget.seconds, plans.len());
+        for (i, plan) in plans.iter().enumerate() {
+            let Some(share) = shares.next_share() else {
+                out.left_out.push(LeftOut { plan: plan.to_string(), why: TimeShares::LATE.to_owned() });
+                continue;
+            };
+            begin(i, plan);
+            let end = Duration::try_from_secs_f64(share).ok().map(|share| Instant::now() + share);
+            let mut config = self.clone();
+            if end.is_some() {
+                config.budget.seconds = Some(share / 4.0);
+            }
+            let row = config.fastest(plan, &test).and_then(|Timed { mut row, times }| {
+                row.coverage = Some(config.count(plan, row.runs, end, &test)?.with_times(&times));
                 Ok(row)
             });
             match row {
@@ -84,8 +110,10 @@ impl Config {
 
     fn once(&self, plan: &Plan, test: &dyn Fn()) -> Result<Timed, BadPlan> {
         let start = cpu_seconds();
+        let begun = Instant::now();
         let (plan, settings) = self.prepared(plan);
-        let mut search = plan.search(Meter::new(self.budget, Box::new(move || cpu_seconds() - start)))?;
+        let mut search =
+            plan.search(Meter::new(self.budget, Box::new(move || begun.elapsed().as_secs_f64())))?;
         let mut times = Times::default();
         let (runs, failure) = drive(&settings, &mut *search, test, |runs| {
             if runs == 1 {
@@ -123,11 +151,20 @@ impl Config {
         }
     }
 
-    /// What the search sees in its first executions.
-    fn count(&self, plan: &Plan, runs: u64, test: &dyn Fn()) -> Result<Coverage, BadPlan> {
-        let budget = Budget { executions: Some(runs), seconds: None };
+    /// What the search sees in its first executions, until `end`.
+    fn count(
+        &self,
+        plan: &Plan,
+        runs: u64,
+        end: Option<Instant>,
+        test: &dyn Fn(),
+    ) -> Result<Coverage, BadPlan> {
+        let begun = Instant::now();
+        let seconds = end.map(|end| end.saturating_duration_since(begun).as_secs_f64());
+        let budget = Budget { executions: Some(runs), seconds };
         let (plan, settings) = self.prepared(plan);
-        let mut counting = Counting::new(plan.search(Meter::new(budget, Box::new(|| 0.0)))?);
+        let clock = move || begun.elapsed().as_secs_f64();
+        let mut counting = Counting::new(plan.search(Meter::new(budget, Box::new(clock)))?);
         drive(&settings, &mut counting, test, |_| ());
         Ok(counting.coverage())
     }

@@ -341,8 +341,9 @@ impl Config {
     }
 
     /// Lets a thread give way to the others after so many turns in a row of a loop that saw no change; 0 for never. Executions with more such turns
-    /// are left out, which the report says. Unless set, the number is 32, or 3 where that takes too long, and is raised while the search stays
-    /// short. `RADDLE_TURNS`.
+    /// are left out, which the report says. So are executions with more rounds in a row of a loop that takes its changes back while others
+    /// see them. Unless set, the number is 32, or 3 where that takes too long (1 where threads step back from each other in very many ways),
+    /// and is raised while the search stays short. `RADDLE_TURNS`.
     pub fn turns(mut self, turns: u32) -> Config {
         self.settings.turns = Some(turns);
         self
@@ -573,10 +574,9 @@ impl Config {
     /// The report of a search.
     fn conclude(&self, start: Instant, plan: &Plan, search: &dyn Progress, found: Found) -> Report {
         let Found { mut failures, caveats: noted, mut stopped, .. } = found;
-        let mut caveats = self.caveats.clone();
-        if caveats.is_empty() {
-            caveats = noted;
-        } else {
+        let mut caveats = noted;
+        if !self.caveats.is_empty() {
+            let noted = std::mem::replace(&mut caveats, self.caveats.clone());
             noted.into_iter().for_each(|c| c.add_to(&mut caveats));
         }
         let finished = search.finished() && stopped.is_none() || found.completed.is_some();

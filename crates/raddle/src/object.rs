@@ -5,6 +5,66 @@
 
 use explore::{MemoryOrder, OpKind};
 use runtime::{Class, Done, Handle, Place, Request};
+use std::ops::{Deref, DerefMut};
+
+/// The identity of an object whose end matters: operations of other threads must be ordered before it.
+pub(crate) struct Live(Handle);
+
+impl Live {
+    #[inline]
+    pub(crate) const fn new() -> Live {
+        Live(Handle::new())
+    }
+}
+
+impl Deref for Live {
+    type Target = Handle;
+
+    #[inline(always)]
+    fn deref(&self) -> &Handle {
+        &self.0
+    }
+}
+
+impl DerefMut for Live {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Handle {
+        &mut self.0
+    }
+}
+
+impl Drop for Live {
+    #[inline]
+    fn drop(&mut self) {
+        runtime::object_ends(&mut self.0);
+    }
+}
+
+/// The identity of an object that ends when nobody counts on it any more: all its users have said so by steps.
+pub(crate) struct Counted(Handle);
+
+impl Counted {
+    #[inline]
+    pub(crate) const fn new() -> Counted {
+        Counted(Handle::new())
+    }
+}
+
+impl Deref for Counted {
+    type Target = Handle;
+
+    #[inline(always)]
+    fn deref(&self) -> &Handle {
+        &self.0
+    }
+}
+
+impl Drop for Counted {
+    #[inline]
+    fn drop(&mut self) {
+        runtime::object_gone(&mut self.0);
+    }
+}
 
 /// One step, with defaults for what most steps do not use.
 #[derive(Clone, Copy)]

@@ -319,3 +319,231 @@ fn a_name_with_a_null_byte_is_refused() {
         let _ = thread::Builder::new().name("a\0b".to_owned()).spawn(|| ());
     });
 }
+
+/// An object in a box, used by two threads through a pointer.
+struct Freed<T>(*mut T);
+// SAFETY: the point of the tests is that this may be wrong; operations are checked.
+unsafe impl<T> Send for Freed<T> {}
+
+/// One thread uses an object once and says so, or says so first; another one waits for that and then ends the object.
+fn ended<T: 'static>(make: fn() -> T, early: bool, uses: fn(&T), end: fn(*mut T)) {
+    let said = Arc::new(AtomicBool::new(false));
+    let (p, told) = (Freed(Box::into_raw(Box::new(make()))), said.clone());
+    let q = Freed(p.0);
+    let t = thread::spawn(move || {
+        let q = q;
+        if early {
+            told.store(true, SeqCst);
+        }
+        // SAFETY: where the object may be gone, that is reported.
+        uses(unsafe { &*q.0 });
+        if !early {
+            told.store(true, SeqCst);
+        }
+    });
+    // SAFETY: the object is there.
+    uses(unsafe { &*p.0 });
+    while !said.load(SeqCst) {
+        hint::spin_loop();
+    }
+    end(p.0);
+    t.join().unwrap();
+}
+
+#[test]
+fn objects_are_not_used_by_others_while_one_thread_owns_them() {
+    fn add(n: &AtomicU32) {
+        n.fetch_add(1, SeqCst);
+    }
+    fn lock(m: &Mutex<u32>) {
+        *m.lock().unwrap() += 1;
+    }
+    fn read(l: &raddle::sync::RwLock<u32>) {
+        drop(l.read().unwrap());
+    }
+    fn notify(c: &raddle::sync::Condvar) {
+        c.notify_all();
+    }
+    fn drop_it<T>(p: *mut T) {
+        // SAFETY: the memory of the box stays, so that the test is sound; uses by the other thread are reported.
+        unsafe { p.drop_in_place() };
+    }
+    let holds_or_not = |test: &dyn Fn(bool)| {
+        let report = run(|| test(false));
+        assert!(report.failures.is_empty() && report.stopped.is_none(), "{report:?}");
+        let report = run(|| test(true));
+        let kind = report.failures.first().map(|f| f.kind);
+        assert!(matches!(kind, Some(DataRace | FailureKind::UseAfterFree)), "{report:?}");
+    };
+    holds_or_not(&|early| ended(|| AtomicU32::new(0), early, add, drop_it));
+    // SAFETY: the memory of the box stays, so that the test is sound; uses by the other thread are reported.
+    holds_or_not(&|early| ended(|| AtomicU32::new(0), early, add, |p| unsafe { *(*p).get_mut() += 1 }));
+    holds_or_not(&|early| {
+        // SAFETY: the memory of the box stays, so that the test is sound; uses by the other thread are reported.
+        ended(|| AtomicU32::new(0), early, add, |p| assert!(unsafe { p.read() }.into_inner() > 0));
+    });
+    holds_or_not(&|early| ended(|| Mutex::new(0), early, lock, drop_it));
+    // SAFETY: the memory of the box stays, so that the test is sound; uses by the other thread are reported.
+    holds_or_not(&|early| ended(|| Mutex::new(0), early, lock, |p| unsafe { *(*p).get_mut().unwrap() += 1 }));
+    holds_or_not(&|early| ended(|| raddle::sync::RwLock::new(0), early, read, drop_it));
+    holds_or_not(&|early| {
+        // SAFETY: the memory of the box stays, so that the test is sound; uses by the other thread are reported.
+        ended(|| raddle::sync::RwLock::new(0), early, read, |p| unsafe { *(*p).get_mut().unwrap() += 1 });
+    });
+    holds_or_not(&|early| ended(raddle::sync::Condvar::new, early, notify, drop_it));
+    // A relaxed count orders nothing.
+    let counted = |order| {
+        move || {
+            let p = Freed(Box::into_raw(Box::new((AtomicU32::new(2), AtomicU32::new(0)))));
+            let q = Freed(p.0);
+            let leave = move |p: Freed<(AtomicU32, AtomicU32)>| {
+                // SAFETY: the count is not 0 yet.
+                let both = unsafe { &*p.0 };
+                both.1.fetch_add(1, Relaxed);
+                if both.0.fetch_sub(1, order) == 1 {
+                    // SAFETY: nobody else uses it, if the order is strong enough.
+                    drop(unsafe { Box::from_raw(p.0) });
+                }
+            };
+            let t = thread::spawn(move || leave(q));
+            leave(p);
+            t.join().unwrap();
+        }
+    };
+    holds(counted(SeqCst));
+    fails(DataRace, counted(Relaxed));
+    // An address that comes back, and an object that is moved, are not uses after the end.
+    holds(|| {
+        let all = Arc::new(Mutex::new(Vec::new()));
+        let add = |all: &Mutex<Vec<Box<AtomicU32>>>| {
+            for _ in 0..3 {
+                let fresh = Box::new(AtomicU32::new(1));
+                fresh.store(2, SeqCst);
+                drop(fresh);
+                let moved = *Box::new(AtomicU32::new(3));
+                moved.store(4, SeqCst);
+                all.lock().unwrap().push(Box::new(moved));
+            }
+        };
+        let other = all.clone();
+        let t = thread::spawn(move || add(&other));
+        add(&all);
+        t.join().unwrap();
+        assert!(all.lock().unwrap().iter().all(|n| n.load(SeqCst) == 4));
+    });
+}
+
+#[test]
+fn an_arc_is_not_used_through_a_pointer_when_the_last_reference_is_gone() {
+    let kept = |wait: bool| {
+        move || {
+            let a = Arc::new(Mutex::new(0));
+            let p = Freed(Arc::as_ptr(&a).cast_mut());
+            let t = thread::spawn(move || {
+                let p = p;
+                // SAFETY: where the mutex may be gone, that is reported.
+                *unsafe { &*p.0 }.lock().unwrap() += 1;
+            });
+            if wait {
+                t.join().unwrap();
+                drop(a);
+            } else {
+                drop(a);
+                t.join().unwrap();
+            }
+        }
+    };
+    holds(kept(true));
+    let report = run(kept(false));
+    let kind = report.failures.first().map(|f| f.kind);
+    assert!(matches!(kind, Some(DataRace | FailureKind::UseAfterFree)), "{report:?}");
+}
+
+#[test]
+fn the_last_reference_of_an_arc_of_std_may_be_anywhere() {
+    struct Both {
+        count: AtomicU32,
+        lock: Mutex<u32>,
+        cell: Shared<UnsafeCell<u32>>,
+    }
+    impl Drop for Both {
+        fn drop(&mut self) {
+            assert!(*self.count.get_mut() > 0 && *self.lock.get_mut().unwrap() > 0);
+        }
+    }
+    let report = run(|| {
+        let both = Both { count: AtomicU32::new(0), lock: Mutex::new(0), cell: Shared(UnsafeCell::new(0)) };
+        let both = std::sync::Arc::new(both);
+        for _ in 0..2 {
+            let both = both.clone();
+            thread::spawn(move || {
+                both.count.fetch_add(1, Relaxed);
+                *both.lock.lock().unwrap() += 1;
+                let _guard = both.lock.lock().unwrap();
+                // SAFETY: under the lock.
+                both.cell.get().with_mut(|p| unsafe { *p += 1 });
+            });
+        }
+    });
+    assert!(report.failures.is_empty() && report.stopped.is_none(), "{report:?}");
+}
+
+#[test]
+fn an_operation_that_a_thread_was_about_to_do_when_its_object_ended_is_a_use_after_the_end() {
+    use raddle::sync::{Condvar, Once, OnceLock};
+    // The thread may be anywhere when the object ends, or has been joined.
+    fn both_use<T: 'static>(make: fn() -> T, joined: bool, uses: fn(&T), ends: fn(*mut T)) -> Report {
+        run(move || {
+            let p = Freed(Box::into_raw(Box::new(make())));
+            let q = Freed(p.0);
+            let t = thread::spawn(move || {
+                let q = q;
+                // SAFETY: where the object may be gone, that is reported.
+                uses(unsafe { &*q.0 });
+            });
+            // SAFETY: the object is there.
+            uses(unsafe { &*p.0 });
+            if joined {
+                t.join().unwrap();
+                ends(p.0);
+            } else {
+                ends(p.0);
+                t.join().unwrap();
+            }
+        })
+    }
+    fn drop_it<T>(p: *mut T) {
+        // SAFETY: the memory of the box stays, so that the test is sound; uses by the other thread are reported.
+        unsafe { p.drop_in_place() };
+    }
+    fn compare<T: 'static>(make: fn() -> T, uses: fn(&T)) {
+        let report = both_use(make, true, uses, drop_it);
+        assert!(report.failures.is_empty() && report.stopped.is_none(), "{report:?}");
+        let report = both_use(make, false, uses, drop_it);
+        let kind = report.failures.first().map(|f| f.kind);
+        assert!(matches!(kind, Some(DataRace | FailureKind::UseAfterFree)), "{report:?}");
+    }
+    compare(|| AtomicU32::new(0), |n| _ = n.fetch_add(1, SeqCst));
+    compare(|| AtomicU32::new(0), |n| _ = n.load(SeqCst));
+    compare(|| Mutex::new(0), |m| *m.lock().unwrap() += 1);
+    compare(Condvar::new, |c| c.notify_one());
+    compare(OnceLock::new, |c| _ = c.set(1));
+    compare(Once::new, |o| o.call_once(|| ()));
+
+    // A reference that is made from a pointer before the last one goes.
+    holds(|| {
+        let p = Freed(Arc::into_raw(Arc::new(Mutex::new(1))).cast_mut());
+        let q = Freed(p.0);
+        let t = thread::spawn(move || {
+            let q = q;
+            // SAFETY: the reference of the other thread is there until this one has ended.
+            unsafe {
+                Arc::increment_strong_count(q.0);
+                *Arc::from_raw(q.0).lock().unwrap() += 1;
+            }
+        });
+        t.join().unwrap();
+        // SAFETY: the reference that was made into the pointer.
+        drop(unsafe { Arc::from_raw(p.0) });
+    });
+}

@@ -280,7 +280,7 @@ fn pointers_of_unsafe_cells_read_and_write() {
         let cell = Shared(UnsafeCell::new(7));
         thread::scope(|s| {
             s.spawn(|| unsafe { *cell.get() += 1 });
-            let _ = unsafe { *cell.get() };
+            std::hint::black_box(unsafe { *cell.get() });
         });
     });
     fails(FailureKind::DataRace, "write", || {

@@ -5,7 +5,7 @@ mod common;
 
 use common::default;
 use raddle::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
-use raddle::{FailureKind, Report, Verdict, hint, thread};
+use raddle::{CaveatKind, FailureKind, Report, Verdict, hint, thread};
 
 /// A lock whose waiters spin.
 trait Spin: Default + Sync {
@@ -159,4 +159,110 @@ fn what_a_poller_sees_in_a_lock_that_is_released_too_early_is_found() {
     assert_eq!(report.verdict, Verdict::Failure, "{}", report.guarantee);
     let failure = &report.failures[0];
     assert_eq!(failure.kind, FailureKind::Assertion, "{}", failure.message);
+}
+
+/// The search ends: what it left out, if anything, is named.
+#[track_caller]
+fn ends(report: &Report) {
+    let verdicts = [Verdict::Verified, Verdict::NoFailureWithCaveats];
+    assert!(verdicts.contains(&report.verdict), "{} {:?}", report.guarantee, report.stopped);
+    let bounded = report.caveats.iter().any(|c| c.kind == CaveatKind::Turns);
+    assert_eq!(bounded, report.verdict == Verdict::NoFailureWithCaveats, "{:?}", report.caveats);
+}
+
+#[test]
+fn pollers_that_see_each_other_retry_end() {
+    ends(&default().turns(1).max_executions(100_000).run(polls::<CompareExchange>(2)));
+}
+
+/// Each of two threads polls under the lock for what the other one sets there.
+fn polls_both<L: Spin>() -> impl Fn() {
+    move || {
+        let (lock, flags) = (L::default(), [AtomicBool::new(false), AtomicBool::new(false)]);
+        let part = |own: usize| {
+            lock.lock();
+            flags[own].store(true, SeqCst);
+            lock.unlock();
+            loop {
+                lock.lock();
+                let set = flags[1 - own].load(SeqCst);
+                lock.unlock();
+                if set {
+                    break;
+                }
+            }
+        };
+        thread::scope(|s| {
+            s.spawn(|| part(0));
+            part(1);
+        });
+    }
+}
+
+#[test]
+fn pollers_with_two_critical_sections_each_are_verified() {
+    is_verified(&default().run(polls_both::<TestAndSet>()));
+    is_verified(&default().run(polls_both::<TestTestAndSet>()));
+    is_verified(&default().run(polls_both::<CompareExchange>()));
+}
+
+/// Takes both locks or none: tries the second one, and releases the first where that fails.
+fn with_both(first: &AtomicBool, second: &AtomicBool, work: impl Fn()) {
+    let (mut first, mut second) = (first, second);
+    loop {
+        while first.swap(true, SeqCst) {}
+        if !second.swap(true, SeqCst) {
+            break;
+        }
+        first.store(false, SeqCst);
+        // Begins with the one that was taken, as `std::lock` of C++ does.
+        std::mem::swap(&mut first, &mut second);
+    }
+    work();
+    second.store(false, SeqCst);
+    first.store(false, SeqCst);
+}
+
+#[test]
+fn threads_that_step_back_from_each_other_end_with_a_caveat() {
+    let report = default().max_executions(100_000).run(|| {
+        let (m, n, count) = (AtomicBool::new(false), AtomicBool::new(false), AtomicU32::new(0));
+        let add = || count.store(count.load(SeqCst) + 1, SeqCst);
+        thread::scope(|s| {
+            s.spawn(|| with_both(&n, &m, add));
+            with_both(&m, &n, add);
+        });
+        assert_eq!(count.load(SeqCst), 2);
+    });
+    ends(&report);
+    assert_eq!(report.verdict, Verdict::NoFailureWithCaveats, "{}", report.guarantee);
+}
+
+#[test]
+fn what_goes_wrong_after_some_steps_back_is_found() {
+    // The lock is taken without the second one after three failures.
+    let report = default().max_executions(100_000).run(|| {
+        let (m, n, count) = (AtomicBool::new(false), AtomicBool::new(false), AtomicU32::new(0));
+        let impatient = |first: &AtomicBool, second: &AtomicBool| {
+            for _ in 0..3 {
+                while first.swap(true, SeqCst) {}
+                if !second.swap(true, SeqCst) {
+                    break;
+                }
+                first.store(false, SeqCst);
+            }
+            let seen = count.load(SeqCst);
+            count.store(seen + 1, SeqCst);
+        };
+        thread::scope(|s| {
+            s.spawn(|| impatient(&n, &m));
+            with_both(&m, &n, || {
+                let seen = count.load(SeqCst);
+                count.store(seen + 1, SeqCst);
+                // Nobody else is here.
+                assert_eq!(count.load(SeqCst), seen + 1);
+            });
+        });
+    });
+    assert_eq!(report.verdict, Verdict::Failure, "{}", report.guarantee);
 }

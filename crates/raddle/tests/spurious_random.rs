@@ -10,8 +10,8 @@ use raddle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use raddle::{Config, LoopRule};
 use spurious::Ins::{self, *};
 use spurious::{
-    Explored, Program, brute_force, brute_force_within, explored, is_well_formed, program, shrunk,
-    spin_program,
+    Explored, Program, brute_force, brute_force_within, explored, is_well_formed, program, retry_program,
+    shrunk, small_program, spin_program,
 };
 
 const MOST_EXECUTIONS: u64 = 6_000;
@@ -36,7 +36,9 @@ fn compare(program: &Program, config: Config) -> Compared {
     let Explored { seen, complete, failure, report } = explored(program, config);
     let stats = &report.stats;
     let run = stats.executions + stats.blocked + stats.assumed + stats.pruned + stats.over_bound;
-    let complete = complete && run + 10 < MOST_EXECUTIONS && stats.open == 0;
+    // Threads that step back from each other for ever are bounded, which the report says.
+    let all_rounds = report.caveats.iter().all(|c| c.kind != raddle::CaveatKind::Turns);
+    let complete = complete && run + 10 < MOST_EXECUTIONS && stats.open == 0 && all_rounds;
     let unreal = seen.without(&right);
     let lost = if complete { right.without(&seen) } else { String::new() };
     let bounded = report.caveats.iter().any(|c| c.kind == raddle::CaveatKind::Spurious);
@@ -122,6 +124,32 @@ fn loops_that_are_cut_early_have_exactly_the_outcomes_of_brute_force() {
     }
 }
 
+/// The same with programs that are so small that nearly all are compared.
+#[test]
+fn small_programs_whose_loops_are_cut_early_have_exactly_the_outcomes_of_brute_force() {
+    for (algorithm, seeds) in [("optimal", 0..100), ("source", 200..250)] {
+        let count = seeds.end - seeds.start;
+        let eager = || exact(algorithm).loop_rule(LoopRule::Eager);
+        let programs = seeds.map(|seed| (seed, small_program(seed)));
+        let (same, too_large) = compare_each(programs, &eager, 1);
+        assert!(too_large * 5 < count, "{algorithm}: {same} compared, {too_large} too large");
+    }
+}
+
+#[test]
+#[ignore = "takes long"]
+fn many_small_programs_whose_loops_are_cut_early_have_exactly_the_outcomes_of_brute_force() {
+    let text = std::env::var("RADDLE_TEST_PROGRAMS").unwrap_or_else(|_| "300:5000".to_owned());
+    let (from, to) = text.split_once(':').expect("FROM:TO");
+    let number = |n: &str| n.parse::<u64>().expect("a number");
+    for algorithm in ["optimal", "source"] {
+        let eager = || exact(algorithm).loop_rule(LoopRule::Eager);
+        let programs = (number(from)..number(to)).map(|seed| (seed, small_program(seed)));
+        let (same, too_large) = compare_each(programs, &eager, 5);
+        println!("{algorithm}: {same} compared, {too_large} too large");
+    }
+}
+
 #[test]
 #[ignore = "takes long"]
 fn many_programs_with_spin_locks_have_exactly_the_outcomes_of_brute_force() {
@@ -147,6 +175,70 @@ fn many_random_programs_have_exactly_the_outcomes_of_brute_force() {
     for algorithm in algorithms.split(',') {
         let (same, too_large) = compare_all(number(from)..number(to), &|| exact(algorithm), 5);
         println!("{algorithm}: {same} compared, {too_large} too large");
+    }
+}
+
+/// How many programs were compared, how many of them were bounded, and how many were too large.
+#[derive(Default, Debug)]
+struct Counts {
+    compared: u64,
+    bounded: u64,
+    too_large: u64,
+}
+
+/// Compares searches of the programs of these numbers, in which threads give up after so many rounds, with all interleavings under the same
+/// rule. What was not bounded must be all that the program can do.
+fn compare_rounds(seeds: std::ops::Range<u64>, turns: u32, most: u64) -> Counts {
+    let mut counts = Counts::default();
+    let complete = |e: &Explored| e.complete && e.report.stats.open == 0;
+    for seed in seeds {
+        let program = retry_program(seed);
+        assert!(is_well_formed(&program), "seed {seed}: {program:?}");
+        let config =
+            |algorithm: &str| exact(algorithm).loop_rule(LoopRule::Eager).turns(turns).max_executions(most);
+        let Some(right) = brute_force(&program) else { continue };
+        let all = explored(&program, config("none"));
+        assert_eq!(all.failure, None, "seed {seed}: {program:?}");
+        let searches = ["optimal", "source", "dpor"].map(|a| (a, explored(&program, config(a))));
+        for (algorithm, found) in &searches {
+            assert_eq!(found.failure, None, "seed {seed}, {algorithm}: {program:?}");
+            assert_eq!(found.seen.without(&right), "", "unreal, seed {seed}, {algorithm}: {program:?}");
+        }
+        let bounded = |e: &Explored| e.report.caveats.iter().any(|c| c.kind == raddle::CaveatKind::Turns);
+        if !complete(&all) || !searches.iter().all(|(_, e)| complete(e)) {
+            counts.too_large += 1;
+            continue;
+        }
+        for (algorithm, found) in &searches {
+            let about = || format!("seed {seed}, {algorithm}: {program:?}");
+            assert_eq!(all.seen.without(&found.seen), "", "lost, {}", about());
+            assert_eq!(found.seen.without(&all.seen), "", "more than with all interleavings, {}", about());
+            assert!(
+                bounded(found) || right.without(&found.seen).is_empty(),
+                "lost without a caveat, {}",
+                about()
+            );
+        }
+        counts.compared += 1;
+        counts.bounded += bounded(&all) as u64;
+    }
+    counts
+}
+
+#[test]
+fn bounded_rounds_are_the_same_in_all_interleavings() {
+    let counts = compare_rounds(0..60, 1, 15_000);
+    assert!(counts.compared > 30 && counts.bounded > 15, "{counts:?}");
+}
+
+#[test]
+#[ignore = "takes long"]
+fn bounded_rounds_are_the_same_in_all_interleavings_of_many_programs() {
+    let text = std::env::var("RADDLE_TEST_PROGRAMS").unwrap_or_else(|_| "0:3000".to_owned());
+    let (from, to) = text.split_once(':').expect("FROM:TO");
+    let number = |n: &str| n.parse::<u64>().expect("a number");
+    for turns in [1, 2] {
+        println!("{turns}: {:?}", compare_rounds(number(from)..number(to), turns, 50_000));
     }
 }
 
@@ -183,7 +275,7 @@ fn compare_within(preemptions: u32, seeds: std::ops::Range<u64>, algorithm: &str
 
 #[test]
 fn nothing_is_lost_within_a_number_of_preemptions() {
-    for preemptions in [0, 1] {
+    for preemptions in [0, 1, 2] {
         let (same, too_large) = compare_within(preemptions, 0..100, "bpor");
         assert!(too_large * 5 < same, "{preemptions}: {same} compared, {too_large} too large");
     }
@@ -216,7 +308,7 @@ fn random_programs_catch_wrong_rules() {
     }
 }
 
-const WRONG: [LoopRule; 7] = [
+const WRONG: [LoopRule; 9] = [
     LoopRule::OneInARow,
     LoopRule::LooksOnly,
     LoopRule::SamePlace,
@@ -224,6 +316,8 @@ const WRONG: [LoopRule; 7] = [
     LoopRule::LooksOfOthersIgnored,
     LoopRule::PhaseIgnored,
     LoopRule::EndsExecution,
+    LoopRule::UndoesCycles,
+    LoopRule::RepeatedState,
 ];
 
 /// A number of a random program for each rule that some of the first catch. The others are caught by the programs below.
@@ -297,7 +391,9 @@ fn trap_5_the_others_continue() {
     assert_eq!(compare(&vec![t, vec![Store(1, 1)]], exact("source")), Compared::Same);
     // T: while (!y) { x = 1; x = 0; }  U: y = 1.
     let t = vec![Load(0, 1), IfNot(0, 0, 5), Store(0, 1), Store(0, 0), Jump(0)];
-    tells("others continue", vec![t, vec![Store(1, 1)]], LoopRule::EndsExecution);
+    let both = vec![t, vec![Store(1, 1)]];
+    tells("others continue", both.clone(), LoopRule::EndsExecution);
+    tells("others continue", both, LoopRule::UndoesCycles);
 }
 
 #[test]
@@ -378,7 +474,10 @@ fn a_counted_spurious_failure_is_not_undone() {
 }
 
 #[test]
-fn a_repeated_state_of_all_threads_does_not_end_an_execution() {
+fn trap_6_a_repeated_state_of_all_threads_does_not_end_an_execution() {
+    // T: while (!f) { x ^= 1; }  U: f = 1.
+    let t = vec![Load(0, 2), IfNot(0, 0, 4), Toggle(0, 0), Jump(0)];
+    tells("repeated state", vec![t, vec![Store(2, 1)]], LoopRule::RepeatedState);
     // T: while (!f) x ^= 1.  U: while (!x) { y = 1; y = 0; } f = 1.
     let t = vec![Load(0, 2), IfNot(0, 0, 4), Toggle(0, 0), Jump(0)];
     let u = vec![Load(0, 0), IfNot(0, 0, 5), Store(1, 1), Store(1, 0), Jump(0), Store(2, 1)];

@@ -19,7 +19,7 @@
 //! `get_mut` must see two counts, which std does under a lock inside the weak count. Here it is a few looks that agree with one
 //! moment; see [`Arc::is_unique`].
 
-use crate::object::{Step, live};
+use crate::object::{Counted, Step, live};
 use explore::{MemoryOrder, OpKind};
 use runtime::{Class, Handle, Place};
 use std::any::Any;
@@ -39,7 +39,7 @@ use std::sync::{Arc as Real, Mutex as RealMutex, MutexGuard as RealMutexGuard, O
 
 /// What the search sees of a counted value; shared by all references to it.
 struct Counts {
-    strong: Handle,
+    strong: Counted,
     weak: Handle,
     /// Counts downgrades, never down: tells [`Arc::is_unique`] that no weak reference came from nowhere meanwhile.
     downgrades: Handle,
@@ -54,7 +54,7 @@ struct Control {
 
 impl Control {
     fn new(made: Place) -> Control {
-        let counts = Counts { strong: Handle::new(), weak: Handle::new(), downgrades: Handle::new() };
+        let counts = Counts { strong: Counted::new(), weak: Handle::new(), downgrades: Handle::new() };
         Control { counts: Real::new(counts), made }
     }
 

@@ -15,9 +15,9 @@
 //! ```
 
 use super::pointer;
-use crate::object::Step;
+use crate::object::{Live, Step};
 use explore::{CaveatKind, MemoryOrder, OpKind};
-use runtime::{Class, Handle, Place};
+use runtime::{Class, Place};
 use std::fmt;
 use std::panic::RefUnwindSafe;
 
@@ -114,13 +114,13 @@ impl<T> AsWord for *mut T {
 /// What every atomic is: the identity of an object, and the value it starts with. While an execution knows the object, the
 /// runtime holds its current value.
 struct Atom<V> {
-    handle: Handle,
+    handle: Live,
     value: V,
 }
 
 impl<V: AsWord> Atom<V> {
     const fn new(value: V) -> Atom<V> {
-        Atom { handle: Handle::new(), value }
+        Atom { handle: Live::new(), value }
     }
 
     #[inline(always)]
@@ -202,7 +202,9 @@ impl<V: AsWord> Atom<V> {
     }
 
     /// Brings the current value back inline.
-    fn get_mut(&mut self) -> &mut V {
+    #[inline]
+    fn get_mut(&mut self, place: Place) -> &mut V {
+        runtime::object_owned(&self.handle, place);
         if let Some(word) = runtime::take_word(&mut self.handle) {
             self.value = V::from_word(word);
         }
@@ -376,14 +378,16 @@ macro_rules! common {
 
             /// The value, for one who owns it alone. Not a step.
             #[inline(always)]
+            #[track_caller]
             pub fn get_mut(&mut self) -> &mut $value {
-                self.atom.get_mut()
+                self.atom.get_mut(Place::caller())
             }
 
             /// The value, at the end of its life. Not a step.
             #[inline(always)]
+            #[track_caller]
             pub fn into_inner(mut self) -> $value {
-                *self.atom.get_mut()
+                *self.atom.get_mut(Place::caller())
             }
         }
 

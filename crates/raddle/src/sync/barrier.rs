@@ -1,9 +1,9 @@
 //! Waiting for each other.
 
-use crate::object::Step;
+use crate::object::{Live, Step};
 use explore::OpKind;
+use runtime::Class;
 use runtime::Place;
-use runtime::{Class, Handle};
 use std::fmt;
 use std::panic::RefUnwindSafe;
 
@@ -23,7 +23,7 @@ use std::panic::RefUnwindSafe;
 /// });
 /// ```
 pub struct Barrier {
-    handle: Handle,
+    handle: Live,
     n: usize,
 }
 
@@ -37,7 +37,7 @@ impl Barrier {
     #[inline]
     #[must_use]
     pub const fn new(n: usize) -> Barrier {
-        Barrier { handle: Handle::new(), n }
+        Barrier { handle: Live::new(), n }
     }
 
     /// Waits until `n` threads have come here.

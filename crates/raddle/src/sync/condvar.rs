@@ -1,7 +1,8 @@
 //! Waiting for a condition.
 
 use super::{LockResult, MutexGuard, PoisonError};
-use runtime::{Class, Ended, Handle, Place};
+use crate::object::Live;
+use runtime::{Class, Ended, Place};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -31,7 +32,7 @@ use std::time::Duration;
 /// });
 /// ```
 pub struct Condvar {
-    handle: Handle,
+    handle: Live,
     waiters: UnsafeCell<Waiters>,
 }
 
@@ -68,7 +69,7 @@ impl Condvar {
     #[inline]
     #[must_use]
     pub const fn new() -> Condvar {
-        Condvar { handle: Handle::new(), waiters: UnsafeCell::new(Waiters { mutex: 0, count: 0 }) }
+        Condvar { handle: Live::new(), waiters: UnsafeCell::new(Waiters { mutex: 0, count: 0 }) }
     }
 
     fn with_waiters<R>(&self, f: impl FnOnce(&mut Waiters) -> R) -> R {

@@ -2,7 +2,7 @@
 
 use super::poison::{Flag, Guarded};
 use super::{LockResult, PoisonError, TryLockError, TryLockResult};
-use crate::object::Step;
+use crate::object::{Live, Step};
 use explore::{MemoryOrder, OpKind};
 use runtime::{Class, Done, Handle, Place};
 use std::cell::{Cell, UnsafeCell};
@@ -25,7 +25,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 /// });
 /// ```
 pub struct Mutex<T: ?Sized> {
-    handle: Handle,
+    handle: Live,
     guarded: UnsafeCell<Guarded<T>>,
 }
 
@@ -42,7 +42,7 @@ impl<T> Mutex<T> {
     /// Makes a free one.
     #[inline]
     pub const fn new(t: T) -> Mutex<T> {
-        Mutex { handle: Handle::new(), guarded: UnsafeCell::new(Guarded::new(t)) }
+        Mutex { handle: Live::new(), guarded: UnsafeCell::new(Guarded::new(t)) }
     }
 }
 
@@ -121,10 +121,12 @@ impl<T: ?Sized> Mutex<T> {
     /// # Errors
     ///
     /// Fails, with the value, if the mutex is poisoned.
+    #[track_caller]
     pub fn into_inner(self) -> LockResult<T>
     where
         T: Sized,
     {
+        runtime::object_owned(&self.handle, Place::caller());
         let guarded = self.guarded.into_inner();
         if guarded.is_poisoned() { Err(PoisonError::new(guarded.value)) } else { Ok(guarded.value) }
     }
@@ -134,7 +136,9 @@ impl<T: ?Sized> Mutex<T> {
     /// # Errors
     ///
     /// Fails, with the value, if the mutex is poisoned.
+    #[track_caller]
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
+        runtime::object_owned(&self.handle, Place::caller());
         let guarded = self.guarded.get_mut();
         let poisoned = guarded.is_poisoned();
         if poisoned { Err(PoisonError::new(&mut guarded.value)) } else { Ok(&mut guarded.value) }

@@ -4,7 +4,7 @@
 //! found it incomplete. Whoever holds the lock looks again, runs the initialiser, stores the new state (release) and gives
 //! the lock back. So a thread that comes late waits, and what the initialiser did happens before everything that follows.
 
-use crate::object::Step;
+use crate::object::{Live, Step};
 use explore::{MemoryOrder, OpKind};
 use runtime::{Class, Handle, Place};
 use std::cell::Cell;
@@ -46,7 +46,7 @@ impl Stage {
 /// });
 /// ```
 pub struct Once {
-    state: Handle,
+    state: Live,
     lock: Handle,
 }
 
@@ -69,7 +69,7 @@ impl Once {
     #[must_use]
     #[expect(clippy::new_without_default, reason = "std's has none")]
     pub const fn new() -> Once {
-        Once { state: Handle::new(), lock: Handle::new() }
+        Once { state: Live::new(), lock: Handle::new() }
     }
 
     /// The handle of the state, for the data that a once guards.
@@ -92,6 +92,7 @@ impl Once {
     }
 
     /// Runs `f` unless it has run; `force` lets it run after a panic.
+    #[track_caller]
     pub(super) fn call(&self, initial: Stage, force: bool, place: Place, f: impl FnOnce(&OnceState)) {
         if runtime::tearing_down() || self.stage(initial, place) == Stage::Complete {
             return;

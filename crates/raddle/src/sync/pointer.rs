@@ -128,8 +128,9 @@ pub(super) fn address(name: u64) -> usize {
 const ADDRESS_BITS: u32 = 48;
 /// The lowest bits of an address are 0, as allocators align what they give out; in a number they may be a tag.
 const TAG_BITS: u32 = 4;
-/// Where Linux puts libraries, stacks and large blocks. Words that stand for addresses look as if they were there.
-const LOWEST: u64 = 0x7f00_0000_0000;
+/// Where Linux puts libraries, stacks and large blocks: at random places in the highest 16 TiB (`vm.mmap_rnd_bits` is 32 at most), with some room
+/// below. Words that stand for addresses look as if they were there.
+const LOWEST: u64 = 0x6f00_0000_0000;
 const END: u64 = 0x8000_0000_0000;
 /// The heap begins not farther than this behind the variables of the program.
 const HEAP: u64 = 1 << 36;

@@ -2,7 +2,7 @@
 
 use super::poison::{Flag, Guarded};
 use super::{LockResult, PoisonError, TryLockError, TryLockResult};
-use crate::object::Step;
+use crate::object::{Live, Step};
 use explore::semantics::RwWord;
 use explore::{MemoryOrder, Op, OpKind};
 use runtime::{Class, Done, Handle, Place};
@@ -33,7 +33,7 @@ use std::ptr::NonNull;
 /// });
 /// ```
 pub struct RwLock<T: ?Sized> {
-    handle: Handle,
+    handle: Live,
     guarded: UnsafeCell<Guarded<T>>,
 }
 
@@ -69,7 +69,7 @@ impl<T> RwLock<T> {
     /// Makes a free one.
     #[inline]
     pub const fn new(t: T) -> RwLock<T> {
-        RwLock { handle: Handle::new(), guarded: UnsafeCell::new(Guarded::new(t)) }
+        RwLock { handle: Live::new(), guarded: UnsafeCell::new(Guarded::new(t)) }
     }
 }
 
@@ -181,10 +181,12 @@ impl<T: ?Sized> RwLock<T> {
     /// # Errors
     ///
     /// Fails, with the value, if the lock is poisoned.
+    #[track_caller]
     pub fn into_inner(self) -> LockResult<T>
     where
         T: Sized,
     {
+        runtime::object_owned(&self.handle, Place::caller());
         let guarded = self.guarded.into_inner();
         if guarded.is_poisoned() { Err(PoisonError::new(guarded.value)) } else { Ok(guarded.value) }
     }
@@ -194,7 +196,9 @@ impl<T: ?Sized> RwLock<T> {
     /// # Errors
     ///
     /// Fails, with the value, if the lock is poisoned.
+    #[track_caller]
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
+        runtime::object_owned(&self.handle, Place::caller());
         let guarded = self.guarded.get_mut();
         let poisoned = guarded.is_poisoned();
         if poisoned { Err(PoisonError::new(&mut guarded.value)) } else { Ok(&mut guarded.value) }

@@ -1,7 +1,9 @@
 //! Threads that can be waited for.
 
 use super::{Result, Thread, memory};
-use runtime::Place;
+use crate::object::Step;
+use explore::{MemoryOrder, OpKind};
+use runtime::{Class, Handle, Place};
 use std::alloc::Layout;
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -14,10 +16,37 @@ use std::sync::{Arc as Real, Mutex as RealMutex, MutexGuard, PoisonError};
 /// and the handle.
 #[repr(C)]
 struct Packet<F, T> {
-    /// One of the owners has left. It comes first, so that it is found without knowing the types.
-    left: AtomicBool,
+    /// It comes first, so that it is found without knowing the types.
+    owners: Owners,
     body: UnsafeCell<Option<F>>,
     value: UnsafeCell<Option<T>>,
+}
+
+/// The two owners of a packet.
+struct Owners {
+    /// One of them has left.
+    left: AtomicBool,
+    /// There is a value, and it has a destructor.
+    has_value: AtomicBool,
+    /// How many there are, for the search; see [`runtime::owners_leave`].
+    count: Handle,
+    /// Where the thread was made.
+    made: Place,
+}
+
+impl Owners {
+    /// The step by which an owner leaves.
+    #[cold]
+    fn leave(&self) {
+        let step = Step::new(OpKind::CountDown, &self.count, Class::Arc, self.made).initial(2);
+        step.operands(1, 0).order(MemoryOrder::AcqRel).run();
+    }
+
+    /// Not part of the generic code around a closure: that is searched for uses of std's types (see the runtime's `alien`).
+    #[inline]
+    fn have_value(&self, has: bool) {
+        self.has_value.store(has, Ordering::Relaxed);
+    }
 }
 
 /// What one of the owners does last. The second one to do so drops the packet.
@@ -34,10 +63,13 @@ unsafe fn leave<P: ?Sized>(packet: NonNull<P>) {
             unsafe { memory::give(self.0, self.1) }
         }
     }
-    // SAFETY: by the contract the packet is valid until the second owner has left, and begins with the flag.
+    // SAFETY: by the contract the packet is valid until the second owner has left, and begins with the owners.
     unsafe {
-        let left = packet.cast::<AtomicBool>().as_ref();
-        if left.load(Ordering::Acquire) || left.swap(true, Ordering::AcqRel) {
+        let owners = packet.cast::<Owners>().as_ref();
+        if owners.left.load(Ordering::Acquire) || owners.left.swap(true, Ordering::AcqRel) {
+            if owners.has_value.load(Ordering::Relaxed) {
+                runtime::value_dropped();
+            }
             let _free = Free(packet.cast(), Layout::for_value(packet.as_ref()));
             packet.as_ptr().drop_in_place();
         }
@@ -52,6 +84,12 @@ impl<F: FnOnce() -> T, T> runtime::Body for Packet<F, T> {
         let value = body();
         // SAFETY: nobody reads it before this thread has ended. What was there is `None`, so nothing is dropped.
         unsafe { *self.value.get() = Some(value) };
+        if std::mem::needs_drop::<T>() {
+            self.owners.have_value(true);
+            if runtime::owners_leave() {
+                self.owners.leave();
+            }
+        }
     }
 
     fn discard(&self) {
@@ -71,6 +109,7 @@ trait Slot<T> {
 
 impl<F, T> Slot<T> for Packet<F, T> {
     unsafe fn take(&self) -> Option<T> {
+        self.owners.have_value(false);
         // SAFETY: by the contract the thread does not write it any more; the reference ends here.
         unsafe { (*self.value.get()).take() }
     }
@@ -114,6 +153,8 @@ pub(super) struct JoinInner<T> {
     value: NonNull<dyn Slot<T>>,
     /// Kept apart only where a scope wants to know it too.
     outcome: Option<Real<Outcome>>,
+    /// The thread has ended, and this handle knows: it is the last owner.
+    joined: bool,
 }
 
 // SAFETY: the value is written before the thread ends and taken after that by one that saw the end (`T: Send`); the body in the
@@ -137,11 +178,13 @@ impl<T> JoinInner<T> {
         F: FnOnce() -> T + Send,
         T: Send,
     {
-        let packet = Packet {
+        let owners = Owners {
             left: AtomicBool::new(false),
-            body: UnsafeCell::new(Some(f)),
-            value: UnsafeCell::new(None),
+            has_value: AtomicBool::new(false),
+            count: Handle::new(),
+            made: place,
         };
+        let packet = Packet { owners, body: UnsafeCell::new(Some(f)), value: UnsafeCell::new(None) };
         let there = memory::take(Layout::new::<Packet<F, T>>()).cast::<Packet<F, T>>();
         type Erased<T> = NonNull<dyn Slot<T> + 'static>;
         // SAFETY: the memory is large enough and nobody else's. Only lifetimes change. The caller says that what the closure
@@ -161,7 +204,7 @@ impl<T> JoinInner<T> {
         let thread_name = name.as_deref().map(Real::from);
         let task = if scoped { task.of_scope() } else { task };
         let id = runtime::spawn(name, stack_size, place, task);
-        JoinInner { thread: Thread { id, name: thread_name }, value, outcome: None }
+        JoinInner { thread: Thread { id, name: thread_name }, value, outcome: None, joined: false }
     }
 
     /// How the thread ends, for its scope.
@@ -170,8 +213,9 @@ impl<T> JoinInner<T> {
         self.outcome.get_or_insert_with(new).clone()
     }
 
-    pub(super) fn join(self, place: Place) -> Result<T> {
+    pub(super) fn join(mut self, place: Place) -> Result<T> {
         let mut panic = runtime::join(self.thread.id, place).err();
+        self.joined = true;
         if let Some(outcome) = &self.outcome {
             if let Some(panic) = panic.take() {
                 outcome.keep(panic);
@@ -197,6 +241,10 @@ impl<T> JoinInner<T> {
 
 impl<T> Drop for JoinInner<T> {
     fn drop(&mut self) {
+        if std::mem::needs_drop::<T>() && !self.joined && runtime::owners_leave() {
+            // SAFETY: the packet begins with its owners, and is there until this handle has left.
+            unsafe { self.value.cast::<Owners>().as_ref() }.leave();
+        }
         // SAFETY: the handle is one of the two owners.
         unsafe { leave(self.value) }
     }

@@ -234,6 +234,73 @@ pub(crate) fn spin_program(seed: u64) -> Program {
     (0..threads).map(|_| thread(&mut random)).collect()
 }
 
+/// The program of a number, with two threads of one statement each, or of one and two.
+pub(crate) fn small_program(seed: u64) -> Program {
+    let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(13));
+    let spins = random.below(2) == 0;
+    let thread = |random: &mut Random, statements: usize| {
+        let mut code = Vec::new();
+        for _ in 0..statements {
+            if spins {
+                spin_statement(&mut code, random);
+            } else {
+                statement(&mut code, 2, random);
+            }
+        }
+        code
+    };
+    let more = 1 + random.below(2);
+    vec![thread(&mut random, more), thread(&mut random, 1)]
+}
+
+/// Adds a statement in which a thread takes something, finds that it cannot have the rest, and steps back.
+fn retry_statement(out: &mut Vec<Ins>, random: &mut Random) {
+    let a = random.below(2);
+    let b = 1 - a;
+    let at = out.len();
+    match random.below(9) {
+        // Takes two spin locks, or none.
+        0 | 1 => {
+            let done = at + 6;
+            out.extend([Swap(0, a, 1), If(0, 1, at), Swap(0, b, 1), If(0, 0, done), Store(a, 0), Jump(at)]);
+            out.extend([Store(2, 1 + a as u64), Store(b, 0), Store(a, 0)]);
+        }
+        // The same, and begins with the other one after a failure, as `std::lock` does.
+        2 => {
+            let (second, done) = (at + 5, at + 11);
+            out.extend([Swap(0, a, 1), If(0, 1, at), Swap(0, b, 1), If(0, 0, done), Store(a, 0)]);
+            out.extend([Swap(0, b, 1), If(0, 1, second), Swap(0, a, 1), If(0, 0, done)]);
+            out.extend([Store(b, 0), Jump(at), Store(a, 0), Store(b, 0)]);
+        }
+        // Says that it wants to enter, and steps back while the other one wants to.
+        3 => out.extend([Store(a, 1), Load(0, b), If(0, 0, at + 5), Store(a, 0), Jump(at), Store(a, 0)]),
+        // Looks before it takes the lock.
+        4 => out.extend([Load(0, a), If(0, 1, at), Swap(0, a, 1), If(0, 1, at), Store(a, 0)]),
+        // Holds a mutex, or a spin lock, and tries the other.
+        5 => out.extend([Lock, Swap(0, a, 1), If(0, 0, at + 5), Unlock, Jump(at), Store(a, 0), Unlock]),
+        6 => {
+            let done = at + 6;
+            out.extend([Swap(0, a, 1), If(0, 1, at), TryLock(0), IfNot(0, 0, done), Store(a, 0), Jump(at)]);
+            out.extend([Unlock, Store(a, 0)]);
+        }
+        7 => out.extend([Load(1, a), Store(2, 2)]),
+        _ => out.extend([Toggle(1, a), Toggle(0, a)]),
+    }
+}
+
+/// The program of a number, with threads that step back from each other.
+pub(crate) fn retry_program(seed: u64) -> Program {
+    let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(11));
+    let thread = |random: &mut Random| {
+        let mut code = Vec::new();
+        for _ in 0..1 + (random.below(4) == 0) as usize {
+            retry_statement(&mut code, random);
+        }
+        code
+    };
+    (0..2).map(|_| thread(&mut random)).collect()
+}
+
 /// Whether each thread takes the mutex only where it does not hold it, waits and releases it only where it holds it, and ends
 /// without it.
 pub(crate) fn is_well_formed(program: &Program) -> bool {
