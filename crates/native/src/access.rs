@@ -32,17 +32,45 @@ pub(crate) fn range(address: usize, bytes: usize, write: bool, call: Call) {
     }
     let end = address.saturating_add(bytes);
     let mut at = address;
+    // SAFETY: one OS thread alone runs code of the program.
+    let bulk = bytes >= BULK && options().races == Races::Report && unsafe { !crate::signals::ACTIVE };
+    let mut looked_at = false;
     while at < end {
         if cannot_race(write) {
             record(at, write, call);
             note_unshared(at, end - at, write);
             return heap::check(at, end - at, write, call);
         }
+        if bulk && !runtime::may_be_on_stack(at) && !table::shadow().leaves(at, table::has_shadow) {
+            if !looked_at {
+                looked_at = true;
+                heap::check(at, end - at, write, call);
+                runtime::settle();
+                note_unshared(at, end - at, write);
+                if count(call) {
+                    // Others have run.
+                    continue;
+                }
+            }
+            let (next, race) =
+                table::shadow().touch_range(at, end, (write, write), call.place, table::has_shadow);
+            if runtime::records_plain() {
+                (at..next.max(at + 1)).step_by(8).for_each(|at| record(at & !7, write, call));
+            }
+            if let Some(race) = race {
+                runtime::fail(FailureKind::DataRace, race, call.place);
+            }
+            at = next;
+            continue;
+        }
         let next = ((at & !7) + 8).min(end);
         part(at, next - at, write, call);
         at = next;
     }
 }
+
+/// From so many bytes on a range is looked at as a whole where it has no entries. It has more granules than writes are remembered.
+const BULK: usize = 256;
 
 /// Whether an access of the running thread needs no record: it is the only thread, or races are not looked for. In a loop that may
 /// repeat itself writes must be told all the same.
@@ -58,7 +86,7 @@ fn cannot_race(write: bool) -> bool {
 /// Records an access of an execution that is shown.
 #[inline]
 fn record(address: usize, write: bool, call: Call) {
-    if runtime::records_plain() {
+    if runtime::records_plain() && (write || !crate::names::is_nameless(address)) {
         runtime::record_plain(address as u64, write, call.place);
     }
 }
@@ -71,28 +99,66 @@ fn note_unshared(address: usize, bytes: usize, write: bool) {
     }
 }
 
-/// An access within one granule.
-#[inline]
-fn part(address: usize, bytes: usize, write: bool, call: Call) {
+/// Accesses are recorded, or may be interrupted by signals.
+static mut WATCHED: bool = false;
+
+/// What [`WATCHED`] depends on may have changed.
+pub(crate) fn watch() {
     // SAFETY: one OS thread alone runs code of the program.
+    unsafe { WATCHED = crate::signals::ACTIVE || runtime::records_plain() };
+}
+
+#[cold]
+fn watched(address: usize, bytes: usize, write: bool, call: Call) {
+    // SAFETY: as above.
     if unsafe { crate::signals::ACTIVE } {
         crate::signals::accessed(address, bytes, write, call);
     }
     record(address, write, call);
+}
+
+/// An access within one granule.
+#[inline(always)]
+fn part(address: usize, bytes: usize, write: bool, call: Call) {
+    // SAFETY: one OS thread alone runs code of the program.
+    if unsafe { WATCHED } {
+        watched(address, bytes, write, call);
+    }
     if write && bytes == 8 {
         crate::reuse::will_write(address);
     }
     if cannot_race(write) {
-        note_unshared(address, bytes, write);
-        return heap::check(address, bytes, write, call);
+        return unshared(address, bytes, write, call);
     }
-    if options().races == Races::Report && !table::shadow().leaves(address, table::has_shadow) {
-        return without_entry(address, bytes, write, call);
+    if options().races == Races::Report {
+        if runtime::on_own_stack(address) {
+            // Where threads keep to their own stacks, nobody else knows what is there.
+            if !table::looks_at_stacks() {
+                count(call);
+                return;
+            }
+        } else if !table::shadow().leaves(address, table::has_shadow) {
+            return without_entry(address, bytes, write, call);
+        }
     }
+    with_entry(address, bytes, write, call);
+}
+
+/// An access within one granule that cannot race.
+#[inline(never)]
+fn unshared(address: usize, bytes: usize, write: bool, call: Call) {
+    note_unshared(address, bytes, write);
+    heap::check(address, bytes, write, call);
+}
+
+/// An access to memory that has entries.
+#[inline(never)]
+fn with_entry(address: usize, bytes: usize, write: bool, call: Call) {
     on(table::memory(address, bytes), address, bytes, write, call);
 }
 
 /// An access to memory that is only accessed by something that is not atomic, as far as is known.
+#[inline(never)]
 fn without_entry(address: usize, bytes: usize, write: bool, call: Call) {
     heap::check(address, bytes, write, call);
     runtime::settle();
@@ -338,12 +404,21 @@ fn request(entry: &Entry, kind: OpKind, call: Call) -> Request<'_> {
 }
 
 fn step(entry: &'static Entry, write: bool, call: Call) {
+    probe(entry.address);
     if write {
         runtime::write_later(&request(entry, OpKind::Store, call), call.state, &entry.handle, read_again);
     } else {
         let request = request(entry, OpKind::Load, call);
         runtime::on_memory(&request, call.state, || entry.read(), |w| w, |_| ());
     }
+}
+
+/// Reads a byte that the program is about to access. An access that crashes does so here, before it is announced as a step: a step that was
+/// announced has to be taken.
+#[inline]
+pub(crate) fn probe(address: usize) {
+    // SAFETY: the program accesses this memory right now. If it cannot, it crashes here as it would there.
+    unsafe { (address as *const u8).read_volatile() };
 }
 
 /// What is in memory by now, for an object by its handle.

@@ -1,6 +1,7 @@
 //! Atomic operations: the compiler leaves all of them to us.
 
 use crate::access;
+use crate::names::Author;
 use crate::options::{Races, options};
 use crate::shim::{self, Call, call, call_with_state, export, export_with_state};
 use crate::table::{self, Entry};
@@ -109,6 +110,7 @@ value!(u128, crate::wide::number, crate::wide::value);
 /// The object at an address, ready for an atomic access.
 #[inline]
 fn entry<V: Value>(address: usize, call: Call) -> &'static mut Entry {
+    access::probe(address);
     let found = match V::BYTES {
         16 => table::block(address, 16),
         _ if (address & 7) + V::BYTES > 8 => runtime::fail(
@@ -196,7 +198,24 @@ pub(crate) fn is_step(address: usize) -> bool {
 #[inline]
 pub(crate) fn written(mo: i32) -> MemoryOrder {
     let order = order(mo);
-    if runtime::is_weak(order) && crate::front::is_order_of_library() { MemoryOrder::SeqCst } else { order }
+    let by_library = runtime::is_weak(order) && crate::front::author() != Author::Program;
+    if by_library { MemoryOrder::SeqCst } else { order }
+}
+
+/// For a read-modify-write: the order that it has for races, and the order that the program itself wrote. `std::atomic<std::shared_ptr>` of libstdc++ 12 releases its
+/// lock with `relaxed` after a load. That race is not the program's, which cannot mend it: here, too, the library is taken to be right.
+#[inline]
+fn orders_of_rmw(mo: i32) -> (i32, MemoryOrder) {
+    const ACQ_REL: i32 = 4;
+    let order = order(mo);
+    if !runtime::is_weak(order) {
+        return (mo, order);
+    }
+    match crate::front::author() {
+        Author::Program => (mo, order),
+        Author::Library => (mo, MemoryOrder::SeqCst),
+        Author::SharedPointerLock => (ACQ_REL, MemoryOrder::SeqCst),
+    }
 }
 
 /// An operation with such an order has run.
@@ -333,7 +352,7 @@ fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
             return old;
         }
     }
-    let (call, written) = (call(), written(mo));
+    let (call, (mo, written)) = (call(), orders_of_rmw(mo));
     let entry = entry::<V>(address, call);
     if !entry.is_value(V::BYTES) {
         let old = modify(entry, address, mo, call, f);
@@ -457,6 +476,9 @@ pub(crate) fn exchange_in<V: Value>(
         runtime::on_memory(&request, call.state, read_at::<V>(address), |w| w, write_at::<V>(address));
     if !ok && failed != mo {
         runtime::only_read(order(failed));
+    }
+    if !ok && V::BYTES == 8 {
+        crate::reuse::compared(value as usize, expected.word() as usize, call);
     }
     unwritten(address, V::of(value), call);
     done::<V>(entry, address, ok, call);

@@ -21,6 +21,7 @@ fn on(barrier: Barrier) -> On {
 }
 
 extern "C" fn init(barrier: Barrier, attributes: *const libc::pthread_barrierattr_t, count: u32) -> Code {
+    crate::libc::reads_attributes(attributes, 4);
     let code = real!(pthread_barrier_init(barrier, attributes, count):
         fn(Barrier, *const libc::pthread_barrierattr_t, u32) -> Code);
     if runtime::in_execution() && code == 0 {

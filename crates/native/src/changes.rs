@@ -64,6 +64,7 @@ pub(crate) fn wrote(address: usize, bytes: usize) {
     }
 }
 
+#[inline(never)]
 fn note(section: &mut Section, address: usize, bytes: usize) {
     if section.log[..section.writes].iter().any(|w| w.address == address && w.bytes == bytes) {
         return;

@@ -41,6 +41,7 @@ fn used(cond: Cond, call: Call) -> On {
 }
 
 pub(crate) extern "C" fn init(cond: Cond, attributes: *const libc::pthread_condattr_t) -> Code {
+    crate::libc::reads_attributes(attributes, 4);
     let code = real!(pthread_cond_init(cond, attributes): fn(Cond, *const libc::pthread_condattr_t) -> Code);
     if is_modelled(cond as usize) && code == 0 {
         let call = call();

@@ -367,11 +367,11 @@ fn caller(stack: usize) -> Option<Place> {
 
 fn describe(signal: libc::c_int, address: usize, code: libc::c_int) -> String {
     match signal {
+        libc::SIGSEGV if code == 128 => "SIGSEGV: an address that no memory can have".to_owned(),
         libc::SIGSEGV if address == 0 => "SIGSEGV: a null pointer is dereferenced".to_owned(),
         libc::SIGSEGV if address < 4096 => {
             format!("SIGSEGV: a null pointer is dereferenced (at offset {address})")
         }
-        libc::SIGSEGV if code == 128 => "SIGSEGV: an address that no memory can have".to_owned(),
         libc::SIGSEGV => format!("SIGSEGV: there is no such memory: {address:#x}"),
         libc::SIGBUS => format!("SIGBUS: bad memory access at {address:#x}"),
         libc::SIGFPE if code == 1 => "SIGFPE: an integer is divided by zero".to_owned(),

@@ -1,5 +1,6 @@
 //! What the runtime asks of the program.
 
+use crate::names::Author;
 use crate::table::Entry;
 use crate::{
     arguments, crash, files, heap, isolate, kept, leaving, names, own_heap, process, random, rust_tests,
@@ -38,12 +39,14 @@ pub(crate) fn user_site(site: usize, frame: usize) -> usize {
     if unsafe { HEADERS } { names::user_site(site, frame) } else { site }
 }
 
-/// Whether the atomic operation that has just come in is one of a standard library, which the program did not write.
+/// The author of the atomic operation that has just come in: the program or a library.
 #[inline]
-pub(crate) fn is_order_of_library() -> bool {
+pub(crate) fn author() -> Author {
     // SAFETY: set before the first execution.
-    let headers = unsafe { HEADERS };
-    headers && shim::caller().is_some_and(|(site, frame)| names::is_order_of_library(site, frame))
+    match (unsafe { HEADERS }, shim::caller()) {
+        (true, Some((site, frame))) => names::author(site, frame),
+        _ => Author::Program,
+    }
 }
 
 impl Front for Program {
@@ -94,7 +97,9 @@ impl Front for Program {
         if let Some(name) = crate::libc::objects::name_of(address) {
             return Some(name);
         }
-        Some(names::describe(address))
+        // Some objects have a second one, a few bytes into the same variable.
+        let is_second = name & SYNC != 0 && address & 3 == crate::sync::SECOND;
+        Some(names::describe(if is_second { address - crate::sync::SECOND } else { address }))
     }
 
     fn value(&self, name: u64, word: u64) -> Option<String> {
@@ -121,6 +126,7 @@ impl Front for Program {
         rust_tests::begin();
         crate::std_threads::begin();
         crate::touch::set_stack_is_shared(crate::table::has_foreign());
+        crate::access::watch();
         shim::begin();
     }
 
@@ -160,6 +166,10 @@ impl Front for Program {
 
     fn interrupt(&self, place: runtime::Place) {
         crate::signals::before_step(place);
+    }
+
+    fn has_handlers(&self) -> bool {
+        crate::signals::has_handlers()
     }
 
     fn stuck(&self) -> bool {

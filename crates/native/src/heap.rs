@@ -8,7 +8,7 @@ use crate::modules::{self, Owner as Code};
 use crate::options::{Races, Reuse, options};
 use crate::own_heap::{__libc_calloc, __libc_free, __libc_malloc, __libc_memalign, __libc_realloc};
 use crate::real::real;
-use crate::shim::{Call, call, export, return_address};
+use crate::shim::{Call, call, export, return_address, user_address};
 use crate::{access, locals, shim, table};
 use explore::FailureKind;
 use image::arena::{Heap, HeapError, MAX_LIMIT, MAX_THREADS, Origin, Owner, Probe, State};
@@ -91,15 +91,26 @@ pub(crate) extern "C" fn allocate(size: usize) -> *mut c_void {
     p
 }
 
+/// Where reports say that a block was allocated or freed.
+#[inline]
+fn site_in_report() -> usize {
+    if runtime::in_execution() { user_address() } else { return_address() }
+}
+
 /// A block for the program: one that was freed, or a fresh one.
 fn take(size: usize, align: usize, zero: bool) -> *mut c_void {
-    let site = return_address();
+    let site = site_in_report();
     if runtime::in_execution()
         && let Some(p) = crate::reuse::allocate(size, align, zero, site, call())
     {
         return p as *mut c_void;
     }
-    give(if zero { heap().calloc(owner(), 1, size, site) } else { heap().malloc(owner(), size, align, site) })
+    let taken =
+        if zero { heap().calloc(owner(), 1, size, site) } else { heap().malloc(owner(), size, align, site) };
+    if let Ok(p) = taken {
+        crate::reuse::allocated(p.as_ptr() as usize);
+    }
+    give(taken)
 }
 
 extern "C" fn allocate_zeroed(count: usize, size: usize) -> *mut c_void {
@@ -150,7 +161,7 @@ pub(crate) extern "C" fn reallocate(p: *mut c_void, size: usize) -> *mut c_void 
         return unsafe { __libc_realloc(p.cast(), size) }.cast();
     }
     crate::operators::check(p, Origin::Malloc);
-    let site = return_address();
+    let site = site_in_report();
     let mut comes_back = false;
     let mut taken = None;
     if runtime::in_execution() {
@@ -174,6 +185,8 @@ pub(crate) extern "C" fn reallocate(p: *mut c_void, size: usize) -> *mut c_void 
             if comes_back {
                 crate::reuse::freed(p as usize);
             }
+            crate::reuse::allocated(q as usize);
+            look_at_comparisons();
             q.cast()
         }
         Err(e @ (HeapError::DoubleFree { .. } | HeapError::InvalidFree { .. })) => wrong_free(&e),
@@ -224,7 +237,7 @@ pub(crate) extern "C" fn release(p: *mut c_void) {
         // SAFETY: what is not ours is the C library's.
         return unsafe { __libc_free(p.cast()) };
     }
-    let site = return_address();
+    let site = site_in_report();
     let mut comes_back = false;
     if runtime::in_execution() {
         let call = call();
@@ -236,6 +249,15 @@ pub(crate) extern "C" fn release(p: *mut c_void) {
     }
     if comes_back {
         crate::reuse::freed(p as usize);
+    }
+    look_at_comparisons();
+}
+
+/// A block was freed: from now on a comparison with its address may depend on what the allocator gives out again.
+#[inline]
+fn look_at_comparisons() {
+    if runtime::in_execution() {
+        crate::touch::set_looks_at_comparisons(true);
     }
 }
 
@@ -249,17 +271,34 @@ fn is_no_block(p: usize) -> bool {
     runtime::on_own_stack(p) || crate::start::is_variable(p)
 }
 
-/// To free a block is to write all of it.
+/// To free a block is to write all of it. Where accesses are steps this is so for a block that was freed before too: what a thread does next
+/// must not depend on others.
 fn freeing(start: usize, call: Call) {
-    let State::Live(block) = heap().state_of(start) else { return };
-    if block.start == start && options().races != Races::Ignore {
-        // When nothing can be concurrent with this, nothing can race with it.
-        if !runtime::is_alone() || options().races == Races::Sync {
-            access::change(start, block.size, true, call);
-            table::note_freed(start, block.size);
-        }
-        crate::sync::freed(start, block.size, call);
+    let (block, is_live) = match heap().state_of(start) {
+        State::Live(block) => (block, true),
+        State::Freed { block, .. } => (block, false),
+        _ => return,
+    };
+    if block.start == start && is_live && runtime::records_plain() {
+        runtime::record_free(start, block.size, call.place);
     }
+    if block.start != start || options().races == Races::Ignore {
+        return;
+    }
+    if options().races == Races::Sync {
+        access::change(start, block.size, true, call);
+        if !matches!(heap().state_of(start), State::Live(_)) {
+            return;
+        }
+        table::note_freed(start, block.size);
+    } else if !is_live {
+        return;
+    } else if !runtime::is_alone() {
+        // When nothing can be concurrent with this, nothing can race with it.
+        access::change(start, block.size, true, call);
+        table::note_freed(start, block.size);
+    }
+    crate::sync::freed(start, block.size, call);
 }
 
 fn wrong_free(e: &HeapError) -> ! {
@@ -303,7 +342,7 @@ fn describe_address(address: usize) -> String {
 }
 
 /// Reports an access to memory of the heap that is not in use.
-#[inline]
+#[inline(always)]
 pub(crate) fn check(address: usize, bytes: usize, write: bool, call: Call) {
     match heap().probe(address, bytes, write) {
         Probe::Wrong => wrong_access(address, bytes, write, call),

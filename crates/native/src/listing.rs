@@ -30,7 +30,7 @@ pub(crate) fn write(config: &Config, program: fn(), path: &str) -> u8 {
     let end = if finished { "finished" } else { "stopped" };
     let _ = writeln!(text, "end {} executions {} blocked {end}", stats.executions, stats.blocked);
     if let Err(e) = std::fs::write(path, text) {
-        crate::start::usage(&format!("cannot write {path}: {e}"));
+        crate::start::die(&format!("cannot write {path}: {e}"));
     }
     if finished { 0 } else { 3 }
 }

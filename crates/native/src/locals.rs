@@ -84,7 +84,18 @@ fn step(kind: OpKind, key: Key, call: Call) {
     on.step_with(kind, 1, 0, MemoryOrder::Relaxed, call);
 }
 
+/// What threads have, or the keys, may have changed since the execution began.
+static mut CHANGED: bool = true;
+
+/// All of it, to be changed.
 fn all() -> &'static mut All {
+    // SAFETY: as below.
+    unsafe { CHANGED = true };
+    looked_at()
+}
+
+/// All of it.
+fn looked_at() -> &'static mut All {
     // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a call of it.
     unsafe { &mut *(&raw mut ALL) }
 }
@@ -100,6 +111,13 @@ fn own() -> &'static mut Own {
         threads.resize_with(i + 1, Own::default);
     }
     &mut threads[i]
+}
+
+/// Whether the running thread has nothing.
+#[inline]
+fn has_nothing() -> bool {
+    let own = looked_at().threads.get(index());
+    own.is_none_or(|own| own.objects.is_empty() && own.values.is_empty())
 }
 
 /// Thread-local variables of threads that have ended lie between these.
@@ -120,12 +138,28 @@ pub(crate) fn of_ended_thread(address: usize) -> Option<explore::ThreadId> {
         .find(|t| crate::start::locals_of(*t).any(|(start, bytes)| (start..start + bytes).contains(&address)))
 }
 
+/// By thread: its thread-local variables lie between these, once that was looked up. They stay where they are.
+static mut SPANS: [Option<(usize, usize)>; explore::MAX_THREADS] = [None; explore::MAX_THREADS];
+
 /// The running thread has ended, and its variables are gone.
+#[inline]
 pub(crate) fn gone() {
-    for (start, bytes) in crate::start::locals_of(runtime::current()) {
-        // SAFETY: as in `all`.
-        unsafe { GONE = (GONE.0.min(start), GONE.1.max(start + bytes)) };
+    let t = runtime::current();
+    // SAFETY: as in `all`.
+    unsafe {
+        let (start, end) = SPANS[t.index()].unwrap_or_else(|| find_span(t));
+        GONE = (GONE.0.min(start), GONE.1.max(end));
     }
+}
+
+#[cold]
+fn find_span(t: explore::ThreadId) -> (usize, usize) {
+    let locals = || crate::start::locals_of(t);
+    let start = locals().map(|(start, _)| start).min().unwrap_or(usize::MAX);
+    let end = locals().map(|(start, bytes)| start + bytes).max().unwrap_or(0);
+    // SAFETY: as in `all`.
+    unsafe { SPANS[t.index()] = Some((start, end)) };
+    (start, end)
 }
 
 /// An execution begins.
@@ -135,7 +169,11 @@ pub(crate) fn begin() {
     unsafe { GONE = (usize::MAX, 0) };
     // SAFETY: as in `all`.
     let before = unsafe { (*(&raw mut BEFORE)).get_or_insert_with(|| all().clone()) };
-    let now = all();
+    // SAFETY: as in `all`.
+    if unsafe { !std::mem::replace(&mut *(&raw mut CHANGED), false) } {
+        return;
+    }
+    let now = looked_at();
     now.keys.clone_from(&before.keys);
     for (i, own) in now.threads.iter_mut().enumerate() {
         match before.threads.get(i) {
@@ -150,6 +188,9 @@ pub(crate) fn begin() {
 
 /// Runs what is to be run when a thread ends its `thread_local` objects.
 pub(crate) fn end_objects() {
+    if has_nothing() {
+        return;
+    }
     while let Some((destructor, object)) = own().objects.pop() {
         // SAFETY: the program asked for this.
         unsafe { threads::run_destructor(destructor as *const c_void, object) };
@@ -158,8 +199,7 @@ pub(crate) fn end_objects() {
 
 /// The same for all that a thread has.
 pub(crate) fn end() {
-    let own_now = own();
-    if own_now.objects.is_empty() && own_now.values.is_empty() {
+    if has_nothing() {
         return;
     }
     end_objects();

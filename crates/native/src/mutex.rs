@@ -212,6 +212,7 @@ pub(crate) fn give_back_with(on: &On, kind: OpKind, a: u64, call: Call) {
 }
 
 pub(crate) extern "C" fn init(mutex: Mutex, attributes: *const libc::pthread_mutexattr_t) -> Code {
+    crate::libc::reads_attributes(attributes, 4);
     let code = real!(pthread_mutex_init(mutex, attributes):
         fn(Mutex, *const libc::pthread_mutexattr_t) -> Code);
     if is_modelled(mutex as usize) && code == 0 {

@@ -85,6 +85,11 @@ pub(crate) fn frames(t: ThreadId) -> Vec<StackFrame> {
     let (site, frame) = shim::last_call(t);
     let mut found = Vec::new();
     let (mut return_address, mut frame) = (site, frame);
+    if frame != 0
+        && let Some(inner) = shim::site_below_frame(t, |slot| words_at(slot).map(|(word, _)| word))
+    {
+        found.push(StackFrame { return_address: inner, cfa: frame + 16 });
+    }
     while found.len() < MOST_FRAMES && return_address != 0 && frame != 0 {
         found.push(StackFrame { return_address, cfa: frame + 16 });
         let Some((outer, above)) = words_at(frame) else { break };
@@ -192,32 +197,50 @@ fn look_up(address: usize) -> Option<Variable> {
     if heap().state_of(address) == State::NotHeap {
         return None;
     }
-    let all: Vec<StackFrame> = threads.into_iter().flatten().collect();
-    symbols().path_to(address, &all, &Mapped, 6)
+    // Variables of the program's own functions say more than those of libraries.
+    let all = threads.into_iter().flatten();
+    let (own, others): (Vec<StackFrame>, Vec<StackFrame>) = all.partition(|f| !in_library(f.return_address));
+    symbols().path_to(address, &own, &Mapped, 6).or_else(|| symbols().path_to(address, &others, &Mapped, 6))
+}
+
+/// Whether nothing can be said of an address, as of string literals.
+#[cold]
+pub(crate) fn is_nameless(address: usize) -> bool {
+    in_words(address).is_none()
 }
 
 /// An address in words that are the same in every run: a variable, or at least where it lies.
 pub(crate) fn describe(address: usize) -> String {
+    in_words(address).unwrap_or_else(|| format!("{address:#x}"))
+}
+
+fn in_words(address: usize) -> Option<String> {
     if let Some(variable) = variable(address) {
-        return variable.text;
+        return Some(variable.text);
     }
     for t in (0..explore::MAX_THREADS as u16).map(ThreadId) {
         if let Some((low, high)) = runtime::stack_of(t)
             && (low..high).contains(&address)
         {
-            return format!("a variable of {}, {} bytes down its stack", runtime::label(t), high - address);
+            return Some(format!(
+                "a variable of {}, {} bytes down its stack",
+                runtime::label(t),
+                high - address
+            ));
         }
     }
     match heap().state_of(address) {
         State::Live(block) | State::Freed { block, .. } => {
             let offset = address - block.start;
-            format!("byte {offset} of the block allocated at {}", place(block.site))
+            Some(format!("byte {offset} of the block allocated at {}", place(block.site)))
         }
-        _ => match crate::libc::accesses::name_of_result(address) {
-            Some(name) => name.to_owned(),
-            None => format!("{address:#x}"),
-        },
+        _ => crate::libc::accesses::name_of_result(address).map(str::to_owned),
     }
+}
+
+/// The bytes of the object that a member function of C++ is called on, from a place in the function.
+pub(crate) fn size_of_this(return_address: usize) -> Option<usize> {
+    shim::undisturbed(|| symbols().size_of_this(return_address))
 }
 
 /// A value of the variable at an address, in words.
@@ -277,7 +300,18 @@ pub(crate) fn user_site(site: usize, frame: usize) -> usize {
     if !in_library(site) {
         return site;
     }
-    let mut frame = frame;
+    // All of a Rust test has frame pointers; what is left is std's own code, as where threads begin and end.
+    if crate::rust_tests::is_rust() {
+        return by_frame_pointers(frame).unwrap_or(site);
+    }
+    // A library may use the frame pointer for something else, or leave it as it is: then it is that of the calling function.
+    let of_program = modules::owner(site) == Some(Owner::Program);
+    let near = if of_program { by_frame_pointers(frame) } else { None };
+    near.or_else(|| by_steps(site)).or_else(|| by_unwinding(site)).unwrap_or(site)
+}
+
+/// The innermost place in the program's own code in a chain of frame pointers.
+fn by_frame_pointers(mut frame: usize) -> Option<usize> {
     for _ in 0..MOST_FRAMES {
         if !runtime::on_own_stack(frame) || frame & 7 != 0 {
             break;
@@ -288,18 +322,74 @@ pub(crate) fn user_site(site: usize, frame: usize) -> usize {
             && modules::owner(return_address) == Some(Owner::Program)
             && !in_library(return_address)
         {
-            return return_address;
+            return Some(return_address);
         }
         if outer <= frame {
             break;
         }
         frame = outer;
     }
-    if crate::rust_tests::is_rust() {
-        // All of it has frame pointers: this is std's own code, as where threads begin and end.
-        return site;
+    None
+}
+
+/// How far the stack pointer after a call is from that after the return of the calling function, as unwinding has found it.
+#[derive(Clone, Copy)]
+struct FrameSize {
+    /// [`OUTERMOST`] if nothing called the function.
+    bytes: usize,
+    /// It was found at least twice, the same each time. The frame of a function may have parts whose size is known at run time only.
+    constant: Option<bool>,
+}
+
+const OUTERMOST: usize = 0;
+
+/// The sizes of frames, by the return address inside of the function.
+static mut FRAME_SIZES: Option<HashMap<usize, FrameSize, BuildHasherDefault<Mix>>> = None;
+
+fn frame_sizes() -> &'static mut HashMap<usize, FrameSize, BuildHasherDefault<Mix>> {
+    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over another call.
+    unsafe { (*(&raw mut FRAME_SIZES)).get_or_insert_with(HashMap::default) }
+}
+
+/// Notes the size of a frame that was unwound.
+fn learn(site: usize, bytes: usize) {
+    let known = frame_sizes().entry(site).or_insert(FrameSize { bytes: usize::MAX, constant: None });
+    known.constant = match known.constant {
+        None if known.bytes == bytes => Some(true),
+        Some(true) if known.bytes != bytes => Some(false),
+        None if known.bytes != usize::MAX => Some(false),
+        constant => constant,
+    };
+    known.bytes = bytes;
+}
+
+/// The innermost place in the program's own code, by the sizes of the frames that lead there; `from` itself if it is known that there is none.
+fn by_steps(from: usize) -> Option<usize> {
+    let readable = |slot: usize| runtime::on_own_stack(slot) && slot & 7 == 0;
+    // SAFETY: the address lies on the running stack, where everything up to the end of the frames can be read.
+    let word = |slot: usize| readable(slot).then(|| unsafe { *(slot as *const usize) });
+    // The call has pushed its return address.
+    let mut stack = shim::stack_pointer();
+    if word(stack) != Some(from) {
+        return None;
     }
-    by_unwinding().unwrap_or(site)
+    stack += 8;
+    let mut site = from;
+    for _ in 0..MOST_FRAMES {
+        let FrameSize { bytes, constant: Some(true) } = *frame_sizes().get(&site)? else { return None };
+        if bytes == OUTERMOST {
+            return Some(from);
+        }
+        stack += bytes;
+        site = word(stack - 8)?;
+        if !shim::follows_call(site) {
+            return None;
+        }
+        if !in_library(site) {
+            return Some(site);
+        }
+    }
+    None
 }
 
 /// The variables that say whether a local static object of C++ is made: the compiler reads them, not the program.
@@ -326,13 +416,21 @@ pub(crate) fn is_guard(address: usize) -> bool {
     guards.binary_search(&address).is_ok()
 }
 
-/// Whether an atomic operation belongs to the implementation of a standard library, by its return address and the address behind
-/// the call of the function that it is in.
-static mut LIBRARY_ORDERS: Option<HashMap<(usize, usize), bool, BuildHasherDefault<Mix>>> = None;
+/// Who wrote an atomic operation, and its memory order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Author {
+    Program,
+    /// The implementers of a standard library, as in `shared_ptr` or `Arc`.
+    Library,
+    /// The same, in the lock of `std::atomic<std::shared_ptr>`.
+    SharedPointerLock,
+}
 
-/// Whether the atomic operation at a return address was written by the implementers of a standard library, as in `shared_ptr` or
-/// `Arc`. The functions of `std::atomic` themselves do what their caller says.
-pub(crate) fn is_order_of_library(site: usize, frame: usize) -> bool {
+/// The authors of atomic operations, by the return address and the address behind the call of the function that it is in.
+static mut AUTHORS: Option<HashMap<(usize, usize), Author, BuildHasherDefault<Mix>>> = None;
+
+/// The author of the atomic operation at a return address. The functions of `std::atomic` themselves do what their caller says.
+pub(crate) fn author(site: usize, frame: usize) -> Author {
     let outer = |frame: usize| {
         let readable = runtime::on_own_stack(frame) && frame & 7 == 0;
         // SAFETY: the address lies on the running stack, where everything up to the end of the frames can be read.
@@ -340,17 +438,21 @@ pub(crate) fn is_order_of_library(site: usize, frame: usize) -> bool {
     };
     let caller = outer(frame).map_or(0, |(_, return_address)| return_address);
     // SAFETY: one OS thread alone runs code of the program, and the borrow ends here.
-    let known = unsafe { (*(&raw mut LIBRARY_ORDERS)).get_or_insert_with(HashMap::default) };
+    let known = unsafe { (*(&raw mut AUTHORS)).get_or_insert_with(HashMap::default) };
     if let Some(known) = known.get(&(site, caller)) {
         return *known;
     }
     let (mut site_now, mut frame_now) = (site, frame);
-    let mut result = false;
+    let mut result = Author::Program;
     for _ in 0..8 {
         let frames: Vec<_> = shim::undisturbed(|| symbols().place(site_now).frames().collect());
         let written = frames.iter().find(|f| f.user || !is_interface(f.file.as_deref().unwrap_or("")));
         if let Some(written) = written {
-            result = !written.user;
+            result = match written.file.as_deref() {
+                Some(_) if !written.is_standard() => Author::Program,
+                Some(file) if file.ends_with("/shared_ptr_atomic.h") => Author::SharedPointerLock,
+                _ => Author::Library,
+            };
             break;
         }
         let Some((next, return_address)) = outer(frame_now).filter(|(next, _)| *next > frame_now) else {
@@ -374,29 +476,50 @@ fn is_interface(file: &str) -> bool {
 
 /// The place in the program from which the running code was called.
 pub(crate) fn place_here() -> runtime::Place {
-    runtime::Place::at(by_unwinding().unwrap_or_default())
+    runtime::Place::at(by_unwinding(0).unwrap_or_default())
 }
 
-/// The same from the tables that exceptions are unwound with: for libraries that use the frame pointer for something else.
-fn by_unwinding() -> Option<usize> {
+/// What the visitor of the unwinder knows.
+struct Unwound {
+    /// Frames are measured from the one with this return address on.
+    from: usize,
+    /// The return address and the stack pointer of the frame that was visited last.
+    last: Option<(usize, usize)>,
+    found: usize,
+}
+
+/// The innermost place in the program's own code, from the tables that exceptions are unwound with: for libraries that use the frame
+/// pointer for something else. The sizes of the frames from that of `site` on are kept.
+fn by_unwinding(site: usize) -> Option<usize> {
     type Trace = unsafe extern "C" fn(*mut libc::c_void, *mut libc::c_void) -> i32;
     unsafe extern "C" {
         fn _Unwind_Backtrace(trace: Trace, argument: *mut libc::c_void) -> i32;
         fn _Unwind_GetIP(context: *mut libc::c_void) -> usize;
+        /// In a frame that is visited: its stack pointer after the call that it is in.
+        fn _Unwind_GetCFA(context: *mut libc::c_void) -> usize;
     }
-    unsafe extern "C" fn visit(context: *mut libc::c_void, found: *mut libc::c_void) -> i32 {
-        // SAFETY: called by the unwinder with a frame, and our number.
-        unsafe {
-            let address = _Unwind_GetIP(context);
-            if modules::owner(address) == Some(Owner::Program) && !in_library(address) {
-                *found.cast::<usize>() = address;
-                return 4;
-            }
+    unsafe extern "C" fn visit(context: *mut libc::c_void, state: *mut libc::c_void) -> i32 {
+        // SAFETY: called by the unwinder with a frame, and what we gave it.
+        let (state, address, stack) =
+            unsafe { (&mut *state.cast::<Unwound>(), _Unwind_GetIP(context), _Unwind_GetCFA(context)) };
+        if let Some((inner, below)) = state.last {
+            learn(inner, stack.wrapping_sub(below));
+        }
+        if state.last.is_some() || address == state.from {
+            state.last = Some((address, stack));
+        }
+        if modules::owner(address) == Some(Owner::Program) && !in_library(address) {
+            state.found = address;
+            return 4;
         }
         0
     }
-    let mut found = 0usize;
-    // SAFETY: `visit` has the type that is asked for, and the number outlives the call.
-    unsafe { _Unwind_Backtrace(visit, (&raw mut found).cast()) };
-    (found != 0).then_some(found)
+    let mut state = Unwound { from: site, last: None, found: 0 };
+    // SAFETY: `visit` has the type that is asked for, and the state outlives the call. The unwinder calls exported functions.
+    shim::undisturbed(|| unsafe { _Unwind_Backtrace(visit, (&raw mut state).cast()) });
+    if state.found == 0 {
+        state.last.inspect(|(outermost, _)| learn(*outermost, OUTERMOST));
+        return None;
+    }
+    Some(state.found)
 }

@@ -121,23 +121,23 @@ pub(crate) struct Out {
 pub(crate) fn explore(mut out: Out, program: fn()) -> ! {
     report_panics(&out);
     check_names();
-    crate::options::check().unwrap_or_else(|why| start::usage(&why));
+    crate::options::check().unwrap_or_else(|why| start::die(&why));
     if options().races == Races::Sync {
         runtime::let_plain_accesses_order();
     }
     let terminal = out.errors.clone().filter(|_| variable("RADDLE_QUIET").is_none());
     let config = Config::new().scan(false).stack_size(8 << 20).leaks(false).quiet(true).progress_on(terminal);
-    let config = config.try_environment().unwrap_or_else(|why| start::usage(&why));
+    let config = config.try_environment().unwrap_or_else(|why| start::die(&why));
     if let Some(path) = variable("RADDLE_EXECUTIONS") {
         out.leave(crate::listing::write(&config, program, &path));
     }
     if let Some(plans) = variable("RADDLE_COMPARE") {
-        let plans = Plan::list(&plans).unwrap_or_else(|e| start::usage(&format!("RADDLE_COMPARE: {e}")));
+        let plans = Plan::list(&plans).unwrap_or_else(|e| start::die(&format!("RADDLE_COMPARE: {e}")));
         let table = compare(&config, &plans, program, out.errors.as_deref());
         let mut json = report::compare::json(&table);
         if let Some(path) = variable("RADDLE_COMPARE_OUT") {
             let wrote = std::fs::write(&path, &json);
-            wrote.unwrap_or_else(|e| start::usage(&format!("cannot write {path}: {e}")));
+            wrote.unwrap_or_else(|e| start::die(&format!("cannot write {path}: {e}")));
             json = String::new();
         } else if !out.as_json {
             json = report::compare::text(&table, &out.style());
@@ -445,7 +445,7 @@ impl Out {
         // Of a program that was started by itself the report is not the output.
         let to = if by_command.is_some() || as_json { libc::STDOUT_FILENO } else { libc::STDERR_FILENO };
         let file = copy(to).unwrap_or_else(|e| {
-            start::usage(&format!("there is nowhere to write the report to: {e}"));
+            start::die(&format!("there is nowhere to write the report to: {e}"));
         });
         let errors = copy(libc::STDERR_FILENO).ok().map(Arc::new);
         let command = by_command.unwrap_or_else(|| {
@@ -502,7 +502,7 @@ impl Out {
         if let Err(error) = self.file.write_all(text.as_bytes())
             && error.kind() != std::io::ErrorKind::BrokenPipe
         {
-            start::usage(&format!("cannot write the report: {error}"));
+            start::die(&format!("cannot write the report: {error}"));
         }
     }
 
@@ -539,11 +539,11 @@ fn check_names() {
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
         if name.starts_with("RADDLE_") && !VARIABLES.contains(&&*name) {
-            start::usage(&format!("there is no variable {name}; `raddle --help` lists them"));
+            start::die(&format!("there is no variable {name}; `raddle --help` lists them"));
         }
     }
     if let Some(model) = variable("RADDLE_MEMORY").filter(|m| m != "sc") {
-        start::usage(&format!("RADDLE_MEMORY={model}: memory models other than sc are not there yet"));
+        start::die(&format!("RADDLE_MEMORY={model}: memory models other than sc are not there yet"));
     }
 }
 
@@ -571,18 +571,13 @@ fn drop_advice_for_rust(report: &mut Report) {
 }
 
 fn compare(config: &Config, plans: &[Plan], program: fn(), errors: Option<&File>) -> Comparison {
-    let mut all = Comparison::default();
     let say = |text: &str| {
         if let Some(mut terminal) = errors.filter(|e| e.is_terminal()) {
             let _ = write!(terminal, "\r\x1b[2K{text}");
         }
     };
-    for (i, plan) in plans.iter().enumerate() {
-        say(&format!("raddle: {plan} ({} of {})", i + 1, plans.len()));
-        let one = config.compare(std::slice::from_ref(plan), program);
-        all.rows.extend(one.rows);
-        all.left_out.extend(one.left_out);
-    }
+    let begin = |i, plan: &Plan| say(&format!("raddle: {plan} ({} of {})", i + 1, plans.len()));
+    let all = config.compare_each(plans, program, begin);
     say("");
     all
 }

@@ -31,6 +31,8 @@ struct Candidate {
     size: usize,
     /// How often the address was given out again before.
     lives: u64,
+    /// The thread that has got the address since.
+    taker: Option<usize>,
 }
 
 /// What is known of the execution at hand, and of all. It is allocated, so that processes share it where executions have their own.
@@ -42,6 +44,8 @@ struct Known {
     freed: Vec<Candidate>,
     /// By thread: the least number of bytes that it has allocated while there were others.
     least: [usize; explore::MAX_THREADS],
+    /// Some thread has.
+    allocated: bool,
     /// Where a plain write of eight bytes was about to happen.
     written: usize,
 }
@@ -58,6 +62,7 @@ pub(crate) fn prepare() {
         possible: false,
         freed: Vec::new(),
         least: [usize::MAX; explore::MAX_THREADS],
+        allocated: false,
         written: 0,
     };
     // SAFETY: nothing else runs yet.
@@ -73,8 +78,12 @@ fn known() -> &'static mut Known {
 pub(crate) fn begin() {
     let known = known();
     known.freed.clear();
-    known.least.fill(usize::MAX);
+    if known.allocated {
+        known.allocated = false;
+        known.least.fill(usize::MAX);
+    }
     known.written = 0;
+    crate::touch::set_looks_at_comparisons(false);
 }
 
 /// Whether the program was seen to free a block whose address may come back where that is observed.
@@ -113,15 +122,22 @@ pub(crate) fn published_by_atomic(word: u64) {
 pub(crate) fn will_write(address: usize) {
     if address & 7 == 0 && !crate::rust_tests::is_rust() {
         look_at_written();
-        known().written = address;
+        // What a thread writes to its own stack is not published.
+        if !runtime::on_own_stack(address) {
+            known().written = address;
+        }
     }
 }
 
+#[inline]
 fn look_at_written() {
-    let address = std::mem::take(&mut known().written);
-    if address == 0 || runtime::on_own_stack(address) {
-        return;
+    if known().written != 0 {
+        look_at(std::mem::take(&mut known().written));
     }
+}
+
+#[inline(never)]
+fn look_at(address: usize) {
     if matches!(heap().state_of(address), State::Live(_)) || start::is_variable(address) {
         // SAFETY: a block that is in use, or a variable: it can be read.
         published(unsafe { (address as *const u64).read() });
@@ -150,10 +166,15 @@ pub(crate) fn name_of(address: usize) -> Option<String> {
     (heap().state_of(start) != State::NotHeap).then(|| "an address".to_owned())
 }
 
-/// A block is about to be freed. If its address may come back, that is a step. Says whether the address is to be noted.
+/// A block is about to be freed. If its address may come back, that is a step, also where another thread has freed it before: what a thread
+/// does next must not depend on others. Says whether the address is to be noted.
 pub(crate) fn freeing(start: usize, call: Call) -> bool {
     look_at_written();
-    if !matches!(heap().state_of(start), State::Live(b) if b.start == start) {
+    let is_block = match heap().state_of(start) {
+        State::Live(b) | State::Freed { block: b, .. } => b.start == start,
+        _ => false,
+    };
+    if !is_block {
         return false;
     }
     // A thread may also keep the address of a block that nobody else knew, and compare it with what others get.
@@ -173,7 +194,7 @@ pub(crate) fn freed(start: usize) {
     let lives = u64::from(heap().earlier_lives(start));
     let known = known();
     known.freed.retain(|c| c.start != start);
-    known.freed.push(Candidate { key: (path, start), start, size: block.size, lives });
+    known.freed.push(Candidate { key: (path, start), start, size: block.size, lives, taker: None });
     let me = runtime::current().index();
     let fits = |(t, least): (usize, &usize)| t != me && *least <= block.size;
     known.possible |= known.least.iter().enumerate().any(fits);
@@ -182,8 +203,9 @@ pub(crate) fn freed(start: usize) {
 /// A block is asked for. Gives one that was freed, if that is the outcome that is explored.
 pub(crate) fn allocate(size: usize, align: usize, zero: bool, site: usize, call: Call) -> Option<usize> {
     look_at_written();
-    if runtime::is_alone() {
-        // Only this thread could tell, from pointers of its own that are not valid any more.
+    let is_alone = runtime::is_alone();
+    if is_alone && options().reuse != Reuse::All {
+        // Only this thread could tell, from pointers of its own that are not valid any more: see `compared`.
         return None;
     }
     if !known().on {
@@ -191,10 +213,16 @@ pub(crate) fn allocate(size: usize, align: usize, zero: bool, site: usize, call:
         known.possible |= known.freed.iter().any(|c| c.size >= size);
         let least = &mut known.least[runtime::current().index()];
         *least = size.min(*least);
+        known.allocated = true;
         return None;
     }
-    allocator().step_with(OpKind::CountRead, 0, 0, MemoryOrder::Relaxed, call);
-    let fits = |c: &&Candidate| c.size >= size && c.start.is_multiple_of(align.max(1));
+    if !is_alone {
+        allocator().step_with(OpKind::CountRead, 0, 0, MemoryOrder::Relaxed, call);
+    }
+    // Whether another thread has got the address by now is not known here: nothing orders two calls of `malloc`. So the number of
+    // candidates does not depend on it.
+    let me = runtime::current().index();
+    let fits = |c: &&Candidate| c.taker != Some(me) && c.size >= size && c.start.is_multiple_of(align.max(1));
     let mut candidates: Vec<Candidate> = known().freed.iter().filter(fits).copied().collect();
     candidates.sort_unstable_by_key(|c| std::cmp::Reverse(c.key));
     if candidates.len() > MOST && options().reuse != Reuse::All {
@@ -216,8 +244,42 @@ pub(crate) fn allocate(size: usize, align: usize, zero: bool, site: usize, call:
     // Another thread has got it: that this one takes another is explored elsewhere.
     runtime::assume(took.ok, call.place);
     runtime::local_step(OpKind::Fence, MemoryOrder::Acquire, call.place);
-    known().freed.retain(|c| c.start != start);
+    known().freed.iter_mut().filter(|c| c.start == start).for_each(|c| c.taker = Some(me));
     let p = heap().reuse(start, size, site, zero)?;
     table::begin_anew(start, taken.size);
     Some(p.as_ptr() as usize)
+}
+
+/// A block has got an address that was never given out before.
+#[inline]
+pub(crate) fn allocated(start: usize) {
+    if runtime::in_execution() && (!runtime::is_alone() || options().reuse == Reuse::All) {
+        heap().set_had_choice(start);
+    }
+}
+
+/// The program compares two addresses that differ. If one is of a block that was freed before the block of the other was allocated, the two could be
+/// equal. That was explored if the second block could get the address of the first, or `realloc` could leave it where it was.
+pub(crate) fn compared(a: usize, b: usize, call: Call) {
+    if crate::rust_tests::is_rust() {
+        return;
+    }
+    let heap = heap();
+    let Some(found) = heap.succession(a, b).or_else(|| heap.succession(b, a)) else { return };
+    let (is_possible, is_explored) = if found.moved {
+        (true, found.fits && options().reuse != Reuse::Off)
+    } else {
+        let is_candidate = || known().freed.iter().any(|c| c.start == found.freed);
+        (found.fits, found.had_choice && options().reuse != Reuse::Off && is_candidate())
+    };
+    if is_possible && !is_explored {
+        let text = if found.moved {
+            "the address that a block had before realloc is compared with the one that it has now; that the two are equal, as realloc may leave a \
+             block where it is, was not explored"
+        } else {
+            "the address of a freed block is compared with that of a block that was allocated later; that the two are equal, as malloc gives out \
+             addresses again, was not explored (--reuse all)"
+        };
+        runtime::caveat_at(CaveatKind::Reuse, text, call.place);
+    }
 }

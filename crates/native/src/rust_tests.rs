@@ -30,7 +30,7 @@ fn tests() -> &'static Tests {
             match usize::from_str_radix(text.trim_start_matches("0x"), 16) {
                 Ok(address) => functions::base() + address,
                 Err(_) => {
-                    start::usage(&format!("RADDLE_ENTRY is set to {text:?}; it is an address in the file"))
+                    start::die(&format!("RADDLE_ENTRY is set to {text:?}; it is an address in the file"))
                 }
             }
         });

@@ -173,6 +173,7 @@ fn timed(
 }
 
 extern "C" fn init(lock: Lock, attributes: *const libc::pthread_rwlockattr_t) -> Code {
+    crate::libc::reads_attributes(attributes, 8);
     let code =
         real!(pthread_rwlock_init(lock, attributes): fn(Lock, *const libc::pthread_rwlockattr_t) -> Code);
     if is_modelled(lock as usize) && code == 0 {

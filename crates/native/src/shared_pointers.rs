@@ -11,10 +11,18 @@ const SIZE: usize = 16;
 
 static mut POOL: [libc::pthread_mutex_t; SIZE] = [libc::PTHREAD_MUTEX_INITIALIZER; SIZE];
 
+/// A lock of the pool was used in this execution.
+static mut USED: bool = false;
+
 /// An execution starts: no lock of the pool is held.
 pub(crate) fn begin() {
     // SAFETY: no thread of the program runs.
-    unsafe { POOL = [libc::PTHREAD_MUTEX_INITIALIZER; SIZE] };
+    unsafe {
+        if USED {
+            POOL = [libc::PTHREAD_MUTEX_INITIALIZER; SIZE];
+            USED = false;
+        }
+    }
 }
 
 /// The name of a lock of the pool in reports.
@@ -36,8 +44,11 @@ fn key(pointer: *const c_void) -> u8 {
 }
 
 fn lock_of(key: u8) -> *mut libc::pthread_mutex_t {
-    // SAFETY: `key` is below the size of the pool.
-    unsafe { (&raw mut POOL).cast::<libc::pthread_mutex_t>().add(key as usize) }
+    // SAFETY: one OS thread alone runs code of the program; `key` is below the size of the pool.
+    unsafe {
+        USED = true;
+        (&raw mut POOL).cast::<libc::pthread_mutex_t>().add(key as usize)
+    }
 }
 
 extern "C" fn lock_one(locker: *mut Locker, pointer: *const c_void) {

@@ -40,9 +40,9 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// A call from nowhere.
+    /// The call that came in last, without its local state.
     pub(crate) fn unknown() -> Call {
-        Call { place: Place::at(return_address()), state: LocalState::UNKNOWN }
+        Call { place: Place::at(user_address()), state: LocalState::UNKNOWN }
     }
 
     /// The end of `main`: at the last call that came in, or at `main` itself if this execution made none.
@@ -65,9 +65,8 @@ impl Call {
 pub(crate) fn call() -> Call {
     // SAFETY: one OS thread alone runs code of the program; see the crate's rules.
     unsafe {
-        let (site, frame) = caller_of(INCOMING.site, INCOMING.frame);
         Call {
-            place: Place::at(crate::front::user_site(site, frame)),
+            place: Place::at(user_address()),
             // What an earlier call left counts for nothing.
             state: if *INCOMING.looking { LocalState::on_stack(INCOMING.state) } else { LocalState::UNKNOWN },
         }
@@ -143,24 +142,68 @@ pub(crate) fn return_address() -> usize {
     unsafe { caller_of(INCOMING.site, INCOMING.frame).0 }
 }
 
+/// The place in the program's own code that the call comes from. If the call came from a header of the standard library, that is where the
+/// program called into the header.
+#[inline]
+pub(crate) fn user_address() -> usize {
+    // SAFETY: as in `call`.
+    let (site, frame) = unsafe { caller_of(INCOMING.site, INCOMING.frame) };
+    crate::front::user_site(site, frame)
+}
+
 /// The return address in the program, for a call that has just come in from a library that the program called: the innermost one
 /// on the stack. The caller's own if none is near.
 pub(crate) fn site_in_program() -> usize {
     const NEAR: usize = 256;
-    // The length of a call: direct, or through a register or memory.
-    let follows_call = |site: usize| {
-        // SAFETY: the address lies in code of the program, behind the start of a module.
-        let byte = |back: usize| unsafe { *((site - back) as *const u8) };
-        byte(5) == 0xE8 || [2, 3, 6, 7].iter().any(|n| byte(*n) == 0xFF)
-    };
     let stack = stack_pointer();
-    let is_programs =
-        |w: &usize| crate::modules::owner(*w) == Some(crate::modules::Owner::Program) && follows_call(*w);
     // SAFETY: the frames of the program lie above those of the library, on the same stack; the search ends at the first one.
     (1..NEAR)
         .map(|i| unsafe { ((stack + 8 * i) as *const usize).read() })
-        .find(is_programs)
+        .find(|word| returns_to_program(*word))
         .unwrap_or_else(return_address)
+}
+
+/// Whether a word is an address of the program's code that follows a call.
+fn returns_to_program(site: usize) -> bool {
+    crate::modules::owner(site) == Some(crate::modules::Owner::Program) && follows_call(site)
+}
+
+/// Whether a word is an address of code that follows a call.
+pub(crate) fn follows_call(site: usize) -> bool {
+    if crate::modules::owner(site).is_none() {
+        return false;
+    }
+    // SAFETY: the address lies in code, behind the start of a module.
+    let byte = |back: usize| unsafe { *((site - back) as *const u8) };
+    // The length of a call: direct, or through a register or memory.
+    byte(5) == 0xE8 || [2, 3, 6, 7].iter().any(|n| byte(*n) == 0xFF)
+}
+
+/// Where the program called a library that keeps no frame pointer, for a thread whose last call came from there: such a library's call
+/// has the frame pointer of the program's function, but a return address of its own. `read` reads a word of the thread's stack.
+pub(crate) fn site_below_frame(t: ThreadId, read: impl Fn(usize) -> Option<usize>) -> Option<usize> {
+    const NEAR: usize = 512;
+    // SAFETY: as in `call`.
+    let (site, frame, stack, program) = unsafe {
+        if RUNNING == Some(t) {
+            (INCOMING.site, INCOMING.frame, INCOMING.stack, INCOMING.program)
+        } else {
+            let Last { site, frame, stack, program, .. } = LAST[t.index()];
+            (site, frame, stack, program)
+        }
+    };
+    if stack == 0 || returns_to_program(site) {
+        return None;
+    }
+    // The slot of the return address, if the function has not moved its stack pointer since.
+    let expected = [program.wrapping_sub(8), program];
+    let near = (0..NEAR).map(|i| stack + 8 * i);
+    expected
+        .into_iter()
+        .filter(|slot| (stack..frame).contains(slot))
+        .chain(near.take_while(|slot| *slot < frame))
+        .filter_map(read)
+        .find(|word| returns_to_program(*word))
 }
 
 /// An execution begins: its threads may loop from now on.

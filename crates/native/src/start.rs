@@ -121,10 +121,11 @@ fn run_program() {
         let code = threads::run_main(main, STARTED.argc, STARTED.argv, STARTED.envp);
         crate::signals::point_at_end();
         let call = Call::end_of(main as usize);
-        below_frames(|| {
-            crate::sync::frames_are_gone(call.place);
+        let end = || {
+            crate::sync::frames_are_gone(|| call.place);
             process::end(code, call);
-        });
+        };
+        if runtime::is_alone() { end() } else { below_frames(end) }
     }
 }
 
@@ -308,13 +309,7 @@ pub(crate) fn real_stdout() -> libc::c_int {
     unsafe { (*(&raw const IMAGE)).as_ref() }.map_or(1, |i| i.capture.real_stdout())
 }
 
-/// The command line or the environment is wrong.
-pub(crate) fn usage(why: &str) -> ! {
-    print(&format!("raddle: {why}\n"));
-    report_out::leave(2)
-}
-
-/// Nothing can go on.
+/// Nothing can go on, or the command line or the environment is wrong.
 pub(crate) fn die(why: &str) -> ! {
     if report_out::wants_json() {
         report_out::write_object(

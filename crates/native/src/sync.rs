@@ -70,7 +70,15 @@ fn on_stacks() -> &'static mut Vec<On> {
 }
 
 /// The running thread has returned from its function, or was unwound: its frames are gone, and with them the objects that lie there.
-pub(crate) fn frames_are_gone(place: Place) {
+#[inline]
+pub(crate) fn frames_are_gone(place: impl FnOnce() -> Place) {
+    if !on_stacks().is_empty() {
+        objects_are_gone(place());
+    }
+}
+
+#[cold]
+fn objects_are_gone(place: Place) {
     for on in on_stacks().iter().filter(|on| runtime::on_own_stack(on.address)) {
         if let Some(state) = runtime::is_in_use(&on.entry().handle) {
             let call = Call { place, state: LocalState::UNKNOWN };
@@ -248,6 +256,12 @@ impl On {
     /// It is used for the first time in all executions. Writes to its memory that came before were not looked at as such.
     #[cold]
     fn first_used(&self, entry: &mut Entry) {
+        if runtime::may_be_on_stack(self.address)
+            && options().races == Races::Report
+            && table::learn_sync_on_stack()
+        {
+            return;
+        }
         entry.atomic = true;
         let mut written = false;
         table::known(self.address & !3, 4, |_| written = true);

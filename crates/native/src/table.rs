@@ -80,6 +80,8 @@ struct Learned {
     freed: BTreeMap<usize, usize>,
     /// What lies on a stack and was accessed by another thread.
     foreign: BTreeSet<StackSpot>,
+    /// The program synchronises with something that lies on a stack.
+    sync_on_stack: bool,
 }
 
 static mut LEARNED: *mut Learned = std::ptr::null_mut();
@@ -93,9 +95,14 @@ pub(crate) fn prepare() {
         shadow: Shadow::new(),
         freed: BTreeMap::new(),
         foreign: BTreeSet::new(),
+        sync_on_stack: false,
     };
+    crate::threads::forget_lives();
     // SAFETY: nothing else runs yet.
-    unsafe { LEARNED = Box::leak(Box::new(learned)) };
+    unsafe {
+        SYNCS = [(0, std::ptr::null_mut()); SYNCS_KNOWN];
+        LEARNED = Box::leak(Box::new(learned));
+    }
 }
 
 /// # Safety
@@ -139,9 +146,29 @@ fn take_over(entries: &mut [*mut Entry; 8], start: usize) {
 }
 
 /// Whether a thread was seen to access the stack of another one.
+#[inline]
 pub(crate) fn has_foreign() -> bool {
     // SAFETY: one OS thread alone runs code of the program, and the borrow ends with the call.
     unsafe { !learned().foreign.is_empty() }
+}
+
+/// Whether it matters what threads do to variables on their own stacks: another thread accesses them, or they are what the program
+/// synchronises with.
+#[inline]
+pub(crate) fn looks_at_stacks() -> bool {
+    // SAFETY: as above.
+    unsafe { learned().sync_on_stack || !learned().foreign.is_empty() }
+}
+
+/// The program synchronises with something on a stack. Says whether that is news: the search starts again then, as what was written
+/// there was not looked at.
+pub(crate) fn learn_sync_on_stack() -> bool {
+    // SAFETY: as above.
+    let known = unsafe { std::mem::replace(&mut learned().sync_on_stack, true) };
+    if !known {
+        runtime::restart_soon();
+    }
+    !known
 }
 
 /// The object that an access of some bytes within one granule is on.
@@ -203,6 +230,33 @@ pub(crate) fn sync(address: usize) -> &'static mut Entry {
     let address = crate::libc::aliases::canonical(address);
     // SAFETY: as above.
     unsafe {
+        let (known, entry) = SYNCS[place_in_syncs(address)];
+        if known == address { &mut *entry } else { find_sync(address) }
+    }
+}
+
+/// The objects that the program synchronised with last, by [`place_in_syncs`], and their entries.
+static mut SYNCS: [(usize, *mut Entry); SYNCS_KNOWN] = [(0, std::ptr::null_mut()); SYNCS_KNOWN];
+const SYNCS_KNOWN: usize = 64;
+
+#[inline(always)]
+fn place_in_syncs(address: usize) -> usize {
+    (address ^ address >> 5) % SYNCS_KNOWN
+}
+
+#[inline(never)]
+fn find_sync(address: usize) -> &'static mut Entry {
+    // SAFETY: as above.
+    unsafe {
+        let entry = enter_sync(address);
+        SYNCS[place_in_syncs(address)] = (address, entry);
+        &mut *entry
+    }
+}
+
+fn enter_sync(address: usize) -> *mut Entry {
+    // SAFETY: as above.
+    unsafe {
         let table = &mut learned().sync;
         let slot = table.slot(address >> 3);
         let place = &mut table.slots[slot].entries[address & 7];
@@ -211,9 +265,9 @@ pub(crate) fn sync(address: usize) -> &'static mut Entry {
             let place = *place;
             learned().memory.meet_granule(address >> 3);
             known(address & !7, 8, |entry| entry.has_sync = true);
-            return &mut *place;
+            return place;
         }
-        &mut **place
+        *place
     }
 }
 

@@ -14,6 +14,7 @@
 use crate::real::real;
 use crate::shim::{Call, call, export, export_past};
 use crate::sync::{LIFE, On};
+use crate::table::Entry;
 use crate::{access, changes, leaving, locals, rust_tests, signals, table, time, verifier};
 use explore::{CaveatKind, FailureKind, MemoryOrder, OpKind, ThreadId};
 use runtime::{Body, Class, Place, Task, Touching};
@@ -93,13 +94,20 @@ pub(crate) fn execution() -> u64 {
     unsafe { EXECUTION }
 }
 
+#[inline(always)]
 fn known(t: ThreadId) -> &'static mut Known {
     // SAFETY: as above, and no borrow is held over a step.
     let known = unsafe { &mut (*(&raw mut KNOWN))[t.index()] };
     if known.execution != execution() {
-        *known = Known { execution: execution(), ..UNKNOWN };
+        begin_in(known);
     }
     known
+}
+
+/// What is kept of a thread is of an earlier execution.
+#[cold]
+fn begin_in(known: &mut Known) {
+    *known = Known { execution: execution(), ..UNKNOWN };
 }
 
 /// An execution begins.
@@ -152,14 +160,21 @@ pub(crate) fn set_result(result: *mut c_void) {
 }
 
 /// The running thread runs no code of the program any more.
+#[inline]
 pub(crate) fn set_ended() {
     let t = runtime::current();
-    known(t).ended = true;
-    if known(t).state == State::Detached {
-        leave(t);
-        known(t).over = true;
-        touch_life(t, true, runtime::last_place().unwrap_or(Place::at(0)));
+    let known = known(t);
+    known.ended = true;
+    if known.state == State::Detached {
+        end_detached(t);
     }
+}
+
+/// The handle of a detached thread ends with it.
+#[cold]
+fn end_detached(t: ThreadId) {
+    leave(t);
+    touch_life(t, true, runtime::last_place().unwrap_or(Place::at(0)));
 }
 
 /// Whether a thread runs no code of the program any more.
@@ -168,8 +183,11 @@ pub(crate) fn is_ended(t: ThreadId) -> bool {
 }
 
 /// Whether this execution has the thread.
+#[inline]
 pub(crate) fn is_made(t: ThreadId) -> bool {
-    t == ThreadId::MAIN || known(t).routine.is_some()
+    // SAFETY: as in `known`.
+    let known = unsafe { &(*(&raw const KNOWN))[t.index()] };
+    t == ThreadId::MAIN || known.execution == execution() && known.routine.is_some()
 }
 
 /// Threads of the execution.
@@ -195,7 +213,16 @@ pub(crate) fn handle(t: ThreadId) -> libc::pthread_t {
 
 /// The thread that a handle stands for.
 pub(crate) fn of_handle(handle: libc::pthread_t) -> Option<ThreadId> {
-    (0..explore::MAX_THREADS as u16).map(ThreadId).find(|t| self::handle(*t) == handle)
+    // Threads are often joined in the order in which they were made.
+    static mut NEXT: u16 = 1;
+    // SAFETY: one OS thread alone runs code of the program.
+    let next = unsafe { &mut *(&raw mut NEXT) };
+    if self::handle(ThreadId(*next)) != handle {
+        *next = (0..explore::MAX_THREADS as u16).find(|t| self::handle(ThreadId(*t)) == handle)?;
+    }
+    let found = *next;
+    *next = (found + 1) % explore::MAX_THREADS as u16;
+    Some(ThreadId(found))
 }
 
 /// The body of a thread: its number is all there is.
@@ -219,7 +246,10 @@ const MORE_STACK: usize = 64 << 10;
 
 /// Threads have the stack of the first thread at least. Marks the place that one which asked for less has no business at.
 fn mark_end_of_stack(t: ThreadId, asked: usize) -> Option<*mut u64> {
-    let (low, high) = runtime::stack_of(t).filter(|_| asked > 0)?;
+    if asked == 0 {
+        return None;
+    }
+    let (low, high) = runtime::stack_of(t)?;
     let marks = (high.checked_sub(asked + MORE_STACK)? - size_of::<[u64; MARKS]>()) & !7;
     if marks < low + MORE_STACK {
         return None;
@@ -257,7 +287,7 @@ impl Body for Start {
             signals::point_at_end();
             locals::end();
             runtime::settle();
-            crate::sync::frames_are_gone(runtime::last_place().unwrap_or(Place::at(0)));
+            crate::sync::frames_are_gone(|| runtime::last_place().unwrap_or(Place::at(0)));
             set_ended();
             locals::gone();
         }
@@ -386,6 +416,7 @@ pub(crate) extern "C" fn create(
         refuse_before_main();
         return create_inside(out, attributes, routine, argument);
     }
+    crate::libc::reads_attributes(attributes, size_of::<libc::pthread_attr_t>());
     let call = call();
     if crate::rust_tests::is_harness_thread() {
         return libc::EAGAIN;
@@ -431,7 +462,9 @@ pub(crate) fn start(
             // The number is given out again, and the handle with it.
             runtime::forget_accesses(&table::sync(handle(t) as usize + LIFE).handle);
         }
-        *known(t) = Known {
+        // SAFETY: as in `known`.
+        let known = unsafe { &mut (*(&raw mut KNOWN))[t.index()] };
+        *known = Known {
             execution: execution(),
             routine: Some(routine),
             argument,
@@ -467,7 +500,6 @@ pub(crate) extern "C" fn join(thread: libc::pthread_t, result: *mut *mut c_void)
 fn join_at(t: ThreadId, result: *mut *mut c_void, call: Call) -> libc::c_int {
     let _ = runtime::join(t, call.place);
     leave(t);
-    known(t).over = true;
     touch_life(t, true, call.place);
     if !result.is_null() {
         crate::access::access(result as usize, size_of::<*mut c_void>(), true, call);
@@ -492,7 +524,6 @@ pub(crate) extern "C" fn detach(thread: libc::pthread_t) -> libc::c_int {
         State::Joined => (),
         State::Joinable if known(t).ended => {
             leave(t);
-            known(t).over = true;
             touch_life(t, true, call.place);
         }
         State::Joinable => (),
@@ -503,6 +534,34 @@ pub(crate) extern "C" fn detach(thread: libc::pthread_t) -> libc::c_int {
 /// The object on which joins and detaches of a thread are steps. Its life is entered where those of locks are.
 fn life(t: ThreadId) -> On {
     On { initial: known(t).state as u64, ..On::new(handle(t) as usize, Class::Once) }
+}
+
+/// By thread: the entry of the object on which joins and detaches are steps, once it was looked up.
+static mut LIVES: [*mut Entry; explore::MAX_THREADS] = [std::ptr::null_mut(); explore::MAX_THREADS];
+
+/// All entries are new.
+pub(crate) fn forget_lives() {
+    // SAFETY: no thread of the program runs.
+    unsafe { LIVES = [std::ptr::null_mut(); explore::MAX_THREADS] };
+}
+
+/// The entry of [`life`].
+#[inline]
+fn life_entry(t: ThreadId) -> &'static mut Entry {
+    // SAFETY: one OS thread alone runs code of the program, and no borrow is held over a step; the table keeps its entries until
+    // `forget_lives` is called.
+    unsafe {
+        let entry = LIVES[t.index()];
+        if entry.is_null() { find_life(t) } else { &mut *entry }
+    }
+}
+
+#[cold]
+fn find_life(t: ThreadId) -> &'static mut Entry {
+    let entry = life(t).entry();
+    // SAFETY: as above.
+    unsafe { LIVES[t.index()] = entry };
+    entry
 }
 
 /// The name of the object of a thread's handle at an address, if it is one.
@@ -516,20 +575,31 @@ fn misuse(what: String, place: Place) -> ! {
     runtime::fail(FailureKind::LockMisuse, what, place)
 }
 
+#[cold]
+fn used_too_late(t: ThreadId, call: Call) -> ! {
+    let label = runtime::label(t);
+    let how = if known(t).state == State::Joined { "joined" } else { "detached and has ended" };
+    misuse(format!("the handle of {label} is used after the thread was {how}"), call.place)
+}
+
+#[cold]
+fn used_unknown(handle: libc::pthread_t, call: Call) -> ! {
+    misuse(format!("a handle is used that no thread has ever had: {handle:#x}"), call.place)
+}
+
 /// The thread whose handle the program uses in a call. The handle must be valid.
+#[inline]
 pub(crate) fn used(handle: libc::pthread_t, call: Call) -> ThreadId {
     runtime::settle();
     let Some(t) = of_handle(handle).filter(|t| is_made(*t)) else {
-        misuse(format!("a handle is used that no thread has ever had: {handle:#x}"), call.place);
+        used_unknown(handle, call);
     };
     // A thread that runs has not ended, and nobody can have joined it.
     if t == runtime::current() {
         return t;
     }
     if known(t).over {
-        let label = runtime::label(t);
-        let how = if known(t).state == State::Joined { "joined" } else { "detached and has ended" };
-        misuse(format!("the handle of {label} is used after the thread was {how}"), call.place);
+        used_too_late(t, call);
     }
     note_user(t);
     touch_life(t, false, call.place);
@@ -537,10 +607,11 @@ pub(crate) fn used(handle: libc::pthread_t, call: Call) -> ThreadId {
 }
 
 /// Notes that the running thread uses the handle of another one, or detaches itself.
+#[inline(always)]
 fn note_user(t: ThreadId) {
     let me = runtime::current();
     let first = *known(t).user.get_or_insert(me);
-    let entry = life(t).entry();
+    let entry = life_entry(t);
     if !entry.plain && (first != me || known(t).state == State::Detached) {
         entry.plain = true;
         runtime::restart_soon();
@@ -548,11 +619,16 @@ fn note_user(t: ThreadId) {
 }
 
 /// Looks at the life of a handle, where that is needed: it ends (`write`), or it is used.
+#[inline]
 fn touch_life(t: ThreadId, write: bool, place: Place) {
-    let on = life(t);
-    if !on.entry().plain {
-        return;
+    if life_entry(t).plain {
+        touch_shared_life(t, write, place);
     }
+}
+
+#[cold]
+fn touch_shared_life(t: ThreadId, write: bool, place: Place) {
+    let on = life(t);
     runtime::settle();
     let how = Touching { write, atomic: false, elsewhere: false };
     if let Some(race) = runtime::touch(&table::sync(on.address + LIFE).handle, how, place) {
@@ -566,18 +642,24 @@ fn touch_life(t: ThreadId, write: bool, place: Place) {
 }
 
 /// Joins or detaches a thread, if nobody has done so. Returns what was done before.
+#[inline(always)]
 fn claim(t: ThreadId, to: State, call: Call) -> State {
-    let on = life(t);
-    if on.entry().plain {
-        // The step orders nothing in the program.
-        runtime::hush(&on.entry().handle, on.class, call.place);
-        on.step_with(OpKind::CompareExchange, State::Joinable as u64, to as u64, MemoryOrder::SeqCst, call);
+    if life_entry(t).plain {
+        claim_shared(t, to, call);
     }
     let was = known(t).state;
     if was == State::Joinable {
         known(t).state = to;
     }
     was
+}
+
+#[cold]
+fn claim_shared(t: ThreadId, to: State, call: Call) {
+    let on = life(t);
+    // The step orders nothing in the program.
+    runtime::hush(&on.entry().handle, on.class, call.place);
+    on.step_with(OpKind::CompareExchange, State::Joinable as u64, to as u64, MemoryOrder::SeqCst, call);
 }
 
 /// Joins a thread that has ended already; `EBUSY` if it has not.
@@ -687,10 +769,13 @@ extern "C" fn equal(a: libc::pthread_t, b: libc::pthread_t) -> libc::c_int {
 static mut LEFT_IN: u64 = 0;
 
 /// The handle of a thread is not valid any more. The C library may give it to a later thread.
+#[inline]
 fn leave(t: ThreadId) {
-    known(t).left = tick();
+    let known = known(t);
+    (known.left, known.over) = (tick(), true);
     // SAFETY: one OS thread alone runs code of the program.
     unsafe { LEFT_IN = execution() };
+    crate::touch::set_looks_at_comparisons(true);
 }
 
 /// Whether some handle of this execution is not valid any more.

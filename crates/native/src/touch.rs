@@ -21,6 +21,18 @@ pub(crate) fn set_stack_is_shared(shared: bool) {
     unsafe { __raddle_stack_is_shared = u8::from(shared) };
 }
 
+/// Whether the result of a comparison may depend on addresses or handles that come back. The program looks at it before it compares.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals)]
+pub static mut __raddle_looks_at_comparisons: u8 = 0;
+
+/// Says whether comparisons of the program are looked at.
+#[inline]
+pub(crate) fn set_looks_at_comparisons(looks: bool) {
+    // SAFETY: as above.
+    unsafe { __raddle_looks_at_comparisons = u8::from(looks) };
+}
+
 /// What is touched.
 const READ: u32 = 0;
 const WRITE: u32 = 1;
@@ -42,7 +54,7 @@ unsafe extern "C" fn touched(address: usize, bytes: usize, kind: u32, saved: *co
     if matches!(kind, READ | READ_UNTIL | NOTE) && crate::start::is_constant(address) {
         return;
     }
-    if kind == COMPARE && !crate::threads::has_left() {
+    if kind == COMPARE && (address == bytes || address == 0 || bytes == 0) {
         return;
     }
     // SAFETY: the entry points hand in what they saved, on the running stack.
@@ -70,7 +82,10 @@ unsafe extern "C" fn touched(address: usize, bytes: usize, kind: u32, saved: *co
         LOAD => atomics::load_by_assembly(address, bytes, call),
         STORE => atomics::change_by_assembly(address, bytes, false, call),
         MODIFY => atomics::change_by_assembly(address, bytes, true, call),
-        COMPARE => crate::threads::compared(address, bytes, call.place),
+        COMPARE => {
+            crate::threads::compared(address, bytes, call.place);
+            crate::reuse::compared(address, bytes, call);
+        }
         FENCE => atomics::fence_by_assembly(call),
         _ => access::access(address, bytes.min(1 << 16), false, call),
     }

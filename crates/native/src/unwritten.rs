@@ -5,11 +5,13 @@
 //! the padding of a structure that is copied does not. Copies are no reads; the bytes that they copy stay unwritten where they are copied to
 //! within the heap.
 //!
+//! The memory of an object of C++ whose destructor has run is such memory again.
+//!
 //! Compilers store a bit-field by reading the word around it first. Where the next access writes what was read, and a mask is applied
 //! in between, the read is taken back.
 
-use crate::heap::heap;
-use crate::shim::{Call, return_address};
+use crate::heap::{self, heap};
+use crate::shim::{Call, export, return_address};
 use explore::CaveatKind;
 use image::arena::FRESH;
 use runtime::Place;
@@ -23,10 +25,18 @@ static mut LAST: Option<(usize, usize, Place)> = None;
 static mut PARTLY: (usize, usize) = (0, 0);
 
 /// The program reads, right now, these bytes.
-#[inline]
+#[inline(always)]
 pub(crate) fn read(address: usize, bytes: usize, call: Call) {
     // SAFETY: one OS thread alone runs code of the program.
-    unsafe { PARTLY = (0, 0) };
+    unsafe { PARTLY.1 = 0 };
+    if heap().is_within(address) {
+        read_block(address, bytes, call);
+    }
+}
+
+/// The same for memory of the heap.
+#[inline(never)]
+fn read_block(address: usize, bytes: usize, call: Call) {
     if heap().is_unwritten(address, bytes) {
         note(address, call);
     } else if heap().is_partly_unwritten(address, bytes) {
@@ -39,9 +49,13 @@ pub(crate) fn read(address: usize, bytes: usize, call: Call) {
 #[inline]
 pub(crate) fn written(address: usize, bytes: usize) {
     // SAFETY: as above.
-    let (from, size) = unsafe { std::mem::take(&mut *(&raw mut PARTLY)) };
-    if size == bytes && size != 0 {
-        heap().copy_written(address, from, size);
+    let (from, size) = unsafe { PARTLY };
+    if size != 0 {
+        // SAFETY: as above.
+        unsafe { PARTLY.1 = 0 };
+        if size == bytes {
+            heap().copy_written(address, from, size);
+        }
     }
 }
 
@@ -106,6 +120,31 @@ fn has_mask(code: &[u8]) -> bool {
     // Behind a byte that ends so, it is the second one of an address on the stack.
     let of_first_register = |w: &[u8]| w[0] & 0b111 != 0b100 && matches!(w[1], 0x24 | 0x25);
     code.windows(2).any(|w| of_register(w) || of_first_register(w))
+}
+
+/// The sizes of objects, by the return addresses of calls at the ends of their destructors; 0 for unknown.
+static mut SIZES: Vec<(usize, usize)> = Vec::new();
+
+/// A destructor of C++ has run for the object at an address.
+extern "C" fn destroyed(this: usize) {
+    if runtime::in_execution() && heap::is_block(this) {
+        let site = return_address();
+        // SAFETY: one OS thread alone runs code of the program; the borrow ends here.
+        let known = unsafe { (*(&raw const SIZES)).iter().find(|s| s.0 == site).map(|s| s.1) };
+        let size = known.unwrap_or_else(|| {
+            let size = crate::names::size_of_this(site).unwrap_or(0);
+            // SAFETY: as above.
+            unsafe { (*(&raw mut SIZES)).push((site, size)) };
+            size
+        });
+        if size > 0 {
+            heap().end_life(this, size);
+        }
+    }
+}
+
+export! {
+    __raddle_destroyed => destroyed;
 }
 
 #[cfg(test)]

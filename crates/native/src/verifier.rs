@@ -114,7 +114,7 @@ fn range() -> &'static Range {
     RANGE.get_or_init(|| {
         let Ok(text) = std::env::var("RADDLE_NONDET") else { return Range::Between { low: -1, high: 1 } };
         Range::read(&text).unwrap_or_else(|| {
-            start::usage(&format!(
+            start::die(&format!(
                 "RADDLE_NONDET is set to {text:?}; it is a range `lo..hi` of at most a million whole numbers, such as `0..3`, or a \
                  list, such as `0,7,1000`"
             ))

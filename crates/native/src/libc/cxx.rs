@@ -3,7 +3,7 @@
 //! Templates are compiled with the program and instrumented there. What the library has compiled itself is found by its mangled
 //! name, and its accesses are those of the object that it is called on.
 
-use super::accesses::{ask, at, before, length, r, set, w};
+use super::accesses::{ask, at, before, k, length, r, set, w};
 use super::objects::{HANDLERS, Use};
 use super::{Stub, Words, streams};
 use crate::modules::{self, Owner};
@@ -554,29 +554,46 @@ fn uses_changed(_: &Stub, a: &Words) {
     uses(a[0], true);
 }
 
-/// Hooks the virtual functions of buffers that move characters: `sputn` and `sgetn` call them from code of the program. `lead`
-/// makes code that runs a hook in front of a function.
+const STRING_BUFFER: &CStr = c"_ZTVNSt7__cxx1115basic_stringbufIcSt11char_traitsIcESaIcEE";
+const FILE_BUFFER: &CStr = c"_ZTVSt13basic_filebufIcSt11char_traitsIcEE";
+const CLASSIFIER: &CStr = c"_ZTVSt5ctypeIcE";
+const NAMED_CLASSIFIER: &CStr = c"_ZTVSt12ctype_bynameIcE";
+
+/// Hooks the virtual functions of buffers that move characters, and of facets that change arrays of them: inline functions call them from code of
+/// the program. `lead` makes code that runs a hook in front of a function.
 pub(super) fn watch_virtual_functions(mut lead: impl FnMut(usize, Hook) -> Option<usize>) {
-    const TABLES: [&CStr; 2] = [
-        c"_ZTVNSt7__cxx1115basic_stringbufIcSt11char_traitsIcESaIcEE",
-        c"_ZTVSt13basic_filebufIcSt11char_traitsIcEE",
+    // With the ordinals of the functions in the tables, behind the two words in front of them.
+    let of_buffers: [(usize, Hook); 2] = [(2 + 8, taken), (2 + 12, put)];
+    let of_files: [(usize, Hook); 4] = [
+        (2 + 3, buffer_set),
+        (2 + 6, |_, a| uses_own_buffer(a[0])),
+        (2 + 9, |_, a| uses_own_buffer(a[0])),
+        (2 + 13, |_, a| {
+            uses_own_buffer(a[0]);
+        }),
     ];
-    // Their ordinals in the tables, behind the two words in front of the functions.
-    const TAKES: usize = 2 + 8;
-    const PUTS: usize = 2 + 12;
-    for name in TABLES {
+    let of_classifiers: [(usize, Hook); 4] =
+        [(2 + 3, changed), (2 + 5, changed), (2 + 7, widened), (2 + 9, narrowed)];
+    let all: [(&CStr, &[(usize, Hook)]); 5] = [
+        (STRING_BUFFER, &of_buffers),
+        (FILE_BUFFER, &of_buffers),
+        (FILE_BUFFER, &of_files),
+        (CLASSIFIER, &of_classifiers),
+        (NAMED_CLASSIFIER, &of_classifiers),
+    ];
+    for (name, functions) in all {
         // SAFETY: the name is a C string.
         let table = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
         if table == 0 {
             continue;
         }
-        for (ordinal, hook) in [(TAKES, taken as Hook), (PUTS, put as Hook)] {
+        for (ordinal, hook) in functions {
             let slot = table + ordinal * 8;
             // Programs that define the class themselves are instrumented.
             if modules::owner(at(slot)) != Some(Owner::System) {
                 continue;
             }
-            if let Some(to) = lead(at(slot), hook) {
+            if let Some(to) = lead(at(slot), *hook) {
                 let page = (slot & !(image::PAGE - 1)) as *mut libc::c_void;
                 // SAFETY: the table lies in the data of a loaded module, and is only read but for this.
                 unsafe {
@@ -585,6 +602,63 @@ pub(super) fn watch_virtual_functions(mut lead: impl FnMut(usize, Hook) -> Optio
                 }
             }
         }
+    }
+}
+
+/// `toupper` and `tolower` of an array.
+fn changed(_: &Stub, a: &Words) {
+    writes(a[1], a[2].saturating_sub(a[1]));
+}
+
+/// `widen` of an array. The library calls it for tables of its own.
+fn widened(_: &Stub, a: &Words) {
+    if is_of_program() {
+        let n = a[2].saturating_sub(a[1]);
+        reads(a[1], n);
+        writes(a[3], n);
+    }
+}
+
+/// `narrow` of an array.
+fn narrowed(_: &Stub, a: &Words) {
+    if is_of_program() {
+        let n = a[2].saturating_sub(a[1]);
+        reads(a[1], n);
+        writes(a[4], n);
+    }
+}
+
+/// Whether the program itself calls.
+fn is_of_program() -> bool {
+    modules::owner(crate::shim::return_address()) == Some(Owner::Program)
+}
+
+/// `setbuf` of the buffer of a file: the array must be as long as it says.
+fn buffer_set(_: &Stub, a: &Words) {
+    if a[1] != 0 && a[2] as isize > 0 {
+        before(k(a[1], a[2]), here());
+    }
+}
+
+/// The buffer of a file moves characters through an array that the program gave it.
+fn uses_own_buffer(buffer: usize) {
+    // Where it has the address of the array, its size, and whether it allocated the array itself.
+    const ARRAY: usize = 152;
+    static mut TABLE: usize = 0;
+    // SAFETY: one OS thread alone runs code of the program; the name is a C string.
+    let table = unsafe {
+        if TABLE == 0 {
+            TABLE = libc::dlsym(libc::RTLD_DEFAULT, FILE_BUFFER.as_ptr()) as usize;
+        }
+        TABLE
+    };
+    if table == 0 || at(buffer) != table + 16 {
+        return;
+    }
+    let (array, size, is_own) =
+        (at(buffer + ARRAY), at(buffer + ARRAY + 8), at(buffer + ARRAY + 16) & 0xff != 0);
+    if array != 0 && !is_own && size > 1 {
+        writes(array, size);
     }
 }
 
@@ -602,8 +676,30 @@ fn characters(name: &str) -> Option<Hook> {
     match rest {
         r if r.ends_with("E5sputnEPKcl") || r.ends_with("E6xsputnEPKcl") => Some(put),
         r if r.ends_with("E5sgetnEPcl") || r.ends_with("E6xsgetnEPcl") => Some(taken),
+        r if ["EE5sgetcEv", "EE8in_availEv"].iter().any(|m| r.ends_with(m)) => {
+            Some(|_, a| looks_at(a[0], false))
+        }
+        r if ["EE6sbumpcEv", "EE6snextcEv", "EE6stosscEv", "EE7sungetcEv"].iter().any(|m| r.ends_with(m)) => {
+            Some(|_, a| looks_at(a[0], true))
+        }
+        r if ["EE5sputcE", "EE9sputbackcE"].iter().any(|m| r.contains(m)) => {
+            Some(|_, a| looks_at(a[0], true))
+        }
+        // A position has two words, so the place for that does not come first.
+        r if r.contains("EE10pubseekoffE") || r.contains("EE10pubseekposE") => {
+            Some(|_, a| looks_at(a[0], true))
+        }
         _ => None,
     }
+}
+
+/// A member of a buffer that takes or gives one character, or moves in it: it uses the pointers into the buffer.
+fn looks_at(buffer: usize, write: bool) {
+    if is_of_c_stream(buffer) {
+        return;
+    }
+    runtime::end_looking();
+    if write { writes(buffer + 8, 48) } else { reads(buffer + 8, 48) }
 }
 
 /// `xsputn` of a buffer. The library hands in buffers of its own on the stack, too.
@@ -611,6 +707,7 @@ fn put(_: &Stub, a: &Words) {
     if a[2] as isize > 0 && !runtime::on_own_stack(a[1]) {
         reads(a[1], a[2]);
     }
+    uses_own_buffer(a[0]);
     writes(a[0] + 8, 48);
 }
 
@@ -620,6 +717,7 @@ fn taken(_: &Stub, a: &Words) {
     if a[2] as isize > 0 && !runtime::on_own_stack(a[1]) {
         writes(a[1], has.min(a[2]));
     }
+    uses_own_buffer(a[0]);
     writes(a[0] + 8, 48);
 }
 
@@ -637,11 +735,16 @@ fn member(name: &str) -> Option<(&str, bool)> {
         "St7__cxx1118basic_stringstreamIcSt11char_traitsIcESaIcEE",
         "St7__cxx1119basic_ostringstreamIcSt11char_traitsIcESaIcEE",
         "St7__cxx1119basic_istringstreamIcSt11char_traitsIcESaIcEE",
+        "St7__cxx1118basic_stringstreamIwSt11char_traitsIwESaIwEE",
+        "St7__cxx1119basic_ostringstreamIwSt11char_traitsIwESaIwEE",
+        "St7__cxx1119basic_istringstreamIwSt11char_traitsIwESaIwEE",
     ];
     let (rest, constant) = match name.strip_prefix("_ZNK") {
         Some(rest) => (rest, true),
         None => (name.strip_prefix("_ZN")?, false),
     };
+    // For an object that stays (`R`), or that is not needed any more (`O`).
+    let rest = rest.strip_prefix('R').or_else(|| rest.strip_prefix('O')).unwrap_or(rest);
     CLASSES.iter().find_map(|c| rest.strip_prefix(c)).map(|rest| (rest, constant))
 }
 
@@ -782,6 +885,7 @@ fn stream(name: &str) -> Option<Hook> {
         return Some(match (constant, rest) {
             // It gives a string, so the place for that comes first.
             (true, "3strEv") => |_, a| uses(a[1], false),
+            (false, "3strEv") => |_, a| uses(a[1], true),
             (true, _) => |_, a| uses(a[0], false),
             (false, "3strERKNS_12basic_stringIcS2_S3_EE") => |_, a| {
                 reads_string(a[1]);
@@ -805,8 +909,14 @@ fn stream(name: &str) -> Option<Hook> {
         }
         return Some(if constant { |_, a| reads(a[0] + 8, 208) } else { |_, a| writes(a[0] + 8, 208) });
     }
-    if let Some(rest) = name.strip_prefix("_ZNKSt7__cxx1115basic_stringbufI") {
+    let buffer = "St7__cxx1115basic_stringbufI";
+    if let Some(rest) = name.strip_prefix("_ZNK").map(|n| n.strip_prefix('R').unwrap_or(n))
+        && rest.starts_with(buffer)
+    {
         return rest.ends_with("3strEv").then_some(|_, a| reads(a[1] + 8, 48));
+    }
+    if name.strip_prefix("_ZNO").is_some_and(|n| n.starts_with(buffer) && n.ends_with("3strEv")) {
+        return Some(|_, a| writes(a[1] + 8, 48));
     }
     // Functions beside the classes have the stream as their first argument.
     let beside =

@@ -269,6 +269,16 @@ extern "C" fn before_forwarding(stub: &Stub, words: &Words) {
     }
 }
 
+/// A function of this library that has just come in reads the attributes that the program hands to it. Most programs hand in none, so
+/// these functions have no front hook.
+#[inline]
+pub(crate) fn reads_attributes<T>(attributes: *const T, bytes: usize) {
+    if !attributes.is_null() && runtime::in_execution() {
+        let read = accesses::r(attributes as usize, bytes);
+        crate::shim::undisturbed(|| keeping_errno(|| accesses::before(read, Call::unknown())));
+    }
+}
+
 fn by_row(stub: &Stub, words: &Words) {
     (stub.front)(words, Call::unknown());
 }

@@ -120,6 +120,9 @@ pub(super) fn reads_locale(name: &str) -> Option<fn(&Stub, &Words)> {
         "strftime",
         "wcsftime",
         "wcstod",
+        // The macros of `tolower` and `toupper` read the tables of the locale.
+        "__ctype_tolower_loc",
+        "__ctype_toupper_loc",
         "isalpha",
         "isalnum",
         "isupper",
@@ -152,8 +155,27 @@ pub(super) fn reads_locale(name: &str) -> Option<fn(&Stub, &Words)> {
         "sprintf" | "vsprintf" | "fprintf" | "vfprintf" | "dprintf" | "sscanf" | "fscanf" | "asprintf"
         | "vasprintf" => |_, a| formats(a[1]),
         "snprintf" | "vsnprintf" => |_, a| formats(a[2]),
+        "__ctype_b_loc" => |_, _| classifies(),
         _ => return None,
     })
+}
+
+/// A macro such as `isalpha` reads the table of the locale. What is a digit does not depend on the locale: behind the call the program has a
+/// mask for the class.
+fn classifies() {
+    const DIGIT: u32 = 0x0800;
+    const HEXADECIMAL_DIGIT: u32 = 0x1000;
+    const WINDOW: usize = 256;
+    let site = crate::shim::return_address();
+    // SAFETY: code of the program, behind a call. Behind the code of a module there is more of it.
+    let code = unsafe { std::slice::from_raw_parts(site as *const u8, WINDOW) };
+    // and eax, imm32
+    let masks =
+        code.windows(5).filter(|w| w[0] == 0x25).map(|w| u32::from_le_bytes([w[1], w[2], w[3], w[4]]));
+    let mask = masks.into_iter().find(|m| m.is_power_of_two() && *m <= 0x8000);
+    if !matches!(mask, Some(DIGIT | HEXADECIMAL_DIGIT)) {
+        before(look(&LOCALE), Call::unknown());
+    }
 }
 
 /// Looks at the locale if a format has a conversion of a floating-point number, which has a decimal point.
@@ -774,11 +796,6 @@ fronts! { THREAD_FRONTS:
     pthread_barrierattr_init(a) pure [w(a, 4)];
     pthread_barrierattr_destroy(a) pure [w(a, 4)];
     pthread_barrierattr_setpshared(a) pure [w(a, 4)];
-    pthread_create(out, a) pure [r(a, 56)];
-    pthread_mutex_init(m, a) pure [r(a, 4)];
-    pthread_cond_init(c, a) pure [r(a, 4)];
-    pthread_rwlock_init(l, a) pure [r(a, 8)];
-    pthread_barrier_init(b, a) pure [r(a, 4)];
     tss_create(out) impure [w(out, 4)];
     pthread_cond_timedwait(c, m, t) pure [r(t, TIME)];
     pthread_cond_clockwait(c, m, clock, t) pure [r(t, TIME)];

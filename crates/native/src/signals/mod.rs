@@ -147,6 +147,8 @@ struct Signals {
     awaited: u64,
     /// Something of all this has changed in this execution.
     changed: bool,
+    /// [`ACTIVE`] is what it is before the first step of an execution.
+    known: bool,
 }
 
 static mut SIGNALS: Signals = Signals {
@@ -160,6 +162,7 @@ static mut SIGNALS: Signals = Signals {
     outside: 0,
     awaited: 0,
     changed: false,
+    known: false,
 };
 
 /// What is learned of the program. It is allocated, so that processes share it where executions have their own.
@@ -239,8 +242,17 @@ pub(crate) fn begin() {
         all.direct = [0; MAX_THREADS + 1];
         all.sent = 0;
         (all.outside, all.awaited) = (0, 0);
+        all.known = false;
     }
-    update();
+    // Whether there is a handler, and a signal for it, changes with the above.
+    if all.known {
+        if is_active() {
+            runtime::have_interrupts(true);
+        }
+    } else {
+        update();
+        all.known = true;
+    }
 }
 
 /// Whether the action for a signal is a handler that can run at any time.
@@ -249,12 +261,18 @@ fn has_handler(signal: usize) -> bool {
     signals().actions[signal as usize].handler > libc::SIG_IGN && !is_fault(signal)
 }
 
+/// Whether there is such a handler.
+pub(crate) fn has_handlers() -> bool {
+    signals().has_handler
+}
+
 fn update() {
     let all = signals();
     all.has_handler = (1..MOST).any(has_handler);
     let active = all.has_handler && learned().sends;
     // SAFETY: as in `signals`.
     unsafe { ACTIVE = active };
+    crate::access::watch();
     runtime::have_interrupts(active);
 }
 
@@ -262,7 +280,10 @@ fn update() {
 pub(crate) fn fresh(t: ThreadId) {
     let all = signals();
     let mask = if runtime::in_execution() { all.threads[runtime::current().index()].mask } else { 0 };
-    all.threads[t.index()] = Of { mask, ..NOTHING };
+    // All threads have nothing until something changes.
+    if all.changed {
+        all.threads[t.index()] = Of { mask, ..NOTHING };
+    }
     if learned().sends {
         is_free(t.index(), mask);
     }
@@ -293,7 +314,9 @@ fn me() -> usize {
     runtime::current().index()
 }
 
+/// What is known of a thread. It may be changed.
 fn of(i: usize) -> &'static mut Of {
+    signals().changed = true;
     &mut signals().threads[i]
 }
 
