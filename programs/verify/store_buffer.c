@@ -7,6 +7,11 @@ extern void __VERIFIER_atomic_end(void);
 extern _Bool __VERIFIER_nondet_bool(void);
 #include <pthread.h>
 
+void assume_abort_if_not(int cond) {
+    if (!cond)
+        abort();
+}
+
 int x, y, x$buff0, y$buff0;
 _Bool x$used, y$used, weak$$choice0;
 int P0$seen = 7, P1$seen = 7, unbuffered$cnt;
@@ -62,8 +67,7 @@ int main(void) {
     __VERIFIER_atomic_begin();
     _Bool main$guard = unbuffered$cnt == 2;
     __VERIFIER_atomic_end();
-    if (!main$guard)
-        abort();
+    assume_abort_if_not(main$guard);
     if (P0$seen == 0 && P1$seen == 0)
         reach_error();
     return 0;

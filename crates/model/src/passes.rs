@@ -390,6 +390,25 @@ fn remember(p: &mut Program, lost: Vec<Place>, both: &mut Transition) {
     }
 }
 
+/// Makes an edge leave the values of shared variables as they are: where the program ends inside an atomic block, nobody sees what the
+/// block did. A variable of the program is still written, with its own value: others may race with that.
+fn keep_shared_values(p: &mut Program, e: &mut Transition) {
+    let (shared, own): (Vec<Place>, Vec<Place>) = e.havoc.drain(..).partition(|h| p.var(h.var).is_shared());
+    e.havoc = own;
+    let written = |a: &Assign| !p.var(a.place.var).is_shared() || !p.var(a.place.var).internal;
+    e.assigns.retain(written);
+    for a in &mut e.assigns {
+        let var = p.var(a.place.var);
+        if var.is_shared() {
+            a.value = p.terms.read(a.place, var.ty);
+        }
+    }
+    for place in shared.into_iter().filter(|h| !p.vars[h.var.index()].internal) {
+        let value = p.terms.read(place, p.vars[place.var.index()].ty);
+        e.assigns.push(Assign { place, value });
+    }
+}
+
 /// Removes a location by putting each edge into it together with each edge out of it.
 fn eliminate(p: &mut Program, t: ThreadId, l: LocationId, atomic: bool) -> bool {
     let edges = |here: &dyn Fn(&Transition) -> bool| -> Vec<Transition> {
@@ -403,11 +422,9 @@ fn eliminate(p: &mut Program, t: ThreadId, l: LocationId, atomic: bool) -> bool 
                 ok = false;
                 continue;
             };
-            // Where the program ends inside an atomic block nobody sees what the block did.
             let kind = &p.thread(t).location(b.to).kind;
             if atomic && matches!(kind, LocationKind::Exit | LocationKind::Halt) {
-                e.assigns.retain(|a| !p.var(a.place.var).is_shared());
-                e.havoc.retain(|h| !p.var(h.var).is_shared());
+                keep_shared_values(p, &mut e);
             }
             // A read stays a step that others may race with, although its value is overwritten.
             let lost = forgotten(p, a, b, &e);
@@ -606,7 +623,8 @@ fn drop_dead_values(p: &mut Program) {
                 break;
             }
         }
-        let own = |v: VarId| p.var(v).scope == Scope::Local(t);
+        // How often a thread has a lock for reading says who holds it, also if the thread never looks at it again.
+        let own = |v: VarId| p.var(v).scope == Scope::Local(t) && !p.var(v).internal;
         let mut edges = thread.transitions.clone();
         for e in &mut edges {
             let (from, after) = (e.from, &live[e.to.index()]);

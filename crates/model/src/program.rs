@@ -185,6 +185,8 @@ pub enum ErrorKind {
     Overflow,
     /// The program exits with a code other than 0.
     ExitCode,
+    /// The program calls `abort`.
+    Abort,
     /// A loop or a recursion went on beyond the bound under which the program was read.
     Bound,
 }
@@ -201,6 +203,7 @@ impl ErrorKind {
             ErrorKind::LockMisuse => "lock-misuse",
             ErrorKind::Overflow => "overflow",
             ErrorKind::ExitCode => "exit-code",
+            ErrorKind::Abort => "abort",
             ErrorKind::Bound => "bound",
         }
     }

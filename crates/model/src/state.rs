@@ -297,9 +297,7 @@ impl<'p> Interpreter<'p> {
 
     /// The same, where some of those that go on may do so for ever. Elsewhere a state follows in which none can go on.
     pub fn some_are_stuck_for_ever(&self, s: &State) -> bool {
-        let endless = |t: ThreadId| {
-            self.is_live(s, t) && self.waits().is_endless(t, s.locations[t.index()]) && !self.waits_now(s, t)
-        };
+        let endless = |t: ThreadId| self.is_live(s, t) && self.waits().is_endless(t, s.locations[t.index()]);
         self.program.thread_ids().any(endless) && self.some_are_stuck(s)
     }
 

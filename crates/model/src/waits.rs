@@ -13,8 +13,8 @@
 //! not over. A thread that waits for the end of one that runs for ever is stuck and is not counted: that is what servers do. Where no
 //! thread can take a step this is the usual definition.
 //!
-//! Threads that wait for each other's locks when the program has ended and no thread can run are a deadlock, too: a thread that waits for work
-//! may be left behind at the end, but a lock is meant to be released.
+//! Threads that wait for each other's locks are a deadlock even if another thread can end the program, or has ended it: a thread that
+//! waits for work may be left behind at the end, but a lock is meant to be released.
 
 use crate::program::{LocationId, LocationKind, Program, SyncKind, Thread, ThreadId, Transition};
 use crate::term::{Binary, Node, Place, Term, Terms, VarId};
@@ -30,8 +30,17 @@ struct Condition {
     end_of: Option<ThreadId>,
     /// Whether it is about variables of one thread alone.
     local: bool,
-    /// Whether it asks for a lock that one thread holds at a time.
-    lock: bool,
+    /// The holders of the lock that it asks for.
+    lock: Option<Holders>,
+}
+
+/// How the threads that hold a lock are known.
+#[derive(Clone, Debug)]
+enum Holders {
+    /// The variable has the number of the thread plus one.
+    Owner(VarId),
+    /// These threads read: each counts in a variable of its own.
+    Readers(Vec<(ThreadId, VarId)>),
 }
 
 /// Edges that may make a condition hold.
@@ -82,8 +91,8 @@ pub trait Logic {
     fn or(&mut self, a: &Self::Formula, b: &Self::Formula) -> Result<Self::Formula, Self::Error>;
     /// The contrary.
     fn not(&mut self, a: &Self::Formula) -> Result<Self::Formula, Self::Error>;
-    /// Whether a thread was made; one that is there from the start was.
-    fn born(&mut self, t: ThreadId) -> Result<Self::Formula, Self::Error>;
+    /// That a variable, which is not an array, has a value.
+    fn equals(&mut self, var: VarId, value: u64) -> Result<Self::Formula, Self::Error>;
 }
 
 /// The conjuncts of a truth value.
@@ -213,7 +222,14 @@ impl Waits {
             let normal: Vec<bool> =
                 p.thread(t).locations.iter().map(|l| l.kind == LocationKind::Normal).collect();
             let normal = self.at_some(logic, t, &places[t.index()], &normal)?;
-            let made = logic.born(t)?;
+            // A thread that is there from the start was made.
+            let made = match p.thread(t).life {
+                Some(life) => {
+                    let unborn = logic.equals(life, Thread::UNBORN)?;
+                    logic.not(&unborn)?
+                }
+                None => yes.clone(),
+            };
             live.push(logic.and(&normal, &made)?);
         }
         let stuck = self.stuck(p, logic, &places, &live)?;
@@ -235,18 +251,24 @@ impl Waits {
         }
         let goes_on = logic.not(&ended)?;
         bad = logic.and(&bad, &goes_on)?;
-        if ended != no {
-            // Nobody is left who could run, and some wait for each other's locks.
-            let mut left = no.clone();
-            for caught in self.caught(p, logic, &places, &stuck)? {
-                left = logic.or(&left, &caught)?;
-            }
+        let mut left = no.clone();
+        for caught in self.caught(p, logic, &places, &stuck)? {
+            left = logic.or(&left, &caught)?;
+        }
+        if left != no {
+            // Where all others come to an end, the state that counts is the one in which they have.
+            let (mut rests, mut runs_on) = (yes.clone(), no.clone());
             for t in p.thread_ids() {
-                let ended = logic.not(&live[t.index()])?;
-                let rests = logic.or(&ended, &stuck[t.index()])?;
-                left = logic.and(&left, &rests)?;
+                let still = logic.not(&stuck[t.index()])?;
+                let runs = logic.and(&live[t.index()], &still)?;
+                let endless = self.at_some(logic, t, &places[t.index()], &self.endless[t.index()])?;
+                let for_ever = logic.and(&runs, &endless)?;
+                runs_on = logic.or(&runs_on, &for_ever)?;
+                let not = logic.not(&runs)?;
+                rests = logic.and(&rests, &not)?;
             }
-            left = logic.and(&left, &ended)?;
+            let last = logic.or(&rests, &runs_on)?;
+            left = logic.and(&left, &last)?;
             bad = logic.or(&bad, &left)?;
         }
         let counts = logic.not(&void)?;
@@ -362,8 +384,7 @@ impl Waits {
         Ok(stuck)
     }
 
-    /// By thread: that it is stuck because it waits for a lock that another such thread holds, or that it holds itself. The holder of a lock
-    /// is the thread that could release it now, if it ran.
+    /// By thread: that it is stuck because it waits for a lock that another such thread holds, or that it holds itself.
     fn caught<L: Logic>(
         &self,
         p: &Program,
@@ -379,16 +400,27 @@ impl Waits {
                 let mut all = no.clone();
                 if caught[t.index()] != no {
                     for w in self.waits_at(t, &places[t.index()]) {
-                        let mut here = logic.at(t, w.at)?;
+                        let at = logic.at(t, w.at)?;
                         for step in &w.steps {
                             let mut held = no.clone();
-                            for c in step.iter().filter(|c| self.conditions[**c].lock) {
-                                let by = self.held(p, logic, *c, places, &caught)?;
-                                held = logic.or(&held, &by)?;
+                            for c in step {
+                                if let Some(holders) = &self.conditions[*c].lock {
+                                    let by = Self::held(p, logic, holders, &caught)?;
+                                    let free = logic.term(self.conditions[*c].term)?;
+                                    let taken = logic.not(&free)?;
+                                    let by = logic.and(&by, &taken)?;
+                                    held = logic.or(&held, &by)?;
+                                }
                             }
-                            here = logic.and(&here, &held)?;
-                        }
-                        if !w.steps.is_empty() {
+                            if held == no {
+                                continue;
+                            }
+                            // The thread waits for the lock alone, not to be woken.
+                            for c in step.iter().filter(|c| self.conditions[**c].lock.is_none()) {
+                                let holds = logic.term(self.conditions[*c].term)?;
+                                held = logic.and(&held, &holds)?;
+                            }
+                            let here = logic.and(&at, &held)?;
                             all = logic.or(&all, &here)?;
                         }
                     }
@@ -403,34 +435,33 @@ impl Waits {
         Ok(caught)
     }
 
-    /// That the condition of a lock does not hold, and that one of some threads is the one to release it.
+    /// That one of some threads holds a lock.
     fn held<L: Logic>(
-        &self,
         p: &Program,
         logic: &mut L,
-        condition: usize,
-        places: &[Vec<LocationId>],
+        holders: &Holders,
         by: &[L::Formula],
     ) -> Result<L::Formula, L::Error> {
-        let condition = &self.conditions[condition];
-        let free = logic.term(condition.term)?;
-        let mut held = logic.constant(false);
-        // Without a condition of its own a helper does not say which thread holds the lock.
-        for h in condition.helpers.iter().filter(|h| !h.now.is_empty()) {
-            let mut holder = logic.constant(false);
-            for u in p.thread_ids() {
-                let there = self.at_some(logic, u, &places[u.index()], &h.from[u.index()])?;
-                let there = logic.and(&there, &by[u.index()])?;
-                holder = logic.or(&holder, &there)?;
+        let no = logic.constant(false);
+        let mut held = no.clone();
+        match holders {
+            Holders::Owner(owner) => {
+                for t in p.thread_ids().filter(|t| by[t.index()] != no) {
+                    let owns = logic.equals(*owner, u64::from(t.0) + 1)?;
+                    let this = logic.and(&owns, &by[t.index()])?;
+                    held = logic.or(&held, &this)?;
+                }
             }
-            for d in &h.now {
-                let d = logic.term(*d)?;
-                holder = logic.and(&holder, &d)?;
+            Holders::Readers(all) => {
+                for (t, count) in all.iter().filter(|(t, _)| by[t.index()] != no) {
+                    let none = logic.equals(*count, 0)?;
+                    let reads = logic.not(&none)?;
+                    let this = logic.and(&reads, &by[t.index()])?;
+                    held = logic.or(&held, &this)?;
+                }
             }
-            held = logic.or(&held, &holder)?;
         }
-        let taken = logic.not(&free)?;
-        logic.and(&held, &taken)
+        Ok(held)
     }
 
     fn waits_at<'a>(&'a self, t: ThreadId, places: &'a [LocationId]) -> impl Iterator<Item = &'a Wait> {
@@ -528,15 +559,37 @@ fn condition(p: &Program, writers: &HashMap<VarId, Vec<(ThreadId, usize)>>, term
         let life = p.thread(*t).life;
         life.is_some_and(|life| about.contains(&life) && asks_for(p, term, life, Thread::ENDED))
     });
-    let is_lock = |v: VarId| {
-        p.syncs.iter().any(|s| match s.kind {
-            SyncKind::Mutex { owner } => owner == v,
-            SyncKind::RwLock { writer, .. } => writer == v,
-            _ => false,
-        })
+    let lock = match about.first() {
+        // Other questions about a lock, such as whether the thread has it, are not what a thread waits for.
+        Some(v) if about.len() == 1 && asks_for(p, term, *v, 0) => {
+            p.syncs.iter().find_map(|s| match s.kind {
+                SyncKind::Mutex { owner } if owner == *v => Some(Holders::Owner(owner)),
+                SyncKind::RwLock { writer, .. } if writer == *v => Some(Holders::Owner(writer)),
+                SyncKind::RwLock { readers, .. } if readers == *v => {
+                    Some(Holders::Readers(own_counts(p, readers)))
+                }
+                _ => None,
+            })
+        }
+        _ => None,
     };
-    let lock = about.len() == 1 && about.iter().all(|v| is_lock(*v));
     Condition { term, helpers, end_of, local: about.is_empty(), lock }
+}
+
+/// The variables in which threads count how often each of them has a lock for reading: those that grow with the count of all readers.
+fn own_counts(p: &Program, readers: VarId) -> Vec<(ThreadId, VarId)> {
+    let mut all = BTreeSet::new();
+    for t in p.thread_ids() {
+        for e in p.thread(t).transitions.iter().filter(|e| e.assigns.iter().any(|a| a.place.var == readers)) {
+            let counts = |a: &&crate::Assign| {
+                let grows = matches!(p.terms.node(a.value), Node::Binary(Binary::Add, ..));
+                grows && a.place.var != readers && vars(&p.terms, a.value) == BTreeSet::from([a.place.var])
+            };
+            let own = e.assigns.iter().filter(counts).map(|a| a.place.var);
+            all.extend(own.filter(|v| !p.var(*v).is_shared()).map(|v| (t, v)));
+        }
+    }
+    all.into_iter().collect()
 }
 
 /// Whether a condition says that a variable has a value.
@@ -606,8 +659,7 @@ impl Logic for Concrete<'_> {
         Ok(!a)
     }
 
-    fn born(&mut self, t: ThreadId) -> Result<bool, Infallible> {
-        let life = self.run.program().thread(t).life;
-        Ok(life.is_none_or(|life| self.run.value(self.state, life, 0) != Thread::UNBORN))
+    fn equals(&mut self, var: VarId, value: u64) -> Result<bool, Infallible> {
+        Ok(self.run.value(self.state, var, 0) == value)
     }
 }

@@ -61,7 +61,7 @@ fn what_is_not_understood_is_refused_with_its_line() {
         ("\nint main(void) { switch (1) { case 1: return 0;\n case 1: return 1; } }", 3, "a second case"),
         ("\nint x", 0, "syntax error"),
         ("\nint x;", 0, "no `main`"),
-        ("\npthread_mutex_t m = { 1 };\nint main(void) { return 0; }", 2, "special kind"),
+        ("\npthread_mutex_t m = { 1 };\nint main(void) { return 0; }", 2, "an initial value of a lock"),
     ];
     for (text, line, reason) in rows {
         let says = refused(text);

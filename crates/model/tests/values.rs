@@ -293,8 +293,8 @@ fn an_enumeration_is_unsigned_wherever_it_is_named() {
 
 #[test]
 fn what_a_program_is_started_with_can_be_counted_and_not_read() {
-    let p = read("int main(int argc, char **argv) { (void)argv; if (argc < 0) reach_error(); return 0; }");
-    assert!(p.to_string().contains("[0 <= main.argc && main.argc < 0]"), "{p}");
+    let p = read("int main(int argc, char **argv) { (void)argv; if (argc < 1) reach_error(); return 0; }");
+    assert!(p.to_string().contains("[1 <= main.argc && main.argc < 1]"), "{p}");
     let says = refused("int main(int argc, char **argv) {\n return argc > 1 && argv[1][0]; }");
     assert!(says.starts_with("test.c:2:") && says.contains("arguments of `main`"), "{says}");
 }

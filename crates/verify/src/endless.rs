@@ -17,6 +17,9 @@ use crate::races::locksets;
 use model::{Action, LocationId, LocationKind, Program, Span, Stepper, Term, Thread, ThreadId, VarId};
 use std::collections::BTreeSet;
 
+/// The number of states up to which loops that look at nothing shared are followed.
+const FEW_STATES: u64 = 20_000;
+
 /// What is known about the end of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
@@ -64,8 +67,13 @@ pub fn endless_loops(p: &Program, budget: Budget) -> Vec<EndlessLoop> {
         }
     }
     let looks = |t: ThreadId| loops[t.index()].iter().any(|l| l.has_exit && looks_at_others(p, t, l));
+    let mut budget = budget;
     if p.never_left.is_empty() && !p.thread_ids().any(looks) {
-        return Vec::new();
+        if !loops.iter().flatten().any(|l| l.has_exit) {
+            return Vec::new();
+        }
+        // Loops over a thread's own data end in most programs: they are looked at where there are few states.
+        budget.work = Some(budget.work.map_or(FEW_STATES, |w| w.min(FEW_STATES)));
     }
     let mut out = BTreeSet::new();
     match Graph::of(p, Meter::new(budget)) {

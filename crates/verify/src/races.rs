@@ -15,8 +15,8 @@
 use crate::budget::{Budget, Meter};
 use crate::outcome::Unknown;
 use model::{
-    Action, Interpreter, LocationId, Place, Program, State, Step, SyncId, SyncKind, ThreadId, TransitionId,
-    VarId,
+    Action, Binary, Interpreter, LocationId, Node, Place, Program, State, Step, SyncId, SyncKind, Term,
+    ThreadId, TransitionId, Type, VarId,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
@@ -212,6 +212,19 @@ fn may_be_same(p: &Program, a: Place, b: Place) -> bool {
     a.var == b.var && (index(a).is_none() || index(b).is_none() || index(a) == index(b))
 }
 
+/// Whether a condition says, alone or together with others, that a variable has a value.
+fn asks_for(p: &Program, condition: Term, var: VarId, value: u64) -> bool {
+    match p.terms.node(condition) {
+        Node::Binary(Binary::And, a, b) if p.terms.ty(condition) == Type::BOOL => {
+            asks_for(p, a, var, value) || asks_for(p, b, var, value)
+        }
+        Node::Binary(Binary::Eq, a, b) => [(a, b), (b, a)].into_iter().any(|(a, b)| {
+            matches!(p.terms.node(a), Node::Var(v, _) if v == var) && p.terms.as_const(b) == Some(value)
+        }),
+        _ => false,
+    }
+}
+
 /// The locks that a thread certainly holds at each of its locations: those that it takes on all ways there.
 fn held_at(p: &Program, t: ThreadId) -> Vec<Option<BTreeMap<SyncId, Mode>>> {
     let thread = p.thread(t);
@@ -221,6 +234,15 @@ fn held_at(p: &Program, t: ThreadId) -> Vec<Option<BTreeMap<SyncId, Mode>>> {
     while let Some(l) = open.pop() {
         for (_, e) in thread.from(l) {
             let Some(mut now) = held[l.index()].clone() else { continue };
+            // A step that asks whether the thread has a lock is taken by a thread that has it: a recursive mutex is taken again.
+            for (n, s) in p.syncs.iter().enumerate() {
+                let (SyncKind::Mutex { owner } | SyncKind::RwLock { writer: owner, .. }) = s.kind else {
+                    continue;
+                };
+                if asks_for(p, e.guard, owner, t.index() as u64 + 1) {
+                    now.insert(SyncId(n as u32), Mode::Write);
+                }
+            }
             for a in &e.assigns {
                 for (n, s) in p.syncs.iter().enumerate() {
                     let id = SyncId(n as u32);

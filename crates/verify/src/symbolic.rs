@@ -306,10 +306,9 @@ impl Logic for Formulaic<'_> {
         Ok(self.terms.not(*a))
     }
 
-    fn born(&mut self, t: ThreadId) -> Result<Term, Infallible> {
-        let Some(life) = self.program.thread(t).life else { return Ok(self.terms.boolean(true)) };
-        let ty = self.program.var(life).ty;
-        let (now, unborn) = (self.terms.var(life, ty), self.terms.constant(model::Thread::UNBORN, ty));
-        Ok(self.terms.ne(now, unborn))
+    fn equals(&mut self, var: model::VarId, value: u64) -> Result<Term, Infallible> {
+        let ty = self.program.var(var).ty;
+        let (now, value) = (self.terms.var(var, ty), self.terms.constant(value, ty));
+        Ok(self.terms.eq(now, value))
     }
 }

@@ -1,8 +1,8 @@
 //! All runs of k steps of a program, as terms.
 
 use model::{
-    ErrorKind, LocationId, LocationKind, Logic, Node, Program, Step, Term, Terms, Thread, ThreadId,
-    TransitionId, Type, VarId, Waits,
+    ErrorKind, LocationId, LocationKind, Logic, Node, Program, Step, Term, Terms, ThreadId, TransitionId,
+    Type, VarId, Waits,
 };
 use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
@@ -271,10 +271,9 @@ impl Logic for Unrolling<'_> {
         Ok(self.terms.not(*a))
     }
 
-    fn born(&mut self, t: ThreadId) -> Result<Term, Infallible> {
-        let Some(life) = self.program.thread(t).life else { return Ok(self.terms.boolean(true)) };
-        let unborn = self.terms.constant(Thread::UNBORN, self.program.var(life).ty);
-        let now = self.now.cells[life.index()][0];
-        Ok(self.terms.ne(now, unborn))
+    fn equals(&mut self, var: VarId, value: u64) -> Result<Term, Infallible> {
+        let value = self.terms.constant(value, self.program.var(var).ty);
+        let now = self.now.cells[var.index()][0];
+        Ok(self.terms.eq(now, value))
     }
 }

@@ -431,7 +431,7 @@ impl<'a> Lowering<'a> {
         }
         let ctype = self.type_at(to);
         if ctype.plain() != self.type_at(from).plain() {
-            return Err(self.refuse(span, "structures of different types"));
+            return Err(self.refuse(span, "a copy between objects of different types"));
         }
         match ctype.plain() {
             CType::Struct(id) if self.structs[*id].union => {

@@ -76,7 +76,7 @@ impl<'a> Lowering<'a> {
                 self.land(after);
                 Ok(to)
             }
-            _ => Err(self.refuse(e.span, "a value where a variable is wanted")),
+            _ => Err(self.refuse(e.span, "a structure as the result of this expression")),
         }
     }
 
@@ -251,10 +251,13 @@ impl<'a> Lowering<'a> {
                     Ok(())
                 }
             },
-            CType::Sync(_) => match self.constant(e, "this initial value") {
-                Ok(0) => Ok(()),
-                _ => Err(self.refuse(e.span, "a lock of a special kind")),
-            },
+            CType::Sync(_) => {
+                match self.constant(e, "this initial value") {
+                    Ok(0) => Ok(()),
+                    _ => Err(self
+                        .refuse(e.span, "an initial value of a lock that is not one of the macros for it")),
+                }
+            }
             t if t.scalar().is_some() => {
                 out.push((to.clone(), First::Value(e)));
                 Ok(())
@@ -311,7 +314,7 @@ impl<'a> Lowering<'a> {
                 }
                 Ok(())
             }
-            _ => Err(self.refuse(span, "a lock of a special kind")),
+            _ => Err(self.refuse(span, "an initial value of a lock that is not one of the macros for it")),
         }
     }
 

@@ -50,7 +50,11 @@ impl<'a> Lowering<'a> {
                 return self.inlined(&f, args, span);
             }
             if !matches!(self.lookup(name), Some(super::lower::Entity::Object(_))) {
-                return Err(self.refuse(span, format!("the function `{name}` is not known")));
+                let what = match name {
+                    "__errno_location" => "`errno`".to_owned(),
+                    _ => format!("the function `{name}` is not known"),
+                };
+                return Err(self.refuse(span, what));
             }
         }
         let callee = self.rvalue(&c.node.callee)?;
@@ -71,7 +75,15 @@ impl<'a> Lowering<'a> {
             return match (name.as_ref().and_then(|n| self.function(n)), name) {
                 (Some(f), _) => self.called(&f, args, span),
                 (None, _) if self.dead => Ok(self.number(0)),
-                (None, Some(n)) => Err(self.refuse(span, format!("the function `{n}` is not known"))),
+                // What else a program calls is looked for by name when it is read.
+                (None, Some(n))
+                    if ["abort", "exit", "_exit", "_Exit", "quick_exit"].contains(&n.as_str()) =>
+                {
+                    self.verifier_call(&n, args, span).map(|v| v.unwrap_or_else(|| self.void()))
+                }
+                (None, Some(n)) => {
+                    Err(self.refuse(span, format!("a call of the library's `{n}` through a pointer")))
+                }
                 (None, None) => {
                     let no = self.b.terms().boolean(false);
                     self.check(no, ErrorKind::InvalidPointer, "a call of what is no function");
@@ -476,10 +488,14 @@ impl<'a> Lowering<'a> {
                 self.end_atomic();
                 self.void()
             }
-            "abort" | "exit" | "_exit" | "_Exit" | "quick_exit" => {
+            "abort" | "__builtin_abort" | "__builtin_trap" | "exit" | "_exit" | "_Exit" | "quick_exit" => {
                 match args {
                     [code] if self.options.exit_codes => self.exit_code(code)?,
                     _ => self.effects(args)?,
+                }
+                if ["abort", "__builtin_abort", "__builtin_trap"].contains(&name) && self.aborts {
+                    let no = self.b.terms().boolean(false);
+                    self.check(no, ErrorKind::Abort, &format!("`{name}` is called"));
                 }
                 self.stop(LocationKind::Exit);
                 self.void()

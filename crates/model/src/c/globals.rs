@@ -35,7 +35,9 @@ impl<'a> Lowering<'a> {
         self.keys.deletes = calls(&["pthread_key_delete", "tss_delete"]);
         self.detaches = calls(&["pthread_attr_setdetachstate"]);
         let says = |f: &Found| ["reach_error", "__VERIFIER_error"].iter().any(|n| f.called.contains(*n));
-        self.error_labels = self.options.error_labels && !self.found.values().any(says);
+        let is_task = self.found.values().any(says);
+        self.error_labels = self.options.error_labels && !is_task;
+        self.aborts = self.options.aborts && !is_task;
         let mut initial = Found::default();
         for item in &self.unit.0 {
             if let ExternalDeclaration::Declaration(d) = &item.node {

@@ -169,6 +169,8 @@ pub(crate) struct Lowering<'a> {
     pub(super) leaving: bool,
     /// Whether a label `ERROR` is what must not be reached: it is one like any other where the program has a function for that.
     pub(super) error_labels: bool,
+    /// Whether a call of `abort` is an error.
+    pub(super) aborts: bool,
     /// Whether the program gives memory back.
     pub(crate) frees: bool,
     /// Names of variables whose address may outlive their function; objects with the flag that says that they are gone; the flags of
@@ -270,6 +272,7 @@ impl<'a> Lowering<'a> {
             keys: super::keys::Keys::new(keys),
             leaving: false,
             error_labels: true,
+            aborts: false,
             frees: false,
             escaping: super::lifetimes::escaping(&source.unit),
             gone: Vec::new(),
@@ -501,13 +504,14 @@ impl<'a> Lowering<'a> {
                 None => {
                     let object = self.declare_object(name, &p.ctype, p.span, true)?;
                     self.forget_value(object);
-                    // There can be any number of them; who does not ask needs no such input.
+                    // There can be any number of arguments besides the name of the program, without which Linux starts none. A program
+                    // that does not ask needs no such input.
                     let asks = self.found.get(&f.name).is_some_and(|f| f.names.contains(name));
                     if main && n == 0 && asks {
                         let lv = self.whole(object);
                         let count = self.load(&lv, p.span)?;
-                        let zero = self.b.terms().int(0);
-                        let ok = self.b.terms().le(zero, count.term);
+                        let one = self.b.terms().int(1);
+                        let ok = self.b.terms().le(one, count.term);
                         self.assume(ok);
                     }
                     object

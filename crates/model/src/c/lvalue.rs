@@ -155,7 +155,7 @@ impl<'a> Lowering<'a> {
                 if self.type_at(&lv) == to {
                     return Ok(lv);
                 }
-                Err(self.refuse(e.span, "a value where a variable is wanted"))
+                Err(self.refuse(e.span, "a value where an object in memory is needed"))
             }
             Expression::CompoundLiteral(c) => self.compound_literal(c, e.span),
             Expression::StringLiteral(s) => self.text_object(s, e.span),
@@ -164,7 +164,7 @@ impl<'a> Lowering<'a> {
                 self.lvalue(chosen)
             }
             _ if self.is_aggregate(e) => self.aggregate(e),
-            _ => Err(self.refuse(e.span, "a value where a variable is wanted")),
+            _ => Err(self.refuse(e.span, "a value where an object in memory is needed")),
         }
     }
 

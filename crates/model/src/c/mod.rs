@@ -165,6 +165,9 @@ pub struct Options {
     pub error_labels: bool,
     /// Whether an exit code of the program other than 0 is an error of kind `ExitCode`.
     pub exit_codes: bool,
+    /// Whether a call of `abort` is an error of kind `Abort` in a program that never calls `reach_error`. Verification tasks, which do, call it
+    /// where an assumption does not hold.
+    pub aborts: bool,
     /// Whether signed arithmetic whose result does not fit its type, and a conversion to a signed type that changes the number, are
     /// errors of kind `Overflow`. Where none can be reached, integers of the program are mathematical ones: signed values are
     /// never cut (unsigned ones wrap around, as C says). Arithmetic on signed atomic variables is refused then: it wraps by
@@ -194,6 +197,7 @@ impl Default for Options {
             lock_misuse: true,
             error_labels: false,
             exit_codes: false,
+            aborts: false,
             overflow: false,
             compress: true,
             keep_labels: false,

@@ -712,10 +712,9 @@ impl Logic for Sets<'_, '_, '_, '_> {
         a.not()
     }
 
-    fn born(&mut self, t: ThreadId) -> AllocResult<BDDFunction> {
-        let Some(life) = self.system.program.thread(t).life else { return Ok(self.constant(true)) };
-        let bits = self.circuit.cell(life, 0);
-        let unborn = self.circuit.constant(Thread::UNBORN, bits.len());
-        self.circuit.equal(&bits, &unborn)?.not()
+    fn equals(&mut self, var: VarId, value: u64) -> AllocResult<BDDFunction> {
+        let bits = self.circuit.cell(var, 0);
+        let value = self.circuit.constant(value, bits.len());
+        self.circuit.equal(&bits, &value)
     }
 }
