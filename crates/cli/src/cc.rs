@@ -16,7 +16,7 @@ use explore::{Caveat, CaveatKind};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Functions of the C library whose calls in the program's own objects go to raddle's instead.
@@ -354,7 +354,7 @@ fn run_through(compiler: &Compiler, args: &[String]) -> Result<(), Trouble> {
     finished(status, None)
 }
 
-fn finished(status: std::process::ExitStatus, help: Option<String>) -> Result<(), Trouble> {
+fn finished(status: ExitStatus, help: Option<String>) -> Result<(), Trouble> {
     match status.code() {
         Some(0) => Ok(()),
         Some(code) => Err(Trouble::Compiler { code: u8::try_from(code).unwrap_or(1), help }),
@@ -482,12 +482,18 @@ fn compile(
     };
     let text = if compiler.is_clang() { crate::weak::mark(text, &read) } else { text };
     let text = crate::initialised::mark(text, &read);
+    let text = if !compiler.is_clang() && crate::atomic_indices::are_possible(&text) {
+        mark_atomic_indices(compiler, line, (source, language), text, scratch)
+    } else {
+        text
+    };
     let text = crate::compared::mark(text);
     let mut notes = scan::inline_assembly(&text);
     let (mut rewritten, found) = touches::rewrite(&text, names_attribute(compiler, line, &files));
     found.into_iter().chain(unwritten).for_each(|c| c.add_to(&mut notes));
     rewritten = crate::compared::rewrite(crate::weak::rewrite(rewritten));
-    rewritten = crate::initialised::rewrite(rewritten);
+    rewritten = crate::atomic_indices::rewrite(crate::initialised::rewrite(rewritten));
+    rewritten = crate::destroyed::rewrite(rewritten);
     if !notes.is_empty() {
         warn(purpose, &notes);
         rewritten += &scan::section(&notes);
@@ -504,6 +510,34 @@ fn compile(
     Ok(())
 }
 
+/// Compiles the source a second time, and marks what that shows. A source that does not compile with the other qualifier stays as it is.
+fn mark_atomic_indices(
+    compiler: &Compiler,
+    line: &Line,
+    (source, language): (&str, Option<&str>),
+    text: String,
+    scratch: &Path,
+) -> String {
+    let out = scratch.join(format!("{}.s", number()));
+    let mut command = compiler.command();
+    command.args(flags(line)).args(compiler.compile_flags(keep_o()));
+    command.args(["-w", crate::atomic_indices::FLAG]);
+    if line.dependencies {
+        command.arg("-MF").arg(out.with_extension("d"));
+    }
+    if let Some(language) = language {
+        command.args(["-x", language]);
+    }
+    command.args(["-S", source, "-o"]).arg(&out);
+    let done = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let second = done.ok().filter(ExitStatus::success).and_then(|_| std::fs::read(&out).ok());
+    let _ = std::fs::remove_file(&out);
+    match second {
+        Some(second) => crate::atomic_indices::mark(text, &String::from_utf8_lossy(&second)),
+        None => text,
+    }
+}
+
 /// Compiles to assembly in `out`. Rules for make name `target`, which is what the user asked for.
 fn to_assembly(
     compiler: &Compiler,
@@ -515,8 +549,9 @@ fn to_assembly(
 ) -> Result<(PathBuf, Vec<Caveat>), Trouble> {
     let mut files = PathBuf::from(format!("{out}.d"));
     let mut command = compiler.command();
-    command.args(flags(line)).args(compiler.compile_flags(keep_o()));
-    let is_asked = flags(line).any(|f| warnings::asks(f));
+    command.args(flags(line).filter(|f| *f != warnings::NONE)).args(compiler.compile_flags(keep_o()));
+    let is_silent = flags(line).any(|f| f == warnings::NONE);
+    let is_asked = !is_silent && flags(line).any(|f| warnings::asks(f));
     if !is_asked {
         command.args(warnings::FLAGS);
     }
@@ -545,6 +580,16 @@ fn to_assembly(
     let child = command.spawn().and_then(std::process::Child::wait_with_output);
     let output = child.map_err(|e| format!("cannot run the compiler: {e}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
+    if is_silent {
+        let status = if output.status.success() {
+            Ok(output.status)
+        } else {
+            // Warnings may have been errors.
+            command.arg(warnings::NONE).stderr(Stdio::inherit()).status()
+        };
+        finished(status.map_err(|e| format!("cannot run the compiler: {e}"))?, None)?;
+        return Ok((files, warnings::caveats(&said)));
+    }
     if is_asked || !warnings::are_ours(&said) {
         // A compiler that cannot be heard has still compiled.
         let _ = std::io::stderr().write_all(&output.stderr);

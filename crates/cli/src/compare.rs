@@ -70,8 +70,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     max_executions: u64,
 
-    /// Stop each search after so many seconds of CPU time
-    #[arg(long, value_name = "S", default_value = "10", value_parser = seconds)]
+    /// Stop after so many seconds in all: each search has an equal part of what is left
+    #[arg(long, value_name = "S", default_value = "100", value_parser = seconds)]
     max_seconds: f64,
 
     /// Go on after a failure
@@ -224,14 +224,13 @@ fn compare_example(args: &CompareArgs, example: &Example) -> Result<Comparison, 
         .keep_going(args.keep_going);
     let mut all = Comparison { program: Some(title(example, size, variant)), ..Comparison::default() };
     let shown = std::io::stderr().is_terminal();
-    for (i, plan) in plans.iter().enumerate() {
+    let one = config.compare_each(&plans, &program, |i, plan| {
         if shown {
             eprint!("\r\x1b[2Kraddle: {plan} ({} of {})", i + 1, plans.len());
         }
-        let one = config.compare(std::slice::from_ref(plan), &program);
-        all.rows.extend(one.rows);
-        left_out.extend(one.left_out);
-    }
+    });
+    all.rows.extend(one.rows);
+    left_out.extend(one.left_out);
     if shown {
         eprint!("\r\x1b[2K");
     }

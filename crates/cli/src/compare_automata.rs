@@ -10,15 +10,22 @@ use explore::{
     Budget, Compared, Comparison, Counting, End, FailureKind, FirstFailure, LeftOut, Meter, Plan, Progress,
     Promise, Stats, Times, Verdict,
 };
-use runtime::cpu_seconds;
+use runtime::{TimeShares, cpu_seconds};
 use std::path::PathBuf;
+use std::time::Instant;
 
-/// How far each search goes.
+/// How far the searches go.
+#[derive(Clone, Copy)]
 pub(crate) struct Most {
+    /// Of each search.
     pub(crate) executions: u64,
+    /// Of all searches together, or of the one that is to be run.
     pub(crate) seconds: f64,
     pub(crate) keep_going: bool,
 }
+
+/// The number of searches of states.
+const OF_STATES: usize = 8;
 
 /// Runs every plan, and every search of states if they are asked for.
 pub(crate) fn compare(
@@ -36,9 +43,15 @@ pub(crate) fn compare(
     let program = read.ok_or(reading::LATE)?.map_err(|e| crate::verify::refused(&e))?;
     let runner = Runner::new(&program).map_err(|e| e.to_string())?;
     let mut out = Comparison { program: Some(format!("{file}, as automata")), ..Comparison::default() };
+    let mut shares = TimeShares::new(Some(most.seconds), plans.len() + if states { OF_STATES } else { 0 });
+    let late = |plan: String| LeftOut { plan, why: TimeShares::LATE.to_owned() };
     for plan in plans {
+        let Some(seconds) = shares.next_share() else {
+            out.left_out.push(late(plan.to_string()));
+            continue;
+        };
         begin(&plan.to_string());
-        match executions(&runner, plan, most) {
+        match executions(&runner, plan, &Most { seconds, ..*most }) {
             Ok(row) => out.rows.push(row),
             Err(why) => out.left_out.push(LeftOut { plan: plan.to_string(), why }),
         }
@@ -54,8 +67,12 @@ pub(crate) fn compare(
             if reduction == Reduction::Static { "+static" } else { "" },
             if sleep { "+sleep" } else { "" },
         );
+        let Some(seconds) = shares.next_share() else {
+            out.left_out.push(late(name));
+            continue;
+        };
         begin(&name);
-        match of_states(&program, &name, stateful, reduction, sleep, most) {
+        match of_states(&program, &name, stateful, reduction, sleep, &Most { seconds, ..*most }) {
             Ok(row) => out.rows.push(row),
             Err(why) => out.left_out.push(LeftOut { plan: name, why }),
         }
@@ -65,17 +82,19 @@ pub(crate) fn compare(
 
 /// One search of executions: once for its time, once more to count what it sees.
 fn executions(runner: &Runner<'_>, plan: &Plan, most: &Most) -> Result<Compared, String> {
-    let start = cpu_seconds();
-    let budget = Budget { executions: Some(most.executions), seconds: Some(most.seconds) };
-    let meter = Meter::new(budget, Box::new(move || cpu_seconds() - start));
+    let (start, begun) = (cpu_seconds(), Instant::now());
+    let clock = move || begun.elapsed().as_secs_f64();
+    // The other half is for counting.
+    let budget = Budget { executions: Some(most.executions), seconds: Some(most.seconds / 2.0) };
+    let meter = Meter::new(budget, Box::new(clock));
     let mut search = plan.search(meter).map_err(|e| e.to_string())?;
     let mut times = Times::default();
     let ran = drive(runner, &mut *search, most.keep_going, |runs| times.ran(runs, || cpu_seconds() - start))?;
     let seconds = cpu_seconds() - start;
     times.end(seconds);
-    let budget = Budget { executions: Some(ran.runs), seconds: None };
+    let budget = Budget { executions: Some(ran.runs), seconds: Some(most.seconds) };
     let mut counting =
-        Counting::new(plan.search(Meter::new(budget, Box::new(|| 0.0))).map_err(|e| e.to_string())?);
+        Counting::new(plan.search(Meter::new(budget, Box::new(clock))).map_err(|e| e.to_string())?);
     drive(runner, &mut counting, most.keep_going, |_| ())?;
     let row = report::compare::row(plan, &*search, !ran.cut, ran.runs, seconds, ran.failure);
     Ok(Compared { coverage: Some(counting.coverage().with_times(&times)), ..row })
@@ -135,6 +154,7 @@ fn kind_of(kind: ErrorKind) -> FailureKind {
         ErrorKind::LockMisuse => FailureKind::LockMisuse,
         ErrorKind::OutOfBounds => FailureKind::OutOfBounds,
         ErrorKind::ExitCode => FailureKind::ExitCode,
+        ErrorKind::Abort => FailureKind::Abort,
         ErrorKind::Bound => FailureKind::Limit,
         _ => FailureKind::Assertion,
     }

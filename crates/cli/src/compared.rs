@@ -1,9 +1,11 @@
-//! Comparisons of thread handles that are compiled inline: a pass over the assembly adds calls in front of them.
+//! Comparisons of thread handles and of addresses that are compiled inline: a pass over the assembly adds calls in front of them.
 //!
-//! The C library gives the handle of a thread that has ended to a later one. A program that compares the two can tell, and raddle
-//! gives out each handle once, so such a comparison is named in the report. `pthread_equal` is a call; `a == b` is not.
-//! In a source that makes threads or asks for its own handle, each comparison of two values of eight bytes for equality gets a call of
-//! `__raddle_touch_compare`, which looks whether both are handles.
+//! The C library gives the handle of a thread that has ended to a later one, and the address of a freed block to a later one. A program that
+//! compares the two can tell, and raddle gives out each handle once, and not every address again. So such a comparison is named in the report.
+//! `pthread_equal` is a call; `a == b` is not.
+//! In a source that makes threads or uses the heap, each comparison of two values of eight bytes for equality gets a call of
+//! `__raddle_touch_compare`, which looks whether both are handles, or addresses of blocks. It is made only after a thread has left or a block was
+//! freed (`__raddle_looks_at_comparisons`).
 //!
 //! As in `weak`, comparisons are found before `touches` adds calls to the assembly, and get theirs behind it.
 
@@ -14,12 +16,22 @@ use std::fmt::Write as _;
 const MARK: &str = "# raddle compares";
 /// clang subtracts where it has no more use for one of the two.
 const COMPARES: [&str; 2] = ["cmpq", "subq"];
-/// A source that mentions none of these has no handles.
-const THREADS: [&str; 5] = ["pthread_create", "pthread_self", "thrd_create", "thrd_current", "St6thread"];
+/// A source that mentions none of these has neither handles nor addresses that come back, or leaves them alone.
+const SUBJECTS: [&str; 9] = [
+    "pthread_create",
+    "pthread_self",
+    "thrd_create",
+    "thrd_current",
+    "St6thread",
+    "alloc",
+    "free",
+    "_Zdl",
+    "_Zda",
+];
 
 /// Marks comparisons that may be of handles.
 pub(crate) fn mark(text: String) -> String {
-    if !THREADS.iter().any(|t| text.contains(t)) {
+    if !SUBJECTS.iter().any(|t| text.contains(t)) {
         return text;
     }
     let lines: Vec<&str> = text.lines().collect();
@@ -89,8 +101,10 @@ pub(crate) fn rewrite(text: String) -> String {
             // The comparison sets the flags anew.
             let _ = writeln!(
                 out,
-                "\tleaq\t-128(%rsp), %rsp\n\tpushq\t{b}\n\tpushq\t{a}\n\tpushq\t%rdi\n\tpushq\t%rsi\n\tmovq\t16(%rsp), %rdi\n\
-                 \tmovq\t24(%rsp), %rsi\n\tcall\t__raddle_touch_{wide}compare@PLT\n\tpopq\t%rsi\n\tpopq\t%rdi\n\tleaq\t144(%rsp), %rsp"
+                "\tleaq\t-128(%rsp), %rsp\n\tpushq\t%rax\n\tmovq\t__raddle_looks_at_comparisons@GOTPCREL(%rip), %rax\n\
+                 \tcmpb\t$0, (%rax)\n\tpopq\t%rax\n\tje\t772774f\n\tpushq\t{b}\n\tpushq\t{a}\n\tpushq\t%rdi\n\tpushq\t%rsi\n\
+                 \tmovq\t16(%rsp), %rdi\n\tmovq\t24(%rsp), %rsi\n\tcall\t__raddle_touch_{wide}compare@PLT\n\tpopq\t%rsi\n\
+                 \tpopq\t%rdi\n\tleaq\t16(%rsp), %rsp\n772774:\n\tleaq\t128(%rsp), %rsp"
             );
         }
         let _ = writeln!(out, "{code}");

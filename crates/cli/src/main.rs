@@ -3,6 +3,7 @@
 mod algorithms;
 #[cfg(c_programs)]
 mod asm;
+mod atomic_indices;
 mod bank;
 #[cfg(c_programs)]
 mod build;
@@ -13,6 +14,7 @@ mod compare;
 mod compare_automata;
 mod compared;
 mod demo;
+mod destroyed;
 mod help;
 #[cfg(c_programs)]
 mod initialised;
@@ -157,8 +159,20 @@ fn main() -> ExitCode {
     if let Some(code) = rust_test::wrap_compiler(&args) {
         return code;
     }
+    let args = check::name_compiler_flags(args);
+    let as_json = args.iter().take_while(|a| *a != "--").any(|a| a == "--json");
     // A wrong command line ends here with exit code 2 and says what would be right.
-    match Cli::parse_from(check::name_compiler_flags(args)).command {
+    let cli = Cli::try_parse_from(args).unwrap_or_else(|e| {
+        if as_json && e.use_stderr() {
+            let text = e.to_string();
+            let why = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            let object =
+                serde_json::json!({ "verdict": "error", "error": why, "failures": [], "caveats": [] });
+            println!("{object:#}");
+        }
+        e.exit()
+    });
+    match cli.command {
         Command::Check(args) => check::run(&args),
         Command::Cc(args) => compiler(false, args.args),
         Command::Cpp(args) => compiler(true, args.args),

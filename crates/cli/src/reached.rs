@@ -1,10 +1,13 @@
 //! Calls of `reach_error` in programs that define it themselves, as verification tasks do: each is a failure, whatever the body does.
+//! `assume_abort_if_not`, which verification tasks define with a call of `abort`, is an assumption in the same way.
 //!
 //! The assembly of a source that defines the function is changed: the definition gets another name, so that all references lead to
-//! raddle's function, which reports the failure.
+//! raddle's function.
 
-/// The names of the function in assembly, and the name that raddle exports for each.
-const NAMES: [(&str, &str); 4] = [
+/// The names of the functions in assembly, and the name that raddle exports for each.
+const NAMES: [(&str, &str); 6] = [
+    ("assume_abort_if_not", "__VERIFIER_assume"),
+    ("_Z19assume_abort_if_noti", "__VERIFIER_assume"),
     ("reach_error", "reach_error"),
     ("__VERIFIER_error", "__VERIFIER_error"),
     ("_Z11reach_errorv", "reach_error"),
@@ -15,7 +18,7 @@ const NAMES: [(&str, &str); 4] = [
 const DEFINES: [&str; 8] =
     [".globl", ".global", ".type", ".size", ".local", ".weak", ".hidden", ".protected"];
 
-/// The assembly with every definition of an error function renamed; `None` where there is none.
+/// The assembly with every definition of one of the functions renamed; `None` where there is none.
 pub(crate) fn without_definitions(assembly: &str) -> Option<String> {
     let own: Vec<(&str, &str)> =
         NAMES.into_iter().filter(|(name, _)| assembly.lines().any(|l| defines(l, name))).collect();

@@ -213,6 +213,7 @@ fn how_to_read(args: &Input<'_>) -> ::model::Options {
         keep_loops: keeps_loops(args),
         error_labels: args.svcomp.svcomp,
         exit_codes: !args.svcomp.svcomp && !args.any_exit_code,
+        aborts: !args.svcomp.svcomp,
         ..::model::Options::default()
     }
 }

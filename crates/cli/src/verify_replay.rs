@@ -140,6 +140,7 @@ fn kinds(wrong: &Wrong) -> &'static [&'static str] {
             ErrorKind::LockMisuse => &["lock-misuse"],
             ErrorKind::Division => &["signal"],
             ErrorKind::ExitCode => &["exit-code"],
+            ErrorKind::Abort => &["abort", "signal"],
             ErrorKind::OutOfBounds | ErrorKind::InvalidPointer => &["signal", "use-after-free"],
             ErrorKind::Shift | ErrorKind::Overflow | ErrorKind::Bound => &[],
         },
@@ -266,7 +267,8 @@ mod native {
             return Err(format!("the compiled program fails otherwise: {says}"));
         }
         let there = at.rsplit(':').filter_map(|w| w.parse::<u32>().ok()).next_back();
-        if kind == "abort" {
+        let aborts = matches!(trace.wrong, Wrong::Error { kind: ErrorKind::Abort, .. });
+        if kind == "abort" && !aborts {
             let named = at.split(':').next().unwrap_or_default();
             let as_wrong =
                 |line| files.iter().any(|f| is_named(files, f, named) && ends_as_wrong(f, named, line));

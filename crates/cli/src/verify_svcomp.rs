@@ -196,12 +196,20 @@ pub(crate) fn no_data_race(program: &Program, verdict: &Verdict, budget: Budget)
 /// Fails if there is no such race in the executions that were followed, and these were not all.
 fn unordered(program: &Program, budget: Budget) -> Result<Option<Race>, String> {
     let weak = |e: &Transition| matches!(e.order, Order::Relaxed | Order::Acquire | Order::Release);
+    // Whether a thread itself has a recursive lock is read as well, and tells nothing about others.
+    let counts: Vec<_> = program
+        .syncs
+        .iter()
+        .filter_map(|s| match s.kind {
+            ::model::SyncKind::Semaphore { count } => Some(count),
+            _ => None,
+        })
+        .collect();
     let tries = |e: &Transition| {
         use ::model::Action::{Atomic, SemTryWait, TryLock, TryReadLock, TryWriteLock};
         match e.action {
             TryLock(_) | SemTryWait(_) | TryReadLock(_) | TryWriteLock(_) => true,
-            // The value of a semaphore is an internal variable.
-            Atomic => program.accesses(e).reads.iter().any(|place| program.var(place.var).internal),
+            Atomic => program.accesses(e).reads.iter().any(|place| counts.contains(&place.var)),
             _ => false,
         }
     };

@@ -12,10 +12,12 @@ pub(crate) const FLAGS: [&str; 2] = ["-Wuninitialized", "-Wno-error=uninitialize
 const NAME: &str = "[-Wuninitialized]";
 const TEXT: &str = "a local variable was read before anything was written to it: other contents than the ones that it had were not explored";
 
-/// Whether a flag of the user already says whether these warnings are wanted.
+/// The flag that turns all warnings off. The compiler does not get it at first, and what it says then is not shown.
+pub(crate) const NONE: &str = "-w";
+
+/// Whether a flag of the user asks for these warnings.
 pub(crate) fn asks(flag: &str) -> bool {
-    matches!(flag, "-Wall" | "-w" | "-Wuninitialized" | "-Wno-uninitialized" | "-Weverything")
-        || flag.ends_with("=uninitialized")
+    matches!(flag, "-Wall" | "-Wuninitialized" | "-Weverything") || flag.ends_with("=uninitialized")
 }
 
 /// The caveats for the warnings in what a compiler has said.

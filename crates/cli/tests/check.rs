@@ -1208,6 +1208,45 @@ static int ready;
 }
 
 #[test]
+fn threads_that_step_back_from_each_other_end() {
+    let head = "#include <cassert>\n#include <mutex>\n#include <thread>\nstd::mutex m, n, o; int x, y;\n";
+    // What the other thread does, what main does, the verdict, and the caveat or failure.
+    for (name, other, own, verdict, kind) in [
+        ("same order", "std::scoped_lock l(m, n); x++;", "std::scoped_lock l(m, n); x++;", "verified", ""),
+        (
+            "other order",
+            "std::scoped_lock l(n, m); x++;",
+            "std::scoped_lock l(m, n); x++;",
+            "no-failure-with-caveats",
+            "turns",
+        ),
+        (
+            "three locks",
+            "std::scoped_lock l(n, m, o); x++;",
+            "std::scoped_lock l(o, m, n); x++;",
+            "no-failure-with-caveats",
+            "turns",
+        ),
+        (
+            "two of three locks",
+            "std::scoped_lock l(n, m); x++; y++;",
+            "{ std::scoped_lock l(m, n); x++; } std::scoped_lock l(o); y++;",
+            "failure",
+            "data-race",
+        ),
+    ] {
+        let text = format!("{head}int main() {{ std::thread t([] {{ {other} }}); {{ {own} }} t.join(); }}");
+        let place = Place::with("step-back", &[("back.cpp", text.as_str())]);
+        let (_, report) = place.json(&["back.cpp", "--turns", "1"]);
+        assert_eq!(report["verdict"], verdict, "{name}: {report:#}");
+        let list = if verdict == "failure" { &report["failures"] } else { &report["caveats"] };
+        let kinds: Vec<&str> = list.as_array().unwrap().iter().filter_map(|c| c["kind"].as_str()).collect();
+        assert_eq!(kinds.is_empty(), kind.is_empty(), "{name}: {report:#}");
+        assert!(kind.is_empty() || kinds.contains(&kind), "{name}: {report:#}");
+    }
+}
+
+#[test]
 fn threads_and_processes_behind_our_back_are_refused_by_name() {
     let head = "#define _GNU_SOURCE\n#include <spawn.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n";
     for (name, statement, says) in [

@@ -52,6 +52,22 @@ fn without_names_every_algorithm_is_run() {
 }
 
 #[test]
+fn the_time_limit_is_one_for_all_searches() {
+    // Nothing is left when the first one would start.
+    let (code, all) = json(&["mutex", "--max-seconds", "0.000000001", "--algorithms", "optimal,none"]);
+    assert_eq!(code, Some(3), "{all}");
+    assert_eq!(all["rows"].as_array().unwrap().len(), 0, "{all}");
+    let left_out = all["left_out"].as_array().unwrap();
+    assert_eq!(left_out.len(), 2, "{all}");
+    for (left, plan) in left_out.iter().zip(["optimal", "none"]) {
+        assert_eq!(left["plan"], plan);
+        assert!(left["why"].as_str().unwrap().starts_with("not run: the time limit"), "{left}");
+    }
+    let output = compare(&["--help"]);
+    assert!(out(&output).contains("each search has an equal part of what is left"), "{}", out(&output));
+}
+
+#[test]
 fn a_bug_is_found_and_its_repair_is_verified() {
     let (code, found) = json(&["torn-pair", "--algorithms", "optimal"]);
     assert_eq!(code, Some(1));

@@ -404,6 +404,68 @@ fn streams_of_cxx_share_files() {
 }
 
 #[test]
+fn threads_do_not_share_the_position_in_a_buffer() {
+    let program = |before: &str, after: &str| {
+        format!(
+            "#include <sstream>\n#include <thread>\nint main() {{ std::stringbuf b(\"abc\"); std::thread t([&] {{ {before} }});\n\
+             {after} t.join(); {before} {after} }}\n"
+        )
+    };
+    for (name, right, before, after) in [
+        ("bump", "failure data-race", "b.sbumpc();", "b.sbumpc();"),
+        ("next", "failure data-race", "b.snextc();", "b.sgetc();"),
+        ("put", "failure data-race", "b.sputc('x');", "b.in_avail();"),
+        ("seek", "failure data-race", "b.pubseekpos(0);", "b.sgetc();"),
+        ("look", "verified", "b.sgetc();", "b.sgetc();"),
+        ("alone", "verified", "", "b.sbumpc(); b.sputc('y'); b.pubseekpos(1);"),
+    ] {
+        let (_, report) = self::check(&format!("buffer-{name}"), "program.cpp", &program(before, after));
+        assert_eq!(verdict(&report), right, "{name}: {report:#}");
+    }
+}
+
+#[test]
+fn arrays_that_the_cxx_library_is_handed_are_as_long_as_it_is_told() {
+    let head = "#include <fstream>\n#include <locale>\n#include <sstream>\n#include <thread>\n";
+    let facet = "auto &f = std::use_facet<std::ctype<char>>(std::locale());";
+    let on_heap = |size: u32, body: &str| {
+        format!(
+            "int main() {{ char *h = new char[{size}]; for (int i = 0; i < {size}; i++) h[i] = 'a'; {body} delete[] h; }}\n"
+        )
+    };
+    let input = "std::istringstream s(\"hello world, a long text\");";
+    let set = "std::ofstream o; o.rdbuf()->pubsetbuf(h, 16); o.open(\"out\"); o << \"hello\"; o.close();";
+    let shared = "char buffer[64]; int main() { std::ofstream f; f.rdbuf()->pubsetbuf(buffer, 64); f.open(\"out\");\n\
+                  std::thread t([] { BEFORE }); f << \"hello\"; t.join(); f.close(); AFTER }\n";
+    let change = "buffer[3] = 1;";
+    for (name, right, body) in [
+        ("upper", "failure out-of-bounds", on_heap(4, &format!("{facet} f.toupper(h, h + 8);"))),
+        ("upper-fits", "verified", on_heap(8, &format!("{facet} f.toupper(h, h + 8); f.tolower(h, h + 8);"))),
+        ("widen-fits", "verified", on_heap(8, &format!("{facet} f.widen(h, h + 4, h + 4);"))),
+        ("read", "failure out-of-bounds", on_heap(4, &format!("{input} s.read(h, 8);"))),
+        ("getline", "failure out-of-bounds", on_heap(4, &format!("{input} s.getline(h, 10);"))),
+        ("readsome", "failure out-of-bounds", on_heap(4, &format!("{input} s.readsome(h, 8);"))),
+        (
+            "fit",
+            "verified",
+            on_heap(20, &format!("{input} s.read(h, 8); s.getline(h, 20); s.readsome(h, 3);")),
+        ),
+        ("set", "failure out-of-bounds", on_heap(4, set)),
+        ("set-fits", "verified", on_heap(16, set)),
+        (
+            "set-and-freed",
+            "failure use-after-free",
+            on_heap(16, &set.replace("o <<", "delete[] h; h = nullptr; o <<")),
+        ),
+        ("shared", "failure data-race", shared.replace("BEFORE", change).replace("AFTER", "")),
+        ("shared-later", "verified", shared.replace("BEFORE", "").replace("AFTER", change)),
+    ] {
+        let (_, report) = self::check(&format!("arrays-{name}"), "program.cpp", &format!("{head}{body}"));
+        assert_eq!(verdict(&report), right, "{name}: {report:#}");
+    }
+}
+
+#[test]
 fn functions_that_depend_on_the_locale_race_with_setlocale() {
     let body = |call: &str, order: [&str; 2]| {
         format!(
@@ -422,12 +484,18 @@ fn functions_that_depend_on_the_locale_race_with_setlocale() {
         ("strcoll", "d = strcoll(b, \"a\")"),
         ("strftime", "strftime(b, 9, \"%A\", &tm)"),
         ("toupper", "d = toupper(b[0])"),
+        ("isalpha", "d = isalpha(b[0])"),
+        ("isspace", "d = isspace(b[0])"),
+        ("isupper-of-a-digit", "d = isupper(b[0]) && isdigit(b[0])"),
     ];
     for (name, call) in calls {
         rows.push((name.to_owned(), "failure data-race", body(call, ["", set])));
         rows.push((format!("{name}-later"), "verified", body(call, [set, ""])));
     }
     rows.push(("integers".to_owned(), "verified", body("sprintf(b, \"%5d%%e\", 1)", ["", set])));
+    // What is a digit does not depend on the locale.
+    rows.push(("isdigit".to_owned(), "verified", body("d = isdigit(b[0])", ["", set])));
+    rows.push(("isxdigit".to_owned(), "verified", body("d = isxdigit(b[0])", ["", set])));
     let rows: Vec<_> =
         rows.iter().map(|(name, right, text)| (name.as_str(), *right, text.as_str())).collect();
     programs("locale", &rows);

@@ -387,6 +387,134 @@ fn atomic_init_is_not_atomic() {
 }
 
 #[test]
+fn objects_are_not_used_after_their_destructors() {
+    check(
+        "destructors",
+        &[
+            (
+                "virtual.cpp",
+                "",
+                "#include <new>\nstruct B { virtual ~B() {} virtual int f() { return 1; } }; struct D : B { int x = 3; ~D() override {} int f() override { return x; } };
+                int main() { void *m = malloc(sizeof(D)); B *p = new (m) D; p->~B(); int r = p->f(); free(m); return r - 1; }",
+                Fails(&["signal"]),
+            ),
+            (
+                "member.cpp",
+                "",
+                "#include <new>\nstruct T { int v = 4; ~T() {} };
+                int main() { T *p = new (malloc(sizeof(T))) T; p->~T(); int r = p->v; free(p); return r - r; }",
+                Named("uninitialised"),
+            ),
+            (
+                "element.cpp",
+                "",
+                "#include <vector>\nstruct T { int v = 4; ~T() {} };
+                int main() { std::vector<T> v(3); T &r = v.back(); v.pop_back(); int n = r.v; return n - n; }",
+                Named("uninitialised"),
+            ),
+            (
+                "made-again.cpp",
+                "",
+                "#include <cassert>\n#include <new>\nstruct T { int v; T(int n) : v(n) {} ~T() { v = 0; } };
+                int main() { T *p = new (malloc(sizeof(T))) T(1); p->~T(); new (p) T(2); assert(p->v == 2); p->~T(); *(int *)p = 3; assert(*(int *)p == 3); free(p); }",
+                Verified,
+            ),
+            (
+                "bases.cpp",
+                "",
+                "#include <cassert>\n#include <memory>
+                struct V { int a = 1; virtual ~V() { assert(a == 1); } }; struct L : virtual V { int l = 2; ~L() { assert(a == 1 && l == 2); } };
+                struct R : virtual V { int r = 3; ~R() { assert(a == 1 && r == 3); } };
+                struct X : L, R { int x = 4; ~X() { assert(a == 1 && l == 2 && r == 3 && x == 4); } };
+                struct E { ~E() {} }; struct W { int k = 7; [[no_unique_address]] E e; ~W() { assert(k == 7); } }; struct F : E { int k = 5; ~F() { assert(k == 5); } };
+                int main() { std::unique_ptr<V> v(new X); v.reset(); std::make_unique<X>(); std::make_unique<W>(); std::make_unique<F>(); std::make_shared<R>(); }",
+                Verified,
+            ),
+            (
+                "containers.cpp",
+                "-std=c++20",
+                "#include <cassert>\n#include <deque>\n#include <map>\n#include <memory>\n#include <optional>\n#include <string>\n#include <vector>
+                struct T { int v; std::string s; T(int n) : v(n), s(30, 'x') {} T(const T &o) : v(o.v), s(o.s) {} T &operator=(const T &) = default; ~T() { v = 0; } };
+                int main() { std::vector<T> v; for (int i = 0; i < 5; i++) v.emplace_back(i); v.erase(v.begin()); v.pop_back(); v.insert(v.begin(), T(9)); assert(v[0].v == 9 && v[1].v == 1);
+                    std::deque<T> d; for (int i = 0; i < 9; i++) d.push_back(T(i)); d.pop_front(); d.pop_back(); d.push_back(T(3)); assert(d.front().v == 1 && d.back().v == 3);
+                    auto o = std::make_unique<std::optional<T>>(T(3)); o->reset(); assert(!*o); o->emplace(4); assert((*o)->v == 4);
+                    auto p = std::make_shared<T>(6); std::weak_ptr<T> w = p; p.reset(); assert(w.expired()); std::map<int, T> m; m.emplace(1, T(1)); m.erase(1); m.emplace(1, T(2)); assert(m.at(1).v == 2); }",
+                Verified,
+            ),
+            (
+                "free-list.cpp",
+                "",
+                "#include <cassert>\n#include <cstddef>
+                struct N { static void *list; int v; N(int n) : v(n) {} ~N() {}
+                    static void *operator new(std::size_t) { if (void *p = list) { list = *(void **)p; return p; } return malloc(16); }
+                    static void operator delete(void *p) { *(void **)p = list; list = p; } };
+                void *N::list;
+                int main() { N *a = new N(1), *b = new N(2); delete a; delete b; N *c = new N(3); assert(c->v == 3); delete c; }",
+                Verified,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn indices_and_pointers_of_atomic_type_are_loaded_atomically() {
+    check(
+        "indices",
+        &[
+            (
+                "index",
+                "",
+                "static _Atomic int i; static int a[4] = {1, 2, 3, 4}; static void *t(void *x) { i = 2; return x; }
+                int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); int v = a[i]; assert(v == 1 || v == 3); pthread_join(h, 0); assert(a[i] == 3); }",
+                Verified,
+            ),
+            (
+                "index-is-explored",
+                "",
+                "static _Atomic int i; static int a[4] = {1, 2, 3, 4}; static void *t(void *x) { i = 2; return x; }
+                int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); assert(a[i] == 1); pthread_join(h, 0); }",
+                Fails(&["assertion"]),
+            ),
+            (
+                "pointer",
+                "",
+                "static int a[4]; static _Atomic(int *) p = a; static void *t(void *x) { p = a + 1; return x; }
+                int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); p[1] = 1; pthread_join(h, 0); assert(a[1] + a[2] == 1); }",
+                Verified,
+            ),
+            (
+                "member-through-pointer",
+                "",
+                "struct S { int n; atomic_uchar k; } s, *sp = &s; static int a[4]; static void *t(void *x) { sp->k = 1; return x; }
+                int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); int v = a[sp->k]; int *e = &a[s.k]; pthread_join(h, 0); return v + (e - a > 1); }",
+                Verified,
+            ),
+            (
+                "evaluated-twice",
+                "",
+                "static atomic_size_t head; static int a[4]; static void *t(void *x) { head = 1; return x; }
+                int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); a[head] += 1; a[head]++; pthread_join(h, 0); return a[3]; }",
+                Verified,
+            ),
+            (
+                "plain-index",
+                "",
+                "static int i; static _Atomic int j; static int a[4]; static void *t(void *x) { i = 2; j = 1; return x; }
+                int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); int v = a[j] + a[i]; pthread_join(h, 0); return v; }",
+                Fails(&["data-race"]),
+            ),
+            (
+                "plain-elements",
+                "",
+                "static _Atomic int j; static int a[4]; static void *t(void *x) { a[j] = 2; return x; }
+                int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); int v = a[j]; pthread_join(h, 0); return v; }",
+                Fails(&["data-race"]),
+            ),
+        ],
+    );
+}
+
+#[test]
 fn references_to_variables_of_functions_that_returned() {
     const WRONG: Right = Fails(&["use-after-free", "data-race"]);
     check("references_to_variables_of_functions_that_returned", &[

@@ -32,7 +32,8 @@ const ENGINES: [&str; 9] =
 
 /// All programs in one executable, or why it is none.
 fn compile(programs: &[(u64, Program)], place: &Path) -> Result<PathBuf, String> {
-    let mut text = PRELUDE.to_owned();
+    // A program is a function here, and `main` by itself: its variables last as long as the process in both.
+    let mut text = format!("#define END exit(0)\n{PRELUDE}");
     for (n, p) in programs {
         text += &p.text(*n);
     }

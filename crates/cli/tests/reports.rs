@@ -7,12 +7,17 @@ use std::process::Command;
 
 /// Writes a program and runs `raddle check` on it: the exit code, standard output.
 fn check(name: &str, program: &str, args: &[&str]) -> (Option<i32>, String) {
+    check_file(name, "p.c", program, args)
+}
+
+/// [`check`] for a file with another name than `p.c`.
+fn check_file(name: &str, file: &str, program: &str, args: &[&str]) -> (Option<i32>, String) {
     let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("reports-{name}"));
     std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("p.c"), program).unwrap();
+    std::fs::write(folder.join(file), program).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_raddle"));
     command.env("RADDLE_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
-    let output = command.current_dir(&folder).args(["check", "p.c"]).args(args).output().unwrap();
+    let output = command.current_dir(&folder).args(["check", file]).args(args).output().unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
@@ -146,11 +151,121 @@ int main(void) {
     }
 }
 
+/// The kind, the place and the message of a failure.
+fn essence(failure: &Value) -> [String; 3] {
+    ["kind", "location", "message"].map(|k| failure[k].as_str().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn every_failure_behind_a_race_has_a_token_of_its_own() {
+    let program = "\
+#include <assert.h>
+#include <pthread.h>
+static int a, b, c;
+static void *t(void *p) { a = 1; b = 1; c = 1; return p; }
+int main(void) {
+    pthread_t x;
+    pthread_create(&x, 0, t, 0);
+    a = 2; b = 2; c++;
+    pthread_join(x, 0);
+    assert(a == 7);
+}
+";
+    for isolate in [&[][..], &["--isolate"]] {
+        let (_, report) = check("tokens", program, &[&["--keep-going", "--json"], isolate].concat());
+        let report: Value = serde_json::from_str(&report).unwrap();
+        let failures = report["failures"].as_array().unwrap();
+        let kinds: Vec<&str> = failures.iter().filter_map(|f| f["kind"].as_str()).collect();
+        assert_eq!(kinds.iter().filter(|k| **k == "data-race").count(), 3, "{isolate:?}: {kinds:?}");
+        assert_eq!(kinds.iter().filter(|k| **k == "assertion").count(), 1, "{isolate:?}: {kinds:?}");
+        for failure in failures {
+            let token = failure["replay"].as_str().unwrap();
+            let (_, again) = check("tokens", program, &[&["--json", "--replay", token], isolate].concat());
+            let again: Value = serde_json::from_str(&again).unwrap();
+            assert_eq!(essence(&again["failures"][0]), essence(failure), "{token} {isolate:?}");
+        }
+    }
+}
+
+#[test]
+fn a_crash_and_a_double_free_beside_other_threads_are_deterministic() {
+    let program = |first: &str, second: &str| {
+        format!(
+            "#include <pthread.h>\n#include <stdlib.h>\nstatic int *p, x;\n\
+             static void *t(void *a) {{ {first} x++; return a; }}\n\
+             int main(void) {{ p = malloc(4); pthread_t h; pthread_create(&h, 0, t, 0); {second} x++; pthread_join(h, 0); return 0; }}\n"
+        )
+    };
+    let take = "int *q = p; p = 0; free(q);";
+    for (name, text, right) in [
+        ("double-free", program(take, take), &["double-free"][..]),
+        ("null", program("p = 0;", "if (p) *p = 1;"), &["signal"]),
+        (
+            "both",
+            program(take, "if (p) *p = 1; int *q = p; free(q);"),
+            &["double-free", "signal", "use-after-free"],
+        ),
+    ] {
+        for algorithm in ["optimal", "none"] {
+            let options = ["--races", "sync", "--keep-going", "--json", "--algorithm", algorithm];
+            let (code, report) = check(&format!("crash-{name}"), &text, &options);
+            let report: Value = serde_json::from_str(&report).unwrap();
+            let mut kinds: Vec<&str> =
+                report["failures"].as_array().unwrap().iter().filter_map(|f| f["kind"].as_str()).collect();
+            kinds.sort_unstable();
+            kinds.dedup();
+            assert_eq!((code, &kinds[..]), (Some(1), right), "{name} {algorithm}: {}", report["failures"]);
+        }
+    }
+}
+
+#[test]
+fn assignments_of_structures_are_shown_with_what_they_write() {
+    let program = "\
+#include <assert.h>
+#include <stdlib.h>
+struct S { int a, b; long c; };
+static struct S *p, t = {1, 2, 3};
+static void copy(void) { *p = t; }
+int main(void) { p = malloc(sizeof *p); copy(); assert(p->a == 7); }
+";
+    let (_, report) = check("structure", program, &[]);
+    assert!(report.contains("write p->a = 1"), "{report}");
+}
+
+#[test]
+fn a_control_of_pthread_once_has_its_name() {
+    let program = "\
+#include <pthread.h>
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static void f(void) { pthread_once(&once, f); }
+int main(void) { pthread_once(&once, f); }
+";
+    let (_, report) = check("once", program, &[]);
+    assert!(report.contains("waits for once") && !report.contains("once+"), "{report}");
+}
+
+#[test]
+fn one_execution_is_not_plural() {
+    let program = "int main(void) { return 0; }\n";
+    let (_, report) = check("one", program, &["--max-executions", "1"]);
+    assert!(!report.contains("1 executions"), "{report}");
+    let two = "#include <pthread.h>\n#include <stdatomic.h>\nstatic atomic_int x; static void *t(void *a) { x++; return a; }\n\
+               int main(void) { pthread_t h; pthread_create(&h, 0, t, 0); x++; pthread_join(h, 0); return 0; }\n";
+    let (_, report) = check("one-of-two", two, &["--max-executions", "1"]);
+    assert!(report.contains("1 execution") && !report.contains("1 executions"), "{report}");
+}
+
 #[test]
 fn a_check_that_cannot_start_says_so_as_json_too() {
-    let (code, report) = check("error", "int main(void) { return x; }\n", &["--json"]);
-    let report: Value = serde_json::from_str(&report).unwrap();
-    assert_eq!((code, &report["verdict"]), (Some(2), &"error".into()), "{report}");
+    for (program, args) in [
+        ("int main(void) { return x; }\n", &["--json"][..]),
+        ("int main(void) { return 0; }\n", &["--json", "--replay", "zz"]),
+    ] {
+        let (code, report) = check("error", program, args);
+        let report: Value = serde_json::from_str(&report).unwrap();
+        assert_eq!((code, &report["verdict"]), (Some(2), &"error".into()), "{report}");
+    }
 }
 
 #[test]
@@ -160,4 +275,147 @@ fn a_search_can_prefer_variables_and_functions_of_a_c_program_by_name() {
         assert_eq!(code, Some(1), "{order}: {report}");
         assert!(report.contains("best-first="), "{order}: {report}");
     }
+}
+
+#[test]
+fn locals_of_a_function_that_waits_inside_a_library_have_names() {
+    let program = "\
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+struct gate {
+    std::mutex m;
+    std::condition_variable opened;
+    bool open = false;
+    void pass() { std::unique_lock l(m); opened.wait(l, [this] { return open; }); }
+};
+int main() {
+    gate g;
+    std::thread t([&] { g.pass(); });
+    t.join();
+}
+";
+    let (code, report) = check_file("library-frames", "p.cpp", program, &[]);
+    assert_eq!(code, Some(1), "{report}");
+    assert!(report.contains("thread 1 waits on g.opened for a notification"), "{report}");
+    assert!(report.contains("releases g.m"), "{report}");
+}
+
+#[test]
+fn accesses_and_blocks_of_headers_are_at_lines_of_the_program() {
+    let program = "\
+#include <map>
+#include <thread>
+static std::map<int, int> squares;
+static void add(int n) {
+    squares[n] = n * n;
+}
+int main() {
+    std::thread t(add, 1);
+    add(2);
+    t.join();
+}
+";
+    let (code, report) = check_file("headers", "p.cpp", program, &[]);
+    assert_eq!(code, Some(1), "{report}");
+    assert!(report.contains("data race on squares"), "{report}");
+    assert!(!report.contains("stl_") && !report.contains("/usr/"), "{report}");
+}
+
+#[test]
+fn reads_of_string_literals_are_not_shown() {
+    let program = "\
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+static int x;
+static void *w(void *a) { return a; }
+int main(void) {
+    pthread_t t;
+    pthread_create(&t, 0, w, 0);
+    pthread_join(t, 0);
+    if (x == 0) { printf(\"%s is %d\\n\", \"x\", x); abort(); }
+    return 0;
+}
+";
+    let (code, report) = check("literals", program, &[]);
+    assert_eq!(code, Some(1), "{report}");
+    assert!(report.contains("read x: 0") && !report.contains("read 0x"), "{report}");
+}
+
+#[test]
+fn the_block_of_a_failure_is_seen_to_be_freed() {
+    let program = "\
+#include <pthread.h>
+#include <stdlib.h>
+static struct { int a, b; } *p;
+static void *w(void *arg) { p->b = 1; return arg; }
+int main(void) {
+    pthread_t t;
+    p = malloc(sizeof *p);
+    pthread_create(&t, 0, w, 0);
+    p->b = 7;
+    free(p);
+    pthread_join(t, 0);
+    return 0;
+}
+";
+    let (code, report) = check("freed", program, &["--races", "ignore"]);
+    assert_eq!(code, Some(1), "{report}");
+    // The last value is the one that the program wrote, not the filler of the freed block, and the write that fails is not performed.
+    let write = row(&report, "write p->b = 7");
+    let free = row(&report, "free the block of p->a");
+    assert!(write < free && free < row(&report, "write p->b  "), "{report}");
+}
+
+#[test]
+fn a_failure_after_many_steps_is_reported_in_time() {
+    let program = "\
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int steps;
+static int plain;
+static void *w(void *arg) {
+    for (int i = 0; i < 49000; i++) atomic_fetch_add(&steps, 1);
+    plain++;
+    return arg;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, w, 0);
+    pthread_create(&b, 0, w, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+";
+    // A table whose cost grew with the square of the rows took ten times as long.
+    let (code, report) = check("many-steps", program, &["--max-seconds", "10"]);
+    assert_eq!(code, Some(1), "{report}");
+    assert!(report.contains("data race on plain") && report.len() < 200_000, "{report}");
+}
+
+#[test]
+fn a_failure_that_needs_a_handler_of_a_signal_is_replayed() {
+    let program = "\
+#include <pthread.h>
+#include <signal.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static int x;
+static void h(int s) { (void)s; pthread_mutex_lock(&m); x++; pthread_mutex_unlock(&m); }
+static void *w(void *arg) { pthread_mutex_lock(&m); x++; pthread_mutex_unlock(&m); return arg; }
+int main(void) {
+    pthread_t t;
+    signal(SIGUSR1, h);
+    pthread_create(&t, 0, w, 0);
+    pthread_kill(t, SIGUSR1);
+    pthread_join(t, 0);
+    return 0;
+}
+";
+    let (code, report) = check("handler", program, &[]);
+    assert_eq!(code, Some(1), "{report}");
+    let token = report.lines().find_map(|l| l.trim().strip_prefix("token")).expect("a token").trim();
+    let (code, again) = check("handler", program, &["--replay", token]);
+    assert!(code == Some(1) && again.contains("deadlock"), "{report}\n{again}");
 }

@@ -133,6 +133,9 @@ static unsigned long state;
 #ifndef FINAL
 #define FINAL 1
 #endif
+#ifndef END
+#define END return 0
+#endif
 
 "#;
 
@@ -162,9 +165,15 @@ enum Theme {
     Structs,
     Bits,
     Timed,
+    Ends,
+    Weak,
+    List,
+    Functions,
+    Queue,
+    ByValue,
 }
 
-const THEMES: [Theme; 23] = [
+const THEMES: [Theme; 29] = [
     Theme::Mutex,
     Theme::Try,
     Theme::Condition,
@@ -188,6 +197,12 @@ const THEMES: [Theme; 23] = [
     Theme::Structs,
     Theme::Bits,
     Theme::Timed,
+    Theme::Ends,
+    Theme::Weak,
+    Theme::List,
+    Theme::Functions,
+    Theme::Queue,
+    Theme::ByValue,
 ];
 
 struct Author {
@@ -209,6 +224,8 @@ struct Author {
     helpers: u64,
     waited: bool,
     less: bool,
+    /// Some plain variables are truth values: gcc reads one that is counted down again to know what it was.
+    truths: bool,
     /// Nearly everything that does not wait is under one lock.
     orderly: bool,
     /// Locks that are held: they are not taken again, nor is an earlier one, mostly.
@@ -291,7 +308,8 @@ impl Author {
             9 => {
                 let x = self.place();
                 // The value of an assignment may be read again, and be another one by then.
-                self.g.of(&[format!("{x}++"), format!("{x}--"), format!("({x} |= 1, 2)")])
+                let down = if self.truths { "++" } else { "--" };
+                self.g.of(&[format!("{x}++"), format!("{x}{down}"), format!("({x} |= 1, 2)")])
             }
             10 => {
                 let (x, y) = (self.place(), self.plain(1));
@@ -619,6 +637,84 @@ impl Author {
                     }
                 }
             }
+            // Also in atomic blocks, and while locks are held.
+            Theme::Ends => {
+                let (c, k) = (self.condition(), self.g.below(2));
+                vec![line(match self.g.below(5) {
+                    0 | 1 => format!("if ({c}) abort();"),
+                    2 => format!("if ({c}) exit({k});"),
+                    3 => format!("if ({c}) _Exit(0);"),
+                    _ => format!("if ({c}) quick_exit(0);"),
+                })]
+            }
+            Theme::Weak => {
+                let n = self.number();
+                vec![line(match self.g.below(4) {
+                    0 | 1 if blocking => format!(
+                        "{{ int w{n} = wk@; while (!atomic_compare_exchange_weak(&wk@, &w{n}, w{n} + 1)) ; {l} = w{n}; }}"
+                    ),
+                    2 => {
+                        self.less = true;
+                        format!(
+                            "{{ int w{n} = wk@, n{n} = 0; do n{n}++; while (!atomic_compare_exchange_weak(&wk@, &w{n}, {v}) && n{n} < 2); {l} = n{n}; }}"
+                        )
+                    }
+                    _ => format!(
+                        "{{ int w{n} = {l}; {x} = atomic_compare_exchange_strong(&wk@, &w{n}, {v}); }}"
+                    ),
+                })]
+            }
+            Theme::List => {
+                let n = self.number();
+                let (lock, unlock) = if self.in_block || self.g.one_in(6) {
+                    ("", "")
+                } else {
+                    ("pthread_mutex_lock(&lm@);", "pthread_mutex_unlock(&lm@);")
+                };
+                vec![line(match self.g.below(2) {
+                    0 => format!(
+                        "{{ struct N@ *e{n} = malloc(sizeof(struct N@)); e{n}->v = {v}; {lock} e{n}->next = top@; top@ = e{n}; {unlock} }}"
+                    ),
+                    _ => format!(
+                        "{{ {lock} struct N@ *e{n} = top@; if (e{n}) top@ = e{n}->next; {unlock} if (e{n}) {{ {l} = e{n}->v; free(e{n}); }} }}"
+                    ),
+                })]
+            }
+            Theme::Functions => vec![line(match self.g.below(7) {
+                0 => "fn@ = down1@;".to_owned(),
+                1 => format!("fn@ = {l} & 1 ? up1@ : down1@;"),
+                2 => format!("{l} = fn@({v});"),
+                3 => format!("{{ int (*g)(int) = fn@; if (g != down1@) {l} = g({v}); }}"),
+                4 => format!("a@[vol@ & 1] = {v};"),
+                5 => format!("{l} = a@[at@.n & 1];"),
+                _ => "{ int (*g)(int) = fn@; fn@ = 0; fn@ = g ? g : up1@; }".to_owned(),
+            })],
+            Theme::Queue if blocking => {
+                let wake = self.g.of(&["signal", "broadcast"]);
+                let test = self.g.of(&["while", "while", "while", "if"]);
+                vec![line(match self.g.below(2) {
+                    0 => format!(
+                        "pthread_mutex_lock(&qm@); {test} (qn@ == 2) pthread_cond_wait(&qc@, &qm@); qb@[qn@ & 1] = {v}; qn@++; \
+                         pthread_cond_{wake}(&qc@); pthread_mutex_unlock(&qm@);"
+                    ),
+                    _ => format!(
+                        "pthread_mutex_lock(&qm@); {test} (qn@ == 0) pthread_cond_wait(&qc@, &qm@); qn@--; {l} = qb@[qn@ & 1]; \
+                         pthread_cond_{wake}(&qc@); pthread_mutex_unlock(&qm@);"
+                    ),
+                })]
+            }
+            Theme::ByValue if blocking => {
+                // A structure is copied field by field where it is proved, at once where it is run.
+                self.less = true;
+                let n = self.number();
+                let (lock, unlock) = ("pthread_mutex_lock(&vm@);", "pthread_mutex_unlock(&vm@);");
+                vec![line(match self.g.below(4) {
+                    0 => format!("{{ {lock} struct S@ c{n} = s@; {unlock} {l} = total@(c{n}); }}"),
+                    1 => format!("{lock} s@ = make@({v}); {unlock}"),
+                    2 => format!("{lock} {l} = total@(s@); {unlock}"),
+                    _ => format!("many@[1] = make@({v});"),
+                })]
+            }
             _ => vec![],
         }
     }
@@ -794,6 +890,7 @@ pub(crate) fn program(seed: u64) -> Program {
         helpers: 0,
         waited: false,
         less: false,
+        truths: false,
         orderly,
         held: vec![],
     };
@@ -833,6 +930,7 @@ fn declarations(w: &mut Author) -> Vec<Node> {
     let mut nodes = vec![];
     for name in ["T@", "U@", "V@"] {
         let t = w.g.of(&TYPES);
+        w.truths |= t == "_Bool";
         nodes.push(line(format!("typedef {t} {name};")));
     }
     let v = w.g.below(3);
@@ -876,6 +974,27 @@ fn declarations(w: &mut Author) -> Vec<Node> {
         (Theme::Local, "static _Thread_local int tl@ = 1;"),
         (Theme::C11, "static mtx_t cm@;"),
         (Theme::Bits, "static struct { unsigned u : 3; signed v : 4; unsigned w : 1; } bf@;"),
+        (Theme::Weak, "static _Atomic int wk@;"),
+        (
+            Theme::List,
+            "struct N@ { int v; struct N@ *next; }; static struct N@ *top@; \
+             static pthread_mutex_t lm@ = PTHREAD_MUTEX_INITIALIZER;",
+        ),
+        (
+            Theme::Functions,
+            "static int up1@(int a) { return a + 1; } static int down1@(int a) { return a - 1; } static int (*fn@)(int) = up1@;",
+        ),
+        (
+            Theme::Queue,
+            "static pthread_mutex_t qm@ = PTHREAD_MUTEX_INITIALIZER; static pthread_cond_t qc@ = PTHREAD_COND_INITIALIZER; \
+             static int qn@, qb@[2];",
+        ),
+        (
+            Theme::ByValue,
+            "static pthread_mutex_t vm@ = PTHREAD_MUTEX_INITIALIZER; \
+             static int total@(struct S@ v) { v.g += 1; return v.f + v.g + v.h[1]; } \
+             static struct S@ make@(int a) { struct S@ v = { a, 1, { 2, a } }; return v; }",
+        ),
     ] {
         let also = match theme {
             Theme::Mutex => w.has(Theme::Try) || w.has(Theme::Condition) || w.has(Theme::Timed),
@@ -1030,6 +1149,10 @@ fn main(w: &mut Author, count: u64, kinds: &[u64], nested: bool) -> (Node, u32) 
         (Theme::Bits, "bf@.v"),
         (Theme::Structs, "s@.h[0]"),
         (Theme::Condition, "go@"),
+        (Theme::Weak, "wk@"),
+        (Theme::List, "(top@ ? top@->v : 5)"),
+        (Theme::Queue, "qn@"),
+        (Theme::ByValue, "s@.f"),
         (Theme::Heap, "(hp@ ? hp@->f : 0)"),
     ];
     let more = more.iter().filter(|(t, _)| w.has(*t)).map(|(_, p)| (*p).to_owned());
@@ -1049,5 +1172,5 @@ fn main(w: &mut Author, count: u64, kinds: &[u64], nested: bool) -> (Node, u32) 
     }
     body.push(line("assert(FINAL);"));
     body.push(line("state = sum;"));
-    (nest(format!("static int main@(void) {{ {l}"), body, "return 0; }"), 3 * seen.len() as u32)
+    (nest(format!("static int main@(void) {{ {l}"), body, "END; }"), 3 * seen.len() as u32)
 }

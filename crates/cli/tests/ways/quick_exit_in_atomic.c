@@ -1,4 +1,4 @@
-// verify: safe, check: -
+// verify: race, check: fails
 #include <pthread.h>
 #include <assert.h>
 #include <stdlib.h>

@@ -1,0 +1,7 @@
+// verify: race, check: fails
+#include <pthread.h>
+#include <stdlib.h>
+extern void __VERIFIER_atomic_begin(void), __VERIFIER_atomic_end(void);
+int x;
+void *f(void *p) { __VERIFIER_atomic_begin(); x = 1; exit(0); __VERIFIER_atomic_end(); return 0; }
+int main(void) { pthread_t a; pthread_create(&a, 0, f, 0); int y = x; (void)y; pthread_join(a, 0); return 0; }

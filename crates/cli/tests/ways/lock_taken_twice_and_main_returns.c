@@ -1,0 +1,5 @@
+// verify: unsafe, check: fails
+#include <pthread.h>
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+void *f(void *p) { pthread_mutex_lock(&m); pthread_mutex_lock(&m); return 0; }
+int main(void) { pthread_t a; pthread_create(&a, 0, f, 0); return 0; }
