@@ -107,6 +107,35 @@ fn an_address_that_comes_back_is_taken_for_the_old_one() {
     assert!(failure.message.contains("another box at the same address"), "{failure:?}");
 }
 
+/// What the allocator has in store differs from one execution to the next. That is not nondeterminism of the test.
+#[test]
+fn addresses_that_come_back_only_now_and_then_are_no_nondeterminism() {
+    static EXECUTIONS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    let report = run(|| {
+        let odd = EXECUTIONS.fetch_add(1, SeqCst) % 2 == 1;
+        let slots = Arc::new([const { AtomicUsize::new(0) }; 2]);
+        let other = slots.clone();
+        let t = thread::spawn(move || {
+            other[0].store(new_box(1), SeqCst);
+            free(other[0].swap(0, SeqCst));
+            // It takes the block that was just freed.
+            let taken = if odd { new_box(2) } else { 0 };
+            other[0].store(new_box(3), SeqCst);
+            other[1].store(1, SeqCst);
+            free(taken);
+        });
+        let seen = slots[0].load(SeqCst);
+        if seen != 0 {
+            slots[1].load(SeqCst);
+        }
+        t.join().unwrap();
+        free(slots[0].load(SeqCst));
+    });
+    assert!(report.failures.is_empty(), "{report:?}");
+    assert!(report.stats.executions > 3, "{report:?}");
+    assert!(report.caveats.iter().any(|c| c.kind == CaveatKind::Reuse), "{report:?}");
+}
+
 #[test]
 fn addresses_that_are_compared_are_named_in_the_report() {
     let report = run(|| {

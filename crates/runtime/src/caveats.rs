@@ -59,6 +59,9 @@ impl Noted {
 pub const ADDRESSES: &str =
     "whether freed memory gets an address again that compare_exchange compares was left to the allocator";
 
+/// Memory that a test frees was kept, of the kind [`CaveatKind::Reuse`].
+pub(crate) const KEPT: &str = "addresses of freed memory were not allocated again in the same execution, because the allocator's choice differed between executions";
+
 /// Notes something that the session leaves out, once. Outside of an execution it does nothing.
 pub fn caveat(kind: CaveatKind, text: impl Into<String>, place: Option<String>) {
     let ex = context::current();

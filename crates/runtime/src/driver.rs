@@ -281,8 +281,8 @@ pub fn check(
         }
         progress(search);
         if let Some(divergence) = search.divergence() {
-            // Local states may have depended on what earlier executions left on the stacks.
-            if session.clean_stacks() {
+            // Local states may have depended on what earlier executions left on the stacks, and addresses on what they freed.
+            if session.clean_stacks() || session.keep_freed() {
                 search.restart();
                 continue;
             }
@@ -306,8 +306,8 @@ pub fn check(
                 let differs = |f: &Failure| f.kind == FailureKind::Nondeterminism;
                 let differed = differs(&found);
                 let failure = full(settings, modes, test, *found, &once.schedule);
-                // Local states may have depended on what earlier executions left on the stacks.
-                if !differed && differs(&failure) && session.clean_stacks() {
+                // As above.
+                if !differed && differs(&failure) && (session.clean_stacks() || session.keep_freed()) {
                     search.restart();
                     continue;
                 }

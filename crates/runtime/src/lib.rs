@@ -34,6 +34,8 @@ mod fiber;
 mod foreign;
 mod front;
 mod heap;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+pub mod imports;
 mod labels;
 mod lent;
 mod lifetimes;
@@ -45,6 +47,21 @@ mod objects;
 mod orders;
 mod panics;
 mod polling;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+mod quarantine;
+#[cfg(not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64")))]
+mod quarantine {
+    //! Nothing is held back on this system.
+    pub(crate) struct Quarantine;
+    impl Quarantine {
+        pub(crate) fn is_available() -> bool {
+            false
+        }
+        pub(crate) fn new() -> Quarantine {
+            Quarantine
+        }
+    }
+}
 mod races;
 mod record;
 mod rwlock;

@@ -96,6 +96,8 @@ pub struct Modes {
     pub(crate) no_predictions: bool,
     /// Accesses through pointers to cells are seen where they happen. See [`crate::watch`].
     pub(crate) watches_cells: bool,
+    /// Memory that a thread frees is not allocated again before the execution has ended. See [`crate::quarantine`].
+    pub(crate) keeps_freed: bool,
     /// An execution in which threads repeat themselves for ever is a failure, whether or not it was confirmed. See [`crate::livelock`].
     pub(crate) report_suspects: bool,
 }

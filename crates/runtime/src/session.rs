@@ -1,5 +1,6 @@
 //! One check: execution after execution, on one OS thread.
 
+use crate::caveats::KEPT;
 use crate::context::{self, Entered};
 use crate::cycles::Rule;
 use crate::driver::Settings;
@@ -8,6 +9,7 @@ use crate::fiber::{self, Exit, Fiber, Resume, Said, Stacks};
 use crate::front::{Front, Place};
 use crate::livelock::{Course, Fair};
 use crate::polling::{Modes, Restart};
+use crate::quarantine::Quarantine;
 use crate::watchdog::Watched;
 use crate::{panics, signals, statics, threads};
 use corosensei::CoroutineResult;
@@ -196,6 +198,18 @@ impl Session {
         learns
     }
 
+    /// Keeps memory that a test frees from being allocated again in the same execution, if it was not kept. Says whether that is new: the search
+    /// must start again.
+    pub(crate) fn keep_freed(&mut self) -> bool {
+        let Some(execution) = &mut self.execution else { return false };
+        let learns = execution.front.is_none() && !execution.modes.keeps_freed && Quarantine::is_available();
+        if learns {
+            execution.modes.keeps_freed = true;
+            Caveat::new(CaveatKind::Reuse, KEPT).add_to(&mut execution.caveats.named);
+        }
+        learns
+    }
+
     /// Watches all threads from their beginning from now on, if threads come back to earlier states. Says whether that is new: the search must
     /// start again.
     pub(crate) fn watch_eagerly(&mut self) -> bool {
@@ -333,6 +347,7 @@ impl Session {
             (*(*ex).explorer).begin();
             (*ex).take_script();
             let entered = Entered::new(ex);
+            let _quarantine = (*ex).modes.keeps_freed.then(Quarantine::new);
             if let Some(front) = (*ex).front {
                 front.begin();
             }

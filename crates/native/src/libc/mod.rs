@@ -36,6 +36,7 @@ pub(crate) use streams::HERE;
 use crate::modules::{self, Owner};
 use crate::shim::Call;
 use crate::signals::safety;
+use runtime::imports::Import;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
 
@@ -327,14 +328,6 @@ impl Trampolines {
     }
 }
 
-/// One import of the program.
-struct Import<'a> {
-    name: &'a str,
-    /// Where the address of the function is kept.
-    slot: *mut usize,
-    is_function: bool,
-}
-
 /// Leads the program's calls of library functions here. Called once, before the memory of the program is saved.
 pub(crate) fn install() {
     let rows: HashMap<&str, usize> = all_rows().map(|r| (r.name, r.entry as *const () as usize)).collect();
@@ -512,7 +505,7 @@ fn imports_of(choose: fn(&CStr, Option<Owner>) -> bool, mut visit: impl FnMut(Im
             let code = headers.iter().find(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_X != 0);
             let name = CStr::from_ptr(info.dlpi_name);
             if code.is_some_and(|h| choose(name, modules::owner(base + h.p_vaddr as usize))) {
-                relocations(base, headers, visit);
+                runtime::imports::redirect(base, headers, visit);
             }
         }
         0
@@ -520,68 +513,4 @@ fn imports_of(choose: fn(&CStr, Option<Owner>) -> bool, mut visit: impl FnMut(Im
     let mut visit: Visit<'_> = (choose, &mut visit);
     // SAFETY: the callback keeps its contract.
     unsafe { libc::dl_iterate_phdr(Some(module), (&raw mut visit).cast()) };
-}
-
-/// # Safety
-///
-/// These are the program headers of a module that is loaded at `base`.
-unsafe fn relocations(
-    base: usize,
-    headers: &[libc::Elf64_Phdr],
-    visit: &mut dyn FnMut(Import<'_>) -> Option<usize>,
-) {
-    const TABLE: usize = 7;
-    const TABLE_SIZE: usize = 8;
-    const JUMPS: usize = 23;
-    const JUMPS_SIZE: usize = 2;
-    const STRINGS: usize = 5;
-    const SYMBOLS: usize = 6;
-    const ADDRESS: u32 = 1;
-    const GLOBAL: u32 = 6;
-    const JUMP: u32 = 7;
-    const FUNCTION: u8 = 2;
-    let Some(dynamic) = headers.iter().find(|h| h.p_type == libc::PT_DYNAMIC) else { return };
-    let read_only = headers.iter().find(|h| h.p_type == libc::PT_GNU_RELRO);
-    let mut values = [0usize; 24];
-    // SAFETY: the dynamic section of a loaded module is a list of pairs that ends with a zero.
-    unsafe {
-        let mut at = (base + dynamic.p_vaddr as usize) as *const [usize; 2];
-        while (*at)[0] != 0 {
-            if let Some(value) = values.get_mut((*at)[0]) {
-                *value = (*at)[1];
-            }
-            at = at.add(1);
-        }
-        // The loader adds the base to addresses in there, where it may write.
-        let absolute = |v: usize| if v != 0 && v < base { v + base } else { v };
-        let (strings, symbols) = (absolute(values[STRINGS]), absolute(values[SYMBOLS]));
-        for (start, size) in [(values[TABLE], values[TABLE_SIZE]), (values[JUMPS], values[JUMPS_SIZE])] {
-            let start = absolute(start) as *const [usize; 3];
-            for i in 0..size / size_of::<[usize; 3]>() {
-                let [offset, about, _] = *start.add(i);
-                let kind = about as u32;
-                if !matches!(kind, ADDRESS | GLOBAL | JUMP) || about >> 32 == 0 {
-                    continue;
-                }
-                let symbol = (symbols + (about >> 32) * 24) as *const u8;
-                let name = CStr::from_ptr((strings + symbol.cast::<u32>().read() as usize) as *const _);
-                let Ok(name) = name.to_str() else { continue };
-                let is_function = kind == JUMP || symbol.add(4).read() & 15 == FUNCTION;
-                let slot = (base + offset) as *mut usize;
-                if let Some(to) = visit(Import { name, slot, is_function }) {
-                    let page = slot as usize & !(image::PAGE - 1);
-                    let all = libc::PROT_READ | libc::PROT_WRITE;
-                    libc::mprotect(page as *mut c_void, image::PAGE, all);
-                    slot.write(to);
-                    let kept = |h: &libc::Elf64_Phdr| {
-                        let start = base + h.p_vaddr as usize;
-                        (start & !(image::PAGE - 1)..start + h.p_memsz as usize).contains(&(slot as usize))
-                    };
-                    if read_only.is_some_and(kept) {
-                        libc::mprotect(page as *mut c_void, image::PAGE, libc::PROT_READ);
-                    }
-                }
-            }
-        }
-    }
 }

@@ -10,7 +10,8 @@
 //! An integer of 64 bits that looks like an address is taken for one: programs keep addresses in an `AtomicUsize`, with tags in their
 //! lowest or highest bits. Its word has the same tags around the name, and looks like an address itself.
 //!
-//! What is left of the addresses: whether the allocator gives memory again that was freed in the same execution, and, if atomics
+//! What is left of the addresses: whether the allocator gives memory again that was freed in the same execution (where that differs between
+//! executions, the runtime keeps freed memory until the end), and, if atomics
 //! that were made with different pointers are first used by racing threads, which of them came first.
 
 use runtime::{Class, Handle};
