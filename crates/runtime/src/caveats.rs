@@ -62,6 +62,15 @@ pub const ADDRESSES: &str =
 /// Memory that a test frees was kept, of the kind [`CaveatKind::Reuse`].
 pub(crate) const KEPT: &str = "addresses of freed memory were not allocated again in the same execution, because the allocator's choice differed between executions";
 
+/// The test keeps an address in an atomic, so the search compares words that stand for addresses.
+pub fn compares_addresses() {
+    let ex = context::current();
+    if !ex.is_null() {
+        // SAFETY: a current execution is valid, and our callers hold no reference into it.
+        unsafe { (*ex).compared_addresses = true };
+    }
+}
+
 /// Notes something that the session leaves out, once. Outside of an execution it does nothing.
 pub fn caveat(kind: CaveatKind, text: impl Into<String>, place: Option<String>) {
     let ex = context::current();

@@ -199,6 +199,8 @@ pub(crate) struct Execution {
     pub(crate) suspect: bool,
     /// A thread was found in a local state in which it was before, in this execution or an earlier one.
     pub(crate) compared_states: bool,
+    /// The test keeps addresses in atomics, in this execution or an earlier one.
+    pub(crate) compared_addresses: bool,
     /// Where the operation that is about to run comes back to a state its thread was in before.
     pub(crate) repeat: Option<spin::Repeat>,
     waiters: Vec<u32>,
@@ -371,6 +373,7 @@ impl Execution {
             fair: None,
             suspect: false,
             compared_states: false,
+            compared_addresses: false,
             repeat: None,
             waiters: Vec::new(),
             running_on: Vec::new(),
@@ -410,7 +413,7 @@ impl Execution {
         // A sample is not started again: its executions are counted.
         let wipes_stacks = settings.samples;
         self.modes = Modes { eager, clean_stacks: eager, wipes_stacks, ..Modes::default() };
-        self.compared_states = false;
+        (self.compared_states, self.compared_addresses) = (false, false);
         self.with_callers = false;
         self.passes = 0;
         self.search_panicked = false;

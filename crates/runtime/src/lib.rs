@@ -80,7 +80,7 @@ mod watch;
 mod watchdog;
 
 pub use alien::alien_uses;
-pub use caveats::{ADDRESSES, caveat, caveat_at, take_back};
+pub use caveats::{ADDRESSES, caveat, caveat_at, compares_addresses, take_back};
 pub use clock::{TimeShares, cpu_seconds};
 pub use cycles::Rule;
 pub use driver::{Completed, DEEPENING, Found, Settings, check, follow, replay};

@@ -198,11 +198,12 @@ impl Session {
         learns
     }
 
-    /// Keeps memory that a test frees from being allocated again in the same execution, if it was not kept. Says whether that is new: the search
+    /// Keeps memory that a test frees from being allocated again in the same execution, if the test keeps addresses in atomics and memory was not kept. Says whether that is new: the search
     /// must start again.
     pub(crate) fn keep_freed(&mut self) -> bool {
         let Some(execution) = &mut self.execution else { return false };
-        let learns = execution.front.is_none() && !execution.modes.keeps_freed && Quarantine::is_available();
+        let learns =
+            execution.compared_addresses && !execution.modes.keeps_freed && Quarantine::is_available();
         if learns {
             execution.modes.keeps_freed = true;
             Caveat::new(CaveatKind::Reuse, KEPT).add_to(&mut execution.caveats.named);

@@ -57,6 +57,7 @@ impl Names {
         if let Some(name) = self.by_address.get(&address) {
             return *name;
         }
+        runtime::compares_addresses();
         let namespace = namespace();
         let count = self.count.entry(namespace).or_default();
         let name = *count * (INITIAL + 1) + namespace + 1;
