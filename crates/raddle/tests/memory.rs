@@ -7,8 +7,8 @@ use raddle::FailureKind::{self, Assertion, DataRace, DoubleFree, InvalidFree, Le
 use raddle::alloc::{Layout, Track, alloc, alloc_zeroed, dealloc};
 use raddle::boxed::Box;
 use raddle::cell::UnsafeCell;
-use raddle::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::SeqCst};
-use raddle::sync::{Arc, Mutex, RwLock};
+use raddle::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use raddle::sync::{Arc, Barrier, Condvar, Mutex, Once, OnceLock, RwLock};
 use raddle::{Config, Report, Verdict, thread};
 use std::collections::BTreeSet;
 use std::ptr::null_mut;
@@ -330,6 +330,39 @@ fn a_use_that_nothing_orders_before_the_free_is_reported() {
     is(used(|| UnsafeCell::new(1u64), |c| c.with(|_| ())), &[UseAfterFree, DataRace]);
     is(used(|| Mutex::new(1u64), |m| drop(m.lock())), &[UseAfterFree]);
     is(used(|| RwLock::new(1u64), |m| drop(m.read())), &[UseAfterFree]);
+}
+
+/// Another thread meets the object for the first time after its block was freed.
+#[test]
+fn a_first_use_after_the_free_is_reported() {
+    fn late<T: 'static>(make: impl Fn() -> T, use_it: fn(&T)) {
+        let report = run(|| {
+            let p = Shared(new_box(make()));
+            let other = Shared(p.0);
+            let t = thread::spawn(move || {
+                let p = other;
+                // SAFETY: it is not safe: a check reports it.
+                use_it(unsafe { &*p.0 });
+            });
+            free(p.0);
+            t.join().unwrap();
+        });
+        let kind = report.failures.first().map(|f| f.kind);
+        assert!(matches!(kind, Some(UseAfterFree | DataRace)), "{}: {report:?}", std::any::type_name::<T>());
+    }
+    late(|| AtomicU64::new(1), |a| assert!(a.load(SeqCst) == 1));
+    late(|| AtomicU64::new(1), |a| a.store(1, SeqCst));
+    late(|| AtomicBool::new(true), |a| assert!(a.fetch_and(true, SeqCst)));
+    late(|| AtomicPtr::new(null_mut::<u8>()), |a| assert!(a.load(SeqCst).is_null()));
+    late(|| Mutex::new(1u64), |m| drop(m.lock()));
+    late(|| Mutex::new(1u64), |m| drop(m.try_lock()));
+    late(|| RwLock::new(1u64), |m| drop(m.read()));
+    late(|| RwLock::new(1u64), |m| drop(m.try_write()));
+    late(Condvar::new, |c| c.notify_one());
+    late(Once::new, |o| o.call_once(|| ()));
+    late(OnceLock::<u64>::new, |o| assert_eq!(o.get_or_init(|| 1), &1));
+    late(|| Barrier::new(1), |b| assert!(b.wait().is_leader()));
+    late(|| UnsafeCell::new(1u64), |c| c.with(|_| ()));
 }
 
 #[test]

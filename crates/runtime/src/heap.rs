@@ -427,7 +427,7 @@ impl Execution {
         if let Some(message) = self.use_after_free(address, self.objects[id.index()].class) {
             self.heap.fault = Some(Box::new((message, place)));
             // The next turn looks for it.
-            self.due = true;
+            (self.due, self.attend) = (true, true);
             return;
         }
         let found = self.heap.blocks.range_mut(..=address).next_back();
