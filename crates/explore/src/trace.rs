@@ -778,19 +778,26 @@ impl Trace {
     /// Whether a wait would be over without event `e` and what happens after it.
     fn change_without(&self, e: usize) -> bool {
         self.awaited.iter().any(|(object, seen)| {
-            let mut first = None;
+            let mut word = None;
+            // Changes that commute with others, such as those of counts, latest first.
+            let mut changes = Vec::new();
             let mut g = self.heads.get(object.index()).copied().unwrap_or(NONE);
             while g != NONE {
                 let l = self.links[g as usize];
                 let i = l.event as usize;
                 let before = self.word_met_by(i, *object);
-                first = before.or(first);
-                if l.access.is_total() && !self.happens_before(e, i) {
-                    return before.is_some_and(|word| self.step_word(i, *object, word) != *seen);
+                word = before.or(word);
+                if l.access.mode != Mode::Read && !self.happens_before(e, i) {
+                    changes.push(i);
+                    if l.access.is_total() {
+                        word = before;
+                        break;
+                    }
                 }
                 g = l.prev;
             }
-            first.is_some_and(|word| word != *seen)
+            let change = |word, i: &usize| self.step_word(*i, *object, word);
+            word.is_some_and(|word| changes.iter().rev().fold(word, change) != *seen)
         })
     }
 
