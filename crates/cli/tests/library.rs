@@ -350,6 +350,32 @@ fn locks_inside_the_cxx_library_are_waited_for() {
     }
 }
 
+/// Without `<iostream>`, the C++ library makes its locale when the program first needs it.
+#[test]
+fn a_locale_that_main_needs_first_is_there_in_all_executions() {
+    let head = "#include <cassert>\n#include <locale>\n#include <regex>\n#include <thread>\n";
+    let matches = "int main() { std::regex r(\"a+b\"); int n = 0;\n\
+                   std::thread t([&] { n += std::regex_match(\"aab\", r); }); RACE t.join(); assert(n == 1 + EXTRA); }\n";
+    let right = matches.replace("RACE", "").replace("EXTRA", "0");
+    let racy = matches.replace("RACE", "n += std::regex_match(\"b\", r);").replace("EXTRA", "0");
+    let facet = "int main() { std::locale l; bool up = false;\n\
+                 std::thread t([&] { up = std::use_facet<std::ctype<char>>(l).is(std::ctype_base::upper, 'A'); });\n\
+                 t.join(); assert(up); }\n";
+    for (name, wrong, body) in
+        [("regex", false, right), ("regex-race", true, racy), ("facet", false, facet.to_owned())]
+    {
+        let (_, report) = check(&format!("locale-{name}"), "program.cpp", &format!("{head}{body}"));
+        let verdict = verdict(&report);
+        match wrong {
+            true => assert_eq!(verdict, "failure data-race", "{name}: {report:#}"),
+            false => assert!(
+                !verdict.contains("failure") || verdict.starts_with("no-failure"),
+                "{name}: {report:#}"
+            ),
+        }
+    }
+}
+
 #[test]
 fn streams_of_cxx_share_files() {
     let head = "#include <cassert>\n#include <fstream>\n#include <iostream>\n#include <mutex>\n#include <sstream>\n#include <string>\n\

@@ -81,6 +81,7 @@ unsafe extern "C" fn drive(
     // SAFETY: as above.
     unsafe { DRIVEN = true };
     let out = report_out::Out::prepare(&arguments);
+    crate::libc::make_locale();
     crate::libc::install();
     crate::libc::objects::prepare();
     crate::libc::restored::prepare();

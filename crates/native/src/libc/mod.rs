@@ -400,6 +400,18 @@ pub(crate) fn install() {
     }
 }
 
+/// Lets the C++ library make its locale. It does so when a program first needs one, and gives numbers to the facets by then, which
+/// lie in the program's memory. Restored, they would have no numbers, and the locale would stay.
+pub(crate) fn make_locale() {
+    const CLASSIC: &CStr = c"_ZNSt6locale7classicEv";
+    // SAFETY: the name is a C string.
+    let classic = unsafe { libc::dlsym(libc::RTLD_DEFAULT, CLASSIC.as_ptr()) };
+    if !classic.is_null() {
+        // SAFETY: `const std::locale& std::locale::classic()`. References are returned as pointers.
+        unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> *const c_void>(classic)() };
+    }
+}
+
 /// Puts a stub in front of each function that is not async-signal-safe, behind which its own hook stays.
 fn watch_unsafe_calls() {
     let mut trampolines = Trampolines { next: 0, end: 0 };
