@@ -115,7 +115,7 @@ impl Config {
         let mut search =
             plan.search(Meter::new(self.budget, Box::new(move || begun.elapsed().as_secs_f64())))?;
         let mut times = Times::default();
-        let (runs, failure) = drive(&settings, &mut *search, test, |runs| {
+        let (runs, failure) = drive(&settings, &mut *search, test, u64::MAX, |runs| {
             if runs == 1 {
                 times = Times::default();
             }
@@ -161,20 +161,23 @@ impl Config {
     ) -> Result<Coverage, BadPlan> {
         let begun = Instant::now();
         let seconds = end.map(|end| end.saturating_duration_since(begun).as_secs_f64());
-        let budget = Budget { executions: Some(runs), seconds };
+        // A search that starts again has a meter that goes on, so that it would end too early.
+        let budget = Budget { executions: None, seconds };
         let (plan, settings) = self.prepared(plan);
         let clock = move || begun.elapsed().as_secs_f64();
         let mut counting = Counting::new(plan.search(Meter::new(budget, Box::new(clock)))?);
-        drive(&settings, &mut counting, test, |_| ());
+        drive(&settings, &mut counting, test, runs, |_| ());
         Ok(counting.coverage())
     }
 }
 
-/// Runs the search, and says after each execution how many there were: all executions, and the first failure.
+/// Runs the search, at most so many executions since it last started, and says after each how many there were: all executions, and the
+/// first failure.
 fn drive(
     settings: &Settings,
     search: &mut dyn Progress,
     test: &dyn Fn(),
+    most: u64,
     mut ran: impl FnMut(u64),
 ) -> (u64, Option<FirstFailure>) {
     let mut session = Session::new(settings);
@@ -199,7 +202,7 @@ fn drive(
         if let (None, Some((kind, message))) = (&first, found) {
             first = Some(FirstFailure { kind, message, after: runs, replay: once.schedule.to_string() });
         }
-        if first.is_some() && !settings.keep_going || !once.again {
+        if first.is_some() && !settings.keep_going || !once.again || runs >= most {
             return (runs, first);
         }
     }

@@ -3,8 +3,8 @@
 mod common;
 
 use common::plain;
-use raddle::sync::Mutex;
 use raddle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use raddle::sync::{Condvar, Mutex};
 use raddle::{Compared, FailureKind, Plan, Verdict, thread};
 use std::time::Duration;
 
@@ -27,6 +27,21 @@ fn additions() {
     });
 }
 
+/// A thread waits for another one. Its wait may end spuriously, so that local states are compared, for which the search starts again.
+fn waiting() {
+    let (ready, changed) = (Mutex::new(false), Condvar::new());
+    thread::scope(|s| {
+        s.spawn(|| {
+            let mut guard = ready.lock().unwrap();
+            while !*guard {
+                guard = changed.wait(guard).unwrap();
+            }
+        });
+        *ready.lock().unwrap() = true;
+        changed.notify_one();
+    });
+}
+
 fn lost_update() {
     let x = AtomicUsize::new(0);
     thread::scope(|s| {
@@ -39,6 +54,15 @@ fn lost_update() {
 
 fn classes(row: &Compared) -> u64 {
     row.coverage.as_ref().unwrap().classes
+}
+
+#[test]
+fn all_classes_of_a_search_that_starts_again_are_counted() {
+    let table = common::default().compare(&plans("optimal none"), waiting);
+    let [optimal, all] = &table.rows[..] else { panic!("{table:?}") };
+    assert_eq!(optimal.verdict, Verdict::Verified);
+    assert_eq!(classes(optimal), optimal.stats.executions);
+    assert_eq!(classes(optimal), classes(all));
 }
 
 #[test]

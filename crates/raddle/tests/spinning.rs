@@ -5,7 +5,7 @@ mod common;
 
 use common::default;
 use raddle::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
-use raddle::{CaveatKind, FailureKind, Report, Verdict, hint, thread};
+use raddle::{CaveatKind, FailureKind, LoopRule, Report, Verdict, hint, thread};
 
 /// A lock whose waiters spin.
 trait Spin: Default + Sync {
@@ -173,6 +173,24 @@ fn ends(report: &Report) {
 #[test]
 fn pollers_that_see_each_other_retry_end() {
     ends(&default().turns(1).max_executions(100_000).run(polls::<CompareExchange>(2)));
+}
+
+#[test]
+fn pollers_that_test_before_they_set_end() {
+    let report = default().max_executions(300_000).run(polls::<TestTestAndSet>(2));
+    ends(&report);
+    // The last round of the search is a small one.
+    let run = report.stats.executions + report.stats.pruned;
+    assert!(run < 20_000, "{:?}", report.stats);
+}
+
+#[test]
+fn looks_of_a_thread_that_is_stopped_for_them_hold_up_no_other() {
+    let report =
+        default().loop_rule(LoopRule::Eager).turns(32).max_executions(40_000).run(polls::<TestAndSet>(2));
+    is_verified(&report);
+    let run = report.stats.executions + report.stats.pruned;
+    assert!(run < 15_000, "{:?}", report.stats);
 }
 
 /// Each of two threads polls under the lock for what the other one sets there.

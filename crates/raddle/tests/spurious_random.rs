@@ -188,14 +188,13 @@ struct Counts {
 
 /// Compares searches of the programs of these numbers, in which threads give up after so many rounds, with all interleavings under the same
 /// rule. What was not bounded must be all that the program can do.
-fn compare_rounds(seeds: std::ops::Range<u64>, turns: u32, most: u64) -> Counts {
+fn compare_rounds(seeds: std::ops::Range<u64>, rule: LoopRule, turns: u32, most: u64) -> Counts {
     let mut counts = Counts::default();
     let complete = |e: &Explored| e.complete && e.report.stats.open == 0;
     for seed in seeds {
         let program = retry_program(seed);
         assert!(is_well_formed(&program), "seed {seed}: {program:?}");
-        let config =
-            |algorithm: &str| exact(algorithm).loop_rule(LoopRule::Eager).turns(turns).max_executions(most);
+        let config = |algorithm: &str| exact(algorithm).loop_rule(rule).turns(turns).max_executions(most);
         let Some(right) = brute_force(&program) else { continue };
         let all = explored(&program, config("none"));
         assert_eq!(all.failure, None, "seed {seed}: {program:?}");
@@ -227,8 +226,14 @@ fn compare_rounds(seeds: std::ops::Range<u64>, turns: u32, most: u64) -> Counts 
 
 #[test]
 fn bounded_rounds_are_the_same_in_all_interleavings() {
-    let counts = compare_rounds(0..60, 1, 15_000);
+    let counts = compare_rounds(0..60, LoopRule::Eager, 1, 15_000);
     assert!(counts.compared > 30 && counts.bounded > 15, "{counts:?}");
+}
+
+#[test]
+fn rounds_that_are_counted_by_place_are_the_same_in_all_interleavings() {
+    let counts = compare_rounds(0..40, LoopRule::RoundsByPlace, 1, 15_000);
+    assert!(counts.compared > 20 && counts.bounded > 15, "{counts:?}");
 }
 
 #[test]
@@ -237,8 +242,8 @@ fn bounded_rounds_are_the_same_in_all_interleavings_of_many_programs() {
     let text = std::env::var("RADDLE_TEST_PROGRAMS").unwrap_or_else(|_| "0:3000".to_owned());
     let (from, to) = text.split_once(':').expect("FROM:TO");
     let number = |n: &str| n.parse::<u64>().expect("a number");
-    for turns in [1, 2] {
-        println!("{turns}: {:?}", compare_rounds(number(from)..number(to), turns, 50_000));
+    for (rule, turns) in [(LoopRule::Eager, 1), (LoopRule::Eager, 2), (LoopRule::RoundsByPlace, 1)] {
+        println!("{rule:?}, {turns}: {:?}", compare_rounds(number(from)..number(to), rule, turns, 50_000));
     }
 }
 

@@ -74,6 +74,9 @@ pub enum Rule {
     Removable,
     /// The same, with threads that are watched from their beginning, which happens otherwise after many executions.
     Eager,
+    /// The same, and rounds whose changes others have seen are counted by place with any local state, which happens otherwise where one
+    /// such round leaves very many executions.
+    RoundsByPlace,
     /// Never, and options are taken at most once in a row.
     OneInARow,
     /// Never: only loops that look are stopped.
@@ -414,7 +417,8 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
         note_idle(ex, from);
     }
     let known = same || met && !taken;
-    let round = if stops && same && stop.is_none() { rounds(ex, key, state) } else { None };
+    let back = same || met && ex.modes.rounds_by_place;
+    let round = if stops && back && stop.is_none() { rounds(ex, key, state) } else { None };
     let first = !met && !ex.modes.clean_stacks;
     let rounds = round.as_ref().map_or(0, |r| r.0);
     ex.threads[t.index()].cycles.arrival = Some(Arrival { state, known, first, rounds });
@@ -448,10 +452,15 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
 ///
 /// The answer depends only on steps of the thread itself and on words that it saw in them. So it is the same in all orders of independent
 /// steps, and reductions are exact for the executions that are left: those in which no thread goes through more rounds in a row.
+///
+/// A loop may leave something behind that it never looks at again, such as the result of a call in a part of its frame. Then a thread comes
+/// back to a state only after several rounds, and there may be very many executions before that. Where there are, the place alone
+/// counts ([`crate::polling::Modes::rounds_by_place`]).
 fn rounds(ex: &Execution, key: Key, state: u64) -> Option<(u32, usize)> {
     let cycles = &ex.threads[ex.current.index()].cycles;
     // What a state is that was taken at the first visit may differ from one execution to the next; see [`fails`].
-    let known = |v: &&Visit| v.key == key && v.state == Some(state) && !v.first;
+    let by_place = ex.modes.rounds_by_place;
+    let known = |v: &&Visit| v.key == key && (by_place || v.state == Some(state) && !v.first);
     let mut same = cycles.visits.iter().rev().filter(known);
     same.find_map(|v| {
         let first = cycles.changes.iter().position(|c| c.at >= v.at)?;
@@ -468,7 +477,7 @@ fn rounds(ex: &Execution, key: Key, state: u64) -> Option<(u32, usize)> {
 }
 
 /// The running thread has only looked since that step of the execution, and is where it was then.
-fn note_idle(ex: &mut Execution, from: usize) {
+pub(crate) fn note_idle(ex: &mut Execution, from: usize) {
     let (t, last) = (ex.current, ex.log.len() - 1);
     if ex.log[last].thread != t {
         return;

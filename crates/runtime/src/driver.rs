@@ -148,6 +148,8 @@ struct Rounds {
     runs: u64,
     /// When a thread was first seen to have given way.
     start: Option<Instant>,
+    /// Rounds are counted by place; see [`Modes::rounds_by_place`].
+    by_place: bool,
     completed: Option<Completed>,
 }
 
@@ -157,6 +159,8 @@ enum Next {
     GoOn,
     /// Start again with this number of turns.
     Turns(u32),
+    /// Start again with one turn, and count rounds by place.
+    ByPlace,
     /// Stop: an earlier round is complete.
     Stop,
 }
@@ -164,7 +168,7 @@ enum Next {
 impl Rounds {
     fn new(settings: &Settings) -> Rounds {
         let turns = if settings.turns.is_some() { None } else { Some(FIRST_TURNS) };
-        Rounds { turns, runs: 0, start: None, completed: None }
+        Rounds { turns, runs: 0, start: None, by_place: false, completed: None }
     }
 
     /// An execution has run. Rounds that take too long are abandoned.
@@ -185,6 +189,8 @@ impl Rounds {
             None if turns == FIRST_TURNS => Next::Turns(3),
             // Threads that step back from each other may do so in very many ways.
             None if turns == 3 && session.bounded_rounds() => Next::Turns(1),
+            // They may also come back to a state after several rounds only.
+            None if turns == 1 && session.bounded_rounds() && !self.by_place => Next::ByPlace,
             None => Next::GoOn,
         }
     }
@@ -209,6 +215,8 @@ impl Rounds {
             caveats: session.caveats(),
         });
         match turns {
+            // More was too much already.
+            1 if self.by_place => Next::GoOn,
             1 => Next::Turns(2),
             3 => Next::Turns(8),
             8 if self.runs < 5_000 => Next::Turns(32),
@@ -339,6 +347,12 @@ pub fn check(
             Next::Turns(turns) => {
                 rounds.restart(turns);
                 session.set_turns(turns);
+                search.restart();
+            }
+            Next::ByPlace => {
+                rounds.restart(1);
+                rounds.by_place = true;
+                session.count_rounds_by_place();
                 search.restart();
             }
             Next::Stop => break,
@@ -528,10 +542,13 @@ pub fn replay(settings: &Settings, schedule: &Schedule, search: &mut dyn Progres
         }
     }
     // Or from one in which threads gave way after another number of turns.
-    for turns in [3, 8, 128, 512] {
-        let again = recorded(settings, Modes { turns, ..Modes::default() }, test, schedule);
-        if again.divergence.is_none() {
-            return Found { stopped: again.stopped, ..found(again.failure) };
+    for turns in [3, 8, 128, 512, 1, 2] {
+        for eager in [false, true] {
+            let modes = Modes { turns, eager, clean_stacks: eager, ..Modes::default() };
+            let again = recorded(settings, modes, test, schedule);
+            if again.divergence.is_none() {
+                return Found { stopped: again.stopped, ..found(again.failure) };
+            }
         }
     }
     if let Some(front) = front::front() {

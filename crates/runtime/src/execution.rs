@@ -409,10 +409,12 @@ impl Execution {
         self.next_thread_id = 0;
         self.total_steps = 0;
         self.session = next_session();
-        let eager = matches!(settings.rule, crate::cycles::Rule::Eager | crate::cycles::Rule::RepeatedState);
+        let rounds_by_place = settings.rule == crate::cycles::Rule::RoundsByPlace;
+        let eager = rounds_by_place
+            || matches!(settings.rule, crate::cycles::Rule::Eager | crate::cycles::Rule::RepeatedState);
         // A sample is not started again: its executions are counted.
         let wipes_stacks = settings.samples;
-        self.modes = Modes { eager, clean_stacks: eager, wipes_stacks, ..Modes::default() };
+        self.modes = Modes { eager, rounds_by_place, clean_stacks: eager, wipes_stacks, ..Modes::default() };
         (self.compared_states, self.compared_addresses) = (false, false);
         self.with_callers = false;
         self.passes = 0;

@@ -87,6 +87,9 @@ pub struct Modes {
     pub(crate) wipes_stacks: bool,
     /// After how many fruitless turns a thread gives way; 0 for what the settings say. See [`crate::turns`].
     pub(crate) turns: u32,
+    /// A thread that comes back to a place has gone through a round of a loop there, whatever its local state is. See `rounds` in
+    /// [`crate::cycles`].
+    pub(crate) rounds_by_place: bool,
     /// The steps of all threads are watched from the beginning, with their local states, so that loops are cut when they first come back to
     /// a state. See [`crate::cycles`].
     pub(crate) eager: bool,

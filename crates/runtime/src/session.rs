@@ -189,6 +189,14 @@ impl Session {
         }
     }
 
+    /// Counts rounds by place from now on, with one turn; see [`Modes::rounds_by_place`]. The search must start again.
+    pub(crate) fn count_rounds_by_place(&mut self) {
+        self.set_turns(1);
+        if let Some(execution) = &mut self.execution {
+            execution.modes.rounds_by_place = true;
+        }
+    }
+
     /// Clears stacks from now on, if threads were compared with their earlier states and stacks were not cleared. Says whether that is so: the
     /// search must start again.
     pub(crate) fn clean_stacks(&mut self) -> bool {

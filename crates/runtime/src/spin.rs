@@ -392,6 +392,8 @@ fn compare_in(ex: &mut Execution, state: u64) {
     if let Some(from) = compare_looks(ex, state) {
         watch_looks(ex, from);
         let at = ex.threads[ex.current.index()].window.looks[from].at;
+        // Others whose changes it saw in the cycle can do without its looks.
+        cycles::note_idle(ex, at);
         cycles::stops_idle(ex, at);
         ex.same_as_earlier = false;
         ex.repeat = Some(Repeat { state, repeats: 0, returns: 0, await_from: None, stops: true });
@@ -412,6 +414,9 @@ fn compare_in(ex: &mut Execution, state: u64) {
         } else {
             ex.repeat = Some(Repeat { state, repeats: 0, returns: 0, await_from: None, stops: true });
         }
+    } else if ex.modes.eager && ex.repeat.is_none() {
+        // The first look of a cycle has a state as well, so that the thread is found to be back when it first comes there again.
+        ex.repeat = Some(Repeat { state, repeats: 0, returns: 0, await_from: None, stops: false });
     }
 }
 
