@@ -141,7 +141,7 @@ fn ends_among_others(ex: &mut Execution, id: ObjectId, address: usize) -> Option
         return None;
     }
     let other = unordered_use(ex, id).filter(|_| !std::thread::panicking())?;
-    if callers::in_arc_of_std() {
+    if callers::in_arc_of_std(ex.threads[ex.current.index()].arc_drops) {
         let by_arcs = &mut ex.lifetimes.by_arcs;
         match by_arcs.iter_mut().find(|(p, _)| *p == place) {
             Some((_, n)) => *n += 1,
@@ -205,7 +205,7 @@ fn owned_among_others(
     if let Some(id) = id
         && let Some(other) = unordered_use(ex, id)
     {
-        if std::thread::panicking() || callers::in_arc_of_std() {
+        if std::thread::panicking() || callers::in_arc_of_std(ex.threads[ex.current.index()].arc_drops) {
             return None;
         }
         let alone = Alone { at: 0, thread: ex.current, object: Some(id), address, then: None, place, seq: 0 };

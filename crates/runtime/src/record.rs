@@ -7,6 +7,7 @@ use crate::{Class, Part, Place};
 use explore::Mode;
 use explore::semantics::{Applied, Channel};
 use explore::{FailureKind, MemoryOrder, ObjectId, Op, OpKind, Schedule, Site, Step, ThreadId, semantics};
+use std::hash::{Hash, Hasher};
 
 /// Marks the choice of an address by `malloc`.
 pub(crate) const REUSE: u64 = 32;
@@ -251,6 +252,15 @@ fn rust_name(kind: OpKind) -> &'static str {
 }
 
 impl Execution {
+    /// A number that tells executions apart in which recorded steps differ.
+    pub(crate) fn digest(&self) -> u64 {
+        let mut hasher = std::hash::DefaultHasher::new();
+        for r in &self.recorded {
+            (r.thread, r.op, r.applied.value).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
     #[cold]
     pub(crate) fn record(&mut self, op: &Op, option: u32, before: u64, applied: &Applied, site: Site) {
         self.finish_plain_writes();

@@ -196,6 +196,25 @@ impl Session {
         learns
     }
 
+    /// A number that tells executions apart in which recorded steps differ: that of the last one.
+    pub(crate) fn digest(&self) -> u64 {
+        self.execution.as_ref().map_or(0, |ex| ex.digest())
+    }
+
+    /// Whether a destructor that an `Arc` of std's ran has taken steps.
+    pub(crate) fn has_owners_of_std(&self) -> bool {
+        self.execution.as_ref().is_some_and(|ex| ex.owners.of_std)
+    }
+
+    /// Looks for destructors that an `Arc` of std's runs in all executions from now on. Says whether that is new: the search must start
+    /// again.
+    pub(crate) fn watch_owners(&mut self) -> bool {
+        let Some(execution) = &mut self.execution else { return false };
+        let learns = execution.front.is_none() && !execution.owners.of_std && !execution.owners.always;
+        execution.owners.always |= learns;
+        learns
+    }
+
     /// Watches all threads from their beginning from now on, if threads come back to earlier states. Says whether that is new: the search must
     /// start again.
     pub(crate) fn watch_eagerly(&mut self) -> bool {
@@ -328,6 +347,7 @@ impl Session {
         // that could use them have ended, or will never run again, when it returns.
         unsafe {
             (*ex).reset(record);
+            (*ex).start_std_locals();
             (*ex).explorer =
                 std::mem::transmute::<*mut (dyn Explorer + '_), *mut (dyn Explorer + 'static)>(explorer);
             (*(*ex).explorer).begin();
@@ -348,6 +368,7 @@ impl Session {
                 (*ex).explorer = &raw mut NO_EXPLORER;
                 panic!("the search panicked; see the message above");
             }
+            (*ex).end_std_locals();
             if (*ex).restart_at_end && (*ex).restart.is_none() {
                 (*ex).restart = Some(Restart::FrontLearned);
             }
@@ -589,6 +610,7 @@ impl Session {
             crate::watch::put_back_statics(&mut *ex);
             statics::drop_copies(ex);
             (*ex).leave_user_code();
+            (*ex).end_std_locals();
         }
     }
 }
