@@ -32,6 +32,7 @@ mod emergency;
 mod execution;
 mod fiber;
 mod foreign;
+mod frees;
 mod front;
 mod heap;
 mod labels;

@@ -102,6 +102,9 @@ impl Session {
             "`raddle::check` was called inside a check: a test that is being checked cannot check another one"
         );
         panics::install();
+        if crate::front::front().is_none() {
+            crate::frees::install();
+        }
         signals::install();
         let mut execution = LAST
             .take()

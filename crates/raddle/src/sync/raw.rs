@@ -8,11 +8,11 @@
 
 use super::arc::Counts;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc as Real, Mutex as RealMutex, MutexGuard as RealMutexGuard, OnceLock as RealOnceLock};
 use std::sync::{PoisonError, Weak as RealWeak};
 
-type Table = HashMap<usize, Real<Counts>>;
+type Table = BTreeMap<usize, Real<Counts>>;
 
 fn table() -> RealMutexGuard<'static, Table> {
     static TABLE: RealOnceLock<RealMutex<Table>> = RealOnceLock::new();
