@@ -152,7 +152,9 @@ fn memory_that_other_threads_get_from_the_allocator_is_fine() {
                     x.fetch_add(1, SeqCst)
                 })
             });
-            all.map(|t| t.join().unwrap());
+            for t in all {
+                t.join().unwrap();
+            }
         }
     });
 }
