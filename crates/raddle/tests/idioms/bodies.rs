@@ -828,7 +828,7 @@ fn sense_barrier_of(own_sense: bool) {
     both(|_| {
         let mut mine = false;
         for round in 1..=2 {
-            mine = own_sense && !mine || !own_sense;
+            mine = !(own_sense && mine);
             phase.fetch_add(1, SeqCst);
             if count.fetch_sub(1, SeqCst) == 1 {
                 count.store(2, SeqCst);
