@@ -403,6 +403,56 @@ fn the_address_of_a_box_that_was_freed_comes_back() {
     fails_in(&run("rust-crates", &exact), "wrong::a_box_comes_back", "panic", "another box");
 }
 
+use std as rt;
+
+#[path = "../../raddle/tests/idioms/bodies.rs"]
+#[macro_use]
+#[allow(dead_code, unreachable_pub, missing_docs, reason = "only the list is used here")]
+mod bodies;
+
+/// Names of the idioms that `bodies.rs` lists, with the kinds of failures of wrong ones.
+mod idioms {
+    pub(crate) type Wrong = (&'static str, &'static [&'static str]);
+
+    macro_rules! names {
+        (right: $($right:ident),*; wrong: $($wrong:ident => $kinds:expr),*; races: $($race:ident),*;) => {
+            pub(crate) const RIGHT: &[&str] = &[$(stringify!($right)),*];
+            pub(crate) const WRONG: &[Wrong] = &[$((stringify!($wrong), &$kinds)),*];
+            pub(crate) const RACES: &[&str] = &[$(stringify!($race)),*];
+        };
+    }
+
+    list!(names);
+}
+
+#[test]
+fn idioms_of_users_have_the_verdicts_that_they_have_over_raddles_types() {
+    let reports = run("rust-idioms", &["--max-executions", "20000", "--max-seconds", "20"]);
+    assert_eq!(reports.len(), idioms::RIGHT.len() + idioms::WRONG.len() + idioms::RACES.len());
+    for name in idioms::RIGHT {
+        let report = &reports[&format!("right::{name}")]["report"];
+        assert_ne!(report["verdict"], "failure", "{name}: {:#}", report["failures"][0]["message"]);
+    }
+    for (name, kinds) in idioms::WRONG {
+        let report = &reports[&format!("wrong::{name}")]["report"];
+        assert_eq!(report["verdict"], "failure", "{name}: {report:#}");
+        let kind = report["failures"][0]["kind"].as_str().unwrap();
+        // An assertion is a panic here.
+        let kinds: Vec<&str> = kinds.iter().map(|k| if *k == "assertion" { "panic" } else { k }).collect();
+        assert!(kinds.contains(&kind), "{name}: {:#}", report["failures"][0]);
+    }
+    // Plain accesses of unsafe code are not looked at, which is said.
+    for name in idioms::RACES {
+        let report = &reports[&format!("races::{name}")]["report"];
+        assert_ne!(report["verdict"], "verified", "{name}: {report:#}");
+    }
+    let races =
+        run("rust-idioms", &["races::", "--accesses", "--max-executions", "20000", "--max-seconds", "20"]);
+    for name in idioms::RACES {
+        fails_in(&races, &format!("races::{name}"), "data-race", "");
+    }
+}
+
 /// Tests of published crates, which are fetched by name. None of them has a bug that its own tests show, so each failure is a false one.
 #[test]
 #[ignore = "fetches crates and takes minutes"]

@@ -391,6 +391,8 @@ pub(crate) struct Search<R> {
     make: Box<dyn Fn() -> R>,
     meter: Meter,
     divergence: Option<Divergence>,
+    /// Branches in which a thread does something else than expected are left out; see [`Progress::tolerate`].
+    tolerant: bool,
     /// The next execution has a branch to take.
     ready: bool,
     finished: bool,
@@ -420,6 +422,12 @@ pub trait Progress: Explorer {
 
     /// Forgets everything: the program is run in another way from now on.
     fn restart(&mut self);
+
+    /// Goes on where threads do something else than before: what they do depends on something that is not part of the search. Says whether this
+    /// search can. It must start again.
+    fn tolerate(&mut self) -> bool {
+        false
+    }
 
     /// Which limit stopped it.
     fn spent(&self) -> Option<Spent>;
@@ -459,6 +467,7 @@ impl<R: Reduction> Search<R> {
             make: Box::new(make),
             meter,
             divergence: None,
+            tolerant: false,
             ready: false,
             finished: false,
         }
@@ -485,6 +494,10 @@ impl<R: Reduction> Search<R> {
 
     #[cold]
     fn diverge(&mut self, thread: ThreadId, view: &View<'_>) -> Decision {
+        if self.tolerant {
+            self.core.prune = true;
+            return Decision::Stop;
+        }
         let pos = self.core.pos;
         let e = self.core.trace.events().get(pos);
         let pending = view.pending.get(thread.index()).filter(|_| view.live.contains(thread));
@@ -572,6 +585,7 @@ impl<R: Reduction> Explorer for Search<R> {
             };
             if same && view.enabled.contains(t) {
                 if core.pos == core.trace.len()
+                    && !self.tolerant
                     && let Some(d) = core.sleeper_that_changed(view)
                 {
                     self.divergence = Some(d);
@@ -591,8 +605,9 @@ impl<R: Reduction> Explorer for Search<R> {
                 Decision::Run(t)
             }
             None => {
-                if core.strayed.is_some() {
-                    self.divergence = core.strayed.take();
+                let strayed = core.strayed.take();
+                if strayed.is_some() && !self.tolerant {
+                    self.divergence = strayed;
                 }
                 Decision::Stop
             }
@@ -676,12 +691,14 @@ impl<R: Reduction> Explorer for Search<R> {
         if core.pos < core.trace.len() {
             let e = core.trace.event(core.pos);
             if (e.value, e.access, e.options) != (event.value, event.access, core.chosen_option.1) {
-                self.divergence = Some(Divergence {
-                    step: core.pos,
-                    thread: event.thread,
-                    expected: Some((e.op, e.site)),
-                    found: Some((event.op, event.site)),
-                });
+                if !self.tolerant {
+                    self.divergence = Some(Divergence {
+                        step: core.pos,
+                        thread: event.thread,
+                        expected: Some((e.op, e.site)),
+                        found: Some((event.op, event.site)),
+                    });
+                }
                 core.prune = true;
             }
             core.trace.replayed(event.thread);
@@ -750,6 +767,11 @@ impl<R: Reduction> Progress for Search<R> {
         self.divergence = None;
         self.ready = false;
         self.finished = false;
+    }
+
+    fn tolerate(&mut self) -> bool {
+        self.tolerant = true;
+        true
     }
 
     fn spent(&self) -> Option<Spent> {

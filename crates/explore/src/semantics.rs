@@ -287,7 +287,8 @@ pub fn apply_here(op: &Op, word: u64, thread: ThreadId, option: u32) -> Applied 
         CountDown => {
             let left = word.saturating_sub(1);
             let mode = if left == 0 && op.a == 1 { Mode::CountedOut } else { Mode::CountedDown };
-            done(left, mode, left)
+            // A count of 0 is counted down only by mistake.
+            Applied { ok: word > 0, ..done(left, mode, left) }
         }
         CountRead => done(word, Mode::Read, word),
         Choose => done(word, Mode::Local, option as u64),

@@ -24,6 +24,28 @@ pub fn alien_uses(entry: usize) -> Vec<Caveat> {
     }
 }
 
+/// The name of the function of this executable that an address lies in.
+pub(crate) fn function_name(address: usize) -> Option<String> {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    return machine::function_name(address);
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    {
+        let _ = address;
+        None
+    }
+}
+
+/// The variable of the calling OS thread whose symbol contains these texts, of so many bytes, which is made of words.
+pub(crate) fn thread_local_variable(texts: &[&str], size: usize) -> Option<*mut u64> {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    return machine::thread_local_variable(texts, size);
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    {
+        let _ = (texts, size);
+        None
+    }
+}
+
 /// What is left from one execution to the next, and what other threads see of it, is not known to the search.
 const FILES: &str = "files";
 const SURROUNDINGS: &str = "the environment, the working directory, other processes or the network";
@@ -190,6 +212,8 @@ mod machine {
         /// By start.
         functions: Vec<Symbol>,
         variables: Vec<Symbol>,
+        /// Thread-local ones, with where they are in the memory of a thread.
+        locals: Vec<Symbol>,
         sections: Vec<Section>,
     }
 
@@ -243,8 +267,14 @@ mod machine {
             let (size, count) = (quarter(&head, 0x3a)? as usize, quarter(&head, 0x3c)? as usize);
             let table = part(&file, word(&head, 0x28)?, (size * count) as u64)?;
             let base = base();
-            let mut program =
-                Program { base, file, functions: Vec::new(), variables: Vec::new(), sections: Vec::new() };
+            let mut program = Program {
+                base,
+                file,
+                functions: Vec::new(),
+                variables: Vec::new(),
+                locals: Vec::new(),
+                sections: Vec::new(),
+            };
             let mut symbols = None;
             for s in (0..count).map(|i| i * size) {
                 let (kind, flags) = (half(&table, s + 4)?, word(&table, s + 8)?);
@@ -271,19 +301,24 @@ mod machine {
         fn read_symbols(&mut self, table: &[u8], names: &[u8]) {
             const VARIABLE: u8 = 1;
             const FUNCTION: u8 = 2;
+            const LOCAL: u8 = 6;
             for entry in table.chunks_exact(24) {
                 let (Some(name), Some(start), Some(size)) = (half(entry, 0), word(entry, 8), word(entry, 16))
                 else {
                     continue;
                 };
                 let (kind, defined) = (entry[4] & 15, entry[6..8] != [0, 0]);
-                if !defined || size == 0 || !(kind == VARIABLE || kind == FUNCTION) {
+                if !defined || size == 0 || ![VARIABLE, FUNCTION, LOCAL].contains(&kind) {
                     continue;
                 }
                 let name = names.get(name as usize..).unwrap_or_default().split(|b| *b == 0).next();
                 let name = String::from_utf8_lossy(name.unwrap_or_default()).into_owned();
                 let symbol = Symbol { start: self.base + start as usize, size: size as usize, name };
-                if kind == FUNCTION { &mut self.functions } else { &mut self.variables }.push(symbol);
+                match kind {
+                    FUNCTION => self.functions.push(symbol),
+                    VARIABLE => self.variables.push(symbol),
+                    _ => self.locals.push(Symbol { start: start as usize, ..symbol }),
+                }
             }
             self.functions.sort_unstable_by_key(|f| f.start);
             self.functions.dedup_by_key(|f| f.start);
@@ -424,6 +459,31 @@ mod machine {
     fn variable_at(program: &Program, address: usize) -> Option<usize> {
         let i = program.variables.partition_point(|v| v.start <= address).checked_sub(1)?;
         (address < program.variables[i].start + program.variables[i].size).then_some(i)
+    }
+
+    pub(super) fn thread_local_variable(texts: &[&str], size: usize) -> Option<*mut u64> {
+        unsafe extern "C" fn first(
+            info: *mut libc::dl_phdr_info,
+            _size: libc::size_t,
+            data: *mut libc::c_void,
+        ) -> libc::c_int {
+            // SAFETY: `dl_iterate_phdr` hands in a valid `info`; `data` is the pointer given below.
+            unsafe { data.cast::<*mut libc::c_void>().write((*info).dlpi_tls_data) };
+            1
+        }
+        let program = Program::this()?;
+        let found =
+            program.locals.iter().find(|l| l.size == size && texts.iter().all(|t| l.name.contains(t)))?;
+        let mut memory: *mut libc::c_void = std::ptr::null_mut();
+        // SAFETY: `first` has the signature that is asked for, and `memory` outlives the call. The first module is the executable.
+        unsafe { libc::dl_iterate_phdr(Some(first), std::ptr::from_mut(&mut memory).cast()) };
+        let variable = memory.wrapping_byte_add(found.start).cast::<u64>();
+        (!memory.is_null() && variable.is_aligned()).then_some(variable)
+    }
+
+    pub(super) fn function_name(address: usize) -> Option<String> {
+        let program = Program::this()?;
+        program.function_around(address).map(|i| demangled(&program.functions[i].name))
     }
 
     fn demangled(name: &str) -> String {

@@ -4,7 +4,7 @@ use crate::record::place_of;
 use explore::Site;
 use std::backtrace::Backtrace;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// The calls outside of the standard library and of raddle that led to an operation whose location lies inside the standard
 /// library, innermost first. Empty for other operations: their location is the user's.
@@ -18,41 +18,38 @@ pub(crate) fn outside_std(site: Site) -> Vec<String> {
     user_frames(&Backtrace::force_capture().to_string())
 }
 
-/// Whether an `Arc` of std's is dropping its value: its last reference is gone, and raddle does not see what its counts order.
+/// Whether an `Arc` of std's is dropping its value: its last reference is gone, and raddle does not see what its counts order. So many of those on
+/// the stack are part of ours.
 #[cold]
-pub(crate) fn in_arc_of_std() -> bool {
+pub(crate) fn in_arc_of_std(ours: u16) -> bool {
     thread_local! {
-        static KNOWN: RefCell<HashMap<Vec<usize>, bool>> = RefCell::default();
+        static KNOWN: RefCell<BTreeMap<Vec<usize>, usize>> = RefCell::default();
     }
     let frames = return_addresses();
     let known = KNOWN.with_borrow(|k| k.get(&frames).copied());
-    known.unwrap_or_else(|| {
-        let is = names_arc_of_std(&Backtrace::force_capture().to_string());
-        KNOWN.with_borrow_mut(|k| k.insert(frames, is));
-        is
-    })
+    let dropping = known.unwrap_or_else(|| {
+        let names = frames.iter().map(|f| crate::alien::function_name(*f).unwrap_or_default());
+        let n = dropping_arcs(&names.collect::<Vec<_>>());
+        KNOWN.with_borrow_mut(|k| k.insert(frames, n));
+        n
+    });
+    dropping > ours as usize
 }
 
-/// Whether the innermost `Arc` that drops its value in a backtrace is not part of one of ours. Functions have short names where the place
-/// of their code is known.
-fn names_arc_of_std(backtrace: &str) -> bool {
-    let lines: Vec<&str> = backtrace.lines().map(str::trim).collect();
-    let at = |i: usize| lines.get(i + 1).and_then(|l| l.strip_prefix("at ")).unwrap_or_default();
-    let drops = |i: &usize| {
-        lines[*i].contains("drop_slow")
-            && (lines[*i].contains("alloc::sync::Arc") || at(*i).contains("/alloc/src/sync.rs"))
-    };
-    let Some(slow) = (0..lines.len()).find(drops) else { return false };
-    // What drops it: the glue of fields and of types around it.
-    let is_glue = |n: &&&str| n.contains("drop_in_place") || n.contains(": drop<") || n.contains("::drop");
-    let names = lines[slow + 1..].iter().filter(|l| !l.starts_with("at "));
-    !names.take_while(is_glue).any(|n| n.contains("drop_in_place<raddle::sync::arc::Arc"))
+/// How many `Arc`s of std's drop their values in these functions, innermost first. Those inside of types of ours do not count, but for `Arc`.
+fn dropping_arcs(names: &[String]) -> usize {
+    let is_slow = |n: &str| n.contains("alloc::sync::Arc<") && n.ends_with("drop_slow");
+    let is_glue = |n: &&String| n.contains("drop_in_place<") || n.ends_with("::drop");
+    let is_ours =
+        |n: &String| n.contains("drop_in_place<raddle::") && !n.contains("drop_in_place<raddle::sync::arc::");
+    let slow = names.iter().enumerate().filter(|(_, n)| is_slow(n));
+    slow.filter(|(i, _)| !names[i + 1..].iter().take_while(is_glue).any(is_ours)).count()
 }
 
 /// Where the callers go on, innermost first.
 fn return_addresses() -> Vec<usize> {
     use std::ffi::{c_int, c_void};
-    const MOST: usize = 16;
+    const MOST: usize = 64;
     unsafe extern "C" {
         fn _Unwind_Backtrace(f: extern "C" fn(*mut c_void, *mut c_void) -> c_int, data: *mut c_void)
         -> c_int;
@@ -111,14 +108,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_innermost_arc_is_of_std_or_ours() {
-        let of_std = "  0: runtime::x\n  1: core::ptr::drop_in_place<A>\n   2: alloc::sync::Arc<T,A>::drop_slow\n   3: \
-                      core::ptr::drop_in_place<alloc::sync::Arc<A>>\n   4: mine::work\n   5: raddle::sync::arc::Arc<T>::new\n";
-        assert!(names_arc_of_std(of_std));
-        assert!(!names_arc_of_std(
-            &of_std.replace("4: mine::work", "4: core::ptr::drop_in_place<raddle::sync::arc::Arc<A>>")
-        ));
-        assert!(!names_arc_of_std("  0: core::ptr::drop_in_place<A>\n  1: mine::work\n"));
+    fn arcs_of_std_that_drop_their_values_are_counted() {
+        let names = |all: &[&str]| all.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+        let mut stack = names(&[
+            "runtime::owners::look",
+            "core::ptr::drop_in_place<mine::Loud>",
+            "alloc::sync::Arc<T,A>::drop_slow",
+            "<alloc::sync::Arc<T,A> as core::ops::drop::Drop>::drop",
+            "core::ptr::drop_in_place<alloc::sync::Arc<mine::Loud>>",
+            "mine::work",
+        ]);
+        assert_eq!(dropping_arcs(&stack), 1);
+        // Those of our `Arc` are counted where they drop their values.
+        stack[5] = "core::ptr::drop_in_place<raddle::sync::arc::Arc<mine::Loud>>".to_owned();
+        assert_eq!(dropping_arcs(&stack), 1);
+        stack[5] = "core::ptr::drop_in_place<raddle::sync::mpsc::Sender<mine::Loud>>".to_owned();
+        assert_eq!(dropping_arcs(&stack), 0);
+        assert_eq!(dropping_arcs(&names(&["core::ptr::drop_in_place<mine::Loud>", "mine::work"])), 0);
+        assert_eq!(dropping_arcs(&names(&["<alloc::sync::Arc<mine::Loud>>::drop_slow", "mine::work"])), 1);
     }
 
     #[test]

@@ -255,6 +255,9 @@ pub fn check(
     let mut session = Session::new(settings);
     let mut rounds = Rounds::new(settings);
     let mut doubts = Doubts::new();
+    // A divergence that an `Arc` of std's may be the reason of, and after how many executions without one it is reported.
+    let mut doubtful: Option<(Failure, u64)> = None;
+    let mut runs = 0u64;
     loop {
         let mut once = session.run_once(search, test, false);
         if let Some(stop) = once.stopped.take() {
@@ -288,11 +291,45 @@ pub fn check(
             continue;
         }
         progress(search);
+        runs += 1;
+        if session.has_owners_of_std() {
+            doubtful = None;
+        }
+        // It did not turn out to be one that tells.
+        if let Some((failure, left)) = &mut doubtful {
+            *left -= 1;
+            if *left == 0 || search.divergence().is_some() || !once.again {
+                failures.push(failure.clone());
+                break;
+            }
+        }
         if let Some(divergence) = search.divergence() {
             // Local states may have depended on what earlier executions left on the stacks, and addresses on what they freed.
             if session.clean_stacks() || session.keep_freed() {
                 search.restart();
                 continue;
+            }
+            // An `Arc` of std's tells threads what the others do, and the search does not see it.
+            if session.watch_owners() {
+                doubtful = Some((nondeterminism(divergence, &once.schedule), 2 * runs + 16));
+                search.restart();
+                continue;
+            }
+            if session.has_owners_of_std() {
+                if search.tolerate() {
+                    search.restart();
+                    continue;
+                }
+                stopped = Some(Stop {
+                    reason: StopReason::Limit,
+                    text: "a std `Arc` runs a destructor that takes steps, and this search must see which thread drops its last \
+                           reference (use raddle's `Arc`)"
+                        .to_owned(),
+                    location: None,
+                    thread: None,
+                    replay: String::new(),
+                });
+                break;
             }
             failures.push(nondeterminism(divergence, &once.schedule));
             break;
@@ -366,6 +403,9 @@ pub fn check(
     }
     let refused_option = session.refused_option();
     let mut caveats = session.caveats();
+    if failures.is_empty() && session.modes().hashes && depends_on_hashes(settings, session.modes(), test) {
+        Caveat::new(CaveatKind::Inputs, HASHES).add_to(&mut caveats);
+    }
     let asked = |s: &Stop| matches!(s.reason, StopReason::Interrupt | StopReason::CpuLimit);
     let completed = rounds
         .completed
@@ -376,6 +416,29 @@ pub fn check(
         stopped = None;
     }
     Found { failures, caveats, stopped, refused_option, completed }
+}
+
+const HASHES: &str = "what threads do depends on the order of the elements of a hash map, which is random: one order was explored (use a `BTreeMap`)";
+
+/// Whether the first execution is another one with other keys of hash maps.
+#[cold]
+fn depends_on_hashes(settings: &Settings, modes: Modes, test: &dyn Fn()) -> bool {
+    const SEEDS: u64 = 8;
+    let digest = |hash_seed: u64| {
+        let mut replay = Box::new(Replay::loose(Schedule::default()));
+        let mut session = Session::like(settings, Modes { hash_seed, ..modes });
+        let mut once = session.run_once(&mut *replay, test, true);
+        for _ in 0..MOST_LESSONS {
+            if !once.restart {
+                break;
+            }
+            once = session.run_once(&mut *replay, test, true);
+        }
+        (session.digest(), once.failure.is_some())
+    };
+    let first = digest(0);
+    // The keys are far from those of other threads and maps, which count up from theirs.
+    (1..SEEDS).any(|n| digest(n << 32) != first)
 }
 
 /// What is done about suspected livelocks.
@@ -498,6 +561,14 @@ pub fn replay(settings: &Settings, schedule: &Schedule, search: &mut dyn Progres
         }
     }
     if failure.is_none() && divergence.is_none() {
+        // It may be a data race that was seen where accesses through pointers to cells are watched.
+        if front::front().is_none() {
+            let modes = Modes { watches_cells: true, ..Modes::default() };
+            let again = recorded(settings, modes, test, schedule);
+            if again.failure.is_some() && again.divergence.is_none() {
+                return found(again.failure);
+            }
+        }
         // It may be one of a livelock that was confirmed.
         let modes = Modes { report_suspects: true, ..Modes::default() };
         let failure = recorded(settings, modes, test, schedule).failure;

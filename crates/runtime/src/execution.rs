@@ -183,6 +183,10 @@ pub(crate) struct Execution {
     pub(crate) attend: bool,
     /// A thread of this execution has panicked.
     pub(crate) any_panicking: bool,
+    /// Threads keep variables of std's when they are suspended; see [`crate::std_locals`].
+    pub(crate) swaps_locals: bool,
+    /// The key of the next hash map when the execution started.
+    pub(crate) first_key: u64,
     /// The search has said that there are data races; see [`crate::races`].
     pub(crate) plain_race_noted: bool,
     /// Threads may be in loops wherever they continue, by the modes of the session.
@@ -236,6 +240,8 @@ pub(crate) struct Execution {
     pub(crate) lent: crate::lent::Lending,
     /// Ends and lone uses of objects.
     pub(crate) lifetimes: crate::lifetimes::Lifetimes,
+    /// Destructors that an `Arc` of std's runs; see [`crate::owners`].
+    pub(crate) owners: crate::owners::Owners,
     /// Cells whose accesses are watched.
     pub(crate) watch: crate::watch::Watch,
     /// Room for what an await has seen.
@@ -365,6 +371,8 @@ impl Execution {
             due: false,
             attend: false,
             any_panicking: false,
+            swaps_locals: false,
+            first_key: 0,
             plain_race_noted: false,
             watchful: false,
             turns: u32::MAX,
@@ -391,6 +399,7 @@ impl Execution {
             times: Default::default(),
             heap: crate::heap::Heap::default(),
             lifetimes: Default::default(),
+            owners: crate::owners::Owners::default(),
             watch: Default::default(),
             lent: Default::default(),
             seen: Vec::new(),
@@ -425,6 +434,7 @@ impl Execution {
         self.plain_race_noted = false;
         self.weak.clear();
         self.lifetimes.renew();
+        self.owners = crate::owners::Owners::default();
         (self.refused_option, self.ignored_clock, self.noted_off) = (false, false, (false, false));
     }
 
@@ -477,7 +487,9 @@ impl Execution {
         (self.looking, self.tracking) = (false, false);
         (self.repeat, self.arriving) = (None, None);
         self.suspect = false;
-        (self.due, self.attend, self.any_panicking) = (false, false, false);
+        (self.due, self.any_panicking) = (false, false);
+        self.owners.reset();
+        self.attend = self.owners.watching && self.front.is_none();
         self.watchful = self.modes.eager | self.modes.clean_stacks | self.fair.is_some();
         self.turns = match (self.modes.turns, self.settings.turns) {
             (0, None) => crate::driver::FIRST_TURNS,

@@ -150,7 +150,8 @@ fn dropped(ex: &mut Execution, cell: ObjectId) -> Option<(String, Place)> {
     let entry = &ex.objects[cell.index()];
     let place = entry.place.filter(|_| !entry.is_static && (entry.cell != 0 || ex.watch.has(cell)))?;
     let race = races::check(ex, cell, Touching { write: true, atomic: false, elsewhere: true }, place)?;
-    let message = race.unless_watched(ex, false).filter(|_| !crate::callers::in_arc_of_std())?;
+    let drops = ex.threads[ex.current.index()].arc_drops;
+    let message = race.unless_watched(ex, false).filter(|_| !crate::callers::in_arc_of_std(drops))?;
     Some((message.replacen(": write by", ": dropped by", 1), place))
 }
 

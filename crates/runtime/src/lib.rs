@@ -32,6 +32,7 @@ mod emergency;
 mod execution;
 mod fiber;
 mod foreign;
+mod frees;
 mod front;
 mod heap;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
@@ -45,6 +46,7 @@ mod locals;
 mod memory;
 mod objects;
 mod orders;
+mod owners;
 mod panics;
 mod polling;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
@@ -70,6 +72,7 @@ mod shadow;
 mod signals;
 mod spin;
 mod statics;
+mod std_locals;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod switch;
 mod sync;
@@ -101,15 +104,16 @@ pub use limits::{
 };
 pub use locals::thread_local;
 pub use memory::{
-    LocalState, StackSpot, Touching, choose_address, ended_stack, exchange_part, exit_process,
-    forget_accesses, forget_holders, frames_end, had_order, in_execution, in_program, is_alone, is_looking,
-    is_queued, label, last_place, leave_thread, looking_flag, may_be_on_stack, next_child, on_memory,
-    on_other_stack, on_own_stack, only_read, record_free, record_plain, records_plain, restart_soon,
-    session_number, settle, stack_spot, step_in, steps_in_program, thread_of_stack, thread_path, touch,
-    transfer, write_later, yield_in,
+    LocalState, StackSpot, Touching, choose_address, ended_stack, exchange_part, execution_number,
+    exit_process, forget_accesses, forget_holders, frames_end, had_order, in_execution, in_program, is_alone,
+    is_looking, is_queued, label, last_place, leave_thread, looking_flag, may_be_on_stack, next_child,
+    on_memory, on_other_stack, on_own_stack, only_read, record_free, record_plain, records_plain,
+    restart_soon, session_number, settle, stack_spot, step_in, steps_in_program, thread_of_stack,
+    thread_path, touch, transfer, write_later, yield_in,
 };
 pub use objects::Handle;
 pub use orders::{is_concurrent, is_weak, ordered_access, ordered_fence, ordered_step};
+pub use owners::arc_drops_value;
 pub use polling::{Modes, changed, unchanged, unlock};
 pub use races::{
     CellHandle, cell_access, forget_cell, is_met, is_unordered, let_plain_accesses_order, steps_taken,

@@ -51,6 +51,10 @@ struct Dropped {
     object: Option<ObjectId>,
     /// How many steps had been taken.
     at: usize,
+    /// The memory was freed after that.
+    freed: bool,
+    /// It was not dropped: its memory was freed, or moved.
+    lost: bool,
 }
 
 /// The ends and lone uses of one execution.
@@ -62,13 +66,24 @@ pub(crate) struct Lifetimes {
     by_arcs: Vec<(Place, u32)>,
 }
 
+/// So many ends are compared with other objects at the same address.
+const MOST_ENDS: usize = 256;
+
 /// After so many times objects of a place are taken to be dropped by an `Arc` of std's always.
 const ALWAYS: u32 = 32;
 
 impl Lifetimes {
+    /// Whether an object may be met where another one has ended, or is used by one thread alone.
     #[inline]
-    pub(crate) fn has_lone_uses(&self) -> bool {
-        !self.alone.is_empty()
+    pub(crate) fn has_ends(&self) -> bool {
+        !self.alone.is_empty() || !self.dropped.is_empty()
+    }
+
+    /// A block of memory is freed: another object there may be another allocation.
+    pub(crate) fn freed(&mut self, block: std::ops::Range<usize>) {
+        for d in self.dropped.iter_mut().rev().take(MOST_ENDS).filter(|d| block.contains(&d.address)) {
+            d.freed = true;
+        }
     }
 
     /// Forgets everything, for another check.
@@ -125,7 +140,14 @@ pub(crate) fn bury(ex: &mut Execution, object: &mut Handle) {
     // Whoever still uses it may find other bytes where the mark was.
     if ex.unjoined > 0 {
         let (address, thread, at) = (object.address(), ex.current, ex.log.len());
-        ex.lifetimes.dropped.push(Dropped { address, thread, object: ex.known(object), at });
+        ex.lifetimes.dropped.push(Dropped {
+            address,
+            thread,
+            object: ex.known(object),
+            at,
+            freed: false,
+            lost: false,
+        });
     }
     object.bury(ex.epoch);
 }
@@ -141,7 +163,7 @@ fn ends_among_others(ex: &mut Execution, id: ObjectId, address: usize) -> Option
         return None;
     }
     let other = unordered_use(ex, id).filter(|_| !std::thread::panicking())?;
-    if callers::in_arc_of_std() {
+    if callers::in_arc_of_std(ex.threads[ex.current.index()].arc_drops) {
         let by_arcs = &mut ex.lifetimes.by_arcs;
         match by_arcs.iter_mut().find(|(p, _)| *p == place) {
             Some((_, n)) => *n += 1,
@@ -205,7 +227,7 @@ fn owned_among_others(
     if let Some(id) = id
         && let Some(other) = unordered_use(ex, id)
     {
-        if std::thread::panicking() || callers::in_arc_of_std() {
+        if std::thread::panicking() || callers::in_arc_of_std(ex.threads[ex.current.index()].arc_drops) {
             return None;
         }
         let alone = Alone { at: 0, thread: ex.current, object: Some(id), address, then: None, place, seq: 0 };
@@ -232,16 +254,75 @@ impl Execution {
         let buried = (word >> 32) as u32 == !self.epoch;
         // What freed memory is used for overwrites the mark; a new object has a handle that is 0.
         let garbage = word != 0 && dropper.is_some();
-        if !buried && !garbage || self.phase != Phase::Running || !self.in_fiber {
+        if self.phase != Phase::Running || !self.in_fiber {
             return None;
         }
-        Some(self.used_when_gone(id, self.current, dropper.map(|d| d.thread)))
+        if !buried && !garbage {
+            return self.replaced_at(address, id);
+        }
+        let lost = dropper.is_some_and(|d| d.lost);
+        Some(self.used_when_gone(id, self.current, dropper.map(|d| d.thread), lost))
     }
 
-    fn used_when_gone(&self, id: ObjectId, user: ThreadId, dropper: Option<ThreadId>) -> String {
+    /// What is to be said if a new object lies where another thread has dropped one, in the same memory, and nothing orders that before
+    /// the running thread: it was overwritten.
+    #[cold]
+    fn replaced_at(&mut self, address: usize, id: ObjectId) -> Option<String> {
+        let t = self.current;
+        let dropped = self.lifetimes.dropped.iter().rev().take(MOST_ENDS).find(|d| d.address == address)?;
+        let (dropper, at) = (dropped.thread, dropped.at);
+        // Without frees nothing is known of the heap, and a stack may have another thread's frames by now.
+        let on_stack = self.holder_of_stack(address);
+        let is_same_memory = !dropped.freed
+            && !dropped.lost
+            && on_stack.map_or_else(crate::frees::are_seen, |holder| holder == dropper);
+        if dropper == t || !is_same_memory || crate::heap::is_allocated(address) {
+            return None;
+        }
+        self.order_steps();
+        let before = self.log[..at].iter().filter(|l| l.thread == dropper).count() as u32;
+        let known = self.races.steps_known_to(t).get(dropper.index()).copied().unwrap_or(0);
+        if known > before {
+            return None;
+        }
+        let what = crate::record::class_word(self.objects[id.index()].class).unwrap_or("object");
+        let (owner, user) = (self.thread_label(dropper), self.thread_label(t));
+        Some(format!("the {what} that {user} uses is overwritten by {owner}, with nothing that orders them"))
+    }
+
+    /// The memory of an object that was not dropped is freed, or moved, by the running thread.
+    pub(crate) fn object_leaves(&mut self, address: usize, id: ObjectId, moved: bool) {
+        let (thread, at) = (self.current, self.log.len());
+        // Only what is moved is known not to be an `Arc` of std's, whose counts order more than is seen.
+        let about_to = self.order.iter().copied().find(|t| {
+            let pending = self.pending.get(t.index());
+            *t != thread && self.live.contains(*t) && pending.is_some_and(|p| p.op.object == id)
+        });
+        let other = about_to.or_else(|| if moved { unordered_use(self, id) } else { None });
+        if let Some(other) = other {
+            let what = crate::record::class_word(self.objects[id.index()].class).unwrap_or("object");
+            let (owner, other) = (self.thread_label(thread), self.thread_label(other));
+            let how = if moved { "moved" } else { "freed without being dropped" };
+            let message = format!(
+                "the memory of the {what} that {other} uses is {how} by {owner}, with nothing that orders them"
+            );
+            let place = self.objects[id.index()].place.unwrap_or(Place(0));
+            self.heap.fault.get_or_insert_with(|| Box::new((message, place)));
+            (self.due, self.attend) = (true, true);
+        }
+        self.lifetimes.dropped.push(Dropped { address, thread, object: None, at, freed: true, lost: true });
+    }
+
+    fn used_when_gone(&self, id: ObjectId, user: ThreadId, dropper: Option<ThreadId>, lost: bool) -> String {
         let what = crate::record::class_word(self.objects[id.index()].class).unwrap_or("object");
         let by = dropper.map_or(String::new(), |d| format!(" by {}", self.thread_label(d)));
-        format!("the {what} that {} uses was dropped before{by}", self.thread_label(user))
+        let user = self.thread_label(user);
+        if lost {
+            return format!(
+                "the {what} that {user} uses lies in memory that was freed, or moved, before{by}"
+            );
+        }
+        format!("the {what} that {user} uses was dropped before{by}")
     }
 
     /// A step on an object that another thread had dropped by then, in an execution that has ended. The thread was about to take it when the object
@@ -265,7 +346,7 @@ impl Execution {
             let end = touched.into_iter().flatten().filter(|o| touches(l, |t| t == *o)).find_map(is_gone)?;
             let object = end.object?;
             Some((
-                self.used_when_gone(object, l.thread, Some(end.thread)),
+                self.used_when_gone(object, l.thread, Some(end.thread), false),
                 self.objects[object.index()].place,
             ))
         })?;

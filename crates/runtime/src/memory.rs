@@ -529,6 +529,13 @@ pub fn session_number() -> u32 {
     if ex.is_null() { 0 } else { unsafe { (*ex).session } }
 }
 
+/// The number of the execution at hand, which no other execution of the process has. 0 outside of one.
+pub fn execution_number() -> u32 {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    if ex.is_null() { 0 } else { unsafe { (*ex).epoch } }
+}
+
 /// Notes an access and gives what is to be said if another one is not ordered with it. Not a step.
 #[inline]
 pub fn touch(object: &Handle, how: Touching, place: Place) -> Option<String> {

@@ -67,6 +67,8 @@ pub(crate) struct Object {
     pub(crate) counted: bool,
     /// Its index among the cells, plus one.
     pub(crate) cell: u32,
+    /// Where its handle was when it was last used.
+    pub(crate) address: usize,
     /// Which thread has accessed it atomically, plus one; see [`crate::orders`].
     pub(crate) toucher: u16,
 }
@@ -109,7 +111,10 @@ impl Execution {
     #[inline]
     pub(crate) fn resolve(&mut self, handle: &Handle, class: Class, initial: u64, place: Place) -> ObjectId {
         match self.known(handle) {
-            Some(id) => id,
+            Some(id) => {
+                self.objects[id.index()].address = handle.address();
+                id
+            }
             None => self.meet(handle, class, initial, place),
         }
     }
@@ -128,6 +133,7 @@ impl Execution {
         if let Some(front) = self.front {
             let id = self.enter(class, initial, Some(place));
             self.names[id.index()] = front.name_of(handle);
+            self.objects[id.index()].address = handle.address();
             if let Some(labels) = &self.settings.labels {
                 labels.named(id, class, self.names[id.index()]);
             }
@@ -150,8 +156,9 @@ impl Execution {
             } else if !self.heap.is_empty() {
                 self.met_near_blocks(address, id, place);
             }
+            self.objects[id.index()].address = address;
             if !is_static
-                && (word != 0 || self.lifetimes.has_lone_uses())
+                && (word != 0 || self.lifetimes.has_ends())
                 && let Some(message) = self.met_at(address, id, word)
                 && self.heap.fault.is_none()
             {
@@ -169,14 +176,18 @@ impl Execution {
         id
     }
 
+    /// The thread on whose stack an address lies.
+    pub(crate) fn holder_of_stack(&self, address: usize) -> Option<explore::ThreadId> {
+        self.order.iter().copied().find(|t| {
+            let thread = &self.threads[t.index()];
+            thread.running && (thread.stack_floor..thread.frames_end).contains(&address)
+        })
+    }
+
     /// The name of an object that lies on the stack of a thread: whose, and how far from its bottom. The frames of a thread lie
     /// there alike whenever it has done the same.
     fn name_on_stack(&self, address: usize) -> u64 {
-        let holder = self.order.iter().find(|t| {
-            let thread = &self.threads[t.index()];
-            thread.running && (thread.stack_floor..thread.frames_end).contains(&address)
-        });
-        holder.map_or(0, |t| {
+        self.holder_of_stack(address).map_or(0, |t| {
             let depth = self.threads[t.index()].frames_end - address;
             1 << 63 | (t.0 as u64) << 40 | depth as u64
         })
@@ -197,6 +208,7 @@ impl Execution {
             is_static: false,
             counted: false,
             cell: 0,
+            address: 0,
             toucher: 0,
         });
         id

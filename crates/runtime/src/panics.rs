@@ -69,6 +69,7 @@ fn note(info: &PanicHookInfo<'_>) -> bool {
         notes.unwinding_from = if again { earlier } else { None };
         thread.panicking = true;
         (ex.any_panicking, ex.attend) = (true, true);
+        ex.panics_are_counted();
         true
     }
 }

@@ -55,6 +55,8 @@ pub(crate) enum Restart {
     NoPredictions,
     /// Whether there is a data race depends on what is done through a pointer to a cell, so such accesses are watched; see [`crate::watch`].
     WatchesCells,
+    /// The test makes hash maps, so each thread has keys of its own, which are the same in all executions; see [`crate::std_locals`].
+    MakesHashMaps,
     /// The front end has learned something of the program, and keeps it itself.
     FrontLearned,
 }
@@ -97,6 +99,10 @@ pub struct Modes {
     pub(crate) clean_stacks: bool,
     /// What a thread does after a look is not taken for granted before it has done it. See [`crate::cycles`].
     pub(crate) no_predictions: bool,
+    /// Threads have keys of their own for hash maps. See [`crate::std_locals`].
+    pub(crate) hashes: bool,
+    /// What is added to the keys.
+    pub(crate) hash_seed: u64,
     /// Accesses through pointers to cells are seen where they happen. See [`crate::watch`].
     pub(crate) watches_cells: bool,
     /// Memory that a thread frees is not allocated again before the execution has ended. See [`crate::quarantine`].
@@ -111,6 +117,7 @@ impl Modes {
             Restart::EndsAreSteps => self.ends_are_steps = true,
             Restart::LocksHaveVersions => self.versions = true,
             Restart::FrontLearned => {}
+            Restart::MakesHashMaps => self.hashes = true,
             Restart::WatchesCells => self.watches_cells = true,
             Restart::AddressesComeBack => self.reuse = true,
             Restart::NoPredictions => self.no_predictions = true,

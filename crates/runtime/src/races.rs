@@ -501,9 +501,11 @@ pub fn cell_access(object: &Handle, write: bool, place: Place) {
     if let Some(fault) = unsafe { (*ex).heap.fault.take() } {
         sync::fail(FailureKind::UseAfterFree, fault.0, place);
     }
+    // SAFETY: as above.
+    let drops = unsafe { (&(*ex).threads)[(*ex).current.index()].arc_drops };
     // An `Arc` of std's orders what was done with its other references before the drop of its value, which is not seen.
     if let Some(message) = race
-        && !crate::callers::in_arc_of_std()
+        && !crate::callers::in_arc_of_std(drops)
     {
         sync::fail(FailureKind::DataRace, message, place);
     }

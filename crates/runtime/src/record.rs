@@ -7,6 +7,7 @@ use crate::{Class, Part, Place};
 use explore::Mode;
 use explore::semantics::{Applied, Channel};
 use explore::{FailureKind, MemoryOrder, ObjectId, Op, OpKind, Schedule, Site, Step, ThreadId, semantics};
+use std::hash::{Hash, Hasher};
 
 /// Marks the choice of an address by `malloc`.
 pub(crate) const REUSE: u64 = 32;
@@ -250,7 +251,54 @@ fn rust_name(kind: OpKind) -> &'static str {
     }
 }
 
+/// Blocks of a trace that were allocated at one place, so that their names are the same.
+#[derive(Default)]
+struct Blocks {
+    /// The places, each with where its blocks start, in the order in which they are met.
+    places: Vec<(String, Vec<u64>)>,
+}
+
+impl Blocks {
+    /// The offset and the place in the name of a part of a block.
+    fn parts(name: &str) -> Option<(u64, &str)> {
+        let (offset, place) = name.strip_prefix("byte ")?.split_once(" of the block allocated at ")?;
+        Some((offset.parse().ok()?, place))
+    }
+
+    fn note(&mut self, name: Option<&str>, address: u64) {
+        let Some((offset, place)) = name.and_then(Blocks::parts) else { return };
+        let start = address.wrapping_sub(offset);
+        match self.places.iter_mut().find(|(p, _)| p == place) {
+            Some((_, starts)) if starts.contains(&start) => {}
+            Some((_, starts)) => starts.push(start),
+            None => self.places.push((place.to_owned(), vec![start])),
+        }
+    }
+
+    /// The name with the number of the block, where there are several.
+    fn tell_apart(&self, name: Option<String>, address: u64) -> Option<String> {
+        let name = name?;
+        let Some((offset, place)) = Blocks::parts(&name) else { return Some(name) };
+        let starts = self.places.iter().find(|(p, _)| p == place).map_or(&[][..], |(_, starts)| starts);
+        match starts.iter().position(|s| *s == address.wrapping_sub(offset)) {
+            Some(i) if starts.len() > 1 => {
+                Some(format!("byte {offset} of block {} allocated at {place}", i + 1))
+            }
+            _ => Some(name),
+        }
+    }
+}
+
 impl Execution {
+    /// A number that tells executions apart in which recorded steps differ.
+    pub(crate) fn digest(&self) -> u64 {
+        let mut hasher = std::hash::DefaultHasher::new();
+        for r in &self.recorded {
+            (r.thread, r.op, r.applied.value).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
     #[cold]
     pub(crate) fn record(&mut self, op: &Op, option: u32, before: u64, applied: &Applied, site: Site) {
         self.finish_plain_writes();
@@ -459,19 +507,33 @@ impl Execution {
             OpKind::Park if self.is_sleep(r.op.object) => "sleep",
             kind => operation(kind),
         };
+        let mut blocks = Blocks::default();
+        for r in self.recorded.iter().filter(|r| self.front.is_some() && is_shown(r, variables)) {
+            let name = self.part_name(r).or_else(|| self.object_name(r.op.object));
+            blocks.note(name.as_deref(), self.address_of(r));
+        }
         let all = self.recorded.iter().map(|r| (number(r), r));
         all.filter(|(_, r)| is_shown(r, variables))
             .map(|(step, r)| Step {
                 step,
                 thread: self.rank(r.thread),
                 operation: r.plain.as_ref().map_or_else(|| name(r), |plain| plain.kind.name()).to_string(),
-                object: self.part_name(r).or_else(|| self.object_name(r.op.object)),
+                object: blocks.tell_apart(
+                    self.part_name(r).or_else(|| self.object_name(r.op.object)),
+                    self.address_of(r),
+                ),
                 detail: self.detail(r),
                 location: place_of(r.site).map(|p| p.to_string()),
                 callers: r.callers.clone(),
                 preempts: r.preempts.map(|t| self.rank(t)),
             })
             .collect()
+    }
+
+    /// The name that the front end has given to what a record is about, which is its address, without the mark of what programs synchronise with.
+    fn address_of(&self, r: &Recorded) -> u64 {
+        let part = r.plain.as_ref().map(|p| p.name).or(r.part.map(|p| p.name));
+        part.or_else(|| self.names.get(r.op.object.index()).copied()).unwrap_or(0) & !(1 << 63)
     }
 
     fn part_name(&self, r: &Recorded) -> Option<String> {
@@ -574,5 +636,24 @@ impl Execution {
             Fence => format!("{:?}", r.op.order),
             _ => return None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Blocks;
+
+    #[test]
+    fn blocks_that_were_allocated_at_one_place_have_numbers() {
+        let part = |offset: u64, line: u32| format!("byte {offset} of the block allocated at a.rs:{line}");
+        let mut blocks = Blocks::default();
+        for (name, address) in [(part(0, 1), 100), (part(8, 1), 108), (part(0, 1), 200), (part(0, 2), 300)] {
+            blocks.note(Some(&name), address);
+        }
+        let shown = |name: String, address: u64| blocks.tell_apart(Some(name), address).unwrap();
+        assert_eq!(shown(part(8, 1), 108), "byte 8 of block 1 allocated at a.rs:1");
+        assert_eq!(shown(part(0, 1), 200), "byte 0 of block 2 allocated at a.rs:1");
+        assert_eq!(shown(part(0, 2), 300), part(0, 2));
+        assert_eq!(shown("m[1]".to_owned(), 100), "m[1]");
     }
 }

@@ -104,6 +104,9 @@ impl Session {
             "`raddle::check` was called inside a check: a test that is being checked cannot check another one"
         );
         panics::install();
+        if crate::front::front().is_none() {
+            crate::frees::install();
+        }
         signals::install();
         let mut execution = LAST
             .take()
@@ -216,6 +219,25 @@ impl Session {
             execution.modes.keeps_freed = true;
             Caveat::new(CaveatKind::Reuse, KEPT).add_to(&mut execution.caveats.named);
         }
+        learns
+    }
+
+    /// A number that tells executions apart in which recorded steps differ: that of the last one.
+    pub(crate) fn digest(&self) -> u64 {
+        self.execution.as_ref().map_or(0, |ex| ex.digest())
+    }
+
+    /// Whether a destructor that an `Arc` of std's ran has taken steps.
+    pub(crate) fn has_owners_of_std(&self) -> bool {
+        self.execution.as_ref().is_some_and(|ex| ex.owners.of_std)
+    }
+
+    /// Looks for destructors that an `Arc` of std's runs in all executions from now on. Says whether that is new: the search must start
+    /// again.
+    pub(crate) fn watch_owners(&mut self) -> bool {
+        let Some(execution) = &mut self.execution else { return false };
+        let learns = execution.front.is_none() && !execution.owners.of_std && !execution.owners.always;
+        execution.owners.always |= learns;
         learns
     }
 
@@ -351,6 +373,7 @@ impl Session {
         // that could use them have ended, or will never run again, when it returns.
         unsafe {
             (*ex).reset(record);
+            (*ex).start_std_locals();
             (*ex).explorer =
                 std::mem::transmute::<*mut (dyn Explorer + '_), *mut (dyn Explorer + 'static)>(explorer);
             (*(*ex).explorer).begin();
@@ -372,6 +395,7 @@ impl Session {
                 (*ex).explorer = &raw mut NO_EXPLORER;
                 panic!("the search panicked; see the message above");
             }
+            (*ex).end_std_locals();
             if (*ex).restart_at_end && (*ex).restart.is_none() {
                 (*ex).restart = Some(Restart::FrontLearned);
             }
@@ -613,6 +637,7 @@ impl Session {
             crate::watch::put_back_statics(&mut *ex);
             statics::drop_copies(ex);
             (*ex).leave_user_code();
+            (*ex).end_std_locals();
         }
     }
 }

@@ -95,8 +95,12 @@ unsafe fn prepare_turn(ex: *mut Execution, op: Op, site: Site) -> bool {
         if (*ex).interrupts {
             interrupt(ex, op.kind, site);
         }
+        let watching = (*ex).owners.watching && (*ex).front.is_none();
+        if watching {
+            crate::owners::look(&mut *ex, site);
+        }
         let turn = !(*ex).due || give_way(ex, &op, site);
-        let waits = (*ex).has_lent() | (*ex).weak.waits() | (*ex).interrupts | (*ex).due;
+        let waits = (*ex).has_lent() | (*ex).weak.waits() | (*ex).interrupts | (*ex).due | watching;
         (*ex).attend = waits | (*ex).any_panicking;
         turn
     }
@@ -176,7 +180,14 @@ unsafe fn out_of_stack(ex: *mut Execution, site: Site) -> ! {
 pub(crate) unsafe fn suspend(ex: *mut Execution) -> bool {
     // SAFETY: by the contract. The yielder lives at the bottom of this fiber's own stack.
     unsafe {
-        match session::go_on_with_next(ex) {
+        if (*ex).swaps_locals {
+            crate::std_locals::suspend(&mut *ex);
+        }
+        let how = session::go_on_with_next(ex);
+        if (*ex).swaps_locals {
+            crate::std_locals::resume(&mut *ex);
+        }
+        match how {
             Resume::Go => (*ex).phase == Phase::Running,
             Resume::Unwind | Resume::Retire => std::panic::resume_unwind(Box::new(Abandoned)),
         }

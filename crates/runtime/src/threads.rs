@@ -125,6 +125,10 @@ pub(crate) struct Thread {
     /// Its frames are gone: it has returned from its function, or was unwound. A thread that calls `exit` keeps them.
     pub(crate) frames_gone: bool,
     pub(crate) panicking: bool,
+    /// What it has of std's variables while it is suspended.
+    pub(crate) std_locals: crate::std_locals::Saved,
+    /// How many values of `Arc`s of ours it is dropping, one inside of the other.
+    pub(crate) arc_drops: u16,
     /// How many steps it has taken.
     pub(crate) seq: u32,
     /// It took a step that left its object as it was, or another one that loops consist of, since it started.
@@ -198,6 +202,8 @@ impl Default for Thread {
             left_process: false,
             frames_gone: false,
             panicking: false,
+            arc_drops: 0,
+            std_locals: crate::std_locals::Saved::default(),
             seq: 0,
             may_loop: false,
             window: Window::default(),
@@ -227,6 +233,8 @@ impl Thread {
         self.left_process = false;
         self.frames_gone = false;
         self.panicking = false;
+        self.arc_drops = 0;
+        self.std_locals = crate::std_locals::Saved::default();
         self.may_loop = false;
         self.window.clear();
         self.cycles.reset();
@@ -529,6 +537,9 @@ pub(crate) unsafe fn live(ex: *mut Execution, t: ThreadId) {
     unsafe {
         let body = (&mut (*ex).threads)[t.index()].body.take();
         let scoped = body.as_ref().is_some_and(|b| b.scoped);
+        if (*ex).swaps_locals {
+            crate::std_locals::start(&mut *ex);
+        }
         crate::spin::start(&*ex, (&(*ex).threads)[t.index()].stack_floor);
         (*ex).enter_user_code();
         let test = (*ex).test;

@@ -16,16 +16,21 @@
 //! | `into_inner` | read-modify-write: down |
 //! | `strong_count`, `weak_count` | a look |
 //!
+//! | `increment_strong_count` | read-modify-write: up; it is a failure if it is 0 |
+//! | `from_raw` | a look; it is a failure if it is 0 |
+//!
+//! The last two are steps because a pointer does not keep its value alive: another thread may drop the last reference first.
+//!
 //! `get_mut` must see two counts, which std does under a lock inside the weak count. Here it is a few looks that agree with one
 //! moment; see [`Arc::is_unique`].
 
+use super::raw;
 use crate::object::{Counted, Step, live};
-use explore::{MemoryOrder, OpKind};
-use runtime::{Class, Handle, Place};
+use explore::{CaveatKind, FailureKind, MemoryOrder, OpKind};
+use runtime::{Class, Done, Handle, Place};
 use std::any::Any;
 use std::borrow::{Borrow, Cow};
 use std::cmp;
-use std::collections::HashMap;
 use std::error::Error;
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fmt;
@@ -35,14 +40,17 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::ptr;
-use std::sync::{Arc as Real, Mutex as RealMutex, MutexGuard as RealMutexGuard, OnceLock as RealOnceLock};
+use std::sync::Arc as Real;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the search sees of a counted value; shared by all references to it.
-struct Counts {
+pub(super) struct Counts {
     strong: Counted,
     weak: Handle,
     /// Counts downgrades, never down: tells [`Arc::is_unique`] that no weak reference came from nowhere meanwhile.
     downgrades: Handle,
+    /// There are, or were, pointers to the value that a reference can be made from.
+    has_pointers: AtomicBool,
 }
 
 /// One reference's way to the counts, and where the reference was made: what a report shows when it is dropped, since the place
@@ -50,12 +58,29 @@ struct Counts {
 struct Control {
     counts: Real<Counts>,
     made: Place,
+    /// The value of its reference is being dropped, right before this.
+    drops_value: AtomicBool,
+}
+
+impl Drop for Control {
+    #[inline]
+    fn drop(&mut self) {
+        if *self.drops_value.get_mut() {
+            runtime::arc_drops_value(false);
+        }
+    }
 }
 
 impl Control {
+    fn of(counts: Real<Counts>, made: Place) -> Control {
+        Control { counts, made, drops_value: AtomicBool::new(false) }
+    }
+
     fn new(made: Place) -> Control {
-        let counts = Counts { strong: Counted::new(), weak: Handle::new(), downgrades: Handle::new() };
-        Control { counts: Real::new(counts), made }
+        let has_pointers = AtomicBool::new(false);
+        let counts =
+            Counts { strong: Counted::new(), weak: Handle::new(), downgrades: Handle::new(), has_pointers };
+        Control::of(Real::new(counts), made)
     }
 
     /// For a value with one reference, which is to be given back before the execution ends.
@@ -67,9 +92,25 @@ impl Control {
         control
     }
 
+    /// For a value of std's, which may have other references.
+    fn of_std<T: ?Sized>(value: &Real<T>, made: Place) -> Control {
+        if Real::strong_count(value) == 1 { Control::entered(made) } else { Control::new(made) }
+    }
+
+    /// The value becomes a pointer.
+    fn enter_pointer(&self, address: usize) {
+        self.has_pointers.store(true, Ordering::Relaxed);
+        raw::enter(address, &self.counts);
+    }
+
+    #[inline]
+    fn has_pointers(&self) -> bool {
+        self.has_pointers.load(Ordering::Relaxed)
+    }
+
     /// For another reference to the same value.
     fn another(&self, made: Place) -> Control {
-        Control { counts: self.counts.clone(), made }
+        Control::of(self.counts.clone(), made)
     }
 }
 
@@ -85,8 +126,35 @@ impl Deref for Control {
 /// One step on a count.
 #[inline(always)]
 fn count(kind: OpKind, object: &Handle, now: usize, matters: bool, order: MemoryOrder, place: Place) -> u64 {
+    count_step(kind, object, now, matters, order, place).value
+}
+
+#[inline(always)]
+fn count_step(
+    kind: OpKind,
+    object: &Handle,
+    now: usize,
+    matters: bool,
+    order: MemoryOrder,
+    place: Place,
+) -> Done {
     let step = Step::new(kind, object, Class::Arc, place).initial(now as u64);
-    step.operands(matters as u64, 0).order(order).run().value
+    step.operands(matters as u64, 0).order(order).run()
+}
+
+/// A pointer is used whose value has been dropped.
+#[cold]
+fn fail_gone(what: &str, place: Place) -> ! {
+    let message = format!("`{what}` is called for a value whose last reference was dropped before");
+    runtime::fail(FailureKind::UseAfterFree, message, place)
+}
+
+/// A reference is released that had been released before.
+#[cold]
+fn fail_released(what: &str, place: Place) -> ! {
+    let message =
+        format!("a reference of this {what} is released that does not exist: its count was 0 before");
+    runtime::fail(FailureKind::DoubleFree, message, place)
 }
 
 /// A step on a count that decides something; gives the old count.
@@ -211,6 +279,7 @@ impl<T> Arc<T> {
         if !this.take_last(Place::caller()) {
             return Err(this);
         }
+        this.goes();
         let (value, control) = Arc::into_parts(this);
         Real::try_unwrap(value).map_err(|value| Arc { value, control })
     }
@@ -221,13 +290,16 @@ impl<T> Arc<T> {
         let place = Place::caller();
         if live() {
             let now = Real::strong_count(&this.value);
-            if decide(&this.control.strong, now, place, |n| n.saturating_sub(1)) != 1 {
+            match decide(&this.control.strong, now, place, |n| n.saturating_sub(1)) {
+                0 => fail_released("`Arc`", place),
+                1 => {}
                 // As in std, only the last one is ordered after the others.
-                runtime::had_order(MemoryOrder::Release);
+                _ => runtime::had_order(MemoryOrder::Release),
             }
         } else {
             this.count_down(place);
         }
+        this.goes();
         Real::into_inner(Arc::into_parts(this).0)
     }
 
@@ -250,7 +322,11 @@ impl<T> Arc<T> {
         if this.take_last(place) {
             // Nobody can get a strong reference any more through the old control block. If weak references exist, std moves the
             // value away from them below; if not, nobody else has the block.
+            let had_pointers = this.control.has_pointers();
             this.control = Control::entered(place);
+            if had_pointers && Real::weak_count(&this.value) == 0 {
+                this.control.enter_pointer(Real::as_ptr(&this.value).addr());
+            }
         } else {
             // The clone may take steps, so what std's method does must be done by hand: the old reference is given up, by our
             // `drop`, only when the clone is there.
@@ -323,9 +399,7 @@ impl<T: ?Sized> Arc<T> {
     /// It should be the only one: other std references to the value, or wraps of them, are not seen by the search.
     #[track_caller]
     pub fn from_std(value: Real<T>) -> Arc<T> {
-        let place = Place::caller();
-        let alone = Real::strong_count(&value) == 1;
-        let control = if alone { Control::entered(place) } else { Control::new(place) };
+        let control = Control::of_std(&value, Place::caller());
         Arc { value, control }
     }
 
@@ -380,16 +454,33 @@ impl<T: ?Sized> Arc<T> {
     /// The step before a reference is given up. Also while an execution is given up: what is released then is no leak.
     #[inline]
     fn count_down(&self, place: Place) {
+        let pointers = self.control.has_pointers();
         if runtime::active() {
             let now = Real::strong_count(&self.value);
-            count(
-                OpKind::CountDown,
-                &self.control.strong,
-                now,
-                mem::needs_drop::<T>(),
-                MemoryOrder::AcqRel,
-                place,
-            );
+            let matters = mem::needs_drop::<T>() || pointers;
+            let order = MemoryOrder::AcqRel;
+            let done = count_step(OpKind::CountDown, &self.control.strong, now, matters, order, place);
+            if !done.ok && live() {
+                fail_released("`Arc`", place);
+            }
+        }
+    }
+
+    /// The reference is about to go, and its step has been taken.
+    #[inline]
+    fn goes(&self) {
+        if self.control.has_pointers() && Real::strong_count(&self.value) == 1 {
+            self.keep_memory();
+        }
+    }
+
+    /// The value, to which there are pointers, is about to go.
+    #[cold]
+    fn keep_memory(&self) {
+        if runtime::active() {
+            raw::keep(Real::downgrade(&self.value));
+        } else {
+            raw::remove(Real::as_ptr(&self.value).addr());
         }
     }
 
@@ -400,20 +491,51 @@ impl<T: ?Sized> Arc<T> {
     /// As for std's: `ptr` comes from `into_raw`, and is turned back once for each.
     #[track_caller]
     pub unsafe fn from_raw(ptr: *const T) -> Arc<T> {
-        let control = take_raw(ptr.addr());
-        // SAFETY: as the caller says; our `into_raw` gives what std's gives.
-        let value = unsafe { Real::from_raw(ptr) };
-        match control {
-            Some(control) => Arc { value, control },
-            None => Arc::from_std(value),
+        let place = Place::caller();
+        // SAFETY: as the caller says; our `into_raw` gives what std's gives. If the value was dropped, its memory is still there.
+        let (value, control) = unsafe { Arc::peek_raw(ptr, place) };
+        if live() {
+            let now = Real::strong_count(&value);
+            let seen = count(OpKind::CountRead, &control.strong, now, false, MemoryOrder::Relaxed, place);
+            if seen == 0 {
+                fail_gone("Arc::from_raw", place);
+            }
         }
+        Arc { value: ManuallyDrop::into_inner(value), control }
+    }
+
+    /// A reference that is not counted, from a pointer.
+    ///
+    /// # Safety
+    ///
+    /// As for [`from_raw`](Arc::from_raw). A value that was dropped in this execution is allowed.
+    unsafe fn peek_raw(ptr: *const T, place: Place) -> (ManuallyDrop<Real<T>>, Control) {
+        let counts = raw::counts(ptr.addr());
+        // SAFETY: by the contract. The memory of a value that was dropped is kept until its execution ends.
+        let value = ManuallyDrop::new(unsafe { Real::from_raw(ptr) });
+        let control = match counts {
+            Some(counts) => Control::of(counts, place),
+            None => {
+                if Real::strong_count(&value) > 1 {
+                    runtime::caveat_at(
+                        CaveatKind::ForeignTypes,
+                        "the other references of an `Arc` from a pointer that `Arc::into_raw` did not return",
+                        place,
+                    );
+                }
+                let control = Control::of_std(&value, place);
+                control.enter_pointer(ptr.addr());
+                control
+            }
+        };
+        (value, control)
     }
 
     /// Turns the reference into a pointer to the value. The count stays.
     pub fn into_raw(this: Arc<T>) -> *const T {
         let (value, control) = Arc::into_parts(this);
         let ptr = Real::into_raw(value);
-        keep_raw(ptr.addr(), control);
+        control.enter_pointer(ptr.addr());
         ptr
     }
 
@@ -424,10 +546,19 @@ impl<T: ?Sized> Arc<T> {
     /// As for std's: `ptr` comes from [`into_raw`](Arc::into_raw) and has not been turned back.
     #[track_caller]
     pub unsafe fn increment_strong_count(ptr: *const T) {
-        // SAFETY: as the caller says; this reference is not dropped but turned into a pointer again below.
-        let this = unsafe { Arc::from_raw(ptr) };
-        let _ = Arc::into_raw(this.clone());
-        let _ = Arc::into_raw(this);
+        let place = Place::caller();
+        // SAFETY: as the caller says.
+        let (value, control) = unsafe { Arc::peek_raw(ptr, place) };
+        if live() {
+            let now = Real::strong_count(&value) as u64;
+            let up = |n: u64| if n == 0 { 0 } else { n + 1 };
+            if runtime::rmw(&control.strong, now, MemoryOrder::Relaxed, place, up) == 0 {
+                fail_gone("Arc::increment_strong_count", place);
+            }
+        } else if runtime::active() {
+            count(OpKind::CountUp, &control.strong, 0, false, MemoryOrder::Relaxed, place);
+        }
+        mem::forget(Real::clone(&value));
     }
 
     /// One reference fewer to what `ptr` points to.
@@ -438,12 +569,15 @@ impl<T: ?Sized> Arc<T> {
     #[track_caller]
     pub unsafe fn decrement_strong_count(ptr: *const T) {
         // SAFETY: as the caller says.
-        drop(unsafe { Arc::from_raw(ptr) });
+        let (value, control) = unsafe { Arc::peek_raw(ptr, Place::caller()) };
+        drop(Arc { value: ManuallyDrop::into_inner(value), control });
     }
 
     /// A pointer to the value.
     pub fn as_ptr(this: &Arc<T>) -> *const T {
-        Real::as_ptr(&this.value)
+        let ptr = Real::as_ptr(&this.value);
+        this.control.enter_pointer(ptr.addr());
+        ptr
     }
 
     /// Makes a weak reference.
@@ -526,28 +660,6 @@ impl<T: ?Sized> Arc<T> {
     }
 }
 
-/// Controls of references that are pointers now, by address.
-type Raw = HashMap<usize, Vec<Control>>;
-
-fn raw() -> RealMutexGuard<'static, Raw> {
-    static RAW: RealOnceLock<RealMutex<Raw>> = RealOnceLock::new();
-    RAW.get_or_init(RealMutex::default).lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-fn keep_raw(address: usize, control: Control) {
-    raw().entry(address).or_default().push(control);
-}
-
-fn take_raw(address: usize) -> Option<Control> {
-    let mut raw = raw();
-    let controls = raw.get_mut(&address)?;
-    let control = controls.pop();
-    if controls.is_empty() {
-        raw.remove(&address);
-    }
-    control
-}
-
 impl Arc<dyn Any + Send + Sync> {
     /// The reference, if the value is of this type.
     ///
@@ -573,7 +685,10 @@ impl<T: ?Sized> Clone for Arc<T> {
         let place = Place::caller();
         if runtime::active() {
             let now = Real::strong_count(&self.value);
-            count(OpKind::CountUp, &self.control.strong, now, false, MemoryOrder::Relaxed, place);
+            let up = count(OpKind::CountUp, &self.control.strong, now, false, MemoryOrder::Relaxed, place);
+            if up == 1 && live() {
+                fail_gone("Arc::clone", place);
+            }
         }
         Arc { value: self.value.clone(), control: self.control.another(place) }
     }
@@ -584,6 +699,11 @@ impl<T: ?Sized> Drop for Arc<T> {
     fn drop(&mut self) {
         // The real reference goes right after this, in the same turn: it is a field.
         self.count_down(self.control.made);
+        self.goes();
+        if mem::needs_drop::<T>() && Real::strong_count(&self.value) == 1 {
+            *self.control.drops_value.get_mut() = true;
+            runtime::arc_drops_value(true);
+        }
     }
 }
 
@@ -779,8 +899,10 @@ impl<T: ?Sized> Weak<T> {
     /// # Safety
     ///
     /// As for std's: `ptr` comes from `into_raw`, and is turned back once for each.
+    #[track_caller]
     pub unsafe fn from_raw(ptr: *const T) -> Weak<T> {
-        let control = take_raw(ptr.addr());
+        let place = Place::caller();
+        let control = raw::counts(ptr.addr()).map(|counts| Control::of(counts, place));
         // SAFETY: as the caller says; our `into_raw` gives what std's gives.
         Weak { value: unsafe { std::sync::Weak::from_raw(ptr) }, control }
     }
@@ -793,7 +915,7 @@ impl<T: ?Sized> Weak<T> {
         let (value, control) = unsafe { (ptr::read(&this.value), ptr::read(&this.control)) };
         let ptr = value.into_raw();
         if let Some(control) = control {
-            keep_raw(ptr.addr(), control);
+            control.enter_pointer(ptr.addr());
         }
         ptr
     }
@@ -871,7 +993,13 @@ impl<T: ?Sized> Weak<T> {
     /// Nobody sees who drops the last weak reference, so it does not matter.
     fn step(&self, kind: OpKind, control: &Control, place: Place) {
         if live() {
-            count(kind, &control.weak, self.value.weak_count(), false, MemoryOrder::Relaxed, place);
+            // Without a value std does not tell how many there are; this one is.
+            let now = self.value.weak_count().max((kind == OpKind::CountDown) as usize);
+            if !count_step(kind, &control.weak, now, false, MemoryOrder::Relaxed, place).ok {
+                // The memory is that of the references that are left: std's drop, which follows, must not free it.
+                mem::forget(self.value.clone());
+                fail_released("`Weak`", place);
+            }
         }
     }
 }

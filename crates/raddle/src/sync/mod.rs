@@ -13,6 +13,7 @@ mod once;
 mod once_lock;
 mod pointer;
 mod poison;
+mod raw;
 mod rwlock;
 
 pub use arc::{Arc, Weak};
