@@ -290,6 +290,7 @@ impl Body for Start {
             signals::point_at_end();
             locals::end();
             runtime::settle();
+            crate::frames::thread_ends();
             crate::sync::frames_are_gone(|| runtime::last_place().unwrap_or(Place::at(0)));
             set_ended();
             locals::gone();
