@@ -243,7 +243,7 @@ fn both_accesses_of_a_race_between_ranges_are_shown() {
             "memset(&s, 1, sizeof s)",
             "volatile int v = s.x[5]; (void)v",
             "write s.x[5] = 16843009",
-            "read s.x[5]",
+            "read s.x[5]: 16843009",
         ),
         (
             "read",
@@ -277,6 +277,33 @@ int main(void) { go(); while (!done) {} return 0; }
     let (_, report) = check("return", program, &[]);
     assert!(report.contains("the return of the function"), "{report}");
     assert!(row(&report, "  write ") < row(&report, "  end of "), "{report}");
+}
+
+#[test]
+fn padding_of_structures_is_not_nondeterminism() {
+    let program = "\
+#include <pthread.h>
+#include <stdlib.h>
+struct S { signed char f; short g; int h; };
+static struct S s;
+static int x;
+static struct S make(int v) { struct S r; r.f = v; r.g = 1; r.h = 2; return r; }
+static void *t(void *a) { s = make(16); x = 1; return a; }
+static void *u(void *a) { s = make(3); if (x) abort(); return a; }
+int main(void) {
+    pthread_t h, i;
+    pthread_create(&h, 0, t, 0);
+    pthread_create(&i, 0, u, 0);
+    pthread_join(h, 0);
+    pthread_join(i, 0);
+    return s.g - 1;
+}
+";
+    let (_, report) = check("padding", program, &["--races", "sync", "--keep-going", "--json"]);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let kinds: Vec<&str> =
+        report["failures"].as_array().unwrap().iter().filter_map(|f| f["kind"].as_str()).collect();
+    assert_eq!((kinds, &report["open"]), (vec!["abort"], &0.into()), "{report:#}");
 }
 
 #[test]
