@@ -668,8 +668,19 @@ pub(super) fn watch_virtual_functions(mut lead: impl FnMut(usize, Hook) -> Optio
     ];
     let of_classifiers: [(usize, Hook); 4] =
         [(2 + 3, changed), (2 + 5, changed), (2 + 7, widened), (2 + 9, narrowed)];
+    // `compare`, `transform`, which returns a string, and `hash`.
+    let of_collations: [(usize, Hook); 3] = [
+        (2 + 2, |_, a| {
+            reads(a[1], a[2].saturating_sub(a[1]));
+            reads(a[3], a[4].saturating_sub(a[3]));
+        }),
+        (2 + 3, |_, a| reads(a[2], a[3].saturating_sub(a[2]))),
+        (2 + 4, |_, a| reads(a[1], a[2].saturating_sub(a[1]))),
+    ];
     let of_errors: [(usize, Hook); 1] = [(2 + 2, what)];
-    let all: [(&CStr, &[(usize, Hook)]); 14] = [
+    let all: [(&CStr, &[(usize, Hook)]); 16] = [
+        (c"_ZTVNSt7__cxx117collateIcEE", &of_collations),
+        (c"_ZTVNSt7__cxx1114collate_bynameIcEE", &of_collations),
         (c"_ZTVSt11logic_error", &of_errors),
         (c"_ZTVSt12domain_error", &of_errors),
         (c"_ZTVSt16invalid_argument", &of_errors),
@@ -1080,6 +1091,19 @@ fn stream(name: &str) -> Option<Hook> {
         return Some(|_, a| reads(a[0], 8));
     }
     if let Some((rest, constant)) = member(name) {
+        // The other stream changes, too.
+        if ["C1EO", "C2EO"].iter().any(|m| rest.starts_with(m)) {
+            return Some(|_, a| {
+                uses_changed_at(a[1]);
+                writes(a[0], 8);
+            });
+        }
+        if rest.starts_with("aSEO") || rest.starts_with("4swapER") {
+            return Some(|_, a| {
+                uses_changed_at(a[1]);
+                uses(a[0], true);
+            });
+        }
         if rest.starts_with("C1") || rest.starts_with("C2") {
             return Some(match rest.strip_prefix("C1E").map(argument_of_stream) {
                 Some(Argument::String) => |_, a| {
