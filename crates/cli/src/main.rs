@@ -160,7 +160,7 @@ fn main() -> ExitCode {
         return code;
     }
     let args = check::name_compiler_flags(args);
-    let as_json = args.iter().take_while(|a| *a != "--").any(|a| a == "--json");
+    let as_json = args.iter().take_while(|a| *a != "--").any(|a| a == "--json" || a.starts_with("--json="));
     // A wrong command line ends here with exit code 2 and says what would be right.
     let cli = Cli::try_parse_from(args).unwrap_or_else(|e| {
         if as_json && e.use_stderr() {

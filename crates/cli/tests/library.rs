@@ -108,6 +108,74 @@ fn calls_into_the_cxx_library_touch_their_objects() {
 }
 
 #[test]
+fn searches_and_comparisons_read_up_to_what_decides_them() {
+    // `s` is "abcdefg", `n` a number and another one, `r` has a `c` near its end. `w` is `s` as a wide string.
+    let calls = [
+        "strchr(s, 'c') != 0",
+        "strspn(s, \"ab\")",
+        "strcspn(s, \"c\")",
+        "strpbrk(s, \"c\") != 0",
+        "strstr(s, \"bc\") != 0",
+        "memchr(s, 'c', 8) != 0",
+        "strcmp(s, \"abd\")",
+        "strncmp(s, \"abd\", 8)",
+        "memcmp(s, \"abdabdab\", 8)",
+        "strcasecmp(s, \"ABD\")",
+        "strncasecmp(s, \"ABD\", 8)",
+        "strcasestr(s, \"BC\") != 0",
+        "memmem(s, 8, \"bc\", 2) != 0",
+        "strchrnul(s, 'c') != 0",
+        "index(s, 'c') != 0",
+        "rawmemchr(s, 'c') != 0",
+        "memrchr(r, 'c', 8) != 0",
+        "atoi(n)",
+        "atol(n)",
+        "strtol(n, 0, 10)",
+        "strtoull(n, 0, 10)",
+        "strtoimax(n, 0, 10)",
+        "strtod(n, 0)",
+        "strtof(n, 0)",
+        "atof(n)",
+        "wcschr(w, L'c') != 0",
+        "wcsspn(w, L\"ab\")",
+        "wcscspn(w, L\"c\")",
+        "wcspbrk(w, L\"c\") != 0",
+        "wcsstr(w, L\"bc\") != 0",
+        "wmemchr(w, L'c', 8) != 0",
+        "wcscmp(w, L\"abd\")",
+        "wcsncmp(w, L\"abd\", 8)",
+        "wcscasecmp(w, L\"ABD\")",
+        "wmemcmp(w, L\"abdabdab\", 8)",
+    ];
+    let mut text = format!(
+        "{HEAD}#include <strings.h>\n#include <inttypes.h>\n#include <wchar.h>\n\
+         static char s[16] = \"abcdefg\", n[16] = \"12 3456\", r[16] = \"abcdecg\"; static wchar_t w[16] = L\"abcdefg\";\n\
+         static volatile long sink; static int is_behind;\n\
+         static void *t(void *a) {{ int i = is_behind ? 5 : 1; s[i] = s[i]; n[i] = n[i]; w[i] = w[i];\n\
+         r[is_behind ? 1 : 6] = r[1]; return a; }}\n\
+         int main(int argc, char **argv) {{ is_behind = !strcmp(argv[2], \"behind\"); pthread_t h; pthread_create(&h, 0, t, 0);\n\
+         switch (atoi(argv[1])) {{\n"
+    );
+    for (i, call) in calls.iter().enumerate() {
+        text += &format!("case {i}: sink = {call}; break;\n");
+    }
+    text += "}\npthread_join(h, 0); return 0; }\n";
+    let directory = place("searches");
+    fs::write(directory.join("program.c"), text).unwrap();
+    let program = compile(&directory, &["-fno-builtin", "program.c"]);
+    let mut wrong = Vec::new();
+    for (i, call) in calls.iter().enumerate() {
+        for (form, right) in [("behind", "verified"), ("within", "failure data-race")] {
+            let got = verdict(&run(&directory, &program, &[&i.to_string(), form]));
+            if got != right {
+                wrong.push(format!("{call} {form}: {got}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
 fn state_of_the_process_is_shared_by_threads() {
     let directory = place("state");
     let source = format!("{}/tests/library/state.c", env!("CARGO_MANIFEST_DIR"));

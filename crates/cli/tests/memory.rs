@@ -1015,6 +1015,66 @@ fn frames_and_thread_locals_end() {
                 Fails(&["use-after-free"]),
             ),
             (
+                "of-a-function-that-does-something-first",
+                "",
+                "static atomic_int done, on; static void *t(void *a) { *(int *)a = 1; done = 1; return 0; }
+                static void go(void) { int x = 0; pthread_t h; pthread_create(&h, 0, t, &x); pthread_detach(h); on = 1; }
+                int main(void) { go(); while (!done); }",
+                Fails(&["data-race"]),
+            ),
+            (
+                "atomic-of-a-function-that-does-something-first",
+                "",
+                "static atomic_int done, on; static void *t(void *a) { *(atomic_int *)a = 1; done = 1; return 0; }
+                static void go(void) { atomic_int x = 0; pthread_t h; pthread_create(&h, 0, t, (void *)&x); pthread_detach(h); on = 1; }
+                int main(void) { go(); while (!done); }",
+                Fails(&["data-race", "use-after-free"]),
+            ),
+            (
+                "of-a-function-that-waits",
+                "",
+                "static atomic_int done; static void *t(void *a) { *(int *)a = 1; done = 1; return 0; }
+                static void go(void) { int x = 0; pthread_t h; pthread_create(&h, 0, t, &x); pthread_detach(h); while (!done); done = 0; }
+                int main(void) { go(); go(); }",
+                Verified,
+            ),
+            (
+                "of-a-thread-that-ends",
+                "",
+                "static int *_Atomic g; static atomic_int on; static void *t(void *a) { int x = 0; g = &x; on = 1; return 0; }
+                static void *u(void *a) { int *p = g; if (p) *p = 1; on = 2; return 0; }
+                int main(void) { pthread_t h, i; pthread_create(&h, 0, t, 0); pthread_create(&i, 0, u, 0); pthread_join(h, 0); pthread_join(i, 0); }",
+                Fails(&["data-race", "use-after-free"]),
+            ),
+            (
+                "of-main",
+                "",
+                "static void *t(void *a) { *(int *)a = 1; return 0; }
+                int main(void) { int x = 0; pthread_t h; pthread_create(&h, 0, t, &x); pthread_detach(h); return 0; }",
+                Fails(&["use-after-free", "data-race"]),
+            ),
+            (
+                "of-main-before-its-end",
+                "",
+                "static atomic_int on; static void *t(void *a) { *(int *)a = 1; on = 1; return 0; }
+                int main(void) { int x = 0; pthread_t h; pthread_create(&h, 0, t, &x); pthread_detach(h); on = 2; return 0; }",
+                Fails(&["use-after-free", "data-race"]),
+            ),
+            (
+                "of-main-that-calls-exit",
+                "",
+                "static void *t(void *a) { *(int *)a = 1; return 0; }
+                int main(void) { int x = 0; pthread_t h; pthread_create(&h, 0, t, &x); pthread_detach(h); exit(0); }",
+                Verified,
+            ),
+            (
+                "of-main-that-waits",
+                "",
+                "static void *t(void *a) { ((int *)a)[1] = 1; return 0; }
+                int main(void) { int x[2] = {0}; pthread_t h; pthread_create(&h, 0, t, x); pthread_join(h, 0); return x[1] - 1; }",
+                Verified,
+            ),
+            (
                 "of-the-same-thread",
                 "",
                 "static int *_Atomic g; static void f(void) { int x = 5; g = &x; } int main(void) { f(); return *g == 77; }",

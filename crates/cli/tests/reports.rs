@@ -234,6 +234,79 @@ int main(void) { p = malloc(sizeof *p); copy(); assert(p->a == 7); }
 }
 
 #[test]
+fn both_accesses_of_a_race_between_ranges_are_shown() {
+    let head = "#include <pthread.h>\n#include <string.h>\n#include <unistd.h>\n#include <fcntl.h>\nstatic struct S { int x[20]; } s, other;\n";
+    for (name, mine, others, first, last) in [
+        ("element", "s.x[7] = 3", "s = other", "write s.x[7] = 3", "write s.x[7]"),
+        (
+            "memset",
+            "memset(&s, 1, sizeof s)",
+            "volatile int v = s.x[5]; (void)v",
+            "write s.x[5] = 16843009",
+            "read s.x[5]: 16843009",
+        ),
+        (
+            "read",
+            "memset(&s, 0, sizeof s)",
+            "int d = open(\"/etc/passwd\", O_RDONLY); if (read(d, s.x + 3, 8) < 0) return a; close(d)",
+            "write s.x[3] = 0",
+            "write s.x[3]",
+        ),
+    ] {
+        let program = format!(
+            "{head}static void *t(void *a) {{ {others}; return a; }}\n\
+             int main(void) {{ pthread_t h; pthread_create(&h, 0, t, 0); {mine}; pthread_join(h, 0); }}\n"
+        );
+        let (_, report) = check(&format!("ranges-{name}"), &program, &[]);
+        let (before, after) = (row(&report, first), row(&report, &format!("{last}  p.c:6")));
+        assert!(before < after, "{report}");
+        assert!(after < row(&report, "✗ data-race"), "{report}");
+    }
+}
+
+#[test]
+fn an_access_that_a_return_does_not_wait_for_is_shown() {
+    let program = "\
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int done, on;
+static void *t(void *a) { *(int *)a = 1; done = 1; return 0; }
+static void go(void) { int x = 0; pthread_t h; pthread_create(&h, 0, t, &x); pthread_detach(h); on = 1; }
+int main(void) { go(); while (!done) {} return 0; }
+";
+    let (_, report) = check("return", program, &[]);
+    assert!(report.contains("the return of the function"), "{report}");
+    assert!(row(&report, "  write ") < row(&report, "  end of "), "{report}");
+}
+
+#[test]
+fn padding_of_structures_is_not_nondeterminism() {
+    let program = "\
+#include <pthread.h>
+#include <stdlib.h>
+struct S { signed char f; short g; int h; };
+static struct S s;
+static int x;
+static struct S make(int v) { struct S r; r.f = v; r.g = 1; r.h = 2; return r; }
+static void *t(void *a) { s = make(16); x = 1; return a; }
+static void *u(void *a) { s = make(3); if (x) abort(); return a; }
+int main(void) {
+    pthread_t h, i;
+    pthread_create(&h, 0, t, 0);
+    pthread_create(&i, 0, u, 0);
+    pthread_join(h, 0);
+    pthread_join(i, 0);
+    return s.g - 1;
+}
+";
+    let (_, report) = check("padding", program, &["--races", "sync", "--keep-going", "--json"]);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let kinds: Vec<&str> =
+        report["failures"].as_array().unwrap().iter().filter_map(|f| f["kind"].as_str()).collect();
+    assert_eq!((kinds, &report["open"]), (vec!["abort"], &0.into()), "{report:#}");
+}
+
+#[test]
 fn a_control_of_pthread_once_has_its_name() {
     let program = "\
 #include <pthread.h>
@@ -261,6 +334,7 @@ fn a_check_that_cannot_start_says_so_as_json_too() {
     for (program, args) in [
         ("int main(void) { return x; }\n", &["--json"][..]),
         ("int main(void) { return 0; }\n", &["--json", "--replay", "zz"]),
+        ("int main(void) { return 0; }\n", &["--json=yes"]),
     ] {
         let (code, report) = check("error", program, args);
         let report: Value = serde_json::from_str(&report).unwrap();

@@ -282,6 +282,13 @@ impl Op {
         self.kind == other.kind && self.object == other.object && self.other == other.other && operands
     }
 
+    /// Whether the value that it has seen must be the same when it is replayed. A plain access of a program in machine code may be to a whole
+    /// structure, whose padding is left over from other calls. A value that matters decides a later step.
+    #[inline]
+    pub(crate) fn has_fixed_value(&self) -> bool {
+        !(matches!(self.kind, OpKind::Load | OpKind::Store) && self.order == MemoryOrder::None)
+    }
+
     /// Whether it writes its second object, too.
     pub(crate) fn writes_other(&self) -> bool {
         matches!(self.kind, OpKind::Wait | OpKind::Assign)

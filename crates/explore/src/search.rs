@@ -690,7 +690,8 @@ impl<R: Reduction> Explorer for Search<R> {
         let core = &mut self.core;
         if core.pos < core.trace.len() {
             let e = core.trace.event(core.pos);
-            if (e.value, e.access, e.options) != (event.value, event.access, core.chosen_option.1) {
+            let same = e.value == event.value || !e.op.has_fixed_value();
+            if !same || (e.access, e.options) != (event.access, core.chosen_option.1) {
                 if !self.tolerant {
                     self.divergence = Some(Divergence {
                         step: core.pos,

@@ -37,7 +37,7 @@ pub(crate) fn range(address: usize, bytes: usize, write: bool, call: Call) {
     let mut looked_at = false;
     while at < end {
         if cannot_race(write) {
-            record(at, write, call);
+            record(at, end - at, write, call);
             note_unshared(at, end - at, write);
             return heap::check(at, end - at, write, call);
         }
@@ -55,7 +55,12 @@ pub(crate) fn range(address: usize, bytes: usize, write: bool, call: Call) {
             let (next, race) =
                 table::shadow().touch_range(at, end, (write, write), call.place, table::has_shadow);
             if runtime::records_plain() {
-                (at..next.max(at + 1)).step_by(8).for_each(|at| record(at & !7, write, call));
+                let mut from = at;
+                while from < next.max(at + 1) {
+                    let to = ((from & !7) + 8).min(end);
+                    record(from, to - from, write, call);
+                    from = to;
+                }
             }
             if let Some(race) = race {
                 runtime::fail(FailureKind::DataRace, race, call.place);
@@ -85,9 +90,9 @@ fn cannot_race(write: bool) -> bool {
 
 /// Records an access of an execution that is shown.
 #[inline]
-fn record(address: usize, write: bool, call: Call) {
+fn record(address: usize, bytes: usize, write: bool, call: Call) {
     if runtime::records_plain() && (write || !crate::names::is_nameless(address)) {
-        runtime::record_plain(address as u64, write, call.place);
+        runtime::record_plain(address as u64, bytes, write, call.place);
     }
 }
 
@@ -114,7 +119,7 @@ fn watched(address: usize, bytes: usize, write: bool, call: Call) {
     if unsafe { crate::signals::ACTIVE } {
         crate::signals::accessed(address, bytes, write, call);
     }
-    record(address, write, call);
+    record(address, bytes, write, call);
 }
 
 /// An access within one granule.
@@ -255,6 +260,9 @@ pub(crate) fn write_now(address: usize, bytes: usize, call: Call, perform: impl 
 #[inline]
 pub(crate) fn is_private(entry: &mut Entry) -> bool {
     if entry.is_foreign() {
+        if !runtime::on_own_stack(entry.address) {
+            crate::frames::accessed(entry);
+        }
         return false;
     }
     if runtime::on_own_stack(entry.address) {
@@ -263,6 +271,7 @@ pub(crate) fn is_private(entry: &mut Entry) -> bool {
     if runtime::on_other_stack(entry.address) {
         // What its owner did to it before was not seen.
         entry.make_foreign();
+        crate::frames::accessed(entry);
         runtime::restart_soon();
     }
     false

@@ -378,6 +378,9 @@ fn on_other_stack(address: usize, bytes: usize, write: bool, call: Call) {
     }
     let Some(owner) = runtime::thread_of_stack(address) else { return };
     let top = shim::last_stack_pointer(owner);
+    if owner == explore::ThreadId::MAIN && crate::frames::is_of_returned_main(address) {
+        gone(address, bytes, write, call, "of a local variable of `main`, which has returned");
+    }
     if address < top && runtime::thread_of_stack(top) == Some(owner) {
         let whose = format!(
             "on the stack of {}, in the frame of a function that has returned",

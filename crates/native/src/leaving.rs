@@ -107,6 +107,7 @@ unsafe extern "C-unwind" fn at_frame(
 fn gone() -> ! {
     runtime::settle();
     locals::end();
+    crate::frames::thread_ends();
     crate::sync::frames_are_gone(|| runtime::last_place().unwrap_or(Place::at(0)));
     threads::set_ended();
     locals::gone();

@@ -38,6 +38,7 @@ mod debugger;
 mod exceptions;
 mod file_locks;
 mod files;
+mod frames;
 mod front;
 mod functions;
 mod futex;

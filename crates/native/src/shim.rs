@@ -65,6 +65,7 @@ impl Call {
 pub(crate) fn call() -> Call {
     // SAFETY: one OS thread alone runs code of the program; see the crate's rules.
     unsafe {
+        crate::frames::call_came_in(INCOMING.stack);
         Call {
             place: Place::at(user_address()),
             // What an earlier call left counts for nothing.
@@ -87,6 +88,7 @@ pub(crate) fn call_with_state() -> Call {
 pub(crate) fn call_from(site: usize, frame: usize, stack: usize, state: LocalState) -> Call {
     // SAFETY: as in `call`.
     unsafe { (INCOMING.site, INCOMING.frame, INCOMING.stack) = (site, frame, stack) };
+    crate::frames::call_came_in(stack);
     Call { place: Place::at(crate::front::user_site(site, frame)), state }
 }
 
@@ -259,6 +261,7 @@ pub(crate) fn keep_call(to: Option<ThreadId>) {
         }
         RUNNING = to;
     }
+    crate::frames::switch(to);
 }
 
 /// Whether a thread of the program runs, by our own account.

@@ -126,15 +126,25 @@ fn run_program() {
             crate::sync::frames_are_gone(|| call.place);
             process::end(code, call);
         };
-        if runtime::is_alone() { end() } else { below_frames(end) }
+        if runtime::is_alone() {
+            end();
+        } else {
+            // The frames of `main` were below that of this function.
+            let top = &raw const call as usize;
+            crate::frames::main_returned(top - ROOM, top, call);
+            below_frames(end);
+        }
     }
 }
+
+/// How far below the frames of `main` the rest of the process runs.
+const ROOM: usize = 64 << 10;
 
 /// Runs what comes after `main` further down the stack. Other threads may still use local variables of `main` while the process ends, and find
 /// them as they were.
 #[inline(never)]
 fn below_frames(f: impl FnOnce()) {
-    let room = MaybeUninit::<[u8; 64 << 10]>::uninit();
+    let room = MaybeUninit::<[u8; ROOM]>::uninit();
     std::hint::black_box(&room);
     f();
     std::hint::black_box(&room);

@@ -124,6 +124,111 @@ fn write_in_steps(call: Option<Call>, to: *mut c_char, bytes: &[u8]) {
     });
 }
 
+/// Reads a string up to the first of `most` bytes at which a function stops, with that byte. Says how many bytes these are.
+fn reads_until(
+    call: Option<Call>,
+    s: *const c_char,
+    most: usize,
+    stops: impl Fn(usize, u8) -> bool,
+) -> usize {
+    if call.is_none() {
+        return 0;
+    }
+    let in_steps = options().races == Races::Sync;
+    let mut n = 0;
+    while n < most {
+        let at = s.wrapping_add(n);
+        let piece = (8 - (at as usize & 7)).min(most - n);
+        let looked_at = || {
+            // SAFETY: the program hands in an array that has the byte at which the function stops, or `most` bytes.
+            let stop = |i: &usize| stops(n + i, unsafe { *at.add(*i) } as u8);
+            (0..piece).find(stop).map_or((piece, false), |i| (i + 1, true))
+        };
+        if in_steps {
+            reads(call, at, looked_at().0);
+        }
+        // Other threads may have run.
+        let (bytes, is_end) = looked_at();
+        n += bytes;
+        if is_end {
+            break;
+        }
+    }
+    if !in_steps {
+        reads(call, s, n);
+    }
+    depends_on(call, s, n);
+    n
+}
+
+/// Reads a string up to the first byte that is, or is not, in `set`.
+fn reads_span(call: Option<Call>, s: *const c_char, set: *const c_char, ends_inside: bool) {
+    if call.is_some() {
+        reads_string(call, set);
+        // SAFETY: the program hands in a string.
+        let set = unsafe { std::ffi::CStr::from_ptr(set) }.to_bytes();
+        reads_until(call, s, usize::MAX, |_, b| b == 0 || set.contains(&b) == ends_inside);
+    }
+}
+
+/// Reads the part of a string that a search for another one needs: up to the end of the match, or all of it.
+fn reads_search(call: Option<Call>, s: *const c_char, t: *const c_char) {
+    if call.is_some() {
+        reads_string(call, t);
+        // SAFETY: the program hands in two strings.
+        let (found, size) = unsafe { (libc::strstr(s, t), libc::strlen(t)) };
+        if found.is_null() {
+            reads_string(call, s);
+        } else {
+            let end = found as usize - s as usize + size;
+            reads_until(call, s, end, |_, b| b == 0);
+        }
+    }
+}
+
+/// How many bytes of a string a conversion to a number looks at: those of the number, and the one behind it. `end` is where the number
+/// ends.
+fn extent_of_number(s: *const c_char, end: *const c_char) -> usize {
+    let mut n = (end as usize).saturating_sub(s as usize);
+    if n == 0 {
+        // There is no number: the function looks behind spaces and a sign.
+        // SAFETY: the program hands in a string.
+        unsafe {
+            n = strspn(s, c" \t\n\x0b\x0c\r".as_ptr());
+            n += usize::from(matches!(*s.add(n) as u8, b'+' | b'-'));
+        }
+    }
+    extent(s, n + 1)
+}
+
+/// How many bytes `strtol` and its relatives look at.
+pub(crate) fn extent_of_integer(s: *const c_char, base: c_int) -> usize {
+    let mut end = std::ptr::null_mut();
+    // SAFETY: the program hands in a string.
+    unsafe { libc::strtoull(s, &mut end, base) };
+    extent_of_number(s, end)
+}
+
+/// How many bytes `strtod` and its relatives look at.
+pub(crate) fn extent_of_float(s: *const c_char) -> usize {
+    let mut end = std::ptr::null_mut();
+    // SAFETY: the program hands in a string.
+    unsafe { libc::strtod(s, &mut end) };
+    extent_of_number(s, end)
+}
+
+fn reads_integer(call: Option<Call>, s: *const c_char, base: c_int) {
+    if call.is_some() {
+        reads_until(call, s, extent_of_integer(s, base), |_, b| b == 0);
+    }
+}
+
+fn reads_float(call: Option<Call>, s: *const c_char) {
+    if call.is_some() {
+        reads_until(call, s, extent_of_float(s), |_, b| b == 0);
+    }
+}
+
 /// Writes where a number ends, for who asks.
 fn ends(call: Option<Call>, end: *mut *mut c_char) {
     if !end.is_null() {
@@ -145,6 +250,13 @@ fn compared(a: *const c_char, b: *const c_char, most: usize, same: impl Fn(c_cha
         }
     }
     i
+}
+
+/// How many bytes of two arrays a comparison needs to look at: up to the first that differ.
+fn compared_bytes(a: *const c_void, b: *const c_void, n: usize) -> usize {
+    // SAFETY: the program hands in arrays of at least `n` bytes.
+    let same = |i: &usize| unsafe { *a.cast::<u8>().add(*i) == *b.cast::<u8>().add(*i) };
+    (0..n).position(|i| !same(&i)).map_or(n, |i| i + 1)
 }
 
 fn alike(x: c_char, y: c_char) -> bool {
@@ -206,18 +318,19 @@ wrap! {
             writes(call, to, n);
         } => libc::memset;
     compare as __wrap_memcmp(a: *const c_void, b: *const c_void, n: usize) -> c_int,
-        call { reads_both(call, a.cast(), b.cast(), n); } => libc::memcmp;
+        call { if call.is_some() { reads_both(call, a.cast(), b.cast(), compared_bytes(a, b, n)); } } => libc::memcmp;
     compare_bytes as __wrap_bcmp(a: *const c_void, b: *const c_void, n: usize) -> c_int,
-        call { reads_both(call, a.cast(), b.cast(), n); } => libc::memcmp;
+        call { if call.is_some() { reads_both(call, a.cast(), b.cast(), compared_bytes(a, b, n)); } } => libc::memcmp;
     find as __wrap_memchr(s: *const c_void, c: c_int, n: usize) -> *mut c_void,
-        call {
-            // SAFETY: the program hands in so many bytes, or one that is found among fewer.
-            let found = unsafe { libc::memchr(s, c, n) } as usize;
-            // It behaves as if it stopped at the byte that it finds.
-            reads(call, s, if found == 0 { n } else { found - s as usize + 1 });
-        } => libc::memchr;
+        // It behaves as if it stopped at the byte that it finds.
+        call { reads_until(call, s.cast(), n, |_, b| b == c as u8); } => libc::memchr;
     find_last as __wrap_memrchr(s: *const c_void, c: c_int, n: usize) -> *mut c_void,
-        call { reads(call, s, n); } => memrchr;
+        call {
+            // SAFETY: the program hands in so many bytes.
+            let found = if call.is_some() { (unsafe { memrchr(s, c, n) }) as usize } else { 0 };
+            let start = if found == 0 { s as usize } else { found };
+            reads(call, start as *const c_char, (s as usize + n).saturating_sub(start));
+        } => memrchr;
     length as __wrap_strlen(s: *const c_char) -> usize,
         call { reads_string(call, s); } => libc::strlen;
     length_up_to as __wrap_strnlen(s: *const c_char, n: usize) -> usize,
@@ -267,33 +380,33 @@ wrap! {
     compare_alike_up_to as __wrap_strncasecmp(a: *const c_char, b: *const c_char, n: usize) -> c_int,
         call { if call.is_some() { reads_both(call, a, b, compared(a, b, n, alike)); } } => libc::strncasecmp;
     find_char as __wrap_strchr(s: *const c_char, c: c_int) -> *mut c_char,
-        call { reads_string(call, s); } => libc::strchr;
+        call { reads_until(call, s, usize::MAX, |_, b| b == 0 || b == c as u8); } => libc::strchr;
     find_last_char as __wrap_strrchr(s: *const c_char, c: c_int) -> *mut c_char,
         call { reads_string(call, s); } => libc::strrchr;
     find_string as __wrap_strstr(s: *const c_char, t: *const c_char) -> *mut c_char,
-        call { reads_string(call, s); reads_string(call, t); } => libc::strstr;
+        call { reads_search(call, s, t); } => libc::strstr;
     span as __wrap_strspn(s: *const c_char, t: *const c_char) -> usize,
-        call { reads_string(call, s); reads_string(call, t); } => strspn;
+        call { reads_span(call, s, t, false); } => strspn;
     span_without as __wrap_strcspn(s: *const c_char, t: *const c_char) -> usize,
-        call { reads_string(call, s); reads_string(call, t); } => strcspn;
+        call { reads_span(call, s, t, true); } => strcspn;
     find_any as __wrap_strpbrk(s: *const c_char, t: *const c_char) -> *mut c_char,
-        call { reads_string(call, s); reads_string(call, t); } => strpbrk;
+        call { reads_span(call, s, t, true); } => strpbrk;
     to_long as __wrap_strtol(s: *const c_char, end: *mut *mut c_char, base: c_int) -> c_long,
-        call { reads_string(call, s); ends(call, end); } => libc::strtol;
+        call { reads_integer(call, s, base); ends(call, end); } => libc::strtol;
     to_unsigned_long as __wrap_strtoul(s: *const c_char, end: *mut *mut c_char, base: c_int) -> c_ulong,
-        call { reads_string(call, s); ends(call, end); } => libc::strtoul;
+        call { reads_integer(call, s, base); ends(call, end); } => libc::strtoul;
     to_long_long as __wrap_strtoll(s: *const c_char, end: *mut *mut c_char, base: c_int) -> c_longlong,
-        call { reads_string(call, s); ends(call, end); } => libc::strtoll;
+        call { reads_integer(call, s, base); ends(call, end); } => libc::strtoll;
     to_unsigned_long_long as __wrap_strtoull(s: *const c_char, end: *mut *mut c_char, base: c_int) -> c_ulonglong,
-        call { reads_string(call, s); ends(call, end); } => libc::strtoull;
+        call { reads_integer(call, s, base); ends(call, end); } => libc::strtoull;
     to_double as __wrap_strtod(s: *const c_char, end: *mut *mut c_char) -> c_double,
-        call { reads_string(call, s); ends(call, end); } => libc::strtod;
+        call { reads_float(call, s); ends(call, end); } => libc::strtod;
     to_int as __wrap_atoi(s: *const c_char) -> c_int,
-        call { reads_string(call, s); } => libc::atoi;
+        call { reads_integer(call, s, 10); } => libc::atoi;
     to_long_plain as __wrap_atol(s: *const c_char) -> c_long,
-        call { reads_string(call, s); } => libc::atol;
+        call { reads_integer(call, s, 10); } => libc::atol;
     to_long_long_plain as __wrap_atoll(s: *const c_char) -> c_longlong,
-        call { reads_string(call, s); } => libc::atoll;
+        call { reads_integer(call, s, 10); } => libc::atoll;
 }
 
 /// What `strcat` touches: all of the first string, and behind it as much as the second one has. Where accesses are steps it appends, too,

@@ -31,6 +31,8 @@ pub(crate) struct Entry {
     pub(crate) on_stack: bool,
     /// A thread has accessed it on the stack of another one.
     foreign: bool,
+    /// The execution in which another thread has accessed it on the stack of its owner (`frames.rs`).
+    pub(crate) lent: u64,
     /// The session that this is known for.
     session: u32,
     /// It is made of several: what is accessed is a part of it.
@@ -539,6 +541,7 @@ fn new_entry(address: usize, bytes: u32, is_sync: bool) -> *mut Entry {
         has_sync,
         on_stack,
         foreign: false,
+        lent: 0,
         volatile: false,
         session: 0,
         merged: false,

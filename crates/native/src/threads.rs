@@ -46,6 +46,8 @@ pub(crate) struct Known {
     stack_published: bool,
     /// How much stack was asked for; 0: nobody said.
     stack: usize,
+    /// The `std::thread` through which it joins another thread; 0: none.
+    joins: usize,
 }
 
 /// What becomes of a thread when it has ended.
@@ -70,6 +72,7 @@ const UNKNOWN: Known = Known {
     left: 0,
     stack_published: false,
     stack: 0,
+    joins: 0,
 };
 
 /// Counts creations and joins of threads.
@@ -287,6 +290,7 @@ impl Body for Start {
             signals::point_at_end();
             locals::end();
             runtime::settle();
+            crate::frames::thread_ends();
             crate::sync::frames_are_gone(|| runtime::last_place().unwrap_or(Place::at(0)));
             set_ended();
             locals::gone();
@@ -485,6 +489,7 @@ pub(crate) extern "C" fn join(thread: libc::pthread_t, result: *mut *mut c_void)
         return real!(pthread_join(thread, result): fn(libc::pthread_t, *mut *mut c_void) -> libc::c_int);
     }
     let call = call();
+    let object = std::mem::take(&mut known(runtime::current()).joins);
     let t = used(thread, call);
     if t == runtime::current() {
         return if known(t).state == State::Detached { libc::EINVAL } else { libc::EDEADLK };
@@ -493,7 +498,16 @@ pub(crate) extern "C" fn join(thread: libc::pthread_t, result: *mut *mut c_void)
     if claim(t, State::Joined, call) != State::Joinable {
         return libc::EINVAL;
     }
-    join_at(t, result, call)
+    let code = join_at(t, result, call);
+    if object != 0 && code == 0 {
+        crate::access::access(object, size_of::<libc::pthread_t>(), true, call);
+    }
+    code
+}
+
+/// The running thread is about to join another one through a `std::thread`, which has no thread afterwards.
+pub(crate) fn joins_object(object: usize) {
+    known(runtime::current()).joins = object;
 }
 
 /// Joins a thread that nobody else joins or detaches.

@@ -107,7 +107,7 @@ pub use memory::{
     LocalState, StackSpot, Touching, choose_address, ended_stack, exchange_part, execution_number,
     exit_process, forget_accesses, forget_holders, frames_end, had_order, in_execution, in_program, is_alone,
     is_looking, is_queued, label, last_place, leave_thread, looking_flag, may_be_on_stack, next_child,
-    on_memory, on_other_stack, on_own_stack, only_read, record_free, record_plain, records_plain,
+    on_memory, on_other_stack, on_own_stack, only_read, record_end, record_free, record_plain, records_plain,
     restart_soon, session_number, settle, stack_spot, step_in, steps_in_program, thread_of_stack,
     thread_path, touch, transfer, write_later, yield_in,
 };

@@ -9,7 +9,7 @@
 //!
 //! The last reference of an `Arc` of std's may drop an object: its counts order more than is seen, so such ends are not compared.
 
-use crate::execution::{Execution, Noted, Phase};
+use crate::execution::{Execution, Moment, Noted, Phase};
 use crate::objects::Handle;
 use crate::races::Races;
 use crate::record::Logged;
@@ -337,7 +337,7 @@ impl Execution {
             }
         }
         let later = self.log.iter().enumerate().skip(first);
-        let (message, place) = later.into_iter().find_map(|(i, l)| {
+        let (at, message, place) = later.into_iter().find_map(|(i, l)| {
             let is_gone = |o: ObjectId| {
                 let end = if o.is_some() { ends.get(o.index()).copied().flatten() } else { None };
                 end.filter(|d| d.at <= i && d.thread != l.thread)
@@ -346,13 +346,20 @@ impl Execution {
             let end = touched.into_iter().flatten().filter(|o| touches(l, |t| t == *o)).find_map(is_gone)?;
             let object = end.object?;
             Some((
+                (i, l.thread),
                 self.used_when_gone(object, l.thread, Some(end.thread), false),
                 self.objects[object.index()].place,
             ))
         })?;
         let (kind, location) = (FailureKind::UseAfterFree, place.map(|p| p.to_string()));
-        let noted = Noted { kind, message, location, thread: None, help: None, at: None };
+        let noted =
+            Noted { kind, message, location, thread: Some(at.1), help: None, at: Some(self.moment_of(at.0)) };
         Some(Box::new(self.full_failure(noted)))
+    }
+
+    /// The moment right after a step of an execution that has ended. The schedule is that of the whole execution.
+    fn moment_of(&self, step: usize) -> Moment {
+        Moment { rows: self.rows_until(step), steps: self.log.len(), options: self.options.len() }
     }
 
     /// A lone use of an object that is not ordered before a later operation of another thread, in an execution that has ended.
@@ -379,7 +386,8 @@ impl Execution {
                 let message = self.described(a, l.thread);
                 let location = Some(a.place.to_string());
                 let kind = FailureKind::DataRace;
-                let noted = Noted { kind, message, location, thread: None, help: None, at: None };
+                let (thread, at) = (Some(l.thread), Some(self.moment_of(i)));
+                let noted = Noted { kind, message, location, thread, help: None, at };
                 return Some(Box::new(self.full_failure(noted)));
             }
         }

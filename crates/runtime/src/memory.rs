@@ -46,26 +46,32 @@ pub fn records_plain() -> bool {
     !ex.is_null() && unsafe { (*ex).with_callers && (*ex).recording }
 }
 
-/// Records a plain access, by the name that the front end has for the variable. Not a step.
+/// Records a plain access to so many bytes, by the name that the front end has for the first of them. Not a step.
 #[cold]
-pub fn record_plain(name: u64, write: bool, place: Place) {
-    record(name, if write { PlainKind::Write } else { PlainKind::Read }, place);
+pub fn record_plain(name: u64, bytes: usize, write: bool, place: Place) {
+    record(name, bytes, if write { PlainKind::Write } else { PlainKind::Read }, place);
 }
 
 /// Records that a block is freed, which the front end knows by its address. Not a step.
 #[cold]
 pub fn record_free(start: usize, bytes: usize, place: Place) {
-    record(start as u64, PlainKind::Free { bytes: bytes as u64 }, place);
+    record(start as u64, bytes, PlainKind::Free, place);
 }
 
-fn record(name: u64, kind: PlainKind, place: Place) {
+/// Records that a local variable is gone, because the function that it belongs to has returned. Not a step.
+#[cold]
+pub fn record_end(name: u64, bytes: usize, place: Place) {
+    record(name, bytes, PlainKind::End, place);
+}
+
+fn record(name: u64, bytes: usize, kind: PlainKind, place: Place) {
     let ex = context::current();
     if !ex.is_null() {
         // SAFETY: a current execution is valid, and our callers hold no reference into it.
         unsafe {
             // A record takes memory: an overflow inside the allocator would leave its lock taken.
             sync::check_stack(ex);
-            (*ex).record_plain(name, kind, place);
+            (*ex).record_plain(name, bytes as u64, kind, place);
         }
     }
 }

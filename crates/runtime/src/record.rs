@@ -87,20 +87,34 @@ pub(crate) struct Recorded {
 
 /// A plain access, which is not a step: shown where it is to a variable of the failure.
 struct Plain {
-    /// The name of the variable, as the front end knows it.
+    /// The name of the variable, as the front end knows it: the address of its first byte.
     name: u64,
     kind: PlainKind,
+    /// How many bytes are accessed.
+    bytes: u64,
     /// The bytes that were read, or that the write left there, as a word.
     value: Option<u64>,
 }
 
+/// Bytes of memory: the first one, and the one behind the last.
+pub(crate) type Span = (u64, u64);
+
 impl Plain {
-    /// Whether the access is to a variable, by its name: a block that is freed has all that lie in it.
-    fn is_to(&self, variable: u64) -> bool {
-        match self.kind {
-            PlainKind::Read | PlainKind::Write => self.name == variable,
-            PlainKind::Free { bytes } => (self.name..self.name + bytes.max(1)).contains(&variable),
-        }
+    fn span(&self) -> Span {
+        (self.name, self.name + self.bytes.max(1))
+    }
+
+    /// The bytes of a variable that the access is to.
+    fn part_of(&self, variable: Span) -> Option<Span> {
+        let (start, end) = self.span();
+        let part = (start.max(variable.0), end.min(variable.1));
+        (part.0 < part.1).then_some(part)
+    }
+
+    /// The address by which a trace shows the access: the first byte that belongs to one of the variables.
+    fn shown_at(&self, variables: &[Span]) -> u64 {
+        let part = variables.iter().find_map(|v| self.part_of(*v));
+        part.filter(|_| self.kind != PlainKind::Free).map_or(self.name, |p| p.0)
     }
 }
 
@@ -109,9 +123,9 @@ pub(crate) enum PlainKind {
     Read,
     Write,
     /// The block is freed; its name is the address of its first byte.
-    Free {
-        bytes: u64,
-    },
+    Free,
+    /// The function returns that a local variable belongs to.
+    End,
 }
 
 impl PlainKind {
@@ -119,7 +133,8 @@ impl PlainKind {
         match self {
             PlainKind::Read => "read",
             PlainKind::Write => "write",
-            PlainKind::Free { .. } => "free",
+            PlainKind::Free => "free",
+            PlainKind::End => "end of",
         }
     }
 }
@@ -131,9 +146,9 @@ fn is_chance(r: &Recorded) -> bool {
 
 /// Whether a trace shows a record. That a wait does not end spuriously goes without saying, and plain accesses are shown of the
 /// variables of the failure alone.
-fn is_shown(r: &Recorded, variables: &[u64]) -> bool {
+fn is_shown(r: &Recorded, variables: &[Span]) -> bool {
     if let Some(plain) = &r.plain {
-        return variables.iter().any(|v| plain.is_to(*v));
+        return variables.iter().any(|v| plain.part_of(*v).is_some());
     }
     let nothing = is_chance(r) || r.op.kind == OpKind::Choose && r.op.b == SIGNAL;
     !(nothing && r.applied.value == 0 && r.preempts.is_none())
@@ -346,7 +361,7 @@ impl Execution {
 
     /// Records a plain access to a variable of a native program.
     #[cold]
-    pub(crate) fn record_plain(&mut self, name: u64, kind: PlainKind, place: Place) {
+    pub(crate) fn record_plain(&mut self, name: u64, bytes: u64, kind: PlainKind, place: Place) {
         const MOST: usize = 50_000;
         let thread = self.current;
         // An assignment of a structure announces what it writes, one part after the other, and then what it reads. Reads change nothing.
@@ -362,9 +377,6 @@ impl Execution {
         if self.recorded.len() > MOST {
             return;
         }
-        if kind == PlainKind::Write {
-            self.unfinished.push(self.recorded.len());
-        }
         let op = Op::local(if kind == PlainKind::Read { OpKind::Load } else { OpKind::Store });
         let value = if kind == PlainKind::Read { self.word_now(name) } else { None };
         self.recorded.push(Recorded {
@@ -378,8 +390,12 @@ impl Execution {
             awaited: Vec::new(),
             callers: Vec::new(),
             part: None,
-            plain: Some(Plain { name, kind, value }),
+            plain: Some(Plain { name, kind, bytes, value }),
         });
+        // A limit can end the execution at any instruction: what is noted as unfinished has a record.
+        if kind == PlainKind::Write {
+            self.unfinished.push(self.recorded.len() - 1);
+        }
     }
 
     /// Completes the records of plain writes. A hook runs before the write, and nothing else runs until the thread's next hook.
@@ -397,21 +413,40 @@ impl Execution {
         self.front?.word_now(name)
     }
 
-    /// The variables that a failure is about: what the failing thread accessed since its last step.
-    pub(crate) fn variables_of(&self, noted: &Noted) -> Vec<u64> {
+    /// The variables that a failure is about: what the failing thread accessed since its last step. Of a race between two ranges it is what both
+    /// have.
+    pub(crate) fn variables_of(&self, noted: &Noted) -> Vec<Span> {
         const MOST: usize = 4;
         let (Some(thread), Some(at)) = (noted.thread, noted.at) else { return Vec::new() };
         let own = self.recorded[..at.rows].iter().rev().filter(|r| r.thread == thread);
-        let mut found: Vec<u64> = Vec::new();
+        let mut found: Vec<Span> = Vec::new();
         for plain in own.map_while(|r| r.plain.as_ref()) {
-            if !found.contains(&plain.name) {
-                found.push(plain.name);
+            if noted.kind == FailureKind::DataRace {
+                return vec![self.raced(plain, thread, at.rows)];
             }
-            if found.len() == MOST || noted.kind == FailureKind::DataRace {
+            if !found.contains(&plain.span()) {
+                found.push(plain.span());
+            }
+            if found.len() == MOST {
                 break;
             }
         }
         found
+    }
+
+    /// The bytes on which an access races: those that the last conflicting access of another thread has, too.
+    fn raced(&self, last: &Plain, thread: ThreadId, rows: usize) -> Span {
+        let others = self.recorded[..rows].iter().rev().filter(|r| r.thread != thread);
+        let conflicts = |p: &&Plain| last.kind != PlainKind::Read || p.kind != PlainKind::Read;
+        let common =
+            others.filter_map(|r| r.plain.as_ref()).filter(conflicts).find_map(|p| p.part_of(last.span()));
+        common.unwrap_or(last.span())
+    }
+
+    /// The number of records up to a step, which is the last of them.
+    pub(crate) fn rows_until(&self, step: usize) -> usize {
+        let mut steps = self.recorded.iter().enumerate().filter(|(_, r)| r.plain.is_none());
+        steps.nth(step).map_or(self.recorded.len(), |(row, _)| row + 1)
     }
 
     /// The calls that led to the operation of a thread, where callers are recorded.
@@ -485,7 +520,7 @@ impl Execution {
     }
 
     /// The recorded steps in words.
-    pub(crate) fn trace(&self, variables: &[u64]) -> Vec<Step> {
+    pub(crate) fn trace(&self, variables: &[Span]) -> Vec<Step> {
         let mut steps = 0;
         let mut number = |r: &Recorded| {
             let quiet = r.plain.is_some() || matches!(r.op.kind, OpKind::Spawn | OpKind::Join);
@@ -509,7 +544,7 @@ impl Execution {
         };
         let mut blocks = Blocks::default();
         for r in self.recorded.iter().filter(|r| self.front.is_some() && is_shown(r, variables)) {
-            let name = self.part_name(r).or_else(|| self.object_name(r.op.object));
+            let name = self.part_name(r, variables).or_else(|| self.object_name(r.op.object));
             blocks.note(name.as_deref(), self.address_of(r));
         }
         let all = self.recorded.iter().map(|r| (number(r), r));
@@ -519,10 +554,10 @@ impl Execution {
                 thread: self.rank(r.thread),
                 operation: r.plain.as_ref().map_or_else(|| name(r), |plain| plain.kind.name()).to_string(),
                 object: blocks.tell_apart(
-                    self.part_name(r).or_else(|| self.object_name(r.op.object)),
+                    self.part_name(r, variables).or_else(|| self.object_name(r.op.object)),
                     self.address_of(r),
                 ),
-                detail: self.detail(r),
+                detail: self.detail(r, variables),
                 location: place_of(r.site).map(|p| p.to_string()),
                 callers: r.callers.clone(),
                 preempts: r.preempts.map(|t| self.rank(t)),
@@ -536,24 +571,27 @@ impl Execution {
         part.or_else(|| self.names.get(r.op.object.index()).copied()).unwrap_or(0) & !(1 << 63)
     }
 
-    fn part_name(&self, r: &Recorded) -> Option<String> {
-        let name = r.plain.as_ref().map(|p| p.name).or(r.part.map(|p| p.name))?;
+    fn part_name(&self, r: &Recorded, variables: &[Span]) -> Option<String> {
+        let name = r.plain.as_ref().map(|p| p.shown_at(variables)).or(r.part.map(|p| p.name))?;
         let object = self.front?.object(name, Class::Variable)?;
         Some(match r.plain {
-            Some(Plain { kind: PlainKind::Free { .. }, .. }) => format!("the block of {object}"),
+            Some(Plain { kind: PlainKind::Free, .. }) => format!("the block of {object}"),
             _ => object,
         })
     }
 
     /// How many of the first `rows` records a trace shows.
-    pub(crate) fn shown_before(&self, rows: usize, variables: &[u64]) -> usize {
+    pub(crate) fn shown_before(&self, rows: usize, variables: &[Span]) -> usize {
         self.recorded[..rows].iter().filter(|r| is_shown(r, variables)).count()
     }
 
-    fn detail(&self, r: &Recorded) -> Option<String> {
+    fn detail(&self, r: &Recorded, variables: &[Span]) -> Option<String> {
         use OpKind::*;
-        if let Some(Plain { name, kind, value }) = &r.plain {
-            let value = self.front?.value(*name, (*value)?)?;
+        if let Some(plain @ Plain { name, kind, value, .. }) = &r.plain {
+            let at = plain.shown_at(variables);
+            // A word was kept.
+            let offset = u32::try_from(at - name).ok().filter(|o| *o < 8)?;
+            let value = self.front?.value(at, (*value)? >> (8 * offset))?;
             return Some(if *kind == PlainKind::Write { format!("= {value}") } else { value });
         }
         let whole = self.names.get(r.op.object.index()).copied();

@@ -706,6 +706,10 @@ unsafe fn become_current(ex: *mut Execution, t: ThreadId) {
             ((*ex).tracking, (*ex).looking, (*ex).due) = (false, false, false);
         }
         (*ex).repeat = None;
+        if (*ex).recording {
+            // A write of the thread that stops has happened.
+            (*ex).finish_plain_writes();
+        }
         if let Some(front) = (*ex).front {
             front.switch(Some(t));
             // Thread-local storage is another one now.

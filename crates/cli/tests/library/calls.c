@@ -93,7 +93,7 @@ static void convert(char *from) {
     ROW(memccpy, , memccpy(b, "abc", 'c', 9), sink = b[2]) \
     ROW(memccpy_read, , memccpy(wide, b, 0, 9), b[2] = 1) \
     ROW(rawmemchr, , sink = (long)rawmemchr(b, 'w'), b[5] = 'w') \
-    ROW(memmem, , sink = (long)memmem(b, 8, "me", 2), b[5] = 1) \
+    ROW(memmem, , sink = (long)memmem(b, 8, "me", 2), b[3] = 1) \
     ROW(explicit_bzero, , explicit_bzero(b, 8), sink = b[7]) \
     ROW(stpncpy, , stpncpy(b, "a", 8), sink = b[7]) \
     ROW(strchrnul, , sink = (long)strchrnul(b, 'z'), b[1] = 'x') \

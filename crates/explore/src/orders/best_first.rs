@@ -598,7 +598,8 @@ impl Explorer for BestFirst {
     fn executed(&mut self, event: Executed<'_>) {
         let (option, options) = self.chosen_option;
         if let Some(e) = self.trace.events().get(self.pos) {
-            if (e.value, e.access, e.options) != (event.value, event.access, options) {
+            let same = e.value == event.value || !e.op.has_fixed_value();
+            if !same || (e.access, e.options) != (event.access, options) {
                 self.divergence = Some(Divergence {
                     step: self.pos,
                     thread: event.thread,

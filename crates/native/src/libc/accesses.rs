@@ -94,6 +94,67 @@ pub(crate) fn sn(p: usize, n: usize) -> Access {
     Access::Read(p, crate::strings::extent(p as *const c_char, n))
 }
 
+/// Reads a string up to a byte `c`, or with its end.
+pub(crate) fn s_until(p: usize, c: usize) -> Access {
+    // SAFETY: the program hands in a string.
+    let found = unsafe { libc::strchr(p as *const c_char, c as i32) } as usize;
+    Access::Read(p, if found == 0 { length(p) } else { found - p + 1 })
+}
+
+/// Reads the text of a whole number.
+pub(crate) fn integer(p: usize, base: usize) -> Access {
+    Access::Read(p, crate::strings::extent_of_integer(p as *const c_char, base as i32))
+}
+
+/// Reads the text of a floating-point number.
+pub(crate) fn float(p: usize) -> Access {
+    Access::Read(p, crate::strings::extent_of_float(p as *const c_char))
+}
+
+/// Reads two arrays of wide characters up to the first that differ, at most `n`. Strings end at a zero.
+pub(crate) fn wide_compared(
+    a: usize,
+    b: usize,
+    n: usize,
+    strings: bool,
+    same: fn(u32, u32) -> bool,
+) -> usize {
+    let mut i = 0;
+    // SAFETY: the program hands in two wide strings, or arrays of at least `n` characters.
+    unsafe {
+        while i < n {
+            let (x, y) = (*(a as *const u32).add(i), *(b as *const u32).add(i));
+            i += 1;
+            if !same(x, y) || strings && x == 0 {
+                break;
+            }
+        }
+    }
+    i * 4
+}
+
+/// The bytes of a wide string up to the first character at which `stops` is true, with it.
+pub(crate) fn wide_until(p: usize, n: usize, stops: impl Fn(u32) -> bool) -> usize {
+    let mut i = 0;
+    // SAFETY: as above.
+    unsafe {
+        while i < n {
+            i += 1;
+            if stops(*(p as *const u32).add(i - 1)) {
+                break;
+            }
+        }
+    }
+    i * 4
+}
+
+/// Whether a wide string has a character that is not its end.
+pub(crate) fn wide_has(set: usize, c: u32) -> bool {
+    let end = wide_length(set, usize::MAX) / 4 - 1;
+    // SAFETY: the program hands in a wide string.
+    (0..end).any(|i| unsafe { *(set as *const u32).add(i) } == c)
+}
+
 /// Reads a wide string with its end.
 pub(crate) fn ws(p: usize) -> Access {
     Access::Read(p, wide_length(p, usize::MAX))

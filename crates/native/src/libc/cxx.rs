@@ -58,12 +58,60 @@ pub(super) fn hook(name: &str) -> Option<Hook> {
             reads(a[0], 8);
             reads(a[1], 8);
         }),
+        "_ZNSt6thread4joinEv" => Some(joins),
+        "_ZNSt6thread6detachEv" => Some(|_, a| {
+            reads(a[0], 8);
+            // Without a thread it throws.
+            if at(a[0]) != 0 {
+                writes(a[0], 8);
+            }
+        }),
+        // They return the old locale, so the place for that comes first.
+        "_ZNSt8ios_base5imbueERKSt6locale" => Some(|_, a| imbues(a[1], a[2])),
+        "_ZNSt8ios_base17register_callbackEPFvNS_5eventERS_iEi" => Some(|_, a| writes(a[0] + CALLBACKS, 8)),
+        "_ZNSt8ios_base13_M_grow_wordsEib" => Some(|_, a| writes(a[0] + EXTRA_WORDS, 8)),
+        "_ZNSt8ios_base6xallocEv" => Some(|_, _| before(set(&HANDLERS), here())),
         "_ZNSt13random_device9_M_getvalEv" | "_ZNSt13random_device16_M_getval_pretr1Ev" => Some(|_, _| {
             super::inputs::from_outside("std::random_device");
         }),
         _ => None,
     };
-    exact.or_else(|| error(name)).or_else(|| string(name)).or_else(|| stream(name)).or_else(|| number(name))
+    exact
+        .or_else(|| error(name))
+        .or_else(|| string(name))
+        .or_else(|| stream(name))
+        .or_else(|| number(name))
+        .or_else(|| facet(name))
+}
+
+/// A word that a call has on the stack, behind those in registers.
+fn on_stack(a: &Words, ordinal: usize) -> usize {
+    // SAFETY: `forward` saves the registers 208 bytes below its frame, which has the caller's frame pointer and the return address in front
+    // of the arguments. The function has at least so many.
+    unsafe { std::ptr::from_ref(a).byte_add(208 + 16 + 8 * ordinal).cast::<usize>().read() }
+}
+
+/// `std::thread::join` reads the number of the thread before it waits, and sets it to zero afterwards.
+fn joins(_: &Stub, a: &Words) {
+    reads(a[0], 8);
+    // Without a thread it throws.
+    if at(a[0]) != 0 {
+        crate::threads::joins_object(a[0]);
+    }
+}
+
+/// Where the base of a stream has its callbacks, its extra words, and its locale.
+const CALLBACKS: usize = 40;
+const EXTRA_WORDS: usize = 192;
+const LOCALE_OF_STREAM: usize = 208;
+/// Where a buffer has its locale.
+const LOCALE_OF_BUFFER: usize = 56;
+
+/// A stream gets another locale.
+fn imbues(base: usize, locale: usize) {
+    runtime::end_looking();
+    reads(locale, 8);
+    writes(base + LOCALE_OF_STREAM, 8);
 }
 
 /// Constructors of exceptions copy the text that they are handed.
@@ -79,13 +127,39 @@ fn error(name: &str) -> Option<Hook> {
         "14overflow_error",
         "15underflow_error",
     ];
+    if matches!(name, "_ZNKSt13runtime_error4whatEv" | "_ZNKSt11logic_error4whatEv") {
+        return Some(what);
+    }
     let rest = name.strip_prefix("_ZNSt")?;
     let rest = CLASSES.iter().find_map(|c| rest.strip_prefix(c))?;
+    match rest {
+        "aSERKS_" | "C1ERKS_" | "C2ERKS_" => {
+            return Some(|_, a| {
+                reads(a[1] + MESSAGE, 8);
+                writes(a[0] + MESSAGE, 8);
+            });
+        }
+        "aSEOS_" | "C1EOS_" | "C2EOS_" => {
+            return Some(|_, a| {
+                writes(a[1] + MESSAGE, 8);
+                writes(a[0] + MESSAGE, 8);
+            });
+        }
+        _ => {}
+    }
     match argument_of_stream(rest.strip_prefix("C1E").or_else(|| rest.strip_prefix("C2E"))?) {
         Argument::String => Some(|_, a| reads_string(a[1])),
         Argument::Text => Some(|_, a| reads(a[1], length(a[1]))),
         _ => None,
     }
+}
+
+/// Where an exception has its message.
+const MESSAGE: usize = 8;
+
+/// `what` of an exception that has a message.
+fn what(_: &Stub, a: &Words) {
+    reads(a[0] + MESSAGE, 8);
 }
 
 /// Memory resources that only one thread may use at a time. The program reaches their code through virtual calls, which are not hooked.
@@ -445,8 +519,17 @@ pub(super) fn begin() {
 }
 
 fn sync_with_stdio(_: &Stub, a: &Words) {
+    let on = a[0] as u8 != 0;
     // SAFETY: one OS thread alone runs code of the program.
-    unsafe { SYNCHRONISED = a[0] as u8 != 0 };
+    if unsafe { SYNCHRONISED } && !on {
+        // All streams get buffers of their own. The library does not go back from that.
+        runtime::end_looking();
+        for stream in standard_streams().into_iter().filter(|s| *s != 0) {
+            writes(base_of(stream) + BUFFER, 8);
+        }
+        // SAFETY: as above.
+        unsafe { SYNCHRONISED = false };
+    }
 }
 
 unsafe extern "C" {
@@ -456,7 +539,7 @@ unsafe extern "C" {
 }
 
 /// The standard streams of C++ that the program has, by address; the first is the one for input.
-fn standard(stream: usize) -> Option<usize> {
+fn standard_streams() -> [usize; 8] {
     static mut FOUND: Option<[usize; 8]> = None;
     const NAMES: [&CStr; 8] = [
         c"_ZSt3cin",
@@ -469,11 +552,15 @@ fn standard(stream: usize) -> Option<usize> {
         c"_ZSt5wclog",
     ];
     // SAFETY: one OS thread alone runs code of the program; the names are C strings.
-    let found = unsafe {
+    unsafe {
         *(*(&raw mut FOUND))
             .get_or_insert_with(|| NAMES.map(|n| libc::dlsym(libc::RTLD_DEFAULT, n.as_ptr()) as usize))
-    };
-    found.iter().position(|f| *f == stream)
+    }
+}
+
+/// Which of the standard streams a stream is.
+fn standard(stream: usize) -> Option<usize> {
+    standard_streams().iter().position(|f| *f == stream)
 }
 
 /// The part of a stream that all its bases share.
@@ -506,8 +593,9 @@ fn uses(stream: usize, write: bool) {
             }
         };
         let buffer = buffer_of(base_of(stream));
-        // Input and output of two threads do not race, but they read the flags that manipulators write.
+        // Input and output of two threads do not race, but they read the flags that manipulators write, and the locale.
         reads(base_of(stream) + 24, 4);
+        reads(base_of(stream) + LOCALE_OF_STREAM, 8);
         if is_of_c_stream(buffer) {
             return streams::used(file as usize, how, here());
         }
@@ -518,9 +606,11 @@ fn uses(stream: usize, write: bool) {
     let base = base_of(stream);
     let access = |p: usize, n: usize| before(if write { w(p, n) } else { r(p, n) }, here());
     // The state of the stream, and the head of its buffer.
-    access(base + 8, 208);
-    if at(base + BUFFER) != 0 {
-        access(at(base + BUFFER) + 8, 48);
+    access(base + 8, LOCALE_OF_STREAM - 8);
+    reads(base + LOCALE_OF_STREAM, 8);
+    let buffer = buffer_of(base);
+    if buffer != 0 {
+        access(buffer + 8, 48);
     }
 }
 
@@ -550,8 +640,12 @@ fn is_of_c_stream(buffer: usize) -> bool {
 }
 
 fn uses_changed(_: &Stub, a: &Words) {
+    uses_changed_at(a[0]);
+}
+
+fn uses_changed_at(stream: usize) {
     runtime::end_looking();
-    uses(a[0], true);
+    uses(stream, true);
 }
 
 const STRING_BUFFER: &CStr = c"_ZTVNSt7__cxx1115basic_stringbufIcSt11char_traitsIcESaIcEE";
@@ -574,7 +668,28 @@ pub(super) fn watch_virtual_functions(mut lead: impl FnMut(usize, Hook) -> Optio
     ];
     let of_classifiers: [(usize, Hook); 4] =
         [(2 + 3, changed), (2 + 5, changed), (2 + 7, widened), (2 + 9, narrowed)];
-    let all: [(&CStr, &[(usize, Hook)]); 5] = [
+    // `compare`, `transform`, which returns a string, and `hash`.
+    let of_collations: [(usize, Hook); 3] = [
+        (2 + 2, |_, a| {
+            reads(a[1], a[2].saturating_sub(a[1]));
+            reads(a[3], a[4].saturating_sub(a[3]));
+        }),
+        (2 + 3, |_, a| reads(a[2], a[3].saturating_sub(a[2]))),
+        (2 + 4, |_, a| reads(a[1], a[2].saturating_sub(a[1]))),
+    ];
+    let of_errors: [(usize, Hook); 1] = [(2 + 2, what)];
+    let all: [(&CStr, &[(usize, Hook)]); 16] = [
+        (c"_ZTVNSt7__cxx117collateIcEE", &of_collations),
+        (c"_ZTVNSt7__cxx1114collate_bynameIcEE", &of_collations),
+        (c"_ZTVSt11logic_error", &of_errors),
+        (c"_ZTVSt12domain_error", &of_errors),
+        (c"_ZTVSt16invalid_argument", &of_errors),
+        (c"_ZTVSt12length_error", &of_errors),
+        (c"_ZTVSt12out_of_range", &of_errors),
+        (c"_ZTVSt13runtime_error", &of_errors),
+        (c"_ZTVSt11range_error", &of_errors),
+        (c"_ZTVSt14overflow_error", &of_errors),
+        (c"_ZTVSt15underflow_error", &of_errors),
         (STRING_BUFFER, &of_buffers),
         (FILE_BUFFER, &of_buffers),
         (FILE_BUFFER, &of_files),
@@ -669,7 +784,17 @@ fn characters(name: &str) -> Option<Hook> {
         return changes.contains(&rest).then_some(|_, a| writes(a[1], a[2].saturating_sub(a[1])));
     }
     let classes = ["St15basic_streambufI", "St13basic_filebufI", "St7__cxx1115basic_stringbufI"];
+    // The locale is returned, so the place for it comes first.
+    if name.starts_with("_ZNKSt15basic_streambufI") && name.ends_with("EE6getlocEv") {
+        return Some(|_, a| reads(a[1] + LOCALE_OF_BUFFER, 8));
+    }
     let rest = name.strip_prefix("_ZN")?;
+    if rest.starts_with(classes[0]) && rest.ends_with("EE8pubimbueERKSt6locale") {
+        return Some(|_, a| {
+            reads(a[2], 8);
+            writes(a[1] + LOCALE_OF_BUFFER, 8);
+        });
+    }
     if !classes.iter().any(|c| rest.starts_with(c)) {
         return None;
     }
@@ -772,20 +897,32 @@ fn formatted(rest: &str) -> Option<Hook> {
         });
     }
     Some(match rest {
-        "3getERc" => |_, a| extracts(a, 1),
-        "3getERw" => |_, a| extracts(a, 4),
-        // The end of the text is written in any case.
-        "3getEPcl" | "3getEPclc" | "7getlineEPcl" | "7getlineEPclc" => |_, a| {
-            let end = if a[3] as u8 == 0 { b'\n' } else { a[3] as u8 };
-            let here = available(a[0]).min(a[2].saturating_sub(1));
-            let text = before_end(next(a[0]), here, end);
-            extracts(a, (text + 1).min(a[2]));
-        },
-        "4readEPcl" | "8readsomeEPcl" => |_, a| extracts(a, available(a[0]).min(a[2])),
+        "3getERc" => |_, a| takes(a, 1),
+        "3getERw" => |_, a| takes(a, 4),
+        "3getEPcl" | "7getlineEPcl" => |_, a| takes_line::<u8>(a, b'\n'),
+        "3getEPclc" | "7getlineEPclc" => |_, a| takes_line::<u8>(a, a[3] as u8),
+        "3getEPwl" | "7getlineEPwl" => |_, a| takes_line::<u32>(a, u32::from(b'\n')),
+        "3getEPwlw" | "7getlineEPwlw" => |_, a| takes_line::<u32>(a, a[3] as u32),
+        "4readEPcl" | "8readsomeEPcl" => |_, a| takes(a, filled(a[0]).min(a[2])),
+        "4readEPwl" | "8readsomeEPwl" => |_, a| takes(a, filled(a[0]).min(a[2].saturating_mul(4))),
         "5writeEPKcl" => |_, a| {
             runtime::end_looking();
             reads(a[1], a[2]);
             uses(a[0], true);
+        },
+        "5writeEPKwl" => |_, a| {
+            runtime::end_looking();
+            reads(a[1], a[2].saturating_mul(4));
+            uses(a[0], true);
+        },
+        // Characters go from one buffer to another one.
+        r if r.starts_with("lsEPSt15basic_streambuf") || r.starts_with("rsEPSt15basic_streambuf") => {
+            |_, a| with_buffer(a)
+        }
+        r if r.starts_with("3getERSt15basic_streambuf") => |_, a| with_buffer(a),
+        r if COUNTED.iter().any(|m| r.starts_with(m)) => |_, a| {
+            counts(a[0]);
+            uses_changed_at(a[0]);
         },
         r if r.starts_with("4openEPKc") => |_, a| {
             runtime::end_looking();
@@ -799,6 +936,67 @@ fn formatted(rest: &str) -> Option<Hook> {
         },
         _ => return None,
     })
+}
+
+/// Unformatted input, which sets what `gcount` returns.
+const COUNTED: &[&str] = &["3getEv", "4peekE", "5ungetE", "6ignoreE", "7putbackE"];
+
+/// A stream sets the number of characters that it has read last.
+fn counts(stream: usize) {
+    if standard(stream).is_none() {
+        writes(stream + 8, 8);
+    }
+}
+
+/// Unformatted input of so many bytes.
+fn takes(a: &Words, bytes: usize) {
+    counts(a[0]);
+    extracts(a, bytes);
+}
+
+/// Input of a line. The end of the text is written in any case.
+fn takes_line<T: Copy + PartialEq>(a: &Words, end: T) {
+    let room = a[2] as isize;
+    if room <= 0 {
+        return takes(a, 0);
+    }
+    let most = (filled(a[0]) / size_of::<T>()).min(room as usize - 1);
+    let start = next(a[0]) as *const T;
+    // SAFETY: the buffer of the stream has so many characters.
+    let text = (0..most).find(|i| unsafe { start.add(*i).read_unaligned() } == end).unwrap_or(most);
+    takes(a, (text + 1) * size_of::<T>());
+}
+
+/// `>>` of an array of characters, which has room for `a[2]` of them: a word, and its end.
+fn takes_word<T: Copy + Into<u32>>(a: &Words) {
+    const SKIPS: usize = 1 << 12;
+    let base = base_of(a[0]);
+    let width = at(base + 16) as isize;
+    let room = if width > 0 { width.min(a[2] as isize) } else { a[2] as isize };
+    if room <= 0 {
+        return extracts(a, 0);
+    }
+    let (start, all) = (next(a[0]) as *const T, filled(a[0]) / size_of::<T>());
+    let is_space = |i: &usize| {
+        // SAFETY: the buffer of the stream has so many characters.
+        let c: u32 = unsafe { start.add(*i).read_unaligned() }.into();
+        matches!(c, 9..=13 | 32)
+    };
+    let skipped = if at(base + 24) & SKIPS != 0 { (0..all).find(|i| !is_space(i)).unwrap_or(all) } else { 0 };
+    let end = (skipped..all).find(is_space).unwrap_or(all);
+    extracts(a, ((end - skipped).min(room as usize - 1) + 1) * size_of::<T>());
+}
+
+/// A stream moves characters to or from the buffer that is its argument.
+fn with_buffer(a: &Words) {
+    runtime::end_looking();
+    if a[1] != 0 && !is_of_c_stream(a[1]) {
+        let is_programs = modules::owner(at(at(a[1]) + 16)) == Some(Owner::Program);
+        if !is_programs {
+            writes(a[1] + 8, 48);
+        }
+    }
+    uses(a[0], true);
 }
 
 /// A stream writes so many bytes at its first argument.
@@ -821,14 +1019,48 @@ fn available(stream: usize) -> usize {
     }
 }
 
-/// How many of `n` bytes come before one that is `end`.
-fn before_end(start: usize, n: usize, end: u8) -> usize {
-    if n == 0 {
-        return 0;
+/// The same, when the stream has read from its file if the buffer was empty: it is about to do so.
+fn filled(stream: usize) -> usize {
+    let here = available(stream);
+    if here > 0 {
+        return here;
     }
-    // SAFETY: the buffer of the stream has so many bytes.
-    let found = unsafe { libc::memchr(start as *const _, end.into(), n) } as usize;
-    if found == 0 { n } else { found - start }
+    let base = base_of(stream);
+    let buffer = at(base + BUFFER);
+    // Where the base of a stream has its state; 0 if all is well.
+    let state = at(base + 32) as u32;
+    if state == 0 && is_of_regular_file(buffer) {
+        // SAFETY: the buffer is one of the library, whose function for this reads from the file. It does not throw for a regular file.
+        unsafe {
+            let underflow = at(at(buffer) + 9 * 8);
+            let underflow: extern "C" fn(usize) -> i32 = std::mem::transmute(underflow);
+            underflow(buffer);
+        }
+    }
+    available(stream)
+}
+
+/// Whether a buffer is one of the library that reads from an open regular file.
+fn is_of_regular_file(buffer: usize) -> bool {
+    // Where it has the stream of C, and how it was opened.
+    const FILE: usize = 104;
+    const MODE: usize = 120;
+    const INPUT: usize = 8;
+    // SAFETY: the name is a C string.
+    let table = unsafe { libc::dlsym(libc::RTLD_DEFAULT, FILE_BUFFER.as_ptr()) } as usize;
+    if buffer == 0 || table == 0 || at(buffer) != table + 16 {
+        return false;
+    }
+    let file = at(buffer + FILE);
+    if file == 0 || at(buffer + MODE) & INPUT == 0 {
+        return false;
+    }
+    // SAFETY: an open stream of the C library; the status is ours.
+    unsafe {
+        let mut status: libc::stat = std::mem::zeroed();
+        libc::fstat(libc::fileno(file as *mut libc::FILE), &mut status) == 0
+            && status.st_mode & libc::S_IFMT == libc::S_IFREG
+    }
 }
 
 /// Manipulators change one field of a stream, which nothing protects.
@@ -859,6 +1091,19 @@ fn stream(name: &str) -> Option<Hook> {
         return Some(|_, a| reads(a[0], 8));
     }
     if let Some((rest, constant)) = member(name) {
+        // The other stream changes, too.
+        if ["C1EO", "C2EO"].iter().any(|m| rest.starts_with(m)) {
+            return Some(|_, a| {
+                uses_changed_at(a[1]);
+                writes(a[0], 8);
+            });
+        }
+        if rest.starts_with("aSEO") || rest.starts_with("4swapER") {
+            return Some(|_, a| {
+                uses_changed_at(a[1]);
+                uses(a[0], true);
+            });
+        }
         if rest.starts_with("C1") || rest.starts_with("C2") {
             return Some(match rest.strip_prefix("C1E").map(argument_of_stream) {
                 Some(Argument::String) => |_, a| {
@@ -901,6 +1146,28 @@ fn stream(name: &str) -> Option<Hook> {
             return Some(|_, _| ());
         }
         let constant = name.starts_with("_ZNK");
+        // The old locale is returned, so the place for it comes first.
+        if rest.contains("EE5imbueE") {
+            return Some(|_, a| {
+                imbues(a[1], a[2]);
+                let buffer = buffer_of(a[1]);
+                if buffer != 0 {
+                    writes(buffer + LOCALE_OF_BUFFER, 8);
+                }
+            });
+        }
+        if rest.contains("EE7copyfmtE") {
+            return Some(|_, a| {
+                reads(a[1] + 8, 208);
+                writes(a[0] + 8, 208);
+            });
+        }
+        if ["EE4moveE", "EE4swapE"].iter().any(|m| rest.contains(m)) {
+            return Some(|_, a| {
+                writes(a[1] + 8, 208);
+                writes(a[0] + 8, 208);
+            });
+        }
         if rest.contains("EE5rdbufEP") {
             return Some(|_, a| {
                 writes(a[0] + BUFFER, 8);
@@ -939,6 +1206,16 @@ fn stream(name: &str) -> Option<Hook> {
             (false, false) if name.starts_with("_ZStrsIc") && name.ends_with("_RS3_") => {
                 |_, a| extracts(a, 1)
             }
+            (false, false) if name.starts_with("_ZStrsIw") && name.ends_with("_RS3_") => {
+                |_, a| extracts(a, 4)
+            }
+            // The array has room for what comes.
+            (false, false) if name.starts_with("_ZStrsIc") && name.ends_with("_PS3_") => |_, a| {
+                takes_word::<u8>(&[a[0], a[1], isize::MAX as usize, 0, 0, 0]);
+            },
+            (false, false) if name.starts_with("_ZStrsIw") && name.ends_with("_PS3_") => |_, a| {
+                takes_word::<u32>(&[a[0], a[1], isize::MAX as usize, 0, 0, 0]);
+            },
             (true, false) if name.ends_with("PKc") => |_, a| {
                 runtime::end_looking();
                 reads(a[1], length(a[1]));
@@ -952,6 +1229,12 @@ fn stream(name: &str) -> Option<Hook> {
             _ => uses_changed,
         });
     }
+    if name == "_ZSt17__istream_extractRSiPcl" {
+        return Some(|_, a| takes_word::<u8>(a));
+    }
+    if name.starts_with("_ZSt17__istream_extractIw") {
+        return Some(|_, a| takes_word::<u32>(a));
+    }
     if name.starts_with("_ZSt7getlineI") {
         return Some(|_, a| {
             runtime::end_looking();
@@ -960,4 +1243,105 @@ fn stream(name: &str) -> Option<Hook> {
         });
     }
     None
+}
+
+/// Facets that read or write what they are handed a pointer or a reference to. An iterator is two words. Those of a stream, the flags for errors
+/// and what comes behind them are on the stack.
+fn facet(name: &str) -> Option<Hook> {
+    let rest = name.strip_prefix("_ZNKSt")?;
+    let rest = rest.strip_prefix("7__cxx11").unwrap_or(rest);
+    let is = |class: &str, member: &str| rest.starts_with(class) && rest.contains(member);
+    if is("8time_getI", "EEE3getE") {
+        return Some(if rest.ends_with("P2tmcc") {
+            |_, a| writes_time(on_stack(a, 1), &[on_stack(a, 2) as u8])
+        } else if rest.starts_with("8time_getIc") {
+            |_, a| writes_time(on_stack(a, 1), &between::<u8>(on_stack(a, 2), on_stack(a, 3)))
+        } else {
+            |_, a| writes_time(on_stack(a, 1), &between::<u32>(on_stack(a, 2), on_stack(a, 3)))
+        });
+    }
+    if rest.starts_with("8time_getI") && rest.ends_with("P2tm") {
+        return Some(if rest.contains("EEE8get_timeE") {
+            |_, a| writes_time(on_stack(a, 1), b"T")
+        } else {
+            |_, a| writes_time(on_stack(a, 1), b"D")
+        });
+    }
+    if is("8time_putI", "EEE3putE") {
+        return Some(if rest.ends_with("PK2tmcc") {
+            |_, a| reads_time(a[5], &[on_stack(a, 0) as u8])
+        } else if rest.starts_with("8time_putIc") {
+            |_, a| reads_time(a[5], &between::<u8>(on_stack(a, 0), on_stack(a, 1)))
+        } else {
+            |_, a| reads_time(a[5], &between::<u32>(on_stack(a, 0), on_stack(a, 1)))
+        });
+    }
+    if is("9money_getI", "EEE3getE") {
+        return match rest {
+            r if r.ends_with("Re") => Some(|_, a| writes(on_stack(a, 2), 16)),
+            r if r.contains("12basic_stringIc") => Some(|_, a| changes_string(on_stack(a, 2))),
+            _ => None,
+        };
+    }
+    if is("7num_getI", "EEE3getE") {
+        return Some(match rest.rsplit_once('R')?.1 {
+            "b" => |_, a| writes(on_stack(a, 1), 1),
+            "t" => |_, a| writes(on_stack(a, 1), 2),
+            "j" | "f" => |_, a| writes(on_stack(a, 1), 4),
+            "l" | "m" | "x" | "y" | "d" | "Pv" => |_, a| writes(on_stack(a, 1), 8),
+            "e" => |_, a| writes(on_stack(a, 1), 16),
+            _ => return None,
+        });
+    }
+    None
+}
+
+/// The conversions in a format, which lies between two addresses.
+fn between<T: Copy + TryInto<u8>>(start: usize, end: usize) -> Vec<u8> {
+    let n = end.saturating_sub(start) / size_of::<T>();
+    // SAFETY: the program hands in the beginning and the end of an array.
+    let characters = (0..n).map(|i| unsafe { (start as *const T).add(i).read_unaligned() });
+    let text: Vec<u8> = characters.map(|c| c.try_into().unwrap_or(b'?')).collect();
+    let mut rest = text.iter();
+    let mut out = Vec::new();
+    while rest.by_ref().any(|b| *b == b'%') {
+        out.extend(rest.by_ref().find(|b| !b"EO".contains(b)));
+    }
+    out
+}
+
+/// The members of a `tm` that a conversion uses: the seconds first, each of four bytes.
+fn members(conversion: u8) -> &'static [usize] {
+    match conversion {
+        b'S' => &[0],
+        b'M' => &[1],
+        b'H' | b'I' | b'p' => &[2],
+        b'R' => &[1, 2],
+        b'T' | b'X' | b'r' => &[0, 1, 2],
+        b'd' | b'e' => &[3],
+        b'm' | b'b' | b'B' | b'h' => &[4],
+        b'y' | b'Y' | b'C' => &[5],
+        b'D' | b'x' | b'F' => &[3, 4, 5],
+        b'a' | b'A' | b'w' | b'u' => &[6],
+        b'j' => &[7],
+        b'U' | b'W' => &[6, 7],
+        b'G' | b'g' | b'V' => &[5, 6, 7],
+        b'c' => &[0, 1, 2, 3, 4, 5, 6],
+        b'Z' | b'z' => &[8],
+        _ => &[],
+    }
+}
+
+/// `put_time` reads what its format asks for.
+fn reads_time(tm: usize, conversions: &[u8]) {
+    for member in conversions.iter().flat_map(|c| members(*c)) {
+        reads(tm + 4 * member, 4);
+    }
+}
+
+/// `get_time` writes what its format asks for, and the days that follow from a date.
+fn writes_time(tm: usize, conversions: &[u8]) {
+    for member in conversions.iter().flat_map(|c| members(*c)) {
+        writes(tm + 4 * member, 4);
+    }
 }

@@ -1,8 +1,9 @@
 //! The functions of the C library by family: what they read and write, which hidden state they use, whether they are pure.
 
 use super::accesses::{
-    Access, ask, at, attributes, before, change, count, fd, k, length, look, made, named, ok, path, paths, r,
-    s, set, sn, status, w, when, wide_length, ws, wsn,
+    Access, ask, at, attributes, before, change, count, fd, float, integer, k, length, look, made, named, ok,
+    path, paths, r, s, s_until, set, sn, status, w, when, wide_compared, wide_has, wide_length, wide_until,
+    ws, wsn,
 };
 use super::blocks::{addresses, entries, given, handed_over, overwritten, symbols};
 use super::handles::{appended, base, conversion, has_offset, locale, new_conversion, new_locale, words};
@@ -36,6 +37,8 @@ unsafe extern "C" {
     fn strerrordesc_np(code: c_int) -> *const c_char;
     fn strspn(s: *const c_char, of: *const c_char) -> usize;
     fn strcspn(s: *const c_char, of: *const c_char) -> usize;
+    fn strcasestr(s: *const c_char, of: *const c_char) -> *const c_char;
+    fn towlower(c: u32) -> u32;
 }
 
 pub(super) fn all_rows() -> impl Iterator<Item = &'static Row> {
@@ -73,10 +76,35 @@ fn date() -> usize {
     unsafe { libc::gmtime(&0) as usize }
 }
 
+/// The bytes of an array that a search for another one needs: up to the end of the match, or all of it.
+fn searched(a: usize, n: usize, b: usize, size: usize) -> usize {
+    // SAFETY: the program hands in two arrays of these sizes.
+    let found = unsafe { libc::memmem(a as *const _, n, b as *const _, size) } as usize;
+    if found == 0 { n } else { found - a + size }
+}
+
+/// The same for `strcasestr`.
+fn searched_alike(a: usize, b: usize) -> usize {
+    // SAFETY: the program hands in two strings.
+    let found = unsafe { strcasestr(a as *const _, b as *const _) } as usize;
+    if found == 0 { length(a) } else { found - a + length(b) - 1 }
+}
+
+/// The bytes of each of two wide strings that a comparison looks at.
+fn wide(a: usize, b: usize, n: usize) -> usize {
+    wide_compared(a, b, n, true, |x, y| x == y)
+}
+
+/// The same, where upper and lower case are alike.
+fn wide_alike(a: usize, b: usize, n: usize) -> usize {
+    // SAFETY: `towlower` takes any number.
+    wide_compared(a, b, n, true, |x, y| x == y || unsafe { towlower(x) == towlower(y) })
+}
+
 rows! { MEMORY:
     memccpy(to, from, c, n) pure [r(from, until(from, c, n)), w(to, until(from, c, n))] -> _x [];
     rawmemchr(p, c) pure [] -> found [r(p, up_to(p, found, 0))];
-    strchrnul(p, c) pure [s(p)] -> _x [];
+    strchrnul(p, c) pure [s_until(p, c)] -> _x [];
     stpncpy(to, from, n) pure [sn(from, n), w(to, n)] -> _x [];
     strlcpy(to, from, n) pure [s(from), w(to, n.min(length(from)))] -> _x [];
     strlcat(to, from, n) pure [s(from), sn(to, n), k(to, n)] -> size [w(to, n.min(size + 1))];
@@ -89,13 +117,13 @@ rows! { MEMORY:
 }
 
 fronts! { STRING_FRONTS:
-    memmem(a, an, b, bn) pure [r(a, an), r(b, bn)];
+    memmem(a, an, b, bn) pure [r(a, searched(a, an, b, bn)), r(b, bn)];
     explicit_bzero(p, n) pure [w(p, n)];
     strcoll(a, b) pure [look(&LOCALE), s(a), s(b)];
     strcoll_l(a, b, l) pure [locale(l), s(a), s(b)];
     strverscmp(a, b) pure [s(a), s(b)];
-    strcasestr(a, b) pure [s(a), s(b)];
-    index(a, c) pure [s(a)];
+    strcasestr(a, b) pure [r(a, searched_alike(a, b)), s(b)];
+    index(a, c) pure [s_until(a, c)];
     rindex(a, c) pure [s(a)];
     strcasecmp_l(a, b, l) pure [locale(l), s(a), s(b)];
     strncasecmp_l(a, b, n, l) pure [locale(l), sn(a, n), sn(b, n)];
@@ -242,18 +270,19 @@ rows! { WIDE:
         w(to + wide_length(to, usize::MAX) - 4, wide_length(from, n))] -> _x [];
     wcslen(p) pure [ws(p)] -> _x [];
     wcsnlen(p, n) pure [wsn(p, n)] -> _x [];
-    wcscmp(a, b) pure [ws(a), ws(b)] -> _x [];
-    wcsncmp(a, b, n) pure [wsn(a, n), wsn(b, n)] -> _x [];
-    wcscasecmp(a, b) pure [ws(a), ws(b)] -> _x [];
-    wcsncasecmp(a, b, n) pure [wsn(a, n), wsn(b, n)] -> _x [];
+    wcscmp(a, b) pure [r(a, wide(a, b, usize::MAX)), r(b, wide(a, b, usize::MAX))] -> _x [];
+    wcsncmp(a, b, n) pure [r(a, wide(a, b, n)), r(b, wide(a, b, n))] -> _x [];
+    wcscasecmp(a, b) pure [r(a, wide_alike(a, b, usize::MAX)), r(b, wide_alike(a, b, usize::MAX))] -> _x [];
+    wcsncasecmp(a, b, n) pure [r(a, wide_alike(a, b, n)), r(b, wide_alike(a, b, n))] -> _x [];
     wcscoll(a, b) pure [look(&LOCALE), ws(a), ws(b)] -> _x [];
-    wcschr(p, c) pure [ws(p)] -> _x [];
+    wcschr(p, c) pure [r(p, wide_until(p, usize::MAX, |x| x == 0 || x == c as u32))] -> _x [];
     wcsrchr(p, c) pure [ws(p)] -> _x [];
-    wcschrnul(p, c) pure [ws(p)] -> _x [];
-    wcsstr(a, b) pure [ws(a), ws(b)] -> _x [];
-    wcsspn(a, b) pure [ws(a), ws(b)] -> _x [];
-    wcscspn(a, b) pure [ws(a), ws(b)] -> _x [];
-    wcspbrk(a, b) pure [ws(a), ws(b)] -> _x [];
+    wcschrnul(p, c) pure [r(p, wide_until(p, usize::MAX, |x| x == 0 || x == c as u32))] -> _x [];
+    wcsstr(a, b) pure [ws(b)]
+        -> found [if found == 0 { ws(a) } else { r(a, found - a + wide_length(b, usize::MAX) - 4) }];
+    wcsspn(a, b) pure [r(a, wide_until(a, usize::MAX, |x| x == 0 || !wide_has(b, x))), ws(b)] -> _x [];
+    wcscspn(a, b) pure [r(a, wide_until(a, usize::MAX, |x| x == 0 || wide_has(b, x))), ws(b)] -> _x [];
+    wcspbrk(a, b) pure [r(a, wide_until(a, usize::MAX, |x| x == 0 || wide_has(b, x))), ws(b)] -> _x [];
     wcsxfrm(to, from, n) pure [look(&LOCALE), ws(from), k(to, n * 4)] -> size [w(to, n.min(size + 1) * 4)];
     wcsdup(p) impure [ws(p)] -> new [handed_over(new, wide_length(new, usize::MAX))];
     wcstok(p, of, save) impure [ws(of), when(p != 0, || ws(p)), when(p == 0, || r(save, 8)),
@@ -264,8 +293,9 @@ rows! { WIDE:
     wmemmove(to, from, n) pure [r(from, n * 4), w(to, n * 4)] -> _x [];
     wmempcpy(to, from, n) pure [r(from, n * 4), w(to, n * 4)] -> _x [];
     wmemset(to, c, n) pure [w(to, n * 4)] -> _x [];
-    wmemcmp(a, b, n) pure [r(a, n * 4), r(b, n * 4)] -> _x [];
-    wmemchr(p, c, n) pure [r(p, n * 4)] -> _x [];
+    wmemcmp(a, b, n) pure [r(a, wide_compared(a, b, n, false, |x, y| x == y)),
+        r(b, wide_compared(a, b, n, false, |x, y| x == y))] -> _x [];
+    wmemchr(p, c, n) pure [r(p, wide_until(p, n, |x| x == c as u32))] -> _x [];
     wcstombs(to, from, n) pure [look(&LOCALE), ws(from), k(to, n)] -> size [when(to != 0, || w(to, n.min(count(size) + 1)))];
     mbstowcs(to, from, n) pure [look(&LOCALE), s(from), k(to, n * 4)]
         -> size [when(to != 0, || w(to, n.min(count(size) + 1) * 4))];
@@ -291,14 +321,14 @@ rows! { WIDE:
 }
 
 rows! { NUMBERS:
-    strtoimax(p, end, base) pure [s(p), w(end, 8)] -> _x [];
-    strtoumax(p, end, base) pure [s(p), w(end, 8)] -> _x [];
-    strtoq(p, end, base) pure [s(p), w(end, 8)] -> _x [];
-    strtouq(p, end, base) pure [s(p), w(end, 8)] -> _x [];
-    __isoc23_strtol(p, end, base) pure [s(p), w(end, 8)] -> _x [];
-    __isoc23_strtoul(p, end, base) pure [s(p), w(end, 8)] -> _x [];
-    __isoc23_strtoll(p, end, base) pure [s(p), w(end, 8)] -> _x [];
-    __isoc23_strtoull(p, end, base) pure [s(p), w(end, 8)] -> _x [];
+    strtoimax(p, end, base) pure [integer(p, base), w(end, 8)] -> _x [];
+    strtoumax(p, end, base) pure [integer(p, base), w(end, 8)] -> _x [];
+    strtoq(p, end, base) pure [integer(p, base), w(end, 8)] -> _x [];
+    strtouq(p, end, base) pure [integer(p, base), w(end, 8)] -> _x [];
+    __isoc23_strtol(p, end, base) pure [integer(p, base), w(end, 8)] -> _x [];
+    __isoc23_strtoul(p, end, base) pure [integer(p, base), w(end, 8)] -> _x [];
+    __isoc23_strtoll(p, end, base) pure [integer(p, base), w(end, 8)] -> _x [];
+    __isoc23_strtoull(p, end, base) pure [integer(p, base), w(end, 8)] -> _x [];
     wcstol(p, end, base) pure [ws(p), w(end, 8)] -> _x [];
     wcstoul(p, end, base) pure [ws(p), w(end, 8)] -> _x [];
     wcstoll(p, end, base) pure [ws(p), w(end, 8)] -> _x [];
@@ -316,12 +346,12 @@ rows! { NUMBERS:
 }
 
 fronts! { NUMBER_FRONTS:
-    atof(p) pure [s(p)];
-    strtof(p, end) pure [s(p), w(end, 8)];
-    strtold(p, end) pure [s(p), w(end, 8)];
-    strtod_l(p, end, l) pure [locale(l), s(p), w(end, 8)];
-    strtof_l(p, end, l) pure [locale(l), s(p), w(end, 8)];
-    strtold_l(p, end, l) pure [locale(l), s(p), w(end, 8)];
+    atof(p) pure [float(p)];
+    strtof(p, end) pure [float(p), w(end, 8)];
+    strtold(p, end) pure [float(p), w(end, 8)];
+    strtod_l(p, end, l) pure [locale(l), float(p), w(end, 8)];
+    strtof_l(p, end, l) pure [locale(l), float(p), w(end, 8)];
+    strtold_l(p, end, l) pure [locale(l), float(p), w(end, 8)];
     wcstod(p, end) pure [ws(p), w(end, 8)];
     wcstof(p, end) pure [ws(p), w(end, 8)];
     wcstold(p, end) pure [ws(p), w(end, 8)];
