@@ -97,8 +97,11 @@ pub(crate) fn mark(text: String, second: &str) -> (String, Vec<Caveat>) {
         }
         lines.extend(found);
     }
-    let files: BTreeMap<u32, String> =
-        text.lines().filter_map(|l| l.trim_start().strip_prefix(".file")).filter_map(crate::scan::file).collect();
+    let files: BTreeMap<u32, String> = text
+        .lines()
+        .filter_map(|l| l.trim_start().strip_prefix(".file"))
+        .filter_map(crate::scan::file)
+        .collect();
     let mut caveats = Vec::new();
     for ((file, line, _), _) in reads.iter().filter(|(_, (first, second))| first < second) {
         let name = u32::try_from(*file).ok().and_then(|n| files.get(&n)).map_or("?", String::as_str);
@@ -228,7 +231,8 @@ mod tests {
     #[test]
     fn reads_that_the_compiler_left_out_are_named() {
         // a[i] + a[i]
-        let first = "\t.file 1 \"a.c\"\nf:\n\t.loc 1 2 3\n\tcall\t__tsan_read4@PLT\n\tcall\t__tsan_read4@PLT\n";
+        let first =
+            "\t.file 1 \"a.c\"\nf:\n\t.loc 1 2 3\n\tcall\t__tsan_read4@PLT\n\tcall\t__tsan_read4@PLT\n";
         let both = "f:\n\t.loc 1 2 3\n\tcall\t__tsan_volatile_read4@PLT\n\tcall\t__tsan_read4@PLT\n";
         let second = format!("{both}{}", both.replacen("f:\n\t.loc 1 2 3", "\t.loc 1 2 9", 1));
         let places = |second: &str| {

@@ -554,7 +554,9 @@ fn to_assembly(
 ) -> Result<(PathBuf, Vec<Caveat>), Trouble> {
     let mut files = PathBuf::from(format!("{out}.d"));
     let mut command = compiler.command();
-    command.args(flags(line).filter(|f| *f != warnings::NONE)).args(compiler.compile_flags(keep_o(), checks_operands(line)));
+    command
+        .args(flags(line).filter(|f| *f != warnings::NONE))
+        .args(compiler.compile_flags(keep_o(), checks_operands(line)));
     let is_silent = flags(line).any(|f| f == warnings::NONE);
     let is_asked = !is_silent && flags(line).any(|f| warnings::asks(f));
     if !is_asked {

@@ -221,7 +221,9 @@ fn difference(right: &Expected, mode: Mode, seen: &Seen) -> Option<String> {
         // A program that can get stuck may have other fair cycles, too.
         let is_allowed = |c: &str| match c {
             // Volatile accesses are relaxed, and those in a race are explored as if they were sequentially consistent.
-            "memory-order" => mode == Mode::VolatileAtomic || right.races != Some(false) && mode == Mode::Sync,
+            "memory-order" => {
+                mode == Mode::VolatileAtomic || right.races != Some(false) && mode == Mode::Sync
+            }
             "may-not-end" => least.stuck,
             // Structures are copied in one step.
             "races" => mode == Mode::Sync,

@@ -36,9 +36,9 @@ fn known_type(name: &str) -> Option<CType> {
 }
 
 /// Types whose size is known, and nothing else.
-const FLOAT: &str = "float";
-const DOUBLE: &str = "double";
-const LONG_DOUBLE: &str = "long double";
+const FLOAT: &str = "the floating-point type float";
+const DOUBLE: &str = "the floating-point type double";
+const LONG_DOUBLE: &str = "the floating-point type long double";
 
 /// What the specifiers of a declaration say.
 #[derive(Clone, Debug)]
