@@ -67,7 +67,7 @@ struct Expected {
     least: Outcomes,
     /// End states that are allowed besides, where it depends on the compiler how a structure is copied; nothing if all are.
     most: Option<BTreeSet<u64>>,
-    /// Where plain accesses are steps: whether two of them are a data race, and nothing if that depends on a library function.
+    /// Where plain accesses are steps: whether two of them are a data race, and nothing where `raddle` may name one that there is not.
     races: Option<bool>,
 }
 
@@ -92,13 +92,19 @@ fn expected(p: &Program, mode: Mode, rules: Rules) -> Option<Expected> {
         (Mode::Sync, Family::Library) => None,
         _ => Some(BTreeSet::new()),
     };
-    let races = match mode {
-        Mode::Sync => {
-            let race = |rules| outcomes(p, Mode::Report, rules, STATES).ok().map(|o| o.race);
-            let few = race(rules);
-            // Structures of other sizes share eight bytes with their neighbours, which are one object if they are accessed in several sizes.
-            let is_apart = p.family != Family::Structures || p.size % 8 == 0 || few == Some(true);
-            few.filter(|_| is_apart && (p.family != Family::Library || race(more) == few))
+    let races = match (mode, p.family) {
+        // Which bytes functions access together, and in which order, is left to them.
+        (Mode::Sync, Family::Library) => None,
+        (Mode::Sync, family) => {
+            let race = outcomes(p, Mode::Report, rules, STATES).ok().map(|o| o.race);
+            // raddle names more than the races. Structures of other sizes share eight bytes with their neighbours, which are one object if they are
+            // accessed in several sizes. Blocks that are allocated again have the accesses of those that were freed.
+            let is_exact = match family {
+                Family::Structures => p.size.is_multiple_of(8),
+                Family::Reuse => false,
+                _ => true,
+            };
+            race.filter(|r| *r || is_exact)
         }
         _ => None,
     };
