@@ -7,8 +7,12 @@
 //! announcement becomes an atomic load.
 //!
 //! The volatile qualifier changes what is evaluated twice (`a[i] += 1`), so calls are matched for each place in the source of each function.
+//!
+//! gcc also takes two such reads to be one: `a[i] + a[i]` becomes `2 * a[i]`, even without optimization. The second assembly has both reads, so
+//! each place at which it has more of them is named by a caveat.
 
-use std::collections::HashMap;
+use explore::{Caveat, CaveatKind};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 /// Makes every atomic type a volatile one too.
@@ -17,6 +21,8 @@ const HOOK: &str = "__tsan_";
 const VOLATILE: &str = "volatile_";
 /// Marks the call of a read that is an atomic load.
 const MARK: &str = "# raddle loads";
+const MERGED: &str = "gcc takes several reads of an atomic object that is an index, or a pointer that is indexed, to be one: other threads \
+                      between these reads were not explored; read the object into a variable for each use";
 
 /// Whether assembly may have such reads: gcc compiled it from C, it reads something, and an atomic type is described (`DW_TAG_atomic_type`).
 pub(crate) fn are_possible(text: &str) -> bool {
@@ -32,6 +38,10 @@ struct Hook<'a> {
 impl Hook<'_> {
     fn is_volatile(&self) -> bool {
         self.name.starts_with(VOLATILE)
+    }
+
+    fn is_volatile_read(&self) -> bool {
+        self.is_volatile() && self.plain_name().starts_with("read")
     }
 
     fn plain_name(&self) -> &str {
@@ -64,17 +74,41 @@ fn hooks(text: &str) -> HashMap<Key<'_>, Vec<Hook<'_>>> {
     found
 }
 
-/// Marks the reads in the assembly `text` that are volatile in `second`, the assembly of the same source with [`FLAG`].
-pub(crate) fn mark(text: String, second: &str) -> String {
+/// Marks the reads in the assembly `text` that are volatile in `second`, the assembly of the same source with [`FLAG`]. Returns a caveat for each
+/// place where the compiler left out some of them.
+pub(crate) fn mark(text: String, second: &str) -> (String, Vec<Caveat>) {
     let others = hooks(second);
     let mut lines: Vec<usize> = Vec::new();
-    for (key, calls) in hooks(&text) {
-        if let Some(others) = others.get(&key) {
-            lines.extend(matched(&calls, others));
+    // By place, and the most in any function, as functions may be inlined: the reads in the first assembly, and those in the second.
+    let mut reads: BTreeMap<(usize, usize, usize), (usize, usize)> = BTreeMap::new();
+    let volatile = |calls: &[Hook<'_>]| calls.iter().filter(|c| c.is_volatile_read()).count();
+    for ((_, place), calls) in &others {
+        if let Some(place) = place {
+            let most = &mut reads.entry(*place).or_default().1;
+            *most = volatile(calls).max(*most);
         }
     }
+    for (key, calls) in hooks(&text) {
+        let Some(others) = others.get(&key) else { continue };
+        let found = matched(&calls, others);
+        if let Some(place) = key.1 {
+            let most = &mut reads.entry(place).or_default().0;
+            *most = (found.len() + volatile(&calls)).max(*most);
+        }
+        lines.extend(found);
+    }
+    let files: BTreeMap<u32, String> = text
+        .lines()
+        .filter_map(|l| l.trim_start().strip_prefix(".file"))
+        .filter_map(crate::scan::file)
+        .collect();
+    let mut caveats = Vec::new();
+    for ((file, line, _), _) in reads.iter().filter(|(_, (first, second))| first < second) {
+        let name = u32::try_from(*file).ok().and_then(|n| files.get(&n)).map_or("?", String::as_str);
+        Caveat::new(CaveatKind::Uninstrumented, MERGED).at(format!("{name}:{line}")).add_to(&mut caveats);
+    }
     if lines.is_empty() {
-        return text;
+        return (text, caveats);
     }
     lines.sort_unstable();
     let mut out = String::with_capacity(text.len() + 64 * lines.len());
@@ -86,7 +120,7 @@ pub(crate) fn mark(text: String, second: &str) -> String {
         }
         out.push('\n');
     }
-    out
+    (out, caveats)
 }
 
 /// The lines of the plain reads among `calls` that are volatile among `others`: by a longest common subsequence of the names. A read without a
@@ -168,7 +202,7 @@ mod tests {
                      g:\n\t.loc 1 2 3\n\tcall\t__tsan_read4@PLT\n";
         let second = "f:\n\t.loc 1 2 3\n\tcall\t__tsan_volatile_read4@PLT\n\tcall\t__tsan_read4@PLT\n\tcall\t__tsan_volatile_write4@PLT\n\
                       g:\n\t.loc 1 2 3\n\tcall\t__tsan_read4@PLT\n";
-        let out = rewrite(mark(first.to_owned(), second));
+        let out = rewrite(mark(first.to_owned(), second).0);
         assert_eq!(
             out,
             first.replacen(
@@ -177,7 +211,7 @@ mod tests {
                 1
             )
         );
-        assert_eq!(rewrite(mark(first.to_owned(), first)), first);
+        assert_eq!(rewrite(mark(first.to_owned(), first).0), first);
     }
 
     #[test]
@@ -188,10 +222,26 @@ mod tests {
         let apart =
             first.replacen("read8@PLT\n\tcall\t__tsan_read4@PLT", "read4@PLT\n\tcall\t__tsan_read8@PLT", 1);
         for first in [first, &apart] {
-            let out = rewrite(mark(first.to_owned(), second));
+            let out = rewrite(mark(first.to_owned(), second).0);
             assert_eq!(out.matches("__tsan_atomic64_load").count(), 2, "{out}");
             assert_eq!(out.matches("__tsan_read4").count(), 1, "{out}");
         }
+    }
+
+    #[test]
+    fn reads_that_the_compiler_left_out_are_named() {
+        // a[i] + a[i]
+        let first =
+            "\t.file 1 \"a.c\"\nf:\n\t.loc 1 2 3\n\tcall\t__tsan_read4@PLT\n\tcall\t__tsan_read4@PLT\n";
+        let both = "f:\n\t.loc 1 2 3\n\tcall\t__tsan_volatile_read4@PLT\n\tcall\t__tsan_read4@PLT\n";
+        let second = format!("{both}{}", both.replacen("f:\n\t.loc 1 2 3", "\t.loc 1 2 9", 1));
+        let places = |second: &str| {
+            let caveats = mark(first.to_owned(), second).1;
+            caveats.into_iter().flat_map(|c| c.places).collect::<Vec<_>>()
+        };
+        assert_eq!(places(&second), ["a.c:2"]);
+        assert!(places(both).is_empty());
+        assert!(places(&both.replace("f:", "g:").replace("volatile_", "")).is_empty());
     }
 
     #[test]

@@ -275,6 +275,11 @@ fn sanitizers(list: &str) -> Result<Option<String>, String> {
     Ok((!wanted.is_empty()).then(|| wanted.join(",")))
 }
 
+/// Whether indices, shifts and divisors are checked: the user does not turn a check of the compiler off.
+fn checks_operands(line: &Line) -> bool {
+    !flags(line).any(|f| f.starts_with("-fno-sanitize="))
+}
+
 /// Whether the user wants the optimisation that the command line says.
 fn keep_o() -> bool {
     std::env::var_os("RADDLE_KEEP_O").is_some_and(|v| !v.is_empty() && v != "0")
@@ -482,15 +487,15 @@ fn compile(
     };
     let text = if compiler.is_clang() { crate::weak::mark(text, &read) } else { text };
     let text = crate::initialised::mark(text, &read);
-    let text = if !compiler.is_clang() && crate::atomic_indices::are_possible(&text) {
+    let (text, merged) = if !compiler.is_clang() && crate::atomic_indices::are_possible(&text) {
         mark_atomic_indices(compiler, line, (source, language), text, scratch)
     } else {
-        text
+        (text, Vec::new())
     };
     let text = crate::compared::mark(text);
     let mut notes = scan::inline_assembly(&text);
     let (mut rewritten, found) = touches::rewrite(&text, names_attribute(compiler, line, &files));
-    found.into_iter().chain(unwritten).for_each(|c| c.add_to(&mut notes));
+    found.into_iter().chain(unwritten).chain(merged).for_each(|c| c.add_to(&mut notes));
     rewritten = crate::compared::rewrite(crate::weak::rewrite(rewritten));
     rewritten = crate::atomic_indices::rewrite(crate::initialised::rewrite(rewritten));
     rewritten = crate::destroyed::rewrite(rewritten);
@@ -517,10 +522,10 @@ fn mark_atomic_indices(
     (source, language): (&str, Option<&str>),
     text: String,
     scratch: &Path,
-) -> String {
+) -> (String, Vec<Caveat>) {
     let out = scratch.join(format!("{}.s", number()));
     let mut command = compiler.command();
-    command.args(flags(line)).args(compiler.compile_flags(keep_o()));
+    command.args(flags(line)).args(compiler.compile_flags(keep_o(), checks_operands(line)));
     command.args(["-w", crate::atomic_indices::FLAG]);
     if line.dependencies {
         command.arg("-MF").arg(out.with_extension("d"));
@@ -534,7 +539,7 @@ fn mark_atomic_indices(
     let _ = std::fs::remove_file(&out);
     match second {
         Some(second) => crate::atomic_indices::mark(text, &String::from_utf8_lossy(&second)),
-        None => text,
+        None => (text, Vec::new()),
     }
 }
 
@@ -549,7 +554,9 @@ fn to_assembly(
 ) -> Result<(PathBuf, Vec<Caveat>), Trouble> {
     let mut files = PathBuf::from(format!("{out}.d"));
     let mut command = compiler.command();
-    command.args(flags(line).filter(|f| *f != warnings::NONE)).args(compiler.compile_flags(keep_o()));
+    command
+        .args(flags(line).filter(|f| *f != warnings::NONE))
+        .args(compiler.compile_flags(keep_o(), checks_operands(line)));
     let is_silent = flags(line).any(|f| f == warnings::NONE);
     let is_asked = !is_silent && flags(line).any(|f| warnings::asks(f));
     if !is_asked {

@@ -153,6 +153,7 @@ fn kind_of(kind: ErrorKind) -> FailureKind {
     match kind {
         ErrorKind::LockMisuse => FailureKind::LockMisuse,
         ErrorKind::OutOfBounds => FailureKind::OutOfBounds,
+        ErrorKind::Shift => FailureKind::Shift,
         ErrorKind::ExitCode => FailureKind::ExitCode,
         ErrorKind::Abort => FailureKind::Abort,
         ErrorKind::Bound => FailureKind::Limit,

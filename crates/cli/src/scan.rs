@@ -66,7 +66,7 @@ pub(crate) fn inline_assembly(text: &str) -> Vec<Caveat> {
 }
 
 /// `0 "directory" "name" md5 ...` or `1 "name"`.
-fn file(rest: &str) -> Option<(u32, String)> {
+pub(crate) fn file(rest: &str) -> Option<(u32, String)> {
     let (number, names) = rest.trim_start().split_once(char::is_whitespace)?;
     let name = names.split('"').skip(1).step_by(2).last()?;
     Some((number.parse().ok()?, name.to_owned()))

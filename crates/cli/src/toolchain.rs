@@ -153,8 +153,8 @@ impl Compiler {
     /// Flags of every compilation, which go after those of the user.
     ///
     /// Optimization is off, because it turns loops that wait for another thread into loops that look once. `keep_o` keeps the
-    /// user's level.
-    pub(crate) fn compile_flags(&self, keep_o: bool) -> Vec<&'static str> {
+    /// user's level. With `checks` the program reports indices past the end of an array, shifts by the width, and divisions by zero.
+    pub(crate) fn compile_flags(&self, keep_o: bool, checks: bool) -> Vec<&'static str> {
         let mut flags = vec!["-g", "-fno-omit-frame-pointer", "-fno-lto", "-U_FORTIFY_SOURCE"];
         flags.extend(CALLED);
         // `std::string` is compiled with the program, where its accesses are seen, not taken from the library.
@@ -164,7 +164,13 @@ impl Compiler {
         }
         flags.push("-fsanitize=thread");
         match self.family {
-            Family::Gcc => flags.extend(["-Wno-tsan", "--param=tsan-distinguish-volatile=1"]),
+            Family::Gcc => {
+                flags.extend(["-Wno-tsan", "--param=tsan-distinguish-volatile=1"]);
+                if checks {
+                    // `undefined.rs` of the runtime library has the handlers.
+                    flags.push("-fsanitize=bounds,shift-exponent,integer-divide-by-zero");
+                }
+            }
             // Without the first it leaves out the read of `x++`.
             Family::Clang => flags.extend([
                 "-mllvm",

@@ -54,6 +54,11 @@ pub(crate) fn caveats(program: &Program, verdict: &Verdict, asked: Asked) -> Vec
         }
         Caveat::new(CaveatKind::EvaluationOrder, text).at(place).add_to(&mut list);
     }
+    for span in &program.assumed_aborts {
+        let text = "calls of `abort` were taken to be failed assumptions, because the program calls `reach_error`; `raddle check` reports \
+                    them as failures";
+        Caveat::new(CaveatKind::Aborts, text).at(program.show_span(*span)).add_to(&mut list);
+    }
     let start = std::time::Instant::now();
     if asked.deadlocks && asked.whole {
         endless(program, asked.seconds, &mut list);

@@ -29,6 +29,7 @@ fn found(report: &serde_json::Value) -> &'static str {
         ("safe", []) => "safe",
         ("safe", kinds) if kinds.contains(&"evaluation-order") => "open",
         ("safe", kinds) if kinds.contains(&"races") => "race",
+        ("safe", kinds) if kinds.contains(&"aborts") => "aborts",
         ("safe", kinds) if kinds.contains(&"may-not-end") => "endless",
         ("safe", ["memory-order"]) => "sc",
         _ => "something else",
@@ -52,8 +53,12 @@ fn differs(file: &PathBuf) -> Option<String> {
     if fails != (check == "fails") {
         return Some(format!("{name}: check says {}, it {check}: {report}", report["verdict"]));
     }
-    // What is safe without a caveat does not fail, and what is unsafe does.
-    match (said, fails) {
+    let named = report["verdict"] == "no-failure-with-caveats";
+    if named != (check == "caveats") {
+        return Some(format!("{name}: check says {}, {check} is right: {report}", report["verdict"]));
+    }
+    // What is safe without a caveat does not fail, and what is unsafe does, or `check` names what it leaves out.
+    match (said, fails || named) {
         ("safe" | "sc", true) | ("unsafe", false) => Some(format!("{name}: verify says {said}, check not")),
         _ => None,
     }

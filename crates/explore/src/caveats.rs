@@ -47,6 +47,8 @@ pub enum CaveatKind {
     EvaluationOrder,
     /// Memory that was read before anything was written to it: what is in it is left to the allocator.
     Uninitialised,
+    /// Calls of `abort` that were taken to be failed assumptions.
+    Aborts,
 }
 
 impl CaveatKind {
@@ -73,6 +75,7 @@ impl CaveatKind {
             CaveatKind::MemoryOrder => "memory-order",
             CaveatKind::EvaluationOrder => "evaluation-order",
             CaveatKind::Uninitialised => "uninitialised",
+            CaveatKind::Aborts => "aborts",
         }
     }
 

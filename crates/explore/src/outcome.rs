@@ -75,6 +75,8 @@ pub enum FailureKind {
     InvalidFree,
     /// Memory was used past the end of what was taken.
     OutOfBounds,
+    /// A value was shifted by the width of its type or more, or by a negative number.
+    Shift,
 }
 
 impl FailureKind {
@@ -98,6 +100,7 @@ impl FailureKind {
             FailureKind::DoubleFree => "double-free",
             FailureKind::InvalidFree => "invalid-free",
             FailureKind::OutOfBounds => "out-of-bounds",
+            FailureKind::Shift => "shift",
         }
     }
 }

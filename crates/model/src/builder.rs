@@ -57,6 +57,10 @@ pub struct Builder {
     sets_up: bool,
     /// Edges that initialize an object, which nobody may hold or wait at then.
     initialized: Vec<(ThreadId, TransitionId, SyncId)>,
+    /// Edges that free the memory of an object, which nobody may hold or wait at then.
+    freed: Vec<(ThreadId, TransitionId, SyncId)>,
+    /// Edges that end a lock on the stack of the thread, which may not hold it then.
+    ended: Vec<(ThreadId, TransitionId, SyncId)>,
     /// By thread: where it is detached, and the value that says whether it is from its beginning.
     detached: BTreeMap<ThreadId, Vec<(ThreadId, TransitionId)>>,
     born_detached: BTreeMap<ThreadId, Term>,
@@ -352,6 +356,13 @@ impl Builder {
             if e.action != Action::Local && inside.contains(&e.from) {
                 e.order = Order::Both;
             }
+        }
+    }
+
+    /// A call of `abort` at the place at hand ends the run like a failed assumption.
+    pub(crate) fn assumed_abort(&mut self) {
+        if !self.program.assumed_aborts.contains(&self.span) {
+            self.program.assumed_aborts.push(self.span);
         }
     }
 

@@ -50,8 +50,20 @@ impl Program {
         }
         let (operators, operands) = (self.operators.clone(), self.operands.clone());
         let (files, fences) = (self.files.clone(), self.fences);
-        let never_left = self.never_left.clone();
-        Some(Program { terms: f.terms, vars, syncs, threads, files, fences, operators, operands, never_left })
+        let (never_left, assumed_aborts) = (self.never_left.clone(), self.assumed_aborts.clone());
+        let terms = f.terms;
+        Some(Program {
+            terms,
+            vars,
+            syncs,
+            threads,
+            files,
+            fences,
+            operators,
+            operands,
+            never_left,
+            assumed_aborts,
+        })
     }
 }
 

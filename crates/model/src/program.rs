@@ -603,6 +603,8 @@ pub struct Program {
     pub operands: Vec<Operand>,
     /// Loops that the source has a way out of, which no run takes: the values of variables that nothing assigns decide it.
     pub never_left: Vec<NeverLeft>,
+    /// The calls of `abort` that end a run like a failed assumption and are not errors.
+    pub assumed_aborts: Vec<Span>,
 }
 
 /// A loop of the source that is never left.

@@ -16,8 +16,8 @@ fn what_is_not_understood_is_refused_with_its_line() {
             "a union of more than 8 bytes",
         ),
         ("\nint main(void) {\n return foo(1); }", 3, "`foo` is not known"),
-        ("\nint main(void) {\n void *p = malloc(4); return 0; }", 3, "whose type is not known"),
-        ("\nint main(void) {\n void *p = realloc(0, 4); return 0; }", 3, "whose type is not known"),
+        ("\nint main(void) {\n void *p = malloc(4); return 0; }", 3, "does not name its type"),
+        ("\nint main(void) {\n void *p = realloc(0, 4); return 0; }", 3, "does not name its type"),
         (
             "\nint main(void) {\n pthread_mutex_t *p = realloc(0, 2 * sizeof(pthread_mutex_t)); return 0; }",
             3,

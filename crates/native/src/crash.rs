@@ -157,6 +157,9 @@ unsafe fn set_timer(which: usize, first: Duration, then: Duration) {
     unsafe { libc::timer_settime(TIMERS.1[which], 0, &every, std::ptr::null_mut()) };
 }
 
+/// What a division by zero is reported as.
+pub(crate) const DIVISION_BY_ZERO: &str = "SIGFPE: an integer is divided by zero";
+
 /// Why the running thread is made to leave its code.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stuck {
@@ -374,7 +377,7 @@ fn describe(signal: libc::c_int, address: usize, code: libc::c_int) -> String {
         }
         libc::SIGSEGV => format!("SIGSEGV: there is no such memory: {address:#x}"),
         libc::SIGBUS => format!("SIGBUS: bad memory access at {address:#x}"),
-        libc::SIGFPE if code == 1 => "SIGFPE: an integer is divided by zero".to_owned(),
+        libc::SIGFPE if code == 1 => DIVISION_BY_ZERO.to_owned(),
         libc::SIGFPE => "SIGFPE: arithmetic error".to_owned(),
         libc::SIGILL => "SIGILL: an instruction that does not exist".to_owned(),
         libc::SIGTRAP => "SIGTRAP: a trap".to_owned(),

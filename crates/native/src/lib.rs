@@ -84,6 +84,7 @@ mod thread_exit;
 mod threads;
 mod time;
 mod touch;
+mod undefined;
 mod unwritten;
 mod verifier;
 mod wide;

@@ -378,5 +378,6 @@ fn words(kind: FailureKind) -> &'static str {
         FailureKind::DoubleFree => "memory is freed twice",
         FailureKind::InvalidFree => "something is freed that was never allocated",
         FailureKind::OutOfBounds => "memory is used past its end",
+        FailureKind::Shift => "a value is shifted by the width of its type or more",
     }
 }

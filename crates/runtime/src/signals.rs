@@ -371,6 +371,8 @@ mod steps {
     const TRAP: i64 = 0x100;
     /// The bit of the error code of a page fault that says that it is a write.
     const WRITE: i64 = 2;
+    /// The bit that says that it is the fetch of an instruction.
+    const FETCH: i64 = 16;
 
     /// Installs the handler of traps, once a process.
     pub(crate) fn trap_steps() {
@@ -395,6 +397,10 @@ mod steps {
         // SAFETY: the kernel hands in a `siginfo_t` and a `ucontext_t`, and the instruction at the counter has faulted.
         unsafe {
             let gregs = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
+            // A call of a null pointer faults at an instruction that nobody can read.
+            if gregs[libc::REG_ERR as usize] & FETCH != 0 {
+                return false;
+            }
             let write = gregs[libc::REG_ERR as usize] & WRITE != 0;
             let size = watch::size_of_access(gregs[libc::REG_RIP as usize] as usize);
             match watch::fault((*info).si_addr() as usize, write, size) {

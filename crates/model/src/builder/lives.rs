@@ -10,6 +10,9 @@ use crate::program::*;
 use crate::term::{Assign, Place, Term, Type, VarId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+/// What happens to a lock on the stack of a thread that ends.
+const ON_STACK: &str = "is a local variable, and its function returns";
+
 /// Where a thread is joined or detached: by whom, and the edge.
 type Use = (ThreadId, TransitionId);
 
@@ -29,6 +32,43 @@ impl Builder {
             self.destroyed.insert(s);
             let (edge, yes) = (self.onwards(t), self.true_term());
             self.sync_edge(t, edge, yes, Vec::new(), Action::Destroy(s));
+        }
+    }
+
+    /// The memory of a lock or the like is freed, which nobody may hold or wait at then.
+    pub(crate) fn free_memory_of(&mut self, t: ThreadId, s: SyncId) {
+        // A semaphore does not know who waits.
+        if self.watches() && !matches!(self.program.sync(s).kind, SyncKind::Semaphore { .. }) {
+            let (edge, yes) = (self.onwards(t), self.true_term());
+            self.sync_edge(t, edge, yes, Vec::new(), Action::Destroy(s));
+            let id = self.last_edge(t);
+            self.freed.push((t, id, s));
+        }
+    }
+
+    /// A thread ends, and with it a lock on its stack, which it may not hold then.
+    pub(crate) fn end_stack_of(&mut self, t: ThreadId, s: SyncId) {
+        let is_lock = matches!(self.program.sync(s).kind, SyncKind::Mutex { .. } | SyncKind::RwLock { .. });
+        if self.watches() && is_lock {
+            let (edge, yes) = (self.onwards(t), self.true_term());
+            self.sync_edge(t, edge, yes, Vec::new(), Action::Destroy(s));
+            let id = self.last_edge(t);
+            self.ended.push((t, id, s));
+        }
+    }
+
+    /// Whether a thread holds a lock.
+    fn is_held_by(&mut self, t: ThreadId, s: SyncId) -> Term {
+        match self.program.sync(s).kind {
+            SyncKind::Mutex { owner } => self.is(owner, Self::me(t)),
+            SyncKind::RwLock { writer, .. } => {
+                let writes = self.is(writer, Self::me(t));
+                let Some(reads) = self.reads.get(&(t, s)).copied() else { return writes };
+                let none = self.is(reads, 0);
+                let some = self.terms().not(none);
+                self.terms().or(writes, some)
+            }
+            _ => self.terms().boolean(false),
         }
     }
 
@@ -81,10 +121,18 @@ impl Builder {
         self.program.threads[t.index()].transitions[id.index()].assigns.push(set);
     }
 
-    /// An initialization of what somebody holds or waits at is misuse. What was destroyed may be initialized again.
-    fn watch_initializations(&mut self, ends: &BTreeMap<SyncId, (VarId, u64)>) {
-        for (t, id, s) in std::mem::take(&mut self.initialized) {
-            let (used, by) = self.in_use(s);
+    /// Objects that somebody holds or waits at may neither be initialized nor lose their memory. Both are fine after `destroy`.
+    fn watch_unused(&mut self, ends: &BTreeMap<SyncId, (VarId, u64)>) {
+        let initialized = std::mem::take(&mut self.initialized).into_iter().map(|e| (e, "is initialized"));
+        let freed = self.freed.clone().into_iter().map(|e| (e, "lies in memory that is freed"));
+        let ended = std::mem::take(&mut self.ended);
+        self.freed.extend(&ended);
+        let ended = ended.into_iter().map(|e| (e, ON_STACK));
+        for ((t, id, s), does) in initialized.chain(freed).chain(ended) {
+            let (used, by) = match does {
+                ON_STACK => (self.is_held_by(t, s), "the thread holds it"),
+                _ => self.in_use(s),
+            };
             let gone = match ends.get(&s) {
                 Some((var, end)) => self.is(*var, *end),
                 None => self.terms().boolean(false),
@@ -92,6 +140,10 @@ impl Builder {
             let there = self.terms().not(gone);
             let wrong = self.terms().and(used, there);
             if self.terms().as_const(wrong) == Some(0) {
+                let edge = &mut self.program.threads[t.index()].transitions[id.index()];
+                if matches!(edge.action, Action::Destroy(_)) {
+                    edge.action = Action::Local;
+                }
                 continue;
             }
             let fine = self.terms().not(wrong);
@@ -99,7 +151,7 @@ impl Builder {
             edge.guard = fine;
             let (from, action) = (edge.from, edge.action);
             self.span = edge.span;
-            let why = format!("`{}` is initialized while {by}", self.program.sync(s).name);
+            let why = format!("`{}` {does} while {by}", self.program.sync(s).name);
             let at = self.error_location(t, ErrorKind::LockMisuse, &why);
             self.sync_edge(t, (from, at), wrong, Vec::new(), action);
         }
@@ -181,12 +233,22 @@ impl Builder {
 
     /// What destroyed objects take. That comes after all edges are there that use them.
     pub(super) fn watch_objects(&mut self) {
-        if self.destroyed.is_empty() && !self.sets_up && self.initialized.is_empty() {
+        if self.destroyed.is_empty()
+            && !self.sets_up
+            && self.initialized.is_empty()
+            && self.freed.is_empty()
+            && self.ended.is_empty()
+        {
             return;
         }
         let ends: BTreeMap<SyncId, (VarId, u64)> =
             std::mem::take(&mut self.destroyed).into_iter().map(|s| (s, self.end_of(s))).collect();
-        self.watch_initializations(&ends);
+        self.watch_unused(&ends);
+        // Only the edges of `destroy` mark an object as destroyed.
+        let frees: BTreeSet<(ThreadId, LocationId)> = std::mem::take(&mut self.freed)
+            .into_iter()
+            .map(|(t, id, _)| (t, self.program.thread(t).transition(id).from))
+            .collect();
         for t in self.program.thread_ids() {
             let mut told: BTreeSet<(LocationId, SyncId)> = BTreeSet::new();
             for n in 0..self.program.thread(t).transitions.len() {
@@ -208,6 +270,7 @@ impl Builder {
                             edge.assigns.push(fresh);
                         }
                     }
+                    Action::Destroy(_) if frees.contains(&(t, e.from)) => {}
                     Action::Destroy(s) => self.destroys(t, n, s, ends[&s]),
                     _ => {
                         for (s, end) in &ends {

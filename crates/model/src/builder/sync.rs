@@ -5,7 +5,7 @@ use crate::program::*;
 use crate::term::{Assign, Place, Term, VarId};
 
 impl Builder {
-    fn me(t: ThreadId) -> u64 {
+    pub(super) fn me(t: ThreadId) -> u64 {
         t.0 as u64 + 1
     }
 

@@ -493,9 +493,13 @@ impl<'a> Lowering<'a> {
                     [code] if self.options.exit_codes => self.exit_code(code)?,
                     _ => self.effects(args)?,
                 }
-                if ["abort", "__builtin_abort", "__builtin_trap"].contains(&name) && self.aborts {
-                    let no = self.b.terms().boolean(false);
-                    self.check(no, ErrorKind::Abort, &format!("`{name}` is called"));
+                if ["abort", "__builtin_abort", "__builtin_trap"].contains(&name) {
+                    if self.aborts {
+                        let no = self.b.terms().boolean(false);
+                        self.check(no, ErrorKind::Abort, &format!("`{name}` is called"));
+                    } else if self.options.aborts && !self.dead {
+                        self.b.assumed_abort();
+                    }
                 }
                 self.stop(LocationKind::Exit);
                 self.void()

@@ -234,7 +234,7 @@ impl<'a> Lowering<'a> {
             element = element.or(self.measured(a)?);
         }
         let Some(element) = element.or(wanted.filter(|t| !matches!(t, CType::Void))) else {
-            return Err(self.refuse(span, "an allocation whose type is not known; `sizeof` says it"));
+            return Err(self.refuse(span, "an allocation whose size does not name its type by `sizeof`"));
         };
         let each = i128::from(self.layout(&element).0.max(1));
         if size <= 0 || size % each != 0 {
@@ -434,6 +434,7 @@ impl<'a> Lowering<'a> {
             }
             if let Some(object) = object {
                 self.end_fresh(object);
+                self.free_syncs(object);
             }
             f(self, object)?;
             self.jump(&mut after, span)?;

@@ -10,7 +10,7 @@ use super::source::{Lines, Source};
 use super::{Options, Refusal};
 use crate::builder::Builder;
 use crate::program::{
-    ErrorKind, FileId, LocationId, LocationKind, Scope, Span as Place_, ThreadId, TransitionId,
+    ErrorKind, FileId, LocationId, LocationKind, Scope, Span as Place_, SyncId, ThreadId, TransitionId,
 };
 use crate::term::{Place, Term, Type, VarId};
 use lang_c::ast::*;
@@ -178,6 +178,8 @@ pub(crate) struct Lowering<'a> {
     pub(super) escaping: BTreeSet<String>,
     pub(super) gone: Vec<(usize, VarId)>,
     pub(super) thread_ends: Vec<VarId>,
+    /// The locks and the like on the stack of the thread.
+    pub(super) stack_syncs: Vec<SyncId>,
     pub(super) main_leaves: bool,
     /// Whether it destroys locks or the like, and whether it makes threads that are detached.
     pub(crate) destroys: bool,
@@ -277,6 +279,7 @@ impl<'a> Lowering<'a> {
             escaping: super::lifetimes::escaping(&source.unit),
             gone: Vec::new(),
             thread_ends: Vec::new(),
+            stack_syncs: Vec::new(),
             main_leaves: false,
             destroys: false,
             detaches: false,
@@ -469,6 +472,7 @@ impl<'a> Lowering<'a> {
         self.atomic_start = None;
         self.held.clear();
         self.thread_ends.clear();
+        self.stack_syncs.clear();
     }
 
     /// The thread at hand gets its own of the variables that each thread has its own of.
@@ -538,6 +542,12 @@ impl<'a> Lowering<'a> {
             self.leave_keys(f.span)?;
             self.jump(&mut frame.exit, f.span)?;
         }
+        if !self.stack_syncs.is_empty() && frame.exit.env.is_some() {
+            let last = self.join();
+            self.land(std::mem::replace(&mut frame.exit, last));
+            self.end_stack_syncs();
+            self.jump(&mut frame.exit, f.span)?;
+        }
         frame.ends.append(&mut self.thread_ends);
         if !main && !frame.ends.is_empty() && frame.exit.env.is_some() {
             let last = self.join();
@@ -584,6 +594,9 @@ impl<'a> Lowering<'a> {
             self.declared_at[object] = span.start;
             object
         };
+        if local {
+            self.note_stack_syncs(object);
+        }
         let mut vars = Vec::new();
         Self::leaves(&self.objects[object].shape.clone(), 0, &mut |v, _, _| vars.push(v));
         let tracked = !local && scope != Scope::Shared;

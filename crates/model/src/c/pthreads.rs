@@ -192,6 +192,7 @@ impl<'a> Lowering<'a> {
                     return Err(self.refuse(span, "a thread that ends in an atomic block"));
                 }
                 self.leave_keys(span)?;
+                self.end_stack_syncs();
                 self.end_all_locals();
                 self.stop(LocationKind::End);
                 return Ok(Some(self.void()));
@@ -547,6 +548,37 @@ impl<'a> Lowering<'a> {
                 ) {
                     self.b.renew(self.t, s, self.recursive.get(&s).copied());
                 }
+            }
+        }
+    }
+
+    /// The memory of the locks and the like in an object is freed.
+    pub(super) fn free_syncs(&mut self, object: usize) {
+        let mut all = Vec::new();
+        syncs_of(&self.objects[object].shape, &mut all);
+        for s in all {
+            if !self.dead {
+                self.b.free_memory_of(self.t, s);
+            }
+        }
+    }
+
+    /// Notes the locks and the like in a local variable.
+    pub(super) fn note_stack_syncs(&mut self, object: usize) {
+        let mut all = Vec::new();
+        syncs_of(&self.objects[object].shape, &mut all);
+        for s in all {
+            if !self.stack_syncs.contains(&s) {
+                self.stack_syncs.push(s);
+            }
+        }
+    }
+
+    /// The stack of the thread ends.
+    pub(super) fn end_stack_syncs(&mut self) {
+        for s in self.stack_syncs.clone() {
+            if !self.dead {
+                self.b.end_stack_of(self.t, s);
             }
         }
     }

@@ -74,7 +74,7 @@ impl Drop for Headers {
 pub(crate) fn read(path: &Path, options: &Options) -> Result<Source, Refusal> {
     let whole = |reason: String| Refusal { file: path.display().to_string(), line: 0, reason };
     if path.is_dir() {
-        return Err(whole("is a folder".to_owned()));
+        return Err(whole("the file cannot be read: it is a folder".to_owned()));
     }
     if path.extension().is_some_and(|e| e == "i") {
         let text = std::fs::read_to_string(path).map_err(|e| whole(format!("cannot be read: {e}")))?;

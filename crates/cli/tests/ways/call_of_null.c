@@ -1,0 +1,3 @@
+// verify: unsafe, check: fails
+int (*f)(int);
+int main(void) { return f(3); }

@@ -1,0 +1,15 @@
+// verify: unsafe, check: caveats
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+_Atomic int i;
+int a[2] = {1, 2};
+void *f(void *p) { i = 1; return 0; }
+int main(void) {
+  pthread_t t;
+  pthread_create(&t, 0, f, 0);
+  int s = a[i] + a[i];
+  assert(s != 3);
+  pthread_join(t, 0);
+  return 0;
+}
