@@ -16,6 +16,7 @@ pub(crate) fn install() {
         // SAFETY: `on_exit` has the signature that is asked for.
         unsafe { libc::atexit(on_exit) };
         previous::install();
+        crate::spin::prepare();
     });
     thread_local! {
         static HAS_STACK: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
