@@ -208,6 +208,7 @@ pub(crate) fn site_below_frame(t: ThreadId, read: impl Fn(usize) -> Option<usize
 
 /// An execution begins: its threads may loop from now on.
 pub(crate) fn begin() {
+    crate::alone::stop();
     // SAFETY: as in `call`.
     unsafe {
         INCOMING.looking = runtime::looking_flag();
@@ -219,6 +220,7 @@ pub(crate) fn begin() {
 
 /// No execution runs.
 pub(crate) fn end() {
+    crate::alone::stop();
     // SAFETY: as in `call`.
     unsafe { INCOMING.looking = &raw const NEVER };
 }
@@ -408,6 +410,39 @@ macro_rules! export {
     )*};
 }
 pub(crate) use export;
+
+/// Exports functions of which there are two: one for a thread that may be in a loop, and one for all others.
+macro_rules! export_quick {
+    ($($name:ident => $function:path, $in_loop:path;)*) => {$(
+        /// See the function it leads to.
+        ///
+        /// # Safety
+        ///
+        /// Called by the program as the sanitizer's function of this name.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            std::arch::naked_asm!(
+                "mov r11, [rsp]",
+                "mov [rip + {incoming}], r11",
+                "mov [rip + {incoming} + 8], rbp",
+                "mov [rip + {incoming} + 32], rsp",
+                "mov r11, [rip + {incoming} + 24]",
+                "cmp byte ptr [r11], 0",
+                "jne 2f",
+                "jmp {function}",
+                "2:",
+                "lea r11, [rip + {in_loop}]",
+                "jmp {slowly}",
+                incoming = sym $crate::shim::INCOMING,
+                function = sym $function,
+                in_loop = sym $in_loop,
+                slowly = sym $crate::shim::slowly,
+            )
+        }
+    )*};
+}
+pub(crate) use export_quick;
 
 /// The way in for a function whose local state is always of interest: nothing is wiped when it returns. `r11` is the function to call.
 #[unsafe(naked)]
