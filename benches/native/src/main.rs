@@ -192,6 +192,17 @@ impl Bench {
         let found =
             format!("{:.2} ({} against {})", large / small, grouped(large as u64), grouped(small as u64));
         add("rate with 1 MiB of .bss, against 64 bytes", "at least 0.5".into(), found, large >= 0.5 * small);
+
+        let touch = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/touch.c");
+        let program = self.compile(&touch, &["-O1".to_owned()])?;
+        let milliseconds = 1e3 / self.rate(&program, 9)?;
+        let megabytes = self.explore(&program, &[])?.0.megabytes;
+        add(
+            "CPU time and memory of an execution whose only thread touches 1 MiB byte by byte",
+            "under 5 ms and 10 MB".into(),
+            format!("{milliseconds:.1} ms, {megabytes:.1} MB"),
+            milliseconds < 5.0 && megabytes < 10.0,
+        );
         Ok(out)
     }
 }

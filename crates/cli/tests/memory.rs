@@ -262,6 +262,94 @@ fn memory_of_a_program_with_one_thread_is_cheap() {
     assert!(report["seconds"].as_f64().unwrap() < 3.0, "{report:#}");
 }
 
+/// While there is one thread, accesses to the block or the variables that it has just accessed are let through.
+#[test]
+fn accesses_after_a_loop_of_the_only_thread_are_looked_at() {
+    check(
+        "after-loops",
+        &[
+            (
+                "freed",
+                "",
+                "int main(void) { char *p = malloc(64); for (int i = 0; i < 64; i++) p[i] = 1; free(p); p[3] = 2; }",
+                Fails(&["use-after-free"]),
+            ),
+            (
+                "freed-and-read",
+                "",
+                "int main(void) { char *p = malloc(64); int s = 0; for (int i = 0; i < 64; i++) p[i] = 1;
+                    for (int i = 0; i < 64; i++) s += p[i]; free(p); assert(s == 64 && p[3]); }",
+                Fails(&["use-after-free"]),
+            ),
+            (
+                "moved",
+                "",
+                "int main(void) { char *p = malloc(64); for (int i = 0; i < 64; i++) p[i] = 1; char *q = realloc(p, 128); p[3] = 2; free(q); }",
+                Fails(&["use-after-free"]),
+            ),
+            (
+                "behind-the-end",
+                "",
+                "int main(void) { char *p = malloc(60); for (int i = 0; i < 61; i++) p[i] = 1; free(p); }",
+                Fails(&["out-of-bounds"]),
+            ),
+            (
+                "partly-behind-the-end",
+                "",
+                "int main(void) { int *p = malloc(62); for (int i = 0; i < 16; i++) p[i] = 1; free(p); }",
+                Fails(&["out-of-bounds"]),
+            ),
+            (
+                "one-byte-unwritten",
+                "",
+                "int main(void) { char *p = malloc(64); int s = 0; for (int i = 0; i < 64; i++) if (i != 40) p[i] = 1;
+                    for (int i = 0; i < 64; i++) s += p[i]; assert(s != 7); free(p); }",
+                Named("uninitialised"),
+            ),
+            (
+                "zeros",
+                "",
+                "int main(void) { char *p = calloc(64, 1); int s = 0; for (int i = 0; i < 64; i++) s += p[i];
+                    for (int i = 0; i < 64; i += 2) p[i] = 1; for (int i = 0; i < 64; i++) s += p[i]; assert(s == 32); free(p); }",
+                Verified,
+            ),
+            (
+                "written-beside-a-thread",
+                "",
+                "static char a[64]; static void *w(void *x) { a[5] = 2; return 0; }
+                int main(void) { pthread_t t; for (int i = 0; i < 64; i++) a[i] = 1; pthread_create(&t, 0, w, 0); a[5] = 3; pthread_join(t, 0); }",
+                Fails(&["data-race"]),
+            ),
+            (
+                "read-beside-a-thread",
+                "",
+                "static char a[64]; static void *w(void *x) { a[5] = 2; return 0; }
+                int main(void) { pthread_t t; int s = 0; for (int i = 0; i < 64; i++) s += a[i]; pthread_create(&t, 0, w, 0);
+                    s += a[5]; pthread_join(t, 0); assert(s < 9); }",
+                Fails(&["data-race"]),
+            ),
+            (
+                "alone-again",
+                "",
+                "static char a[64]; static void *w(void *x) { a[5] = 2; return 0; }
+                int main(void) { pthread_t t; for (int i = 0; i < 64; i++) a[i] = 1; pthread_create(&t, 0, w, 0); pthread_join(t, 0);
+                    for (int i = 0; i < 64; i++) a[i]++; assert(a[5] == 3); }",
+                Verified,
+            ),
+            (
+                "addresses-written",
+                "",
+                "static long *slot[8]; static void *w(void *x) { uintptr_t old = (uintptr_t)slot[5]; free(slot[5]); long *q = malloc(8);
+                    assert((uintptr_t)q != old); free(q); return 0; }
+                static void *v(void *x) { return 0; }
+                int main(void) { pthread_t t, u; for (int i = 0; i < 8; i++) slot[i] = malloc(8); pthread_create(&t, 0, w, 0);
+                    pthread_create(&u, 0, v, 0); pthread_join(t, 0); pthread_join(u, 0); for (int i = 0; i < 8; i++) if (i != 5) free(slot[i]); }",
+                Fails(&["assertion"]),
+            ),
+        ],
+    );
+}
+
 #[test]
 fn memory_of_a_program_with_several_threads_is_cheap() {
     let dir = place("memory-shared-cheap");

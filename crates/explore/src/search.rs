@@ -128,12 +128,32 @@ impl Core {
 
     /// The same with nothing but the memory.
     fn emptied(mut self) -> Core {
-        self.trace.clear();
-        self.nodes.clear();
-        self.sleepers.clear();
-        self.options.clear();
-        let Core { trace, nodes, sleepers, options, .. } = self;
-        Core { trace, nodes, sleepers, options, ..Core::default() }
+        let Core {
+            trace,
+            nodes,
+            sleepers,
+            options,
+            stats,
+            fresh,
+            pos,
+            chosen_option,
+            prune,
+            over_bound,
+            refused,
+            begun_later,
+            put_off,
+            strayed,
+        } = &mut self;
+        trace.clear();
+        nodes.clear();
+        sleepers.clear();
+        options.clear();
+        *stats = Stats::default();
+        (*fresh, *pos, *begun_later) = (0, 0, 0);
+        *chosen_option = (0, 1);
+        (*prune, *over_bound, *refused, *put_off) = (false, false, false, false);
+        *strayed = None;
+        self
     }
 
     fn default() -> Core {

@@ -157,6 +157,17 @@ pub enum Probe {
     Wrong,
 }
 
+/// A block that is in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Its first byte, which is aligned to [`GRANULE`].
+    pub start: usize,
+    /// How many bytes it has.
+    pub size: usize,
+    /// One bit for each byte: the program wrote it. `None` where nobody asks for that.
+    pub written: Option<*mut u8>,
+}
+
 /// Why the heap did not do what it was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeapError {
@@ -710,6 +721,18 @@ impl Heap {
             arena.mark(address, len);
         }
         Probe::Live
+    }
+
+    /// The block at an address, if it is in use. It is valid until that block is freed or shrinks.
+    pub fn extent(&self, address: usize) -> Option<Extent> {
+        let arena = &self.arenas[self.arena_of(address)?];
+        let number = arena.number_at(address, false)?;
+        // SAFETY: a number that was found is one of a block.
+        let entry = unsafe { &*arena.entries.add(number) };
+        let is_sealed = number < arena.floor.get().1 && entry.earlier == 0;
+        let bits = arena.written.wrapping_add((entry.start - arena.base) / 8);
+        let written = (!entry.zeroed && !is_sealed).then_some(bits);
+        entry.live.then_some(Extent { start: entry.start, size: entry.size, written })
     }
 
     /// What an address is.

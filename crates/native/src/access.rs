@@ -5,9 +5,9 @@
 
 use crate::front::Program;
 use crate::options::{Races, options};
-use crate::shim::{Call, call, export, export_if};
+use crate::shim::{Call, call, export, export_if, export_quick};
 use crate::table::{self, Entry, Found};
-use crate::{changes, heap, unwritten};
+use crate::{alone, changes, heap, unwritten};
 use explore::{CaveatKind, FailureKind, MemoryOrder, OpKind, ThreadId};
 use runtime::{Accessed, Class, Front, Handle, Request, Touching};
 
@@ -111,6 +111,13 @@ static mut WATCHED: bool = false;
 pub(crate) fn watch() {
     // SAFETY: one OS thread alone runs code of the program.
     unsafe { WATCHED = crate::signals::ACTIVE || runtime::records_plain() };
+    alone::stop();
+}
+
+/// Whether every access is to be looked at for these.
+pub(crate) fn is_watched() -> bool {
+    // SAFETY: as above.
+    unsafe { WATCHED }
 }
 
 #[cold]
@@ -154,6 +161,9 @@ fn part(address: usize, bytes: usize, write: bool, call: Call) {
 fn unshared(address: usize, bytes: usize, write: bool, call: Call) {
     note_unshared(address, bytes, write);
     heap::check(address, bytes, write, call);
+    if !runtime::may_be_on_stack(address) {
+        alone::accessed(address, write);
+    }
 }
 
 /// An access to memory that has entries.
@@ -437,8 +447,20 @@ pub(crate) fn read_again(handle: &'static Handle) -> u64 {
 }
 
 macro_rules! accesses {
-    ($($read:ident, $write:ident, $both:ident: $bytes:literal;)*) => {$(
+    ($($read:ident $any_read:ident, $write:ident $any_write:ident, $both:ident: $bytes:literal;)*) => {$(
         extern "C" fn $read(address: usize) {
+            if !alone::may_read(address, $bytes) {
+                $any_read(address);
+            }
+        }
+
+        extern "C" fn $write(address: usize) {
+            if !alone::may_write(address, $bytes) {
+                $any_write(address);
+            }
+        }
+
+        extern "C" fn $any_read(address: usize) {
             if runtime::in_execution() {
                 let call = call();
                 heap::check_own_frame(address, $bytes, false, call);
@@ -447,7 +469,7 @@ macro_rules! accesses {
             }
         }
 
-        extern "C" fn $write(address: usize) {
+        extern "C" fn $any_write(address: usize) {
             if runtime::in_execution() {
                 let call = call();
                 heap::check_own_frame(address, $bytes, true, call);
@@ -470,11 +492,11 @@ macro_rules! accesses {
 }
 
 accesses! {
-    read1, write1, read_write1: 1;
-    read2, write2, read_write2: 2;
-    read4, write4, read_write4: 4;
-    read8, write8, read_write8: 8;
-    read16, write16, read_write16: 16;
+    read1 any_read1, write1 any_write1, read_write1: 1;
+    read2 any_read2, write2 any_write2, read_write2: 2;
+    read4 any_read4, write4 any_write4, read_write4: 4;
+    read8 any_read8, write8 any_write8, read_write8: 8;
+    read16 any_read16, write16 any_write16, read_write16: 16;
 }
 
 /// Accesses to volatile variables: steps, where others are not looked at.
@@ -568,24 +590,6 @@ export_if! {
 }
 
 export! {
-    __tsan_read1 => read1;
-    __tsan_read2 => read2;
-    __tsan_read4 => read4;
-    __tsan_read8 => read8;
-    __tsan_read16 => read16;
-    __tsan_write1 => write1;
-    __tsan_write2 => write2;
-    __tsan_write4 => write4;
-    __tsan_write8 => write8;
-    __tsan_write16 => write16;
-    __tsan_unaligned_read2 => read2;
-    __tsan_unaligned_read4 => read4;
-    __tsan_unaligned_read8 => read8;
-    __tsan_unaligned_read16 => read16;
-    __tsan_unaligned_write2 => write2;
-    __tsan_unaligned_write4 => write4;
-    __tsan_unaligned_write8 => write8;
-    __tsan_unaligned_write16 => write16;
     __tsan_read_write1 => read_write1;
     __tsan_read_write2 => read_write2;
     __tsan_read_write4 => read_write4;
@@ -615,9 +619,30 @@ export! {
     __tsan_unaligned_volatile_write16 => volatile_write16;
     __tsan_read_range => read_range;
     __tsan_write_range => write_range;
-    __tsan_vptr_read => read8;
     __tsan_vptr_update => vptr_update;
     __tsan_init => nothing;
     __tsan_ignore_thread_begin => nothing;
     __tsan_ignore_thread_end => nothing;
+}
+
+export_quick! {
+    __tsan_read1 => read1, any_read1;
+    __tsan_read2 => read2, any_read2;
+    __tsan_read4 => read4, any_read4;
+    __tsan_read8 => read8, any_read8;
+    __tsan_read16 => read16, any_read16;
+    __tsan_write1 => write1, any_write1;
+    __tsan_write2 => write2, any_write2;
+    __tsan_write4 => write4, any_write4;
+    __tsan_write8 => write8, any_write8;
+    __tsan_write16 => write16, any_write16;
+    __tsan_unaligned_read2 => read2, any_read2;
+    __tsan_unaligned_read4 => read4, any_read4;
+    __tsan_unaligned_read8 => read8, any_read8;
+    __tsan_unaligned_read16 => read16, any_read16;
+    __tsan_unaligned_write2 => write2, any_write2;
+    __tsan_unaligned_write4 => write4, any_write4;
+    __tsan_unaligned_write8 => write8, any_write8;
+    __tsan_unaligned_write16 => write16, any_write16;
+    __tsan_vptr_read => read8, any_read8;
 }

@@ -77,8 +77,14 @@ fn note(section: &mut Section, address: usize, bytes: usize) {
     }
 }
 
+/// Whether the writes of the running thread are noted.
+pub(crate) fn are_noted() -> bool {
+    section().locks > 0
+}
+
 /// The running thread has taken a lock.
 pub(crate) fn taken() {
+    crate::alone::stop();
     let section = section();
     if section.locks == 0 {
         section.writes = 0;

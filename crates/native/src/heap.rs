@@ -161,6 +161,7 @@ pub(crate) extern "C" fn reallocate(p: *mut c_void, size: usize) -> *mut c_void 
         return unsafe { __libc_realloc(p.cast(), size) }.cast();
     }
     crate::operators::check(p, Origin::Malloc);
+    crate::alone::stop();
     let site = site_in_report();
     let mut comes_back = false;
     let mut taken = None;
@@ -237,6 +238,7 @@ pub(crate) extern "C" fn release(p: *mut c_void) {
         // SAFETY: what is not ours is the C library's.
         return unsafe { __libc_free(p.cast()) };
     }
+    crate::alone::stop();
     let site = site_in_report();
     let mut comes_back = false;
     if runtime::in_execution() {

@@ -24,6 +24,7 @@
 #![allow(clippy::deref_addrof)]
 
 mod access;
+mod alone;
 mod annotations;
 mod arguments;
 mod atomics;

@@ -46,9 +46,10 @@ struct Known {
     least: [usize; explore::MAX_THREADS],
     /// Some thread has.
     allocated: bool,
-    /// Where a plain write of eight bytes was about to happen.
-    written: usize,
 }
+
+/// Where a plain write of eight bytes was about to happen.
+static mut WRITTEN: usize = 0;
 
 static mut KNOWN: *mut Known = std::ptr::null_mut();
 
@@ -63,7 +64,6 @@ pub(crate) fn prepare() {
         freed: Vec::new(),
         least: [usize::MAX; explore::MAX_THREADS],
         allocated: false,
-        written: 0,
     };
     // SAFETY: nothing else runs yet.
     unsafe { KNOWN = Box::leak(Box::new(known)) };
@@ -82,7 +82,8 @@ pub(crate) fn begin() {
         known.allocated = false;
         known.least.fill(usize::MAX);
     }
-    known.written = 0;
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe { WRITTEN = 0 };
     crate::touch::set_looks_at_comparisons(false);
 }
 
@@ -124,15 +125,34 @@ pub(crate) fn will_write(address: usize) {
         look_at_written();
         // What a thread writes to its own stack is not published.
         if !runtime::on_own_stack(address) {
-            known().written = address;
+            // SAFETY: one OS thread alone runs code of the program.
+            unsafe { WRITTEN = address };
         }
+    }
+}
+
+/// The same for a word of memory that is not on a stack and of which `is_in_use` knows.
+#[inline]
+pub(crate) fn will_write_variable(address: usize, is_in_use: impl Fn(usize) -> bool) {
+    if crate::rust_tests::is_rust() {
+        return;
+    }
+    // SAFETY: as above.
+    let last = unsafe { std::mem::replace(&mut *(&raw mut WRITTEN), address) };
+    if is_in_use(last) {
+        // SAFETY: it can be read.
+        published(unsafe { (last as *const u64).read() });
+    } else if last != 0 {
+        look_at(last);
     }
 }
 
 #[inline]
 fn look_at_written() {
-    if known().written != 0 {
-        look_at(std::mem::take(&mut known().written));
+    // SAFETY: one OS thread alone runs code of the program.
+    let written = unsafe { std::mem::take(&mut *(&raw mut WRITTEN)) };
+    if written != 0 {
+        look_at(written);
     }
 }
 

@@ -234,6 +234,11 @@ pub(crate) fn is_variable(address: usize) -> bool {
     image().regions.iter().any(|r| r.contains(address))
 }
 
+/// The start and the end of variables with fixed places that lie together, one of which has this address.
+pub(crate) fn variables_around(address: usize) -> Option<(usize, usize)> {
+    image().regions.iter().find(|r| r.contains(address)).map(|r| (r.start, r.start + r.len))
+}
+
 /// No object is loaded below this address.
 const LOWEST: usize = 1 << 16;
 

@@ -239,7 +239,7 @@ pub(crate) fn sync(address: usize) -> &'static mut Entry {
 
 /// The objects that the program synchronised with last, by [`place_in_syncs`], and their entries.
 static mut SYNCS: [(usize, *mut Entry); SYNCS_KNOWN] = [(0, std::ptr::null_mut()); SYNCS_KNOWN];
-const SYNCS_KNOWN: usize = 64;
+const SYNCS_KNOWN: usize = 256;
 
 #[inline(always)]
 fn place_in_syncs(address: usize) -> usize {

@@ -480,6 +480,7 @@ pub(crate) fn start(
         crate::libc::restored::spawned(t);
         fresh(t);
     }
+    crate::alone::stop();
     // SAFETY: the body is a static.
     runtime::spawn(None, stack, place, unsafe { Task::new(body, leave) })
 }

@@ -24,6 +24,12 @@ static mut LAST: Option<(usize, usize, Place)> = None;
 /// The last read, if a part of it was written: its address and size. What is written next may be a copy.
 static mut PARTLY: (usize, usize) = (0, 0);
 
+/// Whether the next access may decide what becomes of an earlier read.
+pub(crate) fn is_looking() -> bool {
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe { PARTLY.1 != 0 || (*(&raw const LAST)).is_some() }
+}
+
 /// The program reads, right now, these bytes.
 #[inline(always)]
 pub(crate) fn read(address: usize, bytes: usize, call: Call) {
@@ -42,6 +48,7 @@ fn read_block(address: usize, bytes: usize, call: Call) {
     } else if heap().is_partly_unwritten(address, bytes) {
         // SAFETY: as above.
         unsafe { PARTLY = (address, bytes) };
+        crate::alone::stop();
     }
 }
 
@@ -85,6 +92,7 @@ fn note(address: usize, call: Call) {
     if !crate::rust_tests::is_rust() {
         // SAFETY: one OS thread alone runs code of the program.
         unsafe { LAST = Some((address, return_address(), call.place)) };
+        crate::alone::stop();
         runtime::caveat_at(CaveatKind::Uninitialised, TEXT, call.place);
     }
 }

@@ -113,7 +113,8 @@ impl Session {
             .unwrap_or_else(|| Box::new(Execution::new(Settings::default(), &raw mut NO_EXPLORER)));
         execution.renew(settings);
         execution.settings.max_threads = settings.max_threads.clamp(1, explore::MAX_THREADS);
-        execution.watched = Watched::new(settings, &raw mut *execution);
+        let this = &raw mut *execution;
+        Watched::begin(&mut execution.watched, settings, this);
         execution.stop_word = execution.watched.stop_word();
         Session { execution: Some(execution), stacks: Stacks::take() }
     }

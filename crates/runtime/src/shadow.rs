@@ -10,7 +10,7 @@
 //! granule of eight bytes has a [`Cell`]: the touch that wrote it and the touch, or the set of touches, that read it, each with a mask of
 //! the bytes. Where the bytes of a granule differ in that, the granule is *split*: each byte has numbers of its own.
 //!
-//! A page whose granules are all alike, as `memset` and `memcpy` leave them, has one cell for all of them.
+//! A page whose granules are all alike, as `memset`, `memcpy` and loops over arrays leave them, has one cell for all of them.
 //!
 //! Cells belong to one execution. A page of them is cleared when the execution first comes to it, so an execution costs nothing for
 //! memory that it does not access.
@@ -41,7 +41,7 @@ const SPLIT: u32 = u32::MAX;
 const MIXED: u32 = 0xf;
 
 /// What was done to a granule.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Cell {
     write: u32,
     read: u32,
@@ -67,6 +67,8 @@ struct Page {
     uniform: Option<Cell>,
     /// All granules were accessed as a whole.
     whole: bool,
+    /// The shape of all granules, where they are not there one by one.
+    shape: u32,
     /// The granules one by one, once they are not alike.
     parts: Option<Box<Parts>>,
 }
@@ -78,8 +80,8 @@ struct Parts {
     cells: [Cell; GRANULES],
 }
 
-/// The shape of a granule that was only accessed as a whole.
-const WHOLE: u32 = 8;
+/// Room for granules, which pages take and give back without moving it.
+type Spare = Vec<Box<Parts>>;
 
 /// All plain accesses of a program, by address.
 pub struct Shadow {
@@ -99,6 +101,8 @@ pub struct Shadow {
     /// The bytes of granules that are split, and which of these are free again.
     bytes: Vec<[Byte; 8]>,
     free: Vec<u32>,
+    /// Room for granules of pages that have become alike.
+    spare: Spare,
     /// The last touches of the running thread since its last step, by place.
     recent: [(Place, u32); RECENT],
     /// Whose they are, and after how many steps.
@@ -172,6 +176,7 @@ impl Shadow {
             used_sets: 0,
             bytes: Vec::new(),
             free: Vec::new(),
+            spare: Vec::new(),
             recent: [(Place(0), 0); RECENT],
             whose: (ThreadId::MAIN, 0),
             joined: [(0, 0, 0); JOINED],
@@ -229,6 +234,7 @@ impl Shadow {
             left: if plain { 0 } else { u64::MAX },
             uniform: None,
             whole: false,
+            shape: 0,
             parts: None,
         };
         let page = Box::leak(Box::new(page));
@@ -351,12 +357,18 @@ impl Shadow {
             page.begin(self.epoch);
         }
         let (i, mask) = (granule(address), mask_of(address, bytes));
-        let parts = page.parts();
+        let parts = page.parts(&mut self.spare);
         if parts.shapes[i] >> (4 * (address & 7)) & 0xf != bytes as u32 {
-            parts.learn(i, address & 7, bytes);
+            learn(&mut parts.shapes[i], address & 7, bytes);
         }
         let mixed = parts.shapes[i] & 0xf == MIXED;
-        let race = self.touch_cell(ex, &mut parts.cells[i], mask, write, touch)?;
+        let Some(race) = self.touch_cell(ex, &mut parts.cells[i], mask, write, touch) else {
+            // Loops over arrays come to the last granule of a page when all of them are alike.
+            if i == GRANULES - 1 && mask >> 7 == 1 {
+                page.unite(&mut self.spare);
+            }
+            return None;
+        };
         let address = if mixed { (address & !7) + race.offset } else { address };
         Some(describe(ex, address, write, place, &race))
     }
@@ -409,9 +421,9 @@ impl Shadow {
             }
             let next = ((at & !7) + 8).min(end);
             let (offset, bytes) = (at & 7, next - at);
-            let parts = page.parts();
+            let parts = page.parts(&mut self.spare);
             if parts.shapes[i] >> (4 * offset) & 0xf != bytes as u32 {
-                parts.learn(i, offset, bytes);
+                learn(&mut parts.shapes[i], offset, bytes);
             }
             let mixed = parts.shapes[i] & 0xf == MIXED;
             let race = self.touch_cell(ex, &mut parts.cells[i], mask_of(at, bytes), write, touch);
@@ -487,7 +499,7 @@ impl Shadow {
                 continue;
             }
             let left = page.left;
-            let parts = page.parts();
+            let parts = page.parts(&mut self.spare);
             for i in 0..GRANULES {
                 let at = first + 8 * i;
                 let inside = at + 8 > start && at < start + bytes && left >> i & 1 == 0;
@@ -508,19 +520,21 @@ impl Shadow {
 
     /// Another life begins in a range: nobody has accessed what lies there.
     pub fn forget(&mut self, start: usize, bytes: usize) {
+        let mut spare = std::mem::take(&mut self.spare);
         self.pages_in(start, bytes, |number, page| {
             let first = number << PAGE;
             if start <= first && first + (1 << PAGE) <= start + bytes {
                 page.uniform = Some(Cell::default());
                 return;
             }
-            for (i, cell) in page.parts().cells.iter_mut().enumerate() {
+            for (i, cell) in page.parts(&mut spare).cells.iter_mut().enumerate() {
                 let at = first + 8 * i;
                 if at + 8 > start && at < start + bytes {
                     *cell = Cell::default();
                 }
             }
         });
+        self.spare = spare;
     }
 
     /// Hands what was done to a byte in this execution over to an entry.
@@ -565,9 +579,9 @@ impl Page {
 
     /// The granules one by one.
     #[inline(always)]
-    fn parts(&mut self) -> &mut Parts {
+    fn parts(&mut self, spare: &mut Spare) -> &mut Parts {
         if self.uniform.is_some() || self.parts.is_none() {
-            self.spread();
+            self.spread(spare);
         }
         // `spread` has set it.
         match &mut self.parts {
@@ -577,14 +591,36 @@ impl Page {
     }
 
     #[cold]
-    fn spread(&mut self) {
+    fn spread(&mut self, spare: &mut Spare) {
         let cells = [self.uniform.take().unwrap_or_default(); GRANULES];
         match &mut self.parts {
             Some(parts) => parts.cells = cells,
             None => {
-                let shapes = [if self.whole { WHOLE } else { 0 }; GRANULES];
-                self.parts = Some(Box::new(Parts { shapes, cells }));
+                let all = Parts { shapes: [self.shape; GRANULES], cells };
+                self.parts = Some(match spare.pop() {
+                    Some(mut parts) => {
+                        *parts = all;
+                        parts
+                    }
+                    None => Box::new(all),
+                });
             }
+        }
+    }
+
+    /// Leaves one cell for all granules if they are alike, and the bytes of each are.
+    #[inline(never)]
+    fn unite(&mut self, spare: &mut Spare) {
+        let Some(parts) = &self.parts else { return };
+        let (cell, shape) = (parts.cells[0], parts.shapes[0]);
+        let is_even = |mask: u8| mask == 0 || mask == u8::MAX;
+        let is_whole = cell.read != SPLIT && is_even(cell.written) && is_even(cell.seen);
+        if self.uniform.is_some() || !is_whole || self.left != 0 {
+            return;
+        }
+        if parts.cells.iter().all(|c| *c == cell) && parts.shapes.iter().all(|s| *s == shape) {
+            (self.uniform, self.shape) = (Some(cell), shape);
+            spare.extend(self.parts.take());
         }
     }
 
@@ -592,8 +628,9 @@ impl Page {
     fn learn_whole(&mut self) {
         if !self.whole {
             self.whole = true;
-            if let Some(parts) = &mut self.parts {
-                (0..GRANULES).for_each(|i| parts.learn(i, 0, 8));
+            match &mut self.parts {
+                Some(parts) => parts.shapes.iter_mut().for_each(|shape| learn(shape, 0, 8)),
+                None => learn(&mut self.shape, 0, 8),
             }
         }
     }
@@ -602,8 +639,7 @@ impl Page {
     fn shape(&self, granule: usize) -> u32 {
         match &self.parts {
             Some(parts) => parts.shapes[granule],
-            None if self.whole => WHOLE,
-            None => 0,
+            None => self.shape,
         }
     }
 
@@ -617,19 +653,18 @@ impl Page {
     }
 }
 
-impl Parts {
-    /// So many bytes are accessed from an offset on.
-    #[cold]
-    fn learn(&mut self, granule: usize, offset: usize, bytes: usize) {
-        let shape = &mut self.shapes[granule];
-        if *shape & 0xf == MIXED || *shape >> (4 * offset) & 0xf == bytes as u32 {
-            return;
-        }
-        let size = |i: usize| (*shape >> (4 * i) & 0xf) as usize;
-        let overlaps = (0..8).any(|i| size(i) > 0 && i < offset + bytes && offset < i + size(i));
-        *shape = if overlaps { MIXED } else { *shape | (bytes as u32) << (4 * offset) };
+/// So many bytes of a granule with this shape are accessed from an offset on.
+#[cold]
+fn learn(shape: &mut u32, offset: usize, bytes: usize) {
+    if *shape & 0xf == MIXED || *shape >> (4 * offset) & 0xf == bytes as u32 {
+        return;
     }
+    let size = |i: usize| (*shape >> (4 * i) & 0xf) as usize;
+    let overlaps = (0..8).any(|i| size(i) > 0 && i < offset + bytes && offset < i + size(i));
+    *shape = if overlaps { MIXED } else { *shape | (bytes as u32) << (4 * offset) };
+}
 
+impl Parts {
     /// Where the access starts that a byte of a granule at an address belongs to.
     fn first_of(&self, granule: usize, at: usize, offset: usize) -> usize {
         let shape = self.shapes[granule];
@@ -866,4 +901,59 @@ impl Shadow {
 fn describe(ex: &Execution, address: usize, write: bool, place: Place, race: &Race) -> String {
     let name = ex.front.and_then(|f| f.object(address as u64, Class::Variable)).unwrap_or_default();
     races::message(ex, &name, write, place, &race.other, race.wrote)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(cell: Cell, shape: u32) -> Page {
+        let parts = Some(Box::new(Parts { shapes: [shape; GRANULES], cells: [cell; GRANULES] }));
+        Page { epoch: 1, left: 0, uniform: None, whole: false, shape: 0, parts }
+    }
+
+    const WRITTEN: Cell = Cell { write: 7, read: 0, written: u8::MAX, seen: 0 };
+    const BYTES: u32 = 0x1111_1111;
+
+    #[test]
+    fn a_page_of_granules_that_are_alike_needs_one_cell() {
+        let mut spare = Vec::new();
+        let mut alike = page(WRITTEN, BYTES);
+        alike.unite(&mut spare);
+        assert!(alike.uniform == Some(WRITTEN) && alike.parts.is_none() && spare.len() == 1);
+        assert_eq!((alike.shape(3), alike.cell(3).write), (BYTES, 7));
+        // The room is used again where they differ.
+        alike.parts(&mut spare).cells[5].write = 8;
+        assert!(spare.is_empty() && alike.uniform.is_none());
+        assert_eq!((alike.cell(4).write, alike.cell(5).write, alike.shape(5)), (7, 8, BYTES));
+    }
+
+    #[test]
+    fn a_page_of_granules_that_differ_keeps_them() {
+        let mut spare = Vec::new();
+        let mut other_cell = page(WRITTEN, BYTES);
+        other_cell.parts(&mut spare).cells[9].write = 8;
+        let mut other_shape = page(WRITTEN, BYTES);
+        other_shape.parts(&mut spare).shapes[9] = 8;
+        let mut with_entry = page(WRITTEN, BYTES);
+        with_entry.left = 1;
+        let half = page(Cell { written: 0xf, ..WRITTEN }, 4);
+        let split = page(Cell { read: SPLIT, ..WRITTEN }, BYTES);
+        for mut page in [other_cell, other_shape, with_entry, half, split] {
+            page.unite(&mut spare);
+            assert!(page.uniform.is_none() && page.parts.is_some() && spare.is_empty());
+        }
+    }
+
+    #[test]
+    fn the_shape_of_a_page_is_learned_with_and_without_parts() {
+        let mut spare = Vec::new();
+        let mut fresh = Page { epoch: 1, left: 0, uniform: None, whole: false, shape: 0, parts: None };
+        fresh.learn_whole();
+        assert_eq!(fresh.shape(0), 8);
+        let mut bytes = page(WRITTEN, BYTES);
+        bytes.unite(&mut spare);
+        bytes.learn_whole();
+        assert_eq!(bytes.shape(0) & 0xf, MIXED);
+    }
 }

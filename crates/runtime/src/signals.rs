@@ -16,8 +16,15 @@ pub(crate) fn install() {
         // SAFETY: `on_exit` has the signature that is asked for.
         unsafe { libc::atexit(on_exit) };
         previous::install();
+        crate::spin::prepare();
     });
-    alternate_stack();
+    thread_local! {
+        static HAS_STACK: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    }
+    // A check may take less than a microsecond: it makes no system call.
+    if !HAS_STACK.replace(true) {
+        alternate_stack();
+    }
 }
 
 /// What is said when a fiber has no more stack.

@@ -178,6 +178,11 @@ pub(crate) struct Probe<'a> {
     pub(crate) place: Place,
 }
 
+/// To be called before the first execution of the process.
+pub(crate) fn prepare() {
+    machine::prepare();
+}
+
 /// What an operation is on.
 pub(crate) enum On<'a> {
     Object(&'a Handle),
@@ -590,6 +595,8 @@ pub(crate) fn changed(ex: &mut Execution) {
 
 #[cfg(all(target_arch = "x86_64", unix))]
 mod machine {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     /// If the operation was done before: hands a hash of the state to `compare`. The state is where the caller goes on,
     /// its stack up to the end of the thread's frames, and the registers that calls preserve. A loop that the compiler has
     /// unrolled keeps its counter in the first of these.
@@ -644,14 +651,47 @@ mod machine {
         )
     }
 
+    /// Whether the processor has vectors of 32 bytes: they clear memory in half the time.
+    static HAS_AVX: AtomicBool = AtomicBool::new(false);
+
+    /// Looks what the processor has.
+    pub(super) fn prepare() {
+        HAS_AVX.store(std::is_x86_feature_detected!("avx"), Ordering::Relaxed);
+    }
+
     /// Clears so many bytes, a multiple of 8, of the stack below the caller's frame.
     ///
     /// # Safety
     ///
-    /// That much stack must be left.
+    /// That much stack must be left, and 64 bytes more.
     #[unsafe(naked)]
     pub(super) unsafe extern "sysv64" fn wipe(bytes: usize) {
         std::arch::naked_asm!(
+            "cmp byte ptr [rip + {has_avx}], 0",
+            "je 3f",
+            "test rdi, 127",
+            "jne 3f",
+            "test rdi, rdi",
+            "je 3f",
+            "vpxor xmm0, xmm0, xmm0",
+            // What lies above the last multiple of 64, and from there on whole lines.
+            "vmovdqu [rsp - 32], ymm0",
+            "vmovdqu [rsp - 64], ymm0",
+            "mov rcx, rsp",
+            "and rcx, -64",
+            "neg rdi",
+            "add rdi, rcx",
+            "2:",
+            "vmovdqa [rcx - 32], ymm0",
+            "vmovdqa [rcx - 64], ymm0",
+            "vmovdqa [rcx - 96], ymm0",
+            "vmovdqa [rcx - 128], ymm0",
+            "sub rcx, 128",
+            "cmp rcx, rdi",
+            "jne 2b",
+            "vzeroupper",
+            "ret",
+            "3:",
             "mov rcx, rdi",
             "shr rcx, 3",
             "neg rdi",
@@ -660,6 +700,7 @@ mod machine {
             "cld",
             "rep stosq",
             "ret",
+            has_avx = sym HAS_AVX,
         )
     }
 }
@@ -670,6 +711,8 @@ mod machine {
     ///
     /// None is needed.
     pub(super) unsafe fn watch(_probe: *const ()) {}
+
+    pub(super) fn prepare() {}
 
     /// # Safety
     ///

@@ -78,15 +78,19 @@ impl Watched {
         }
     }
 
-    pub(crate) fn new(settings: &Settings, execution: *mut Execution) -> Arc<Watched> {
+    /// Makes what an earlier session has left that of another one.
+    pub(crate) fn begin(watched: &mut Arc<Watched>, settings: &Settings, execution: *mut Execution) {
         let Settings { watchdog, stop_at, .. } = *settings;
+        let new = Watched::with(watchdog, stop_at, execution, front().is_some());
+        match Arc::get_mut(watched) {
+            Some(left) => *left = new,
+            None => *watched = Arc::new(new),
+        }
         if let Some(front) = front() {
-            let watched = Arc::new(Watched::with(watchdog, stop_at, execution, true));
             limits::OF_FRONT.store(watched.stop.load(Ordering::Relaxed), Ordering::Relaxed);
             front.watch(watchdog, stop_at);
-            return watched;
+            return;
         }
-        let watched = Arc::new(Watched::with(watchdog, stop_at, execution, false));
         let session = Session::new(watched.clone());
         {
             let mut sessions = sessions();
@@ -106,7 +110,6 @@ impl Watched {
                 let _ = ready.recv();
             }
         });
-        watched
     }
 
     /// Where the session sees that it has to stop.
