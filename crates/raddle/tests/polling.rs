@@ -251,3 +251,45 @@ fn a_failure_after_polling_is_found_shown_and_replayed() {
     let failure = found(Assertion, breaks_after_polling);
     assert!(failure.trace.iter().any(|s| s.operation == "change"), "{:#?}", failure.trace);
 }
+
+/// A loop that looks at a count sees what its own steps saw, and not what other threads have made of the real count since.
+#[test]
+fn a_count_is_polled_with_several_pauses_in_a_turn() {
+    use raddle::hint::spin_loop;
+    use raddle::sync::Arc;
+    use raddle::thread::{spawn, yield_now};
+    let verified = |test: fn()| {
+        let report = raddle::Config::new().quiet(true).run(test);
+        assert_eq!(report.verdict, raddle::Verdict::Verified, "{report:?}");
+    };
+    verified(|| {
+        let mine = Arc::new(());
+        let other = mine.clone();
+        let t = spawn(move || drop(other));
+        while Arc::strong_count(&mine) > 1 {
+            spin_loop();
+            spin_loop();
+        }
+        t.join().unwrap();
+    });
+    verified(|| {
+        let strong = Arc::new(());
+        let weak = Arc::downgrade(&strong);
+        let t = spawn(move || drop(strong));
+        while weak.strong_count() > 0 {
+            spin_loop();
+            yield_now();
+        }
+        t.join().unwrap();
+    });
+    verified(|| {
+        let mut mine = Arc::new(1);
+        let other = mine.clone();
+        let t = spawn(move || drop(other));
+        while Arc::get_mut(&mut mine).is_none() {
+            yield_now();
+            yield_now();
+        }
+        t.join().unwrap();
+    });
+}

@@ -157,10 +157,17 @@ fn fail_released(what: &str, place: Place) -> ! {
     runtime::fail(FailureKind::DoubleFree, message, place)
 }
 
+/// The real count, if the execution needs it because it has not met the object. What other threads have done to it by now must not be in the
+/// frames of a thread that looks at it in a loop: its local state would not be decided by its own steps.
+#[inline(always)]
+fn unless_met(object: &Handle, now: impl FnOnce() -> usize) -> usize {
+    if runtime::class_of(object).is_some() { 0 } else { now() }
+}
+
 /// A step on a count that decides something; gives the old count.
 #[inline(always)]
-fn decide(object: &Handle, now: usize, place: Place, f: impl FnOnce(u64) -> u64) -> u64 {
-    runtime::rmw(object, now as u64, MemoryOrder::AcqRel, place, f)
+fn decide(object: &Handle, now: impl FnOnce() -> usize, place: Place, f: impl FnOnce(u64) -> u64) -> u64 {
+    runtime::rmw(object, unless_met(object, now) as u64, MemoryOrder::AcqRel, place, f)
 }
 
 /// std's `Arc`, with its counts as part of the execution: who drops the last reference, whether `try_unwrap` or
@@ -227,7 +234,7 @@ impl<T> Arc<T> {
         let control = Control::entered(place);
         // Until the value is there, there is no strong reference, and upgrades fail.
         if live() {
-            decide(&control.strong, 1, place, |_| 0);
+            decide(&control.strong, || 1, place, |_| 0);
             // The weak references that `data_fn` makes come from nowhere, as after a downgrade.
             count(OpKind::CountUp, &control.downgrades, 0, false, MemoryOrder::Relaxed, place);
         }
@@ -242,7 +249,7 @@ impl<T> Arc<T> {
             data
         });
         if live() {
-            decide(&control.strong, 0, place, |_| 1);
+            decide(&control.strong, || 0, place, |_| 1);
         }
         Arc { value, control }
     }
@@ -289,7 +296,7 @@ impl<T> Arc<T> {
     pub fn into_inner(this: Arc<T>) -> Option<T> {
         let place = Place::caller();
         if live() {
-            let now = Real::strong_count(&this.value);
+            let now = || Real::strong_count(&this.value);
             match decide(&this.control.strong, now, place, |n| n.saturating_sub(1)) {
                 0 => fail_released("`Arc`", place),
                 1 => {}
@@ -436,8 +443,8 @@ impl<T: ?Sized> Arc<T> {
 
     /// One step that makes 0 of a strong count of 1. Says whether it did.
     fn take_last(&self, place: Place) -> bool {
-        let now = Real::strong_count(&self.value);
         if live() {
+            let now = || Real::strong_count(&self.value);
             let taken = decide(&self.control.strong, now, place, |n| if n == 1 { 0 } else { n }) == 1;
             if !taken {
                 // As in std, drops of other references are not ordered before.
@@ -445,10 +452,11 @@ impl<T: ?Sized> Arc<T> {
             }
             return taken;
         }
-        if now == 1 {
+        let is_last = Real::strong_count(&self.value) == 1;
+        if is_last {
             self.count_down(place);
         }
-        now == 1
+        is_last
     }
 
     /// The step before a reference is given up. Also while an execution is given up: what is released then is no leak.
@@ -601,22 +609,32 @@ impl<T: ?Sized> Arc<T> {
     #[track_caller]
     #[must_use]
     pub fn weak_count(this: &Arc<T>) -> usize {
-        this.look(&this.control.weak, Real::weak_count(&this.value), Place::caller())
+        this.look(&this.control.weak, || Real::weak_count(&this.value), Place::caller())
     }
 
     /// How many strong references there are.
     #[track_caller]
     #[must_use]
     pub fn strong_count(this: &Arc<T>) -> usize {
-        this.look(&this.control.strong, Real::strong_count(&this.value), Place::caller())
+        this.look(&this.control.strong, || Real::strong_count(&this.value), Place::caller())
     }
 
-    fn look(&self, object: &Handle, now: usize, place: Place) -> usize {
+    fn look(&self, object: &Handle, now: impl FnOnce() -> usize, place: Place) -> usize {
         self.look_with(MemoryOrder::Relaxed, object, now, place)
     }
 
-    fn look_with(&self, order: MemoryOrder, object: &Handle, now: usize, place: Place) -> usize {
-        if live() { count(OpKind::CountRead, object, now, false, order, place) as usize } else { now }
+    fn look_with(
+        &self,
+        order: MemoryOrder,
+        object: &Handle,
+        now: impl FnOnce() -> usize,
+        place: Place,
+    ) -> usize {
+        if !live() {
+            return now();
+        }
+        let initial = unless_met(object, now);
+        count(OpKind::CountRead, object, initial, false, order, place) as usize
     }
 
     /// Whether two references refer to one value.
@@ -646,9 +664,11 @@ impl<T: ?Sized> Arc<T> {
     /// Whoever dropped another reference is ordered before, as in std.
     fn is_unique(&self, place: Place) -> bool {
         const ACQUIRE: MemoryOrder = MemoryOrder::Acquire;
-        let strong = || self.look_with(ACQUIRE, &self.control.strong, Real::strong_count(&self.value), place);
-        let weak = || self.look_with(ACQUIRE, &self.control.weak, Real::weak_count(&self.value), place);
-        let downgrades = || self.look(&self.control.downgrades, Real::weak_count(&self.value), place);
+        let real_strong = || Real::strong_count(&self.value);
+        let real_weak = || Real::weak_count(&self.value);
+        let strong = || self.look_with(ACQUIRE, &self.control.strong, real_strong, place);
+        let weak = || self.look_with(ACQUIRE, &self.control.weak, real_weak, place);
+        let downgrades = || self.look(&self.control.downgrades, real_weak, place);
         if !live() {
             return strong() == 1 && weak() == 0;
         }
@@ -934,7 +954,7 @@ impl<T: ?Sized> Weak<T> {
         let control = self.control.as_ref()?;
         if live() {
             let up = |n: u64| if n == 0 { 0 } else { n + 1 };
-            if decide(&control.strong, self.value.strong_count(), place, up) == 0 {
+            if decide(&control.strong, || self.value.strong_count(), place, up) == 0 {
                 // std has found the count with a relaxed load: the drop of the value is not ordered before.
                 runtime::only_read(MemoryOrder::Relaxed);
                 return None;
@@ -952,7 +972,7 @@ impl<T: ?Sized> Weak<T> {
     #[must_use]
     pub fn strong_count(&self) -> usize {
         let order = MemoryOrder::Relaxed;
-        self.look(|control| &control.strong, self.value.strong_count(), order, Place::caller())
+        self.look(|control| &control.strong, || self.value.strong_count(), order, Place::caller())
     }
 
     /// How many weak references there are; 0 if there is no strong one.
@@ -963,24 +983,27 @@ impl<T: ?Sized> Weak<T> {
         if !live() {
             return self.value.weak_count();
         }
-        match self.look(|control| &control.strong, self.value.strong_count(), MemoryOrder::Relaxed, place) {
+        match self.look(|control| &control.strong, || self.value.strong_count(), MemoryOrder::Relaxed, place)
+        {
             0 => 0,
-            _ => self.look(|control| &control.weak, self.value.weak_count(), MemoryOrder::Acquire, place),
+            _ => self.look(|control| &control.weak, || self.value.weak_count(), MemoryOrder::Acquire, place),
         }
     }
 
     fn look(
         &self,
         object: impl FnOnce(&Counts) -> &Handle,
-        now: usize,
+        now: impl FnOnce() -> usize,
         order: MemoryOrder,
         place: Place,
     ) -> usize {
         match &self.control {
             Some(control) if live() => {
-                count(OpKind::CountRead, object(control), now, false, order, place) as usize
+                let object = object(control);
+                let initial = unless_met(object, now);
+                count(OpKind::CountRead, object, initial, false, order, place) as usize
             }
-            _ => now,
+            _ => now(),
         }
     }
 
