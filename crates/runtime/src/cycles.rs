@@ -455,7 +455,8 @@ fn arrive_in(ex: &mut Execution, key: Key, state: u64) -> bool {
 ///
 /// A loop may leave something behind that it never looks at again, such as the result of a call in a part of its frame. Then a thread comes
 /// back to a state only after several rounds, and there may be very many executions before that. Where there are, the place alone
-/// counts ([`crate::polling::Modes::rounds_by_place`]).
+/// counts ([`crate::polling::Modes::rounds_by_place`]). Which executions are left is then not always the same in all orders of independent
+/// steps: every outcome that is found is real, but the caveat `turns` may stand for more than the number of rounds that it names.
 fn rounds(ex: &Execution, key: Key, state: u64) -> Option<(u32, usize)> {
     let cycles = &ex.threads[ex.current.index()].cycles;
     // What a state is that was taken at the first visit may differ from one execution to the next; see [`fails`].
