@@ -1,7 +1,7 @@
 // The MCS lock: those who wait form a list, and each spins on its own node.
 // From: Mellor-Crummey and Scott 1991.
 // Holds: mutual exclusion, and everybody gets in. With -DBUG the one who leaves thinks itself the last when nobody is linked behind
-// it yet: one who has already taken the tail is not woken, and spins for ever.
+// it yet: one who has already taken the tail is not woken, and spins for ever, or links itself to a node whose function has returned.
 #include <assert.h>
 #include <pthread.h>
 #include <sched.h>
