@@ -1,4 +1,4 @@
-// verify: safe, check: verified
+// verify: unsafe, check: fails
 #include <pthread.h>
 #include <assert.h>
 void *f(void *p) { assert(*(int *)p == 1); return 0; }

@@ -422,7 +422,9 @@ impl<'a> Lowering<'a> {
         self.frees = self.found.values().any(|f| f.called.contains("free") || f.called.contains("realloc"));
         let of_main = self.found.get("main").cloned().unwrap_or_default();
         let of_main = of_main.closed(&self.found, &self.callable);
-        self.main_leaves = ["pthread_exit", "thrd_exit"].iter().any(|n| of_main.called.contains(*n));
+        let calls = |names: [&str; 2]| names.iter().any(|n| of_main.called.contains(*n));
+        self.main_leaves = calls(["pthread_exit", "thrd_exit"])
+            || calls(["pthread_create", "thrd_create"]) && !calls(["pthread_join", "thrd_join"]);
         self.collect_globals()?;
         self.make_early()?;
         let Some(function) = self.function("main") else {
@@ -549,7 +551,7 @@ impl<'a> Lowering<'a> {
             self.jump(&mut frame.exit, f.span)?;
         }
         frame.ends.append(&mut self.thread_ends);
-        if !main && !frame.ends.is_empty() && frame.exit.env.is_some() {
+        if (!main || self.main_leaves) && !frame.ends.is_empty() && frame.exit.env.is_some() {
             let last = self.join();
             self.land(std::mem::replace(&mut frame.exit, last));
             self.end_locals(&frame.ends);
