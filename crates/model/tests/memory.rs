@@ -190,7 +190,7 @@ fn what_is_filled_before_anybody_knows_of_it_is_no_input() {
     assert_eq!((inputs(&p), states(&p).errors > 0), (1, true), "only one part was filled: {p}");
     let p = read(
         "unsigned char *there; void *f(void *a) { if (there && *there == 7) reach_error(); return 0; }
-         int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); unsigned char own; own = 5; there = &own; return own; }",
+         int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); unsigned char own; own = 5; there = &own; pthread_join(t, 0); return own; }",
     );
     assert_eq!((inputs(&p), states(&p).errors), (0, 0), "{p}");
 }

@@ -316,8 +316,8 @@ fn what_printing_returns_is_any_number() {
 fn threads_made_in_a_loop_of_unknown_length_are_followed_up_to_a_bound() {
     let text = |n: u32| {
         format!(
-            "int a[8]; void *f(void *p) {{ a[*(int *)p] = 1; return 0; }}
-             int main(void) {{ pthread_t t; for (int i = 0; i < {n}; i++) pthread_create(&t, 0, f, &i); return 0; }}"
+            "int a[8], i; void *f(void *p) {{ a[*(int *)p] = 1; return 0; }}
+             int main(void) {{ pthread_t t; for (i = 0; i < {n}; i++) pthread_create(&t, 0, f, &i); return 0; }}"
         )
     };
     let options = Options { rounds: 3, ..Options::default() };
