@@ -304,8 +304,7 @@ fn a_file_that_is_no_program_is_refused_in_words() {
 fn a_command_line_that_cannot_be_meant_is_refused() {
     let place = Place::with("line", &[("counter.c", COUNTER)]);
     let check = |args: &[&str]| place.check(&[&["counter.c"], args].concat());
-    refused(&check(&["--memory", "tso"]), &["--memory tso: not yet"]);
-    refused(&check(&["--memory", "arm"]), &["possible values"]);
+    refused(&check(&["--memory", "tso"]), &["'tso' for '--memory", "only supported memory model is `sc`"]);
     refused(&check(&["--algorithm", "optimall"]), &["optimal"]);
     refused(&check(&["--bound", "lemons=2"]), &["preemptions"]);
     refused(&check(&["--bound", "fair=1", "--algorithm", "dpor"]), &["dpor", "bound"]);

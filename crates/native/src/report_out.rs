@@ -543,7 +543,7 @@ fn check_names() {
         }
     }
     if let Some(model) = variable("RADDLE_MEMORY").filter(|m| m != "sc") {
-        start::die(&format!("RADDLE_MEMORY={model}: memory models other than sc are not there yet"));
+        start::die(&format!("RADDLE_MEMORY={model}: the only supported memory model is `sc`, sequential consistency"));
     }
 }
 
