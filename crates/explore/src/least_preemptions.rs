@@ -1,7 +1,7 @@
-//! The least number of preemptions over all executions of a happens-before class (paper 002, section 7.1).
+//! The least number of preemptions over all executions of a happens-before class (Sachinoglou, section 7.1).
 //!
 //! A *preemption* is a change of the running thread while it could have gone on. Executions of one class differ in it, so a
-//! bound on the least number is a bound on classes: no reduction has to be given up for it. Paper 002 asks for the lightest
+//! bound on the least number is a bound on classes: no reduction has to be given up for it. Sachinoglou asks for the lightest
 //! Hamiltonian path through the blocks of the trace (algorithm 19); Coons, and Marmanis et al. (TACAS 2023), show that deciding
 //! it is NP-complete. Here it is a search over *cuts*: sets of events closed under happens-before, with the thread that ran
 //! last. The state of the program after a cut does not depend on the order in which it was filled, so neither does whether a

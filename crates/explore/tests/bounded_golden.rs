@@ -1,4 +1,4 @@
-//! The programs and tables of paper 000's extraction: executions, local states and terminal states within each bound.
+//! The programs and tables of Coons 2013: executions, local states and terminal states within each bound.
 //!
 //! A cell is `every interleaving / partial-order reduction that merely leaves out what is over the bound / base / all
 //! optimisations`, all counting leaves: complete executions, those cut by the bound, and redundant ones. `x` says that the

@@ -134,7 +134,7 @@ fn messages_of_two_senders_interleave_and_the_receiver_does_not() {
     assert_eq!((seen.executions, seen.blocked), (20, 0));
 }
 
-/// A program of paper 000 with its counts: every interleaving, classes, and Coons' form of DPOR.
+/// A program of Coons 2013 with its counts: every interleaving, classes, and Coons' form of DPOR.
 struct Row(&'static str, Program, [u64; 3]);
 
 fn coons() -> Vec<Row> {

@@ -1,4 +1,4 @@
-//! Programs whose counts within a bound on preemptions are known: from another tool, from paper 002, or by construction.
+//! Programs whose counts within a bound on preemptions are known: from another tool, from Sachinoglou, or by construction.
 
 mod preempting;
 mod support;
@@ -116,7 +116,7 @@ fn two_threads_that_add_to_each_other_four_times() {
     }
 }
 
-/// Paper 001, figure 1: threads put 4 messages each into a hash table of 128.
+/// Flanagan and Godefroid 2005, figure 1: threads put 4 messages each into a hash table of 128.
 fn indexer(threads: std::ops::Range<u64>, messages: std::ops::Range<u64>) -> Program {
     fn put(h: u64, w: u64, tries: u32) -> Vec<Stmt> {
         let next = if tries == 0 { vec![] } else { put((h + 1) % 128, w, tries - 1) };
@@ -128,7 +128,7 @@ fn indexer(threads: std::ops::Range<u64>, messages: std::ops::Range<u64>) -> Pro
     Program { numbered: true, ..Program::of(threads.map(body).collect()) }
 }
 
-/// Paper 001, figure 7: threads 1 to N give a block to an inode each.
+/// Flanagan and Godefroid 2005, figure 7: threads 1 to N give a block to an inode each.
 fn file_system(n: u8) -> Program {
     fn take(b: u8, tries: u32) -> Vec<Stmt> {
         let next = if tries == 0 { vec![] } else { take((b + 1) % 26, tries - 1) };
@@ -183,7 +183,7 @@ fn what_the_bound_costs() {
     }
 }
 
-/// The programs of paper 002's appendix.
+/// The programs of Sachinoglou's appendix.
 mod paper_002 {
     use super::*;
 

@@ -119,7 +119,7 @@ fn searches_within_a_bound_on_100_000_programs() {
 }
 
 #[test]
-#[ignore = "prints how often the two searches of paper 002 explore as much"]
+#[ignore = "prints how often the two searches of Sachinoglou explore as much"]
 fn source_bpor_and_nidhugg_bpor_side_by_side() {
     let (mut same, mut fewer, mut more) = (0, 0, 0);
     for seed in 0..3_000 {
@@ -141,7 +141,7 @@ fn source_bpor_and_nidhugg_bpor_side_by_side() {
 
 #[test]
 fn a_class_within_the_bound_may_be_known_only_by_a_race_over_it() {
-    // Cutting executions as soon as they are over the bound, as paper 002 does, finds 4.
+    // Cutting executions as soon as they are over the bound, as Sachinoglou does, finds 4.
     let p = Program::of(vec![
         vec![Add(2), Add(1), Cas(0, 0, 2, 1)],
         vec![Write(0, 1), Cas(1, 1, 2, 1)],
@@ -193,7 +193,7 @@ fn a_thread_that_has_not_joined_yet_is_left_for_nothing_even_if_it_then_waits_fo
 
 #[test]
 fn the_naive_search_misses_an_execution_and_says_so() {
-    // Paper 002, figure 4.1: a writer, and two readers that do something else first. It misses r.r.p.q.q.
+    // Sachinoglou, figure 4.1: a writer, and two readers that do something else first. It misses r.r.p.q.q.
     let p = Program::of(vec![vec![Write(0, 1)], vec![Read(1, 0), Read(0, 1)], vec![Read(2, 0), Read(0, 1)]]);
     let naive = explore(&p, "naive-bpor", Some(0), u64::MAX);
     assert!(naive.classes.len() < 4, "{}", naive.classes.len());

@@ -121,7 +121,7 @@ fn one_fetch_add_on_each_of_two_atomics() {
 #[test]
 fn a_writer_and_readers() {
     // By construction: each of N readers comes before or after the write, 2^N. Readers(2), (4), (8) also Nidhugg and GenMC;
-    // paper 002, writer-N-readers; Abdulla et al., POPL 2014, table 1: readers(2) 4, (8) 256, (13) 8192.
+    // Sachinoglou, writer-N-readers; Abdulla et al., POPL 2014, table 1: readers(2) 4, (8) 256, (13) 8192.
     let rows = [(1, ALL), (2, ALL), (3, ALL), (4, ALL), (8, OPTIMAL_AND_SOURCE), (13, OPTIMAL)];
     table(rows.map(|(n, searches)| {
         row(format!("readers({n})"), 1 << n, searches, move || {
@@ -152,7 +152,7 @@ fn writers_and_a_reader() {
     }));
 }
 
-/// Paper 001, figure 1: threads 1 to N put 4 messages each into a hash table of 128.
+/// Flanagan and Godefroid 2005, figure 1: threads 1 to N put 4 messages each into a hash table of 128.
 fn indexer(n: usize) {
     threads(n, &atomics::<128>(), |table, i| {
         for m in 1..=4 {
@@ -166,9 +166,9 @@ fn indexer(n: usize) {
 }
 
 #[test]
-fn the_indexer_of_the_first_paper() {
-    // Paper 001, section 5.1: a single path up to 11 threads. 12: 8 and 13: 64 from Nidhugg and GenMC; 15: 4096 from
-    // Abdulla et al., POPL 2014, table 1. By construction: from 12 on each further thread has 3 messages that meet those
+fn the_indexer_has_its_golden_counts() {
+    // Flanagan and Godefroid 2005, section 5.1: a single path up to 11 threads. 12: 8 and 13: 64 from Nidhugg and GenMC;
+    // 15: 4096 from Abdulla et al., POPL 2014, table 1. By construction: from 12 on each further thread has 3 messages that meet those
     // of an earlier one, and each of them comes first or second: 8^(N-11).
     table((2..=13).map(|n| {
         let searches = if n <= 11 { ALL } else { OPTIMAL_AND_SOURCE };
@@ -184,7 +184,7 @@ fn the_indexer_of_the_first_paper_with_fifteen_threads() {
     table([row("indexer(15)", 4_096, OPTIMAL, || indexer(15))]);
 }
 
-/// Paper 001, figure 7: threads 1 to N give a block to an inode each.
+/// Flanagan and Godefroid 2005, figure 7: threads 1 to N give a block to an inode each.
 fn file_system(n: usize) {
     const INODES: usize = 32;
     const BLOCKS: usize = 26;
@@ -210,9 +210,9 @@ fn file_system(n: usize) {
 }
 
 #[test]
-fn the_file_system_of_the_first_paper() {
-    // Paper 001, section 5.2: a single path up to 13 threads. 14: 2 and 16: 8 from Nidhugg and GenMC; 19: 64 from Abdulla et
-    // al., POPL 2014, table 1. By construction: thread 13 + k wants the block of thread k first, and the loser takes the
+fn the_file_system_has_its_golden_counts() {
+    // Flanagan and Godefroid 2005, section 5.2: a single path up to 13 threads. 14: 2 and 16: 8 from Nidhugg and GenMC;
+    // 19: 64 from Abdulla et al., POPL 2014, table 1. By construction: thread 13 + k wants the block of thread k first, and the loser takes the
     // next block, which is nobody else's: 2^(N-13).
     table((1..=19usize).map(|n| {
         let searches = if n <= 16 { ALL } else { OPTIMAL_AND_SOURCE };
@@ -305,19 +305,20 @@ fn compare_exchanges_in_a_row() {
 #[test]
 fn the_smallest_programs() {
     table([
-        // By construction, also paper 000: two loads and two stores of one variable. Either increment whole before the other, or both
-        // loads first and the stores in either order.
+        // By construction, also Coons 2013: two loads and two stores of one variable. Either increment whole before the
+        // other, or both loads first and the stores in either order.
         row("lost update", 4, ALL, || {
             threads(2, &AtomicUsize::new(0), |x, _| x.store(x.load(SeqCst) + 1, SeqCst));
         }),
-        // By construction, also paper 000: (0, 0) is not sequentially consistent; the other three are one class each.
+        // By construction, also Coons 2013: (0, 0) is not sequentially consistent; the other three are one class each.
         row("store buffering", 3, ALL, || {
             threads(2, &atomics::<2>(), |v, i| {
                 v[i].store(1, SeqCst);
                 v[1 - i].load(SeqCst);
             });
         }),
-        // By construction, and paper 001, section 3: x=1; x=2 || y=1; x=3 where the last write falls before, between, after.
+        // By construction, and Flanagan and Godefroid 2005, section 3: x=1; x=2 || y=1; x=3 where the last write falls
+        // before, between, after.
         row("x=1; x=2 || y=1; x=3", 3, ALL, || {
             threads(2, &atomics::<2>(), |[x, y], i| match i {
                 0 => {
@@ -370,7 +371,7 @@ fn objects_that_are_met_in_another_order_in_each_execution_block_nothing() {
 
 #[test]
 fn locks_that_are_met_in_another_order_in_each_execution_block_nothing() {
-    // By construction, as above, with locks: this is the file system of paper 001 with two blocks and four threads.
+    // By construction, as above, with locks: the file system of Flanagan and Godefroid 2005 with two blocks and four threads.
     for pairs in [[0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]] {
         table([row(format!("pairs {pairs:?} of locks"), 4, ALL, move || {
             let locks = || [Mutex::new(false), Mutex::new(false)];
@@ -386,7 +387,7 @@ fn locks_that_are_met_in_another_order_in_each_execution_block_nothing() {
 
 #[test]
 fn two_locks_in_opposite_orders() {
-    // Paper 000: 3 classes, of which one is the deadlock.
+    // Coons 2013: 3 classes, of which one is the deadlock.
     let program = || {
         threads(2, &(Mutex::new(()), Mutex::new(())), |(a, b), i| {
             let (first, second) = if i == 0 { (a, b) } else { (b, a) };
@@ -404,7 +405,7 @@ fn two_locks_in_opposite_orders() {
     assert_eq!(plain().run(program).failures.len(), 1, "found without going on, too");
 }
 
-/// Programs of the appendix of paper 002, with main as there: it spawns and ends, or joins where the original joins.
+/// Programs of the appendix of Sachinoglou, with main as there: it spawns and ends, or joins where the original joins.
 mod appendix {
     use super::*;
 
@@ -450,7 +451,7 @@ mod appendix {
         }
     }
 
-    /// Messages are numbered from 0 and so are threads, unlike in paper 001.
+    /// Messages are numbered from 0 and so are threads, unlike in Flanagan and Godefroid 2005.
     fn indexer0(n: usize) {
         threads(n, &atomics::<128>(), |table, tid| {
             for i in 0..4 {
@@ -518,7 +519,7 @@ mod appendix {
     #[test]
     fn programs_with_the_printed_counts() {
         table([
-            // Paper 002, table 6.1: 6. By construction 3!, the orders of three critical sections.
+            // Sachinoglou, table 6.1: 6. By construction 3!, the orders of three critical sections.
             row("account", 6, ALL, account),
             row("lazy", 6, ALL, lazy),
             // Table 6.1: 8, which is N = 12: three messages of the first thread meet three of the twelfth.

@@ -1,4 +1,4 @@
-//! Contexts: how often the running thread changes, for whatever reason (paper 000, definition 2.8).
+//! Contexts: how often the running thread changes, for whatever reason (Coons 2013, definition 2.8).
 
 use super::{Measure, last_thread};
 use crate::explorer::View;

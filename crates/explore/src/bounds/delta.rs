@@ -1,4 +1,4 @@
-//! Delta: how many enabled threads are passed over (paper 000, definition 2.10, section 2.7.4).
+//! Delta: how many enabled threads are passed over (Coons 2013, definition 2.10, section 2.7.4).
 //!
 //! Threads sit on a ring, and the one that ran last is on top. To run another, the ring is turned: each enabled thread that is
 //! passed costs one, so in every state each enabled thread has a price of its own, and exactly one is free.

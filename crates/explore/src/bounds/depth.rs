@@ -1,4 +1,4 @@
-//! Depth: how many steps an execution has (paper 000, definition 2.7).
+//! Depth: how many steps an execution has (Coons 2013, definition 2.7).
 //!
 //! Equivalent executions have the same length, so it is stable. It is not extensible: a step of one thread, however
 //! independent, takes the room of another.

@@ -1,4 +1,4 @@
-//! Fairness: by how many yields a thread may be ahead of another one that could run (paper 000, definition 2.11).
+//! Fairness: by how many yields a thread may be ahead of another one that could run (Coons 2013, definition 2.11).
 //!
 //! A step of `t` costs `t`'s yields so far less the fewest yields of an enabled thread; an execution costs the most that one
 //! of its steps did. So a thread that spins and yields is held back until the others have caught up, and a search of a program

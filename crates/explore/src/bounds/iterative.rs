@@ -1,4 +1,4 @@
-//! One limit after the other: `preemptions=0..` searches within none, then one, and so on, until nothing is refused (paper 000,
+//! One limit after the other: `preemptions=0..` searches within none, then one, and so on, until nothing is refused (Coons 2013,
 //! section 2.1; iterative context bounding, Musuvathi and Qadeer, PLDI 2007).
 //!
 //! A search of every interleaving goes on at `k + 1` with the steps that were refused at `k`: bounds are monotonic, so what lies

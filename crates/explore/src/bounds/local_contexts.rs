@@ -1,5 +1,5 @@
-//! Local contexts: how many changes of the running thread the last step of a thread can have seen, taken over all threads (paper
-//! 000, definition 7.9).
+//! Local contexts: how many changes of the running thread the last step of a thread can have seen, taken over all threads (Coons
+//! 2013, definition 7.9).
 //!
 //! Each step has a clock whose entry for thread `v` says how often `v` must have been left. A thread's own steps leave its
 //! clock alone. A step takes over the clock of every earlier step on its object that it conflicts with, with the entry of that

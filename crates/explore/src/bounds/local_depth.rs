@@ -1,4 +1,4 @@
-//! Local depth: how many steps the last step of a thread can have seen, itself included, taken over all threads (paper 000,
+//! Local depth: how many steps the last step of a thread can have seen, itself included, taken over all threads (Coons 2013,
 //! definition 7.7).
 //!
 //! It is the sum of a step's happens-before clock. It depends on happens-before alone, so it is stable; a step that is

@@ -2,7 +2,7 @@
 //!
 //! A bound is *monotonic* if a longer execution never costs less: only then does a search that gives up what is too expensive
 //! see everything that is not. It is *stable* if equivalent executions cost the same, and *extensible* if a step that is
-//! independent of others never makes them dearer (paper 000, definitions 2.6, 4.4, 4.5). A bound that is all three needs no
+//! independent of others never makes them dearer (Coons 2013, definitions 2.6, 4.4, 4.5). A bound that is all three needs no
 //! more than the points of unbounded partial-order reduction; the others need more, see [`crate::reductions::bpor`].
 //!
 //! A measure keeps what it needs for each node of the stack, so that a step is priced without looking back at the execution.

@@ -4,7 +4,7 @@ use crate::plan::BadPlan;
 use std::fmt;
 use std::str::FromStr;
 
-/// Which optimisations of `bpor` are on (paper 000, chapter 6). As text: `tr,at,ro,bo,ss`, or `none`.
+/// Which optimisations of `bpor` are on (Coons 2013, chapter 6). As text: `tr,at,ro,bo,ss`, or `none`.
 ///
 /// ```
 /// use explore::Optimisations;

@@ -1,5 +1,5 @@
-//! Preemptions: how often another thread runs although the last one could have gone on (Musuvathi and Qadeer, PLDI 2007; paper
-//! 000, definition 2.9).
+//! Preemptions: how often another thread runs although the last one could have gone on (Musuvathi and Qadeer, PLDI 2007; Coons
+//! 2013, definition 2.9).
 //!
 //! Only the program decides whether a thread could have gone on: one that another bound holds back could. To leave a thread
 //! that is blocked or has ended is free. Together with a fair bound, to leave a thread right after it yielded is free too:

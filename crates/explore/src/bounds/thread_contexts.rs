@@ -1,4 +1,4 @@
-//! Contexts of each thread: how often the thread that is scheduled most often gets to run (paper 004, "Context-bounded
+//! Contexts of each thread: how often the thread that is scheduled most often gets to run (Qadeer's lectures, "Context-bounded
 //! reachability": every thread has at most c contexts; Lal, Reps).
 //!
 //! Neither stable nor extensible. To let the running thread go on is free, and every other choice opens a context of the thread

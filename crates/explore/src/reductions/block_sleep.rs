@@ -1,4 +1,4 @@
-//! Sleep sets for a preemption bound (paper 000, section 6.5, the aggressive rule, corrected).
+//! Sleep sets for a preemption bound (Coons 2013, section 6.5, the aggressive rule, corrected).
 //!
 //! A branch below which something was refused must not sleep as usual: what was refused may be had for less by way of another
 //! branch. But it was refused after a switch away from the block of steps that the branch begins. So the thread may sleep

@@ -1,4 +1,4 @@
-//! Depth-first search within bounds (paper 000, algorithm 3): every interleaving that costs no more than the limits, the oracle
+//! Depth-first search within bounds (Coons 2013, algorithm 3): every interleaving that costs no more than the limits, the oracle
 //! of bounded partial-order reduction.
 //!
 //! From every state it takes every enabled thread whose step is within the bounds; since bounds are monotonic, nothing within

@@ -1,4 +1,4 @@
-//! Bounded partial-order reduction (Coons, Musuvathi, McKinley, OOPSLA 2013; paper 000, chapters 5 to 7).
+//! Bounded partial-order reduction (Coons, Musuvathi, McKinley, OOPSLA 2013; Coons 2013, chapters 5 to 7).
 //!
 //! Unbounded reduction may show a state by an execution that costs more than another one of its class. So the points at which
 //! it explores a thread before a dependent step (algorithm 7) are not enough: *conservative* points are added where the same

@@ -1,4 +1,4 @@
-//! Dynamic partial-order reduction in Coons' form (paper 000, algorithm 7), the base of bounded partial-order reduction.
+//! Dynamic partial-order reduction in Coons' form (Coons 2013, algorithm 7), the base of bounded partial-order reduction.
 //!
 //! In every state, for every thread `u`, enabled or not, and every other thread `v`: take the last event of `v` that is
 //! dependent with `u`'s next step and explore `u` before it, or all enabled threads where `u` was not enabled. No

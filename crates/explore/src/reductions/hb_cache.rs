@@ -1,4 +1,4 @@
-//! A cache of happens-before graphs (paper 004, "A partial-order reduction algorithm"; CHESS): every graph is extended once.
+//! A cache of happens-before graphs (Qadeer's lectures, "A partial-order reduction algorithm"; CHESS): it extends each graph once.
 //!
 //! A graph is named by the sum of the hashes of its events, each with its past, so that it does not depend on the order in
 //! which they ran. The cache grows with the number of graphs.

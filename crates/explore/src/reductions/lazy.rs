@@ -1,8 +1,8 @@
-//! Lazy-BPOR (paper 002, section 7.1, algorithms 18 to 22): source-DPOR within a bound on the least number of preemptions over
+//! Lazy-BPOR (Sachinoglou, section 7.1, algorithms 18 to 22): source-DPOR within a bound on the least number of preemptions over
 //! all executions of a class.
 //!
 //! What a class costs does not depend on the execution that shows it, so no conservative branches are needed: an execution
-//! is cut when its class is over the bound. Paper 002 cuts at once. That loses classes: one within the bound may be known
+//! is cut when its class is over the bound. Sachinoglou cuts at once. That loses classes: one within the bound may be known
 //! only by a race in an execution that is over it (a test keeps one). So executions go on a little longer, as far as
 //! [`PreemptionBound`] says, and those that end over the bound are counted apart.
 //!

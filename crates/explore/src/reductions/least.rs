@@ -1,4 +1,4 @@
-//! Sleep sets in another form: go on only while the execution is the least of its class (paper 004, "Eliminating the
+//! Sleep sets in another form: go on only while the execution is the least of its class (Qadeer's lectures, "Eliminating the
 //! HB-cache").
 //!
 //! Executions are ordered as words over thread numbers. If the execution so far is the least of its class, then with one

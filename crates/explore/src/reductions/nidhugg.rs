@@ -1,4 +1,4 @@
-//! The searches of paper 002 that Sachinoglou built into Nidhugg (algorithms 5, 6, 8 and 9): source-DPOR's loop with other sets,
+//! The searches that Sachinoglou built into Nidhugg (algorithms 5, 6, 8 and 9): source-DPOR's loop with other sets,
 //! and within a bound on the preemptions of each execution.
 //!
 //! For every race of a new step `f` with an event `e`, `v` is what ran after `e` and does not happen after it, then `f`.

@@ -1,4 +1,4 @@
-//! Source-DPOR (Abdulla, Aronis, Jonsson, Sagonas, POPL 2014; paper 002, algorithm 3).
+//! Source-DPOR (Abdulla, Aronis, Jonsson, Sagonas, POPL 2014; Sachinoglou, algorithm 3).
 //!
 //! For every race of a new step `f` with an earlier event `e`: let `v` be what ran after `e` and does not happen after it,
 //! then `f`. If none of the threads that can begin `v` is explored before `e`, explore one of them there. The sets are source

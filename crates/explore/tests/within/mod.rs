@@ -1,5 +1,5 @@
 //! Searches within bounds, and what they saw: the local state of a thread after each of its steps, and terminal states, by
-//! happens-before (paper 000, section 8.3).
+//! happens-before (Coons 2013, section 8.3).
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 use crate::support::{Program, Stmt, execute_in};
@@ -162,7 +162,7 @@ pub fn wrong_bpor(p: &Program, bounds: &[(BoundKind, u32)], on: &str, mistake: M
     run(p, mistaken(&plan("bpor", bounds, on), mistake).unwrap(), 100_000)
 }
 
-/// A program of the tables of paper 000.
+/// A program of the tables of Coons 2013.
 pub fn program(name: &str) -> Program {
     use Stmt::*;
     let p = Program::of;
