@@ -1004,6 +1004,10 @@ pub(crate) fn receive(fd: c_int, buffer: usize, n: usize, flags: c_int, call: Ca
 fn vectors(fd: c_int, vectors: *const libc::iovec, count: c_int, is_write: bool) -> Option<isize> {
     open_of(fd)?;
     let call = call();
+    if crate::libc::streams::number_of_pieces(count as usize) != count as usize {
+        crate::sync::with_errno(libc::EINVAL);
+        return Some(-1);
+    }
     if state().opens[open_of(fd)?].kind != Kind::Pipe && count > 1 {
         not_modelled("`readv` or `writev` with several buffers on a socket", call);
     }
@@ -1031,15 +1035,36 @@ fn vectors(fd: c_int, vectors: *const libc::iovec, count: c_int, is_write: bool)
     Some(all)
 }
 
+/// The buffers of a list; none if their number is not valid.
+///
+/// # Safety
+///
+/// The program hands in a list with so many buffers.
+unsafe fn list_of<'a>(list: *const libc::iovec, count: c_int) -> &'a [libc::iovec] {
+    match crate::libc::streams::number_of_pieces(count as usize) {
+        0 => &[],
+        // SAFETY: by the contract.
+        n => unsafe { std::slice::from_raw_parts(list, n) },
+    }
+}
+
+/// `lseek`: what is modelled has no offset.
+extern "C" fn lseek_here(fd: c_int, offset: i64, whence: c_int) -> i64 {
+    if open_of(fd).is_some() {
+        return crate::sync::with_errno(libc::ESPIPE).into();
+    }
+    real!(lseek(fd, offset, whence): fn(c_int, i64, c_int) -> i64)
+}
+
 extern "C" fn readv_here(fd: c_int, list: *const libc::iovec, count: c_int) -> isize {
     if let Some(n) = vectors(fd, list, count, false) {
         return n;
     }
     let of_program =
-        runtime::in_execution() && modules::owner(return_address()) == Some(Owner::Program) && count > 0;
+        runtime::in_execution() && modules::owner(return_address()) == Some(Owner::Program);
     let call = of_program.then(call);
     // SAFETY: the program hands in that many buffers.
-    let buffers = unsafe { std::slice::from_raw_parts(list, if of_program { count as usize } else { 0 }) };
+    let buffers = unsafe { list_of(list, if of_program { count } else { 0 }) };
     if let Some(call) = call {
         for b in buffers {
             // The kernel cannot write to pages that are watched.
@@ -1160,4 +1185,6 @@ export! {
     sendto => sendto_here;
     readv => readv_here;
     writev => writev_here;
+    lseek => lseek_here;
+    lseek64 => lseek_here;
 }

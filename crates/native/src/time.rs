@@ -248,9 +248,19 @@ extern "C" fn clock_gettime_here(clock: libc::clockid_t, out: *mut libc::timespe
     if !runtime::in_execution() {
         return clock_gettime_inside(clock, out);
     }
+    if !is_clock(clock) {
+        return with_errno(libc::EINVAL);
+    }
     // SAFETY: the program hands in a place for the time.
     unsafe { out.write(timespec(read(clock))) };
     0
+}
+
+/// Whether there is a clock with this number.
+pub(crate) fn is_clock(clock: libc::clockid_t) -> bool {
+    let mut scratch = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    (0..=libc::CLOCK_BOOTTIME).contains(&clock)
+        || crate::libc::keeping_errno(|| clock_gettime_inside(clock, &mut scratch)) == 0
 }
 
 extern "C" fn clock_gettime_inside(clock: libc::clockid_t, out: *mut libc::timespec) -> libc::c_int {
