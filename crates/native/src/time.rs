@@ -216,6 +216,9 @@ extern "C" fn clock_nanosleep_here(
     if !runtime::in_execution() {
         return clock_nanosleep_inside(clock, flags, time, rest);
     }
+    if !is_clock(clock) || clock == libc::CLOCK_THREAD_CPUTIME_ID {
+        return libc::EINVAL;
+    }
     // SAFETY: the program hands in a time.
     let Some(n) = unsafe { time.as_ref() }.and_then(nanoseconds) else { return libc::EINVAL };
     if flags & libc::TIMER_ABSTIME != 0 {
