@@ -163,7 +163,7 @@ fn timed(
     until: Until,
 ) -> Code {
     const LATE: Code = libc::ETIMEDOUT;
-    if !time::is_valid(until) {
+    if !time::is_clock_of_waits(clock) || !time::is_valid(until) {
         return libc::EINVAL;
     }
     if is_writer(locked) {

@@ -259,6 +259,11 @@ extern "C" fn clock_gettime_here(clock: libc::clockid_t, out: *mut libc::timespe
     0
 }
 
+/// Whether a wait for an object of threads may have a limit by this clock.
+pub(crate) fn is_clock_of_waits(clock: libc::clockid_t) -> bool {
+    matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC)
+}
+
 /// Whether there is a clock with this number.
 pub(crate) fn is_clock(clock: libc::clockid_t) -> bool {
     let mut scratch = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -8,6 +8,7 @@ use crate::access::range;
 use crate::options::{Races, options};
 use crate::shim::Call;
 use image::arena::State;
+use runtime::Touching;
 use std::ffi::c_char;
 
 /// One access.
@@ -194,7 +195,8 @@ fn variable(p: usize, n: usize, write: bool, call: Call) {
                 let n = (p + n - at).min(8);
                 let entry = crate::access::entry(crate::table::memory(at, n));
                 (entry.atomic, entry.plain) = (true, true);
-                crate::atomics::mixed(entry, at, n, write, call);
+                let how = Touching { write, atomic: true, elsewhere: true };
+                crate::access::touch(entry, at, n, how, call);
             }
         }
         Races::Report => {}
@@ -312,6 +314,8 @@ pub(crate) fn count(result: usize) -> usize {
 /// Makes an access before the call.
 pub(crate) fn before(access: Access, call: Call) {
     match access {
+        // The call fails, or crashes.
+        Access::Read(_, n) | Access::Write(_, n) if n > 1 << 46 => {}
         Access::Read(p, n) if p != 0 && n > 0 => range(p, n, false, call),
         Access::Write(p, n) if p != 0 && n > 0 => {
             // The kernel cannot write to pages that are watched.

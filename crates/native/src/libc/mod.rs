@@ -36,8 +36,8 @@ pub(crate) use streams::HERE;
 use crate::modules::{self, Owner};
 use crate::shim::Call;
 use crate::signals::safety;
-use runtime::imports::Import;
 use outside::{Alias, Kind};
+use runtime::imports::Import;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
 

@@ -157,11 +157,20 @@ pub(super) fn alias(name: &str) -> Option<Alias> {
         Some(plain) => (plain, "_r"),
         None => (name, ""),
     };
-    let (stem, suffix) =
-        TYPES.iter().find_map(|(of, suffix)| Some((plain.strip_suffix(of)?, suffix)))?;
+    let (stem, suffix) = TYPES.iter().find_map(|(of, suffix)| Some((plain.strip_suffix(of)?, suffix)))?;
     const STEMS: &[&str] = &[
-        "canonicalize", "frexp", "getpayload", "setpayload", "setpayloadsig", "lgamma", "modf", "nan", "remquo", "sincos",
-        "totalorder", "totalordermag",
+        "canonicalize",
+        "frexp",
+        "getpayload",
+        "setpayload",
+        "setpayloadsig",
+        "lgamma",
+        "modf",
+        "nan",
+        "remquo",
+        "sincos",
+        "totalorder",
+        "totalordermag",
     ];
     STEMS.contains(&stem).then(|| Alias::Alike(format!("{stem}{suffix}{end}")))
 }
@@ -184,13 +193,14 @@ pub(super) fn kind(name: &str, real: usize) -> Kind {
     }
     // Names of C++ that do not belong to the standard library come from a library of somebody else's.
     if name.starts_with("_Z") {
-        let is_standard = ["St", "Sa", "Ss", "So", "Si", "Sd", "10__cxxabiv1", "nw", "na", "dl", "da", "9__gnu_cxx"]
-            .iter()
-            .any(|s| {
-                ["_Z", "_ZN", "_ZNK", "_ZT", "_ZTV", "_ZTI", "_ZTS"]
-                    .iter()
-                    .any(|p| name.starts_with(&format!("{p}{s}")))
-            });
+        let is_standard =
+            ["St", "Sa", "Ss", "So", "Si", "Sd", "10__cxxabiv1", "nw", "na", "dl", "da", "9__gnu_cxx"]
+                .iter()
+                .any(|s| {
+                    ["_Z", "_ZN", "_ZNK", "_ZT", "_ZTV", "_ZTI", "_ZTS"]
+                        .iter()
+                        .any(|p| name.starts_with(&format!("{p}{s}")))
+                });
         return if is_standard { Kind::Harmless } else { Kind::ByArguments };
     }
     // The lists below are about the libraries that come with the compiler. Others may use the same names, and were not compiled by
@@ -309,7 +319,9 @@ mod tests {
 
     #[test]
     fn functions_of_the_c_library_are_known_by_their_whole_names() {
-        for name in ["setutent", "endmntent", "error", "dladdr", "fts_read", "catopen", "tdestroy", "malloc_stats"] {
+        for name in
+            ["setutent", "endmntent", "error", "dladdr", "fts_read", "catopen", "tdestroy", "malloc_stats"]
+        {
             assert_eq!(kind_in_c_library(name), Kind::Unknown, "{name}");
         }
     }

@@ -184,7 +184,9 @@ fn message(format: *const c_char, arguments: *const Arguments) {
         }
         // SAFETY: the C library defines it.
         before(Access::Stream(super::streams::reads_standard(2), Use::Append), call);
-        keeping_errno(|| before(super::accesses::r(&raw const program_invocation_short_name as usize, 8), call));
+        keeping_errno(|| {
+            before(super::accesses::r(&raw const program_invocation_short_name as usize, 8), call)
+        });
     }
 }
 

@@ -449,6 +449,10 @@ fn pieces(list: usize, pieces: usize, mut n: usize, mut see: impl FnMut(usize, u
     for i in 0..pieces {
         // SAFETY: the program hands in so many pieces.
         let piece = unsafe { (list as *const libc::iovec).add(i).read() };
+        if piece.iov_len > isize::MAX as usize {
+            // The call fails.
+            return;
+        }
         let bytes = piece.iov_len.min(n);
         see(piece.iov_base as usize, bytes);
         n -= bytes;

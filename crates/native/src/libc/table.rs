@@ -1,9 +1,9 @@
 //! The functions of the C library by family: what they read and write, which hidden state they use, whether they are pure.
 
 use super::accesses::{
-    Access, ask, at, attributes, before, change, changes_variable, count, fd, float, integer, k, length, look, made, named, ok,
-    path, paths, r, s, s_until, set, sn, status, w, when, wide_compared, wide_has, wide_length, wide_until,
-    ws, wsn,
+    Access, ask, at, attributes, before, change, changes_variable, count, fd, float, integer, k, length,
+    look, made, named, ok, path, paths, r, s, s_until, set, sn, status, w, when, wide_compared, wide_has,
+    wide_length, wide_until, ws, wsn,
 };
 use super::blocks::{addresses, entries, given, handed_over, overwritten, symbols};
 use super::handles::{appended, base, conversion, has_offset, locale, new_conversion, new_locale, words};
@@ -11,9 +11,10 @@ use super::inputs::{channel, from_outside};
 use super::objects::Use;
 use super::objects::{
     BASE64, CALLS, CONCURRENCY, CRYPT, DIGITS, DIRECTORY, DRAND48, DRAND48_PARAMETERS, ENV, FILE_SYSTEMS,
-    GROUP, GROUP_SHADOW, GROUPS, HASH, HOST, HOSTS, LOCALE, LOGIN, LOGINS, LONG_DIGITS, MAIL, MASK, MOUNTS, MULTIBYTE, NAMES,
-    NETGROUPS, NETWORKS, OPTIONS, PASSWORDS, PRIORITY, PROTOCOLS, SCHEDULING, SERVICES, SHADOW, SHELLS, STATES, STRERROR, STRSIGNAL,
-    STRTOK, SYSLOG, TERMINALS, TEXT_DOMAIN, TMPNAM, TTYNAME, USERS,
+    GROUP, GROUP_SHADOW, GROUPS, HASH, HOST, HOSTS, LOCALE, LOGIN, LOGINS, LONG_DIGITS, MAIL, MASK, MOUNTS,
+    MULTIBYTE, NAMES, NETGROUPS, NETWORKS, OPTIONS, PASSWORDS, PRIORITY, PROTOCOLS, SCHEDULING, SERVICES,
+    SHADOW, SHELLS, STATES, STRERROR, STRSIGNAL, STRTOK, SYSLOG, TERMINALS, TEXT_DOMAIN, TMPNAM, TTYNAME,
+    USERS,
 };
 use super::paths::Lookup;
 use super::streams::HERE;
@@ -100,7 +101,11 @@ fn zone_names() -> Access {
 /// Whether a format of `strftime` has a conversion that sets the time zone.
 fn names_zone(format: usize) -> bool {
     // SAFETY: the program hands in a string.
-    format != 0 && unsafe { CStr::from_ptr(format as *const c_char) }.to_bytes().windows(2).any(|w| w[0] == b'%' && b"Zs".contains(&w[1]))
+    format != 0
+        && unsafe { CStr::from_ptr(format as *const c_char) }
+            .to_bytes()
+            .windows(2)
+            .any(|w| w[0] == b'%' && b"Zs".contains(&w[1]))
 }
 
 /// The library reads the list of the environment, which the program can see and change.

@@ -281,6 +281,9 @@ extern "C" fn sigtimedwait_here(
     if limit.is_null() {
         return sigwaitinfo_here(set, info);
     }
+    if !crate::time::is_valid(limit) {
+        return with_errno(libc::EINVAL);
+    }
     let call = call();
     if is_interrupted(true, || true, call) {
         return with_errno(libc::EINTR);

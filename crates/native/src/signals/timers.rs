@@ -179,7 +179,8 @@ extern "C" fn timer_create_here(
                 libc::SIGEV_SIGNAL => {}
                 libc::SIGEV_NONE => timer.signal = 0,
                 libc::SIGEV_THREAD => (timer.function, timer.signal) = (words.add(2).read(), 0),
-                _ => not_modelled("a timer that sends a signal to one thread", call),
+                libc::SIGEV_THREAD_ID => not_modelled("a timer that sends a signal to one thread", call),
+                _ => return with_errno(libc::EINVAL),
             }
         }
     }
