@@ -102,7 +102,12 @@ pub(crate) fn run(start: &Start<'_>, done: &Path) -> Result<Ended, String> {
     let last = start.seconds.map(|s| Instant::now() + Duration::from_secs_f64(s.min(1e9)) + PATIENCE);
     let ended = wait(&mut child, last);
     CHILD.store(0, Ordering::Relaxed);
-    let Some(status) = ended.map_err(|e| format!("cannot wait for the program: {e}"))? else {
+    let ended = ended.map_err(|e| format!("cannot wait for the program: {e}"))?;
+    // There is a report already, and it says that the search stopped, or the process would have ended by itself.
+    if !start.gdb && ended.is_none_or(|s| s.code().is_none()) && done.exists() {
+        return Ok(Ended::Reported(3));
+    }
+    let Some(status) = ended else {
         let seconds = start.seconds.unwrap_or_default();
         return Ok(Ended::Otherwise(
             format!("the program did not stop after {seconds} s and was killed"),

@@ -297,6 +297,7 @@ fn what_is_out_of_reach_is_named_or_refused() {
     let beside = |call: &str| {
         format!(
             "#include <sched.h>\n#include <dlfcn.h>\n#include <sys/sem.h>\n#include <sys/shm.h>\n#include <sys/inotify.h>\n#include <x86intrin.h>\n\
+             #include <error.h>\n#include <fts.h>\n#include <nl_types.h>\n#include <signal.h>\n\
              static void *t(void *a) {{ return 0; }}\n\
              int main(void) {{ pthread_t h; pthread_create(&h, 0, t, 0); {call}; pthread_join(h, 0); return 0; }}\n"
         )
@@ -310,6 +311,16 @@ fn what_is_out_of_reach_is_named_or_refused() {
         ),
         ("ticks", "no-failure-with-caveats clock", "volatile long x = __rdtsc()"),
         ("symbol", "no-failure-with-caveats library", "dlsym(RTLD_DEFAULT, \"memmove\")"),
+        // Functions with state of their own that is not modelled are named, whatever they are called with.
+        ("counted", "no-failure-with-caveats library", "error(0, 0, \"x\")"),
+        (
+            "tree",
+            "no-failure-with-caveats library",
+            "char *p[] = { \"/etc\", 0 }; fts_open(p, FTS_PHYSICAL, 0)",
+        ),
+        ("messages", "no-failure-with-caveats library", "catopen(\"x\", 0)"),
+        ("mask", "incomplete", "sighold(SIGUSR1)"),
+        ("clock", "incomplete", "struct timespec t = { 1 }; clock_settime(99, &t)"),
         ("memory", "no-failure-with-caveats channel", "shmget(IPC_PRIVATE, 4096, 0600)"),
         ("watch", "no-failure-with-caveats channel", "close(inotify_init())"),
         ("semaphores", "incomplete", "semget(IPC_PRIVATE, 1, 0600)"),
@@ -371,7 +382,7 @@ fn standard_streams_that_another_thread_closes_are_closed() {
 
 #[test]
 fn calls_fail_as_the_c_library_makes_them_fail() {
-    let common = "#include <semaphore.h>\n#include <limits.h>\n#include <sys/syscall.h>\n\
+    let common = "#include <semaphore.h>\n#include <limits.h>\n#include <sys/syscall.h>\n#include <sys/uio.h>\n\
                   static struct timespec bad = { 0, 1000000000 }; static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
                   static pthread_cond_t c = PTHREAD_COND_INITIALIZER; static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER; static sem_t s;\n";
     let body = |test: &str| format!("{common}int main(void) {{ {test} return 0; }}\n");
@@ -390,9 +401,33 @@ fn calls_fail_as_the_c_library_makes_them_fail() {
          int main(void) {{ pthread_t h; pthread_create(&h, 0, t, &mine[0]); t(&mine[1]); pthread_join(h, 0);\n\
          assert(mine[1] == getpid() && mine[0] != mine[1]); return 0; }}\n"
     );
+    let invalid = body(
+        "struct timespec t = { 0 }; struct itimerspec i = { 0 }; timer_t timer; int fd[2]; char byte;\n\
+         assert(clock_gettime(99, &t) == -1 && errno == EINVAL);\n\
+         assert(clock_nanosleep(99, 0, &t, 0) == EINVAL);\n\
+         assert(timer_create(99, 0, &timer) == -1 && errno == EINVAL);\n\
+         assert(pthread_mutex_clocklock(&m, 99, &t) == EINVAL);\n\
+         assert(pipe2(fd, 0x12345) == -1 && errno == EINVAL);\n\
+         assert(pipe(fd) == 0 && lseek(fd[0], 0, SEEK_CUR) == -1 && errno == ESPIPE);\n\
+         assert(fsync(fd[1]) == -1 && errno == EINVAL);\n\
+         struct iovec one[1] = {{ &byte, 1 }}; volatile int count = -1;\n\
+         assert(writev(fd[1], one, count) == -1 && errno == EINVAL);\n\
+         assert(writev(open(\"/dev/null\", O_WRONLY), one, count) == -1 && errno == EINVAL);\n\
+         assert(pthread_rwlock_wrlock(&rw) == 0 && pthread_rwlock_timedwrlock(&rw, &t) == EDEADLK);\n\
+         assert(pthread_getconcurrency() == 0 && pthread_setconcurrency(3) == 0 && pthread_getconcurrency() == 3);",
+    );
+    let texts = "static void *t(void *a) { return strsignal(777) + strerror(7777)[0]; }\n\
+                 int main(void) { pthread_t a, b; pthread_create(&a, 0, t, 0); pthread_create(&b, 0, t, 0);\n\
+                 pthread_join(a, 0); pthread_join(b, 0); return 0; }\n";
+    let concurrency = "static void *t(void *a) { pthread_setconcurrency(2); return 0; }\n\
+                 int main(void) { pthread_t a; pthread_create(&a, 0, t, 0); assert(pthread_getconcurrency() == 0);\n\
+                 pthread_join(a, 0); return 0; }\n";
     programs(
         "codes",
         &[
+            ("invalid", "verified", invalid.as_str()),
+            ("texts", "verified", texts),
+            ("concurrency", "failure assertion", concurrency),
             ("times", "verified", times.as_str()),
             ("overflow", "verified", overflow.as_str()),
             ("numbers", "verified", numbers.as_str()),

@@ -53,7 +53,8 @@ extern "C" fn get_name(thread: Thread, out: *mut libc::c_char, size: usize) -> C
     }
     let t = used(thread, call());
     let name = runtime::thread_name(t).unwrap_or_default();
-    if name.len() >= size {
+    // There must be room for the longest name.
+    if size < 16 || name.len() >= size {
         return libc::ERANGE;
     }
     // SAFETY: the program hands in room for so many bytes.
@@ -89,6 +90,11 @@ extern "C" fn set_scheduling(thread: Thread, policy: Code, parameters: *const li
             fn(Thread, Code, *const libc::sched_param) -> Code);
     }
     used(thread, call());
+    let is_policy = (libc::SCHED_OTHER..=libc::SCHED_RR).contains(&policy)
+        || matches!(policy, libc::SCHED_BATCH | libc::SCHED_IDLE | libc::SCHED_DEADLINE);
+    if !is_policy {
+        return libc::EINVAL;
+    }
     0
 }
 
@@ -119,6 +125,11 @@ extern "C" fn set_affinity(thread: Thread, size: usize, set: *const libc::cpu_se
         return real!(pthread_setaffinity_np(thread, size, set): fn(Thread, usize, *const libc::cpu_set_t) -> Code);
     }
     used(thread, call());
+    // SAFETY: the program hands in a set of so many bytes.
+    let is_empty = unsafe { std::slice::from_raw_parts(set.cast::<u8>(), size) }.iter().all(|b| *b == 0);
+    if is_empty {
+        return libc::EINVAL;
+    }
     0
 }
 

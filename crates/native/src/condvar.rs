@@ -156,6 +156,9 @@ extern "C" fn clock_wait(
         return real!(pthread_cond_clockwait(cond, mutex, clock, until):
             fn(Cond, Mutex, libc::clockid_t, *const libc::timespec) -> Code);
     }
+    if !crate::time::is_clock_of_waits(clock) {
+        return libc::EINVAL;
+    }
     wait_on(cond, mutex, Some((clock, until)), call())
 }
 

@@ -294,6 +294,9 @@ extern "C" fn clock_lock(mutex: Mutex, clock: libc::clockid_t, until: *const lib
         return real!(pthread_mutex_clocklock(mutex, clock, until):
             fn(Mutex, libc::clockid_t, *const libc::timespec) -> Code);
     }
+    if !crate::time::is_clock_of_waits(clock) {
+        return libc::EINVAL;
+    }
     timed(mutex, clock, until)
 }
 

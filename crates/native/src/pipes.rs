@@ -403,6 +403,9 @@ extern "C" fn pipe2_here(out: *mut c_int, flags: c_int) -> c_int {
     if !of_program() {
         return real!(pipe2(out, flags): fn(*mut c_int, c_int) -> c_int);
     }
+    if flags & !(libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_DIRECT) != 0 {
+        return with_errno(libc::EINVAL);
+    }
     let call = call();
     if flags & libc::O_DIRECT != 0 {
         not_modelled("a pipe with O_DIRECT", call);
@@ -442,6 +445,9 @@ extern "C" fn socketpair_here(domain: c_int, kind: c_int, protocol: c_int, out: 
     if domain != libc::AF_UNIX {
         return with_errno(libc::EOPNOTSUPP);
     }
+    if !matches!(kind, libc::SOCK_STREAM | libc::SOCK_DGRAM | libc::SOCK_SEQPACKET) {
+        return with_errno(libc::EINVAL);
+    }
     let queues = [new_queue(Kind::Socket, SOCKET, call), new_queue(Kind::Socket, SOCKET, call)];
     if kind != libc::SOCK_STREAM {
         queues.iter().for_each(|q| state().queues[*q].packets = Some(VecDeque::new()));
@@ -455,6 +461,9 @@ extern "C" fn socketpair_here(domain: c_int, kind: c_int, protocol: c_int, out: 
 extern "C" fn eventfd_here(initial: c_uint, flags: c_int) -> c_int {
     if !of_program() {
         return real!(eventfd(initial, flags): fn(c_uint, c_int) -> c_int);
+    }
+    if flags & !(libc::EFD_SEMAPHORE | libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) != 0 {
+        return with_errno(libc::EINVAL);
     }
     let call = call();
     runtime::settle();
@@ -470,6 +479,11 @@ extern "C" fn eventfd_here(initial: c_uint, flags: c_int) -> c_int {
 extern "C" fn timerfd_create_here(clock: libc::clockid_t, flags: c_int) -> c_int {
     if !of_program() {
         return real!(timerfd_create(clock, flags): fn(libc::clockid_t, c_int) -> c_int);
+    }
+    let has_timers = matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC | libc::CLOCK_BOOTTIME)
+        || matches!(clock, libc::CLOCK_REALTIME_ALARM | libc::CLOCK_BOOTTIME_ALARM);
+    if !has_timers || flags & !(libc::TFD_CLOEXEC | libc::TFD_NONBLOCK) != 0 {
+        return with_errno(libc::EINVAL);
     }
     let call = call();
     runtime::settle();
@@ -1004,6 +1018,10 @@ pub(crate) fn receive(fd: c_int, buffer: usize, n: usize, flags: c_int, call: Ca
 fn vectors(fd: c_int, vectors: *const libc::iovec, count: c_int, is_write: bool) -> Option<isize> {
     open_of(fd)?;
     let call = call();
+    if crate::libc::streams::number_of_pieces(count as usize) != count as usize {
+        with_errno(libc::EINVAL);
+        return Some(-1);
+    }
     if state().opens[open_of(fd)?].kind != Kind::Pipe && count > 1 {
         not_modelled("`readv` or `writev` with several buffers on a socket", call);
     }
@@ -1031,15 +1049,66 @@ fn vectors(fd: c_int, vectors: *const libc::iovec, count: c_int, is_write: bool)
     Some(all)
 }
 
+/// The buffers of a list; none if their number is not valid.
+///
+/// # Safety
+///
+/// The program hands in a list with so many buffers.
+unsafe fn list_of<'a>(list: *const libc::iovec, count: c_int) -> &'a [libc::iovec] {
+    match crate::libc::streams::number_of_pieces(count as usize) {
+        0 => &[],
+        // SAFETY: by the contract.
+        n => unsafe { std::slice::from_raw_parts(list, n) },
+    }
+}
+
+/// `lseek`: pipes and sockets have no offset. That of others is always 0.
+extern "C" fn lseek_here(fd: c_int, offset: i64, whence: c_int) -> i64 {
+    if let Some(open) = open_of(fd) {
+        let has_none = matches!(state().opens[open].kind, Kind::Pipe | Kind::Socket);
+        return if has_none { with_errno(libc::ESPIPE).into() } else { 0 };
+    }
+    real!(lseek(fd, offset, whence): fn(c_int, i64, c_int) -> i64)
+}
+
+/// Functions that fail on what is modelled, with the number of the error, and whether that is what they return.
+macro_rules! fail_on_modelled {
+    ($($function:ident $name:ident $error:ident $returned:literal;)*) => {
+        $(extern "C" fn $function(a: usize, b: usize, c: usize, d: usize) -> isize {
+            if open_of(a as c_int).is_some() {
+                if $returned {
+                    return libc::$error as isize;
+                }
+                return with_errno(libc::$error) as isize;
+            }
+            real!($name(a, b, c, d): fn(usize, usize, usize, usize) -> isize)
+        })*
+        export! { $($name => $function;)* }
+    };
+}
+
+fail_on_modelled! {
+    fails_pwrite pwrite ESPIPE false;
+    fails_pwrite64 pwrite64 ESPIPE false;
+    fails_pwritev pwritev ESPIPE false;
+    fails_ftruncate ftruncate EINVAL false;
+    fails_ftruncate64 ftruncate64 EINVAL false;
+    fails_fsync fsync EINVAL false;
+    fails_fdatasync fdatasync EINVAL false;
+    fails_fallocate fallocate ESPIPE false;
+    fails_posix_fallocate posix_fallocate ESPIPE true;
+    fails_posix_fadvise posix_fadvise ESPIPE true;
+    fails_fchdir fchdir ENOTDIR false;
+}
+
 extern "C" fn readv_here(fd: c_int, list: *const libc::iovec, count: c_int) -> isize {
     if let Some(n) = vectors(fd, list, count, false) {
         return n;
     }
-    let of_program =
-        runtime::in_execution() && modules::owner(return_address()) == Some(Owner::Program) && count > 0;
+    let of_program = runtime::in_execution() && modules::owner(return_address()) == Some(Owner::Program);
     let call = of_program.then(call);
     // SAFETY: the program hands in that many buffers.
-    let buffers = unsafe { std::slice::from_raw_parts(list, if of_program { count as usize } else { 0 }) };
+    let buffers = unsafe { list_of(list, if of_program { count } else { 0 }) };
     if let Some(call) = call {
         for b in buffers {
             // The kernel cannot write to pages that are watched.
@@ -1160,4 +1229,6 @@ export! {
     sendto => sendto_here;
     readv => readv_here;
     writev => writev_here;
+    lseek => lseek_here;
+    lseek64 => lseek_here;
 }

@@ -368,6 +368,9 @@ extern "C" fn select_here(n: c_int, a: Set, b: Set, c: Set, timeout: *mut libc::
     if !pipes::is_programs() {
         return real!(select(n, a, b, c, timeout): fn(c_int, Set, Set, Set, *mut libc::timeval) -> c_int);
     }
+    if n < 0 {
+        return with_errno(libc::EINVAL);
+    }
     let call = call();
     // SAFETY: the program hands in a time or nothing.
     let limit = match unsafe { timeout.as_ref() } {
@@ -428,6 +431,9 @@ fn list_of(fd: c_int, call: Call) -> Result<(usize, usize), c_int> {
 extern "C" fn epoll_ctl_here(list: c_int, what: c_int, fd: c_int, event: *const libc::epoll_event) -> c_int {
     if pipes::open_of(list).is_none() {
         return real!(epoll_ctl(list, what, fd, event): fn(c_int, c_int, c_int, *const libc::epoll_event) -> c_int);
+    }
+    if list == fd {
+        return with_errno(libc::EINVAL);
     }
     let call = call();
     let (own, queue) = match list_of(list, call) {

@@ -16,6 +16,7 @@ use std::fs::File;
 use std::io::{IsTerminal, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The variables that mean something here. Another one that starts with `RADDLE_` is a slip of the pen, and who made it should know.
@@ -385,14 +386,13 @@ fn report_panics(out: &Out) {
             "raddle: {why}\nnote: nothing is verified. This is a bug in raddle, not in the program: please report it, with the \
              program, the command line and this text; `--algorithm source` or `--races ignore` may avoid it\n"
         ));
-        if let Some(mut file) = report.as_ref() {
+        if let Some(mut file) = report.as_ref().filter(|_| begin_report()) {
             let _ = file.write_all(report::json::render(&Report::cut_short(why)).as_bytes());
         }
         crate::isolate::leave_after_error()
     }));
 }
 
-/// Ends the process, which is no surprise to `raddle check`.
 /// Whether the report is to be JSON.
 pub(crate) fn wants_json() -> bool {
     variable("RADDLE_JSON").is_some()
@@ -421,8 +421,34 @@ pub(crate) fn write_to(fd: libc::c_int, text: &str) {
     }
 }
 
+/// A report has been written, or is being written.
+static REPORTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the caller is the first that wants to write a report: no more than one comes out of a process. From now on `raddle check` adds
+/// none of its own.
+pub(crate) fn begin_report() -> bool {
+    if REPORTED.swap(true, Ordering::Relaxed) {
+        return false;
+    }
+    if let Some(path) = variable("RADDLE_DONE").and_then(|d| CString::new(d).ok()) {
+        note_done(&path, 3);
+    }
+    true
+}
+
+/// Ends the process, which is no surprise to `raddle check`.
 pub(crate) fn leave(code: u8) -> ! {
     done(variable("RADDLE_DONE").and_then(|d| CString::new(d).ok()).as_deref(), code)
+}
+
+/// Tells `raddle check` that there is a report.
+fn note_done(path: &CStr, code: u8) {
+    // SAFETY: the path is a string that ends with a zero byte, and the text has a byte.
+    unsafe {
+        let fd = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC, 0o600);
+        libc::write(fd, format!("{code}").as_ptr().cast(), 1);
+        libc::close(fd);
+    }
 }
 
 fn done(path: Option<&CStr>, code: u8) -> ! {
@@ -430,8 +456,7 @@ fn done(path: Option<&CStr>, code: u8) -> ! {
     // destructors of the program are not to run here.
     unsafe {
         if let Some(path) = path {
-            let fd = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC, 0o600);
-            libc::write(fd, format!("{code}").as_ptr().cast(), 1);
+            note_done(path, code);
         }
         libc::_exit(libc::c_int::from(code))
     }
@@ -483,8 +508,11 @@ impl Out {
         report::Style { colour, width, rows, command: Some(self.command.clone()), ..usual }
     }
 
-    /// Writes the report as it was asked for.
+    /// Writes the report as it was asked for, if there is none yet.
     fn say(&mut self, report: &Report) {
+        if !begin_report() {
+            return;
+        }
         let text = match (self.as_json, variable("RADDLE_QUIET").is_some()) {
             (true, _) => report::json::render(report),
             (false, true) => String::new(),

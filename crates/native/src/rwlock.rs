@@ -156,14 +156,18 @@ fn note_timed_writer(lock: Lock) {
 
 /// A lock with a time limit, for which `lock` takes a step of this kind.
 fn timed(
+    locked: Lock,
     lock: impl Fn(OpKind, Code) -> Code,
     [wait, attempt]: [OpKind; 2],
     clock: libc::clockid_t,
     until: Until,
 ) -> Code {
     const LATE: Code = libc::ETIMEDOUT;
-    if !time::is_valid(until) {
+    if !time::is_clock_of_waits(clock) || !time::is_valid(until) {
         return libc::EINVAL;
+    }
+    if is_writer(locked) {
+        return libc::EDEADLK;
     }
     let code = time::within(time::left(clock, until), LATE, call(), || lock(wait, 0), || lock(attempt, LATE));
     if code == libc::ETIMEDOUT {
@@ -230,14 +234,14 @@ extern "C" fn timed_read_lock(lock: Lock, until: Until) -> Code {
     if !is_modelled(lock as usize) {
         return real!(pthread_rwlock_timedrdlock(lock, until): fn(Lock, Until) -> Code);
     }
-    timed(|kind, busy| read(lock, kind, busy), TO_READ, libc::CLOCK_REALTIME, until)
+    timed(lock, |kind, busy| read(lock, kind, busy), TO_READ, libc::CLOCK_REALTIME, until)
 }
 
 extern "C" fn clock_read_lock(lock: Lock, clock: libc::clockid_t, until: Until) -> Code {
     if !is_modelled(lock as usize) {
         return real!(pthread_rwlock_clockrdlock(lock, clock, until): fn(Lock, libc::clockid_t, Until) -> Code);
     }
-    timed(|kind, busy| read(lock, kind, busy), TO_READ, clock, until)
+    timed(lock, |kind, busy| read(lock, kind, busy), TO_READ, clock, until)
 }
 
 extern "C" fn write_lock(lock: Lock) -> Code {
@@ -259,7 +263,7 @@ extern "C" fn timed_write_lock(lock: Lock, until: Until) -> Code {
         return real!(pthread_rwlock_timedwrlock(lock, until): fn(Lock, Until) -> Code);
     }
     note_timed_writer(lock);
-    timed(|kind, busy| write(lock, kind, busy), TO_WRITE, libc::CLOCK_REALTIME, until)
+    timed(lock, |kind, busy| write(lock, kind, busy), TO_WRITE, libc::CLOCK_REALTIME, until)
 }
 
 extern "C" fn clock_write_lock(lock: Lock, clock: libc::clockid_t, until: Until) -> Code {
@@ -267,7 +271,7 @@ extern "C" fn clock_write_lock(lock: Lock, clock: libc::clockid_t, until: Until)
         return real!(pthread_rwlock_clockwrlock(lock, clock, until): fn(Lock, libc::clockid_t, Until) -> Code);
     }
     note_timed_writer(lock);
-    timed(|kind, busy| write(lock, kind, busy), TO_WRITE, clock, until)
+    timed(lock, |kind, busy| write(lock, kind, busy), TO_WRITE, clock, until)
 }
 
 extern "C" fn unlock(lock: Lock) -> Code {

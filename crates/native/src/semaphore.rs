@@ -143,6 +143,9 @@ extern "C" fn clock_wait(sem: Sem, clock: libc::clockid_t, until: *const libc::t
     if !runtime::in_execution() {
         return real!(sem_clockwait(sem, clock, until): fn(Sem, libc::clockid_t, *const libc::timespec) -> Code);
     }
+    if !crate::time::is_clock_of_waits(clock) {
+        return crate::sync::with_errno(libc::EINVAL);
+    }
     attempt_until(sem, clock, until)
 }
 

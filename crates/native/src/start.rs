@@ -327,7 +327,7 @@ pub(crate) fn real_stdout() -> libc::c_int {
 
 /// Nothing can go on, or the command line or the environment is wrong.
 pub(crate) fn die(why: &str) -> ! {
-    if report_out::wants_json() {
+    if report_out::wants_json() && report_out::begin_report() {
         report_out::write_object(
             &serde_json::json!({ "verdict": "error", "error": why, "failures": [], "caveats": [] }),
         );

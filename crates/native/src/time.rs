@@ -216,6 +216,9 @@ extern "C" fn clock_nanosleep_here(
     if !runtime::in_execution() {
         return clock_nanosleep_inside(clock, flags, time, rest);
     }
+    if !is_clock(clock) || clock == libc::CLOCK_THREAD_CPUTIME_ID {
+        return libc::EINVAL;
+    }
     // SAFETY: the program hands in a time.
     let Some(n) = unsafe { time.as_ref() }.and_then(nanoseconds) else { return libc::EINVAL };
     if flags & libc::TIMER_ABSTIME != 0 {
@@ -248,9 +251,24 @@ extern "C" fn clock_gettime_here(clock: libc::clockid_t, out: *mut libc::timespe
     if !runtime::in_execution() {
         return clock_gettime_inside(clock, out);
     }
+    if !is_clock(clock) {
+        return with_errno(libc::EINVAL);
+    }
     // SAFETY: the program hands in a place for the time.
     unsafe { out.write(timespec(read(clock))) };
     0
+}
+
+/// Whether a wait for an object of threads may have a limit by this clock.
+pub(crate) fn is_clock_of_waits(clock: libc::clockid_t) -> bool {
+    matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC)
+}
+
+/// Whether there is a clock with this number.
+pub(crate) fn is_clock(clock: libc::clockid_t) -> bool {
+    let mut scratch = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    (0..=libc::CLOCK_BOOTTIME).contains(&clock)
+        || crate::libc::keeping_errno(|| clock_gettime_inside(clock, &mut scratch)) == 0
 }
 
 extern "C" fn clock_gettime_inside(clock: libc::clockid_t, out: *mut libc::timespec) -> libc::c_int {

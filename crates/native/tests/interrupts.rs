@@ -536,6 +536,84 @@ fn a_handler_interrupts_its_thread_anywhere() {
     ]);
 }
 
+const ERRNO: &str = r#"
+#define _GNU_SOURCE
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+static volatile sig_atomic_t n;
+static void h(int s) {
+#ifdef SAVED
+    int saved = errno;
+#endif
+    n++;
+#ifdef ASSIGNED
+    errno = 0;
+#else
+    close(-1);
+#endif
+#ifdef SAVED
+    errno = saved;
+#endif
+}
+int main(void) {
+    signal(SIGALRM, h);
+    alarm(1);
+    int f = open("/nonexistent", O_RDONLY);
+    assert(f == -1 && errno == ENOENT);
+    return 0;
+}
+"#;
+
+const TOLD: &str = r#"
+#define _GNU_SOURCE
+#include <assert.h>
+#include <signal.h>
+#include <unistd.h>
+static volatile sig_atomic_t n, sender, code;
+static void h(int s, siginfo_t *info, void *u) { n++; sender = info->si_pid; code = info->si_code; }
+int main(void) {
+    struct sigaction a = { 0 };
+    sigset_t set;
+    a.sa_sigaction = h;
+    a.sa_flags = SA_SIGINFO;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    sigaction(SIGUSR1, &a, 0);
+#ifdef IGNORED
+    sigprocmask(SIG_BLOCK, &set, 0);
+    raise(SIGUSR1);
+    signal(SIGUSR1, SIG_IGN);
+    sigset_t pending;
+    sigpending(&pending);
+    assert(!sigismember(&pending, SIGUSR1));
+    sigaction(SIGUSR1, &a, 0);
+    sigprocmask(SIG_UNBLOCK, &set, 0);
+    assert(n == 0);
+#else
+    kill(getpid(), SIGUSR1);
+    assert(sender == getpid() && code == SI_USER);
+    raise(SIGUSR1);
+    assert(sender == getpid() && code == SI_TKILL);
+#endif
+    return 0;
+}
+"#;
+
+#[test]
+fn handlers_are_told_who_sends_and_may_change_errno() {
+    run_table(&[
+        ("errno.c", &[], ERRNO, Fails("assertion")),
+        ("errno.c", &["-DASSIGNED"], ERRNO, Fails("assertion")),
+        ("errno.c", &["-DSAVED"], ERRNO, Verified),
+        ("errno.c", &["-DSAVED", "-DASSIGNED"], ERRNO, Verified),
+        ("told.c", &[], TOLD, Verified),
+        ("told.c", &["-DIGNORED"], TOLD, Verified),
+    ]);
+}
+
 #[test]
 fn signals_are_waited_for_blocked_and_merged() {
     run_table(&[

@@ -432,7 +432,8 @@ pub fn write_later(
 pub struct Touching {
     /// It may change.
     pub write: bool,
-    /// By an atomic operation: two of these do not race.
+    /// By an atomic operation: two of these do not race. It is a step that has been taken, unless it is `elsewhere`: an access by a function
+    /// that takes a lock of its own is no step.
     pub atomic: bool,
     /// What it writes is no part of the local state that the search for loops sees: not on the thread's own stack.
     pub elsewhere: bool,

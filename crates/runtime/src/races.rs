@@ -701,12 +701,13 @@ pub(crate) fn announced(ex: &Execution, id: ObjectId, write: bool) -> Option<(To
 
 /// Notes an access to a cell. Gives an earlier one that is not ordered with it, and whether that wrote.
 fn compare(ex: &mut Execution, index: usize, how: Touching, place: Place) -> Option<(Touch, bool)> {
-    let Touching { write, atomic, .. } = how;
+    let Touching { write, atomic, elsewhere } = how;
     let thread = ex.current;
     ex.races.advance(&ex.log, ex.threads.len(), ex.objects.len());
     let now = &ex.races.threads[thread.index()].now;
     // An atomic access is a step, and has been taken: it publishes itself.
-    let touch = Touch { thread, at: get(now, thread) - atomic as u32, place, lent: false };
+    let is_step = atomic && !elsewhere;
+    let touch = Touch { thread, at: get(now, thread) - is_step as u32, place, lent: false };
     // An access is published by a later step of its thread, so it is known to those who know more steps than it had.
     let unordered = |other: &Touch| {
         other.thread != thread && get(now, other.thread) <= other.at && is_new(ex, place, other.place)

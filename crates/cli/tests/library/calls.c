@@ -2,6 +2,8 @@
    beside another use of what it touches, `program NUMBER ordered` one after the other, `program` prints how many there are. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <dlfcn.h>
+#include <error.h>
 #include <err.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -11,6 +13,7 @@
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
+#include <libintl.h>
 #include <pwd.h>
 #include <regex.h>
 #include <search.h>
@@ -33,9 +36,11 @@
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
+#include <utmp.h>
 #include <wchar.h>
 
 static _Thread_local volatile long sink;
+static void keep(void *p) {}
 static char b[256] = "some words here", *p, *q;
 static wchar_t wide[64] = L"some wide words", *wp;
 static int x, y;
@@ -57,6 +62,9 @@ static regex_t regex;
 static regmatch_t matches[2];
 static glob_t found;
 static struct passwd user, *users;
+static Dl_info about;
+static char *variables[] = { "A=b", 0 };
+int main(int, char **);
 static void *root;
 static iconv_t conversion;
 static FILE *file;
@@ -211,6 +219,20 @@ static void convert(char *from) {
     ROW(warnx, , warnx("%s", b), b[1] = 'x') \
     ROW(warn, , warn("%s", b), b[1] = 'x') \
     ROW(syslog, , syslog(LOG_DEBUG, "%s", b), b[1] = 'x') \
+    ROW(dladdr, , dladdr((void *)main, &about), sink = (long)about.dli_fname) \
+    ROW(tdestroy, tsearch("x", &root, compare), sink = (long)tfind("x", &root, compare), tdestroy(root, keep)) \
+    ROW(getutent, , getutent(), endutent()) \
+    ROW(qfcvt, , sink = (long)qfcvt(1.5L, 2, &x, &y), qecvt(1.5L, 2, &x, &y)) \
+    ROW(timezone, , tzset(), sink = timezone) \
+    ROW(daylight, , mktime(&tm), sink = daylight) \
+    ROW(tzname, , localtime(&now), sink = (long)tzname[0]) \
+    ROW(stdout_printf, , printf("x"), stdout = stderr) \
+    ROW(stdout_putchar, , putchar('x'), stdout = stderr) \
+    ROW(environ, , sink = (long)getenv("A"), environ = variables) \
+    ROW(environ_element, , sink = (long)getenv("A"), environ[0] = "A=b") \
+    ROW(opterr, , getopt(1, variables, "a"), opterr = 0) \
+    ROW(textdomain, , textdomain("x"), sink = (long)gettext("y")) \
+    ROW(sigorset, , sigorset(&set, &set, &set), sigemptyset(&set)) \
     ROW(iconv_output, conversion = iconv_open("UTF-8", "LATIN1"), convert("ab"), sink = b[1]) \
     ROW(iconv_input, conversion = iconv_open("UTF-8", "LATIN1"), convert((char *)wide), wide[0] = 'x') \
     ROW(iconv_descriptor, conversion = iconv_open("UTF-8", "LATIN1"), iconv(conversion, 0, 0, 0, 0), iconv_close(conversion))

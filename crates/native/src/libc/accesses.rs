@@ -8,6 +8,7 @@ use crate::access::range;
 use crate::options::{Races, options};
 use crate::shim::Call;
 use image::arena::State;
+use runtime::Touching;
 use std::ffi::c_char;
 
 /// One access.
@@ -42,6 +43,9 @@ pub(crate) enum Access {
     DescriptorFlags(i32, Use),
     /// A descriptor is closed.
     Closes(i32),
+    /// The library accesses a variable that it shares with the program, under a lock of its own or in a way that is safe between threads:
+    /// two of these do not race with each other.
+    Variable(usize, usize, bool),
     /// After a call: the program gets another result.
     Result(usize),
 }
@@ -175,6 +179,30 @@ pub(crate) fn change(object: &'static Hidden) -> Access {
     Access::Hidden(object, true)
 }
 
+/// The library changes a variable that it exports.
+pub(crate) fn changes_variable(p: usize, n: usize) -> Access {
+    Access::Variable(p, n, true)
+}
+
+/// The library makes an access to a variable that it shares with the program.
+fn variable(p: usize, n: usize, write: bool, call: Call) {
+    match options().races {
+        Races::Ignore => {}
+        Races::Sync => range(p, n, write, call),
+        Races::Report if runtime::in_execution() => {
+            runtime::settle();
+            for at in (p..p + n).step_by(8) {
+                let n = (p + n - at).min(8);
+                let entry = crate::access::entry(crate::table::memory(at, n));
+                (entry.atomic, entry.plain) = (true, true);
+                let how = Touching { write, atomic: true, elsewhere: true };
+                crate::access::touch(entry, at, n, how, call);
+            }
+        }
+        Races::Report => {}
+    }
+}
+
 /// Reads state of the process.
 pub(crate) fn ask(object: &'static Process) -> Access {
     Access::Process(object, false)
@@ -286,6 +314,8 @@ pub(crate) fn count(result: usize) -> usize {
 /// Makes an access before the call.
 pub(crate) fn before(access: Access, call: Call) {
     match access {
+        // The call fails, or crashes.
+        Access::Read(_, n) | Access::Write(_, n) if n > 1 << 46 => {}
         Access::Read(p, n) if p != 0 && n > 0 => range(p, n, false, call),
         Access::Write(p, n) if p != 0 && n > 0 => {
             // The kernel cannot write to pages that are watched.
@@ -299,6 +329,7 @@ pub(crate) fn before(access: Access, call: Call) {
                 range(p, n, true, call);
             }
         }
+        Access::Variable(p, n, write) if p != 0 => variable(p, n, write, call),
         Access::Hidden(object, write) => objects::unlocked(object, write, call),
         Access::Stream(file, how) => streams::used(file, how, call),
         Access::Unlocked(file) => streams::used_unlocked(file, call),

@@ -3,7 +3,7 @@
 //! Templates are compiled with the program and instrumented there. What the library has compiled itself is found by its mangled
 //! name, and its accesses are those of the object that it is called on.
 
-use super::accesses::{ask, at, before, k, length, r, set, w};
+use super::accesses::{ask, at, before, changes_variable, k, length, r, set, w};
 use super::objects::{HANDLERS, Use};
 use super::{Stub, Words, streams};
 use crate::modules::{self, Owner};
@@ -100,6 +100,8 @@ fn joins(_: &Stub, a: &Words) {
     }
 }
 
+/// Where the base of a stream has its width.
+const WIDTH: usize = 16;
 /// Where the base of a stream has its callbacks, its extra words, and its locale.
 const CALLBACKS: usize = 40;
 const EXTRA_WORDS: usize = 192;
@@ -594,8 +596,12 @@ fn uses(stream: usize, write: bool) {
         };
         let buffer = buffer_of(base_of(stream));
         // Input and output of two threads do not race, but they read the flags that manipulators write, and the locale.
-        reads(base_of(stream) + 24, 4);
-        reads(base_of(stream) + LOCALE_OF_STREAM, 8);
+        let base = base_of(stream);
+        reads(base + 8, 8);
+        reads(base + 24, 4);
+        reads(base + LOCALE_OF_STREAM, 8);
+        // Formatted output uses the width up. Others read it, so they race only with functions that set it.
+        before(changes_variable(base + WIDTH, 8), here());
         if is_of_c_stream(buffer) {
             return streams::used(file as usize, how, here());
         }

@@ -54,6 +54,9 @@ const ASYNCHRONOUS: &str =
     "the C library reads and writes in threads of its own, which are not under control";
 const OTHER_PROCESS: &str = "accesses to memory through the kernel are not seen";
 
+const CLOCK: &str = "raddle runs on the machine whose clock it would change";
+const SIGNALS: &str = "old functions of signals are not modelled; use sigaction and pthread_sigmask";
+
 /// The program asks for the address of a function by its name: calls through it are not seen.
 fn looked_up(name: usize) -> Access {
     if name == 0 || is_rust() {
@@ -66,7 +69,7 @@ fn looked_up(name: usize) -> Access {
     };
     let is_seen = matches!(modules::owner(real), None | Some(Owner::Program | Owner::Raddle));
     // Functions with an access are in a table, and are not harmless when they are called without their hook.
-    if !is_seen && (super::has_hook(&text) || !outside::is_harmless(&text, real)) {
+    if !is_seen && (super::has_hook(&text) || outside::kind(&text, real) != outside::Kind::Harmless) {
         let text =
             format!("the program gets `{text}` from `dlsym`, and what it reads and writes is not seen");
         runtime::caveat_at(CaveatKind::Library, text, Call::unknown().place);
@@ -103,4 +106,20 @@ fronts! { FRONTS:
     getaddrinfo_a() impure [refused("getaddrinfo_a", ASYNCHRONOUS)];
     process_vm_readv() impure [refused("process_vm_readv", OTHER_PROCESS)];
     process_vm_writev() impure [refused("process_vm_writev", OTHER_PROCESS)];
+    clock_settime() impure [refused("clock_settime", CLOCK)];
+    settimeofday() impure [refused("settimeofday", CLOCK)];
+    adjtime() impure [refused("adjtime", CLOCK)];
+    clock_adjtime() impure [refused("clock_adjtime", CLOCK)];
+    sigblock() impure [refused("sigblock", SIGNALS)];
+    sigsetmask() impure [refused("sigsetmask", SIGNALS)];
+    siggetmask() impure [refused("siggetmask", SIGNALS)];
+    sigpause() impure [refused("sigpause", SIGNALS)];
+    __sigpause() impure [refused("sigpause", SIGNALS)];
+    __xpg_sigpause() impure [refused("sigpause", SIGNALS)];
+    sighold() impure [refused("sighold", SIGNALS)];
+    sigrelse() impure [refused("sigrelse", SIGNALS)];
+    sigignore() impure [refused("sigignore", SIGNALS)];
+    sigset() impure [refused("sigset", SIGNALS)];
+    siginterrupt() impure [refused("siginterrupt", SIGNALS)];
+    sigstack() impure [refused("sigstack", SIGNALS)];
 }

@@ -36,6 +36,7 @@ pub(crate) use streams::HERE;
 use crate::modules::{self, Owner};
 use crate::shim::Call;
 use crate::signals::safety;
+use outside::{Alias, Kind};
 use runtime::imports::Import;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
@@ -361,9 +362,29 @@ pub(crate) fn install() {
         if let Some(before) = cxx::hook(name) {
             return stub(name, real, before, no_row);
         }
-        (!outside::is_harmless(name, real)).then(|| stub(name, real, outside::before, no_row)).flatten()
+        let before = match outside::kind(name, real) {
+            Kind::Harmless => return None,
+            Kind::ByArguments => outside::before,
+            Kind::Unknown => outside::before_unknown,
+        };
+        stub(name, real, before, no_row)
     };
     let mut makes_system_calls = false;
+    let mut lead = |name: &str, real: usize, is_function: bool| {
+        if modules::owner(real) != Some(Owner::Program) {
+            match outside::alias(name) {
+                Some(Alias::Same(other)) => {
+                    let there = address_of(other);
+                    if there != 0 {
+                        return lead(other, there, is_function).or(Some(there));
+                    }
+                }
+                Some(Alias::Alike(other)) => return lead(&other, real, is_function),
+                None => {}
+            }
+        }
+        lead(name, real, is_function)
+    };
     imports(|import| {
         makes_system_calls |= import.name == "syscall";
         cxx::note_import(import.name);
@@ -392,12 +413,17 @@ pub(crate) fn install() {
     }
     if makes_system_calls {
         crate::system_calls::install(|name| {
-            let name = std::ffi::CString::new(name).ok()?;
-            // SAFETY: the name ends with a zero byte.
-            let real = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
-            lead(name.to_str().ok()?, real, true).or((real != 0).then_some(real))
+            let real = address_of(name);
+            lead(name, real, true).or((real != 0).then_some(real))
         });
     }
+}
+
+/// The address of a function by its name; 0 for none.
+fn address_of(name: &str) -> usize {
+    let name = std::ffi::CString::new(name);
+    // SAFETY: the name ends with a zero byte.
+    name.map_or(0, |name| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize)
 }
 
 /// Lets the C++ library make its locale. It does so when a program first needs one, and gives numbers to the facets by then, which

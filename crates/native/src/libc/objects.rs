@@ -30,14 +30,32 @@ hidden! {
     STRTOK "the position of `strtok`";
     ENV "the environment";
     LOCALE "the locale";
-    NETDB "the result of a database function (`getpwnam`, `gethostbyname` and others)";
+    PASSWORDS "the result of `getpwnam`, `getpwuid` or `getpwent`";
+    GROUP "the result of `getgrnam`, `getgrgid` or `getgrent`";
+    SHADOW "the result of `getspnam` or `getspent`";
+    GROUP_SHADOW "the result of `getsgnam` or `getsgent`";
+    HOSTS "the result of `gethostbyname`, `gethostbyaddr` or `gethostent`";
+    NETWORKS "the result of `getnetbyname`, `getnetbyaddr` or `getnetent`";
+    SERVICES "the result of `getservbyname`, `getservbyport` or `getservent`";
+    PROTOCOLS "the result of `getprotobyname`, `getprotobynumber` or `getprotoent`";
+    CALLS "the result of `getrpcbyname`, `getrpcbynumber` or `getrpcent`";
+    MAIL "the result of `getaliasbyname` or `getaliasent`";
+    NETGROUPS "the position of `getnetgrent`";
+    LOGIN "the buffer of `getlogin`";
+    LOGINS "the position and the result of `getutent`, `getutid` or `getutline`";
+    MOUNTS "the result of `getmntent`";
+    FILE_SYSTEMS "the result of `getfsent`, `getfsspec` or `getfsfile`";
+    TERMINALS "the result of `getttyent` or `getttynam`";
+    TEXT_DOMAIN "the text domain of `gettext`";
     STRERROR "the buffer of `strerror`";
     STRSIGNAL "the buffer of `strsignal`";
     TTYNAME "the buffer of a terminal function";
     TMPNAM "the buffer of `tmpnam`";
     MULTIBYTE "the hidden state of a multibyte conversion";
     HASH "the table of `hsearch`";
-    DIGITS "the buffer of `ecvt`, `fcvt` or `l64a`";
+    DIGITS "the buffer of `ecvt` or `fcvt`";
+    LONG_DIGITS "the buffer of `qecvt` or `qfcvt`";
+    BASE64 "the buffer of `l64a`";
     CRYPT "the buffer of `crypt`";
     OPTIONS "the state of `getopt`";
     DRAND48 "the state of `drand48`";
@@ -79,6 +97,7 @@ process! {
     GROUPS 12 "the process group and session";
     SHELLS 13 "the list of shells";
     HANDLERS 14 "the handlers and the global locale of the C++ library";
+    CONCURRENCY 15 "the level of `pthread_setconcurrency`";
 }
 
 /// By the index of a [`Process`]: whether its accesses are steps. Shared by processes where executions have their own.

@@ -12,7 +12,7 @@ use std::ffi::{c_char, c_int};
 
 unsafe extern "C" {
     static stdin: *mut libc::FILE;
-    static stdout: *mut libc::FILE;
+    static program_invocation_short_name: *const c_char;
     static stderr: *mut libc::FILE;
 }
 
@@ -124,7 +124,7 @@ extern "C" fn print_to_file(file: usize, format: *const c_char, arguments: *mut 
 
 extern "C" fn print(format: *const c_char, arguments: *mut Arguments) -> c_int {
     // SAFETY: the C library defines it.
-    print_to_file(unsafe { stdout } as usize, format, arguments)
+    print_to_file(super::streams::reads_standard(1), format, arguments)
 }
 
 extern "C" fn print_wide_to_memory(
@@ -172,7 +172,7 @@ extern "C" fn print_wide_to_file(file: usize, format: *const u32, arguments: *mu
 
 extern "C" fn print_wide(format: *const u32, arguments: *mut Arguments) -> c_int {
     // SAFETY: the C library defines it.
-    print_wide_to_file(unsafe { stdout } as usize, format, arguments)
+    print_wide_to_file(super::streams::reads_standard(1), format, arguments)
 }
 
 /// A message to the standard error stream: its format and what that prints. There may be no format.
@@ -183,7 +183,10 @@ fn message(format: *const c_char, arguments: *const Arguments) {
             keeping_errno(|| unsafe { printing::read_arguments(format, arguments, call) });
         }
         // SAFETY: the C library defines it.
-        before(Access::Stream(unsafe { stderr } as usize, Use::Append), call);
+        before(Access::Stream(super::streams::reads_standard(2), Use::Append), call);
+        keeping_errno(|| {
+            before(super::accesses::r(&raw const program_invocation_short_name as usize, 8), call)
+        });
     }
 }
 

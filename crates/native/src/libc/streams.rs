@@ -346,6 +346,15 @@ fn standard(which: usize) -> usize {
     unsafe { [stdin, stdout, stderr][which] as usize }
 }
 
+/// The same for a function that reads the variable, which a program may assign.
+pub(super) fn reads_standard(which: usize) -> usize {
+    let variables = [&raw const stdin, &raw const stdout, &raw const stderr];
+    if runtime::in_execution() {
+        super::keeping_errno(|| before(r(variables[which] as usize, 8), here()));
+    }
+    standard(which)
+}
+
 fn name(file: usize) -> String {
     match (0..3).find(|i| standard(*i) == file) {
         Some(i) => format!("the stream {}", ["stdin", "stdout", "stderr"][i]),
@@ -414,7 +423,7 @@ pub(super) fn has_copies() -> bool {
 /// Standard output is written to.
 pub(crate) fn printed(call: Option<Call>) {
     // SAFETY: the C library defines it.
-    printed_to(unsafe { stdout }, call);
+    printed_to(if call.is_some() { reads_standard(1) as *mut _ } else { unsafe { stdout } }, call);
 }
 
 /// A stream is written to by a function that prints.
@@ -440,15 +449,28 @@ fn pieces(list: usize, pieces: usize, mut n: usize, mut see: impl FnMut(usize, u
     for i in 0..pieces {
         // SAFETY: the program hands in so many pieces.
         let piece = unsafe { (list as *const libc::iovec).add(i).read() };
+        if piece.iov_len > isize::MAX as usize {
+            // The call fails.
+            return;
+        }
         let bytes = piece.iov_len.min(n);
         see(piece.iov_base as usize, bytes);
         n -= bytes;
     }
 }
 
+/// How many buffers of a list a call uses. With a number that is not valid it uses none, and fails.
+pub(crate) fn number_of_pieces(n: usize) -> usize {
+    const MOST: c_int = 1024;
+    match n as c_int {
+        n @ 0..=MOST => n as usize,
+        _ => 0,
+    }
+}
+
 /// Reads what is to be written from a list of buffers.
 fn gathered(list: usize, n: usize, call: Call) {
-    let n = n as u32 as usize;
+    let n = number_of_pieces(n);
     before(r(list, n * 16), call);
     pieces(list, n, usize::MAX, |p, bytes| before(r(p, bytes), call));
 }
@@ -641,29 +663,29 @@ fronts! { OUTPUT:
     fputc(c, file) impure [f(file, Append)];
     putc(c, file) impure [f(file, Append)];
     _IO_putc(c, file) impure [f(file, Append)];
-    putchar(c) impure [f(standard(1), Append)];
+    putchar(c) impure [f(reads_standard(1), Append)];
     putw(c, file) impure [f(file, Append)];
     fputws(p, file) impure [ws(p), f(file, Append)];
     fputwc(c, file) impure [f(file, Append)];
     putwc(c, file) impure [f(file, Append)];
-    putwchar(c) impure [f(standard(1), Append)];
+    putwchar(c) impure [f(reads_standard(1), Append)];
     fputc_unlocked(c, file) impure [bare(file)];
     putc_unlocked(c, file) impure [bare(file)];
-    putchar_unlocked(c) impure [bare(standard(1))];
-    perror(p) impure [s(p), f(standard(2), Append)];
-    psignal(n, p) impure [s(p), f(standard(2), Append)];
+    putchar_unlocked(c) impure [bare(reads_standard(1))];
+    perror(p) impure [s(p), f(reads_standard(2), Append)];
+    psignal(n, p) impure [s(p), f(reads_standard(2), Append)];
     fflush_unlocked(file) impure [bare(file)];
     fgetc(file) impure [f(file, Change)];
     getc(file) impure [f(file, Change)];
     _IO_getc(file) impure [f(file, Change)];
     getw(file) impure [f(file, Change)];
-    getchar() impure [f(standard(0), Change)];
+    getchar() impure [f(reads_standard(0), Change)];
     fgetwc(file) impure [f(file, Change)];
     getwc(file) impure [f(file, Change)];
-    getwchar() impure [f(standard(0), Change)];
+    getwchar() impure [f(reads_standard(0), Change)];
     fgetc_unlocked(file) impure [bare(file)];
     getc_unlocked(file) impure [bare(file)];
-    getchar_unlocked() impure [bare(standard(0))];
+    getchar_unlocked() impure [bare(reads_standard(0))];
     __uflow(file) impure [bare(file)];
     __overflow(file) impure [bare(file)];
     ungetc(c, file) impure [f(file, Change)];
@@ -683,6 +705,13 @@ fronts! { OUTPUT:
     clearerr(file) impure [f(file, Change)];
     clearerr_unlocked(file) impure [bare(file)];
     fileno(file) pure [];
+    rewinddir(file) impure [f(file, Change)];
+    seekdir(file) impure [f(file, Change)];
+    telldir(file) impure [f(file, Look)];
+    endmntent(file) impure [f(file, Change), closed_unseen(file), closed(file)];
+    setmntent(path, mode) impure [s(path), s(mode), made_unseen(), super::restored::stream_opened(path, mode)];
+    __fpurge(file) impure [bare(file)];
+    __fpending(file) impure [bare(file)];
     closedir(file) impure [f(file, Change), super::blocks::freed(file), closed_unseen(file), closed(file)];
     fcloseall() impure [];
     freopen(path, mode, file) impure [s(path), s(mode), f(file, Change), super::restored::stream_opened(path, mode),

@@ -1,25 +1,27 @@
 //! The functions of the C library by family: what they read and write, which hidden state they use, whether they are pure.
 
 use super::accesses::{
-    Access, ask, at, attributes, before, change, count, fd, float, integer, k, length, look, made, named, ok,
-    path, paths, r, s, s_until, set, sn, status, w, when, wide_compared, wide_has, wide_length, wide_until,
-    ws, wsn,
+    Access, ask, at, attributes, before, change, changes_variable, count, fd, float, integer, k, length,
+    look, made, named, ok, path, paths, r, s, s_until, set, sn, status, w, when, wide_compared, wide_has,
+    wide_length, wide_until, ws, wsn,
 };
 use super::blocks::{addresses, entries, given, handed_over, overwritten, symbols};
 use super::handles::{appended, base, conversion, has_offset, locale, new_conversion, new_locale, words};
 use super::inputs::{channel, from_outside};
 use super::objects::Use;
 use super::objects::{
-    CRYPT, DIGITS, DIRECTORY, DRAND48, DRAND48_PARAMETERS, ENV, GROUPS, HASH, HOST, LOCALE, MASK, MULTIBYTE,
-    NAMES, NETDB, OPTIONS, PRIORITY, SCHEDULING, SHELLS, STATES, STRERROR, STRSIGNAL, STRTOK, SYSLOG, TMPNAM,
-    TTYNAME, USERS,
+    BASE64, CALLS, CONCURRENCY, CRYPT, DIGITS, DIRECTORY, DRAND48, DRAND48_PARAMETERS, ENV, FILE_SYSTEMS,
+    GROUP, GROUP_SHADOW, GROUPS, HASH, HOST, HOSTS, LOCALE, LOGIN, LOGINS, LONG_DIGITS, MAIL, MASK, MOUNTS,
+    MULTIBYTE, NAMES, NETGROUPS, NETWORKS, OPTIONS, PASSWORDS, PRIORITY, PROTOCOLS, SCHEDULING, SERVICES,
+    SHADOW, SHELLS, STATES, STRERROR, STRSIGNAL, STRTOK, SYSLOG, TERMINALS, TEXT_DOMAIN, TMPNAM, TTYNAME,
+    USERS,
 };
 use super::paths::Lookup;
 use super::streams::HERE;
 use super::{Front, Row, Stub, Words, fronts, incoming, rows};
 use crate::real::real;
 use crate::shim::Call;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_long};
 
 const TM: usize = 56;
 /// `WRDE_APPEND` of `wordexp`.
@@ -27,13 +29,20 @@ const WRDE_APPEND: i32 = 2;
 const TIME: usize = 16;
 const STAT: usize = 144;
 const SIGSET: usize = 128;
+/// The bytes of `struct utmp`.
+const UT: usize = 384;
 
 unsafe extern "C" {
     static mut optarg: *mut c_char;
     static mut optind: c_int;
     static mut optopt: c_int;
     static mut signgam: c_int;
+    static mut opterr: c_int;
     static mut environ: *mut *mut c_char;
+    static mut timezone: c_long;
+    static mut daylight: c_int;
+    static mut tzname: [*mut c_char; 2];
+    static mut getdate_err: c_int;
     fn strerrordesc_np(code: c_int) -> *const c_char;
     fn strspn(s: *const c_char, of: *const c_char) -> usize;
     fn strcspn(s: *const c_char, of: *const c_char) -> usize;
@@ -74,6 +83,46 @@ const TEXT: &str = "the result of `asctime` and `ctime`";
 fn date() -> usize {
     // SAFETY: the time is ours.
     unsafe { libc::gmtime(&0) as usize }
+}
+
+/// The C library sets the variables of the time zone, under its lock.
+fn time_zone() -> Access {
+    for variable in [(&raw const timezone as usize, 8), (&raw const daylight as usize, 4)] {
+        before(changes_variable(variable.0, variable.1), Call::unknown());
+    }
+    zone_names()
+}
+
+/// It sets only the names of the time zone.
+fn zone_names() -> Access {
+    changes_variable(&raw const tzname as usize, 16)
+}
+
+/// Whether a format of `strftime` has a conversion that sets the time zone.
+fn names_zone(format: usize) -> bool {
+    // SAFETY: the program hands in a string.
+    format != 0
+        && unsafe { CStr::from_ptr(format as *const c_char) }
+            .to_bytes()
+            .windows(2)
+            .any(|w| w[0] == b'%' && b"Zs".contains(&w[1]))
+}
+
+/// The library reads the list of the environment, which the program can see and change.
+fn environment() -> Access {
+    let list = &raw const environ as usize;
+    before(look(&ENV), Call::unknown());
+    before(r(list, 8), Call::unknown());
+    let n = if at(list) == 0 { 0 } else { (0..).take_while(|i| at(at(list) + i * 8) != 0).count() + 1 };
+    r(at(list), n * 8)
+}
+
+/// Whether `strerror` and `strsignal` have a buffer for all threads. Since version 2.32 of the C library each thread has its own.
+fn has_one_buffer() -> bool {
+    // SAFETY: the version is a string.
+    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) }.to_string_lossy();
+    let minor = version.split('.').nth(1).and_then(|n| n.parse::<u32>().ok());
+    minor.is_some_and(|n| n < 32)
 }
 
 /// The bytes of an array that a search for another one needs: up to the end of the match, or all of it.
@@ -134,6 +183,14 @@ fronts! { STRING_FRONTS:
     __strncpy_chk(to, from, n) pure [sn(from, n), w(to, n)];
     __strcat_chk(to, from) pure [s(to), s(from), w(to + length(to) - 1, length(from))];
     insque(e, before) pure [w(e, 16), w(before, 8)];
+    memfrob(p, n) pure [r(p, n), w(p, n)];
+    strfry(p) impure [s(p), w(p, length(p) - 1), from_outside("strfry")];
+    wcscasecmp_l(a, b, l) pure [locale(l), r(a, wide_alike(a, b, usize::MAX)), r(b, wide_alike(a, b, usize::MAX))];
+    wcsncasecmp_l(a, b, n, l) pure [locale(l), r(a, wide_alike(a, b, n)), r(b, wide_alike(a, b, n))];
+    wcswidth(p, n) pure [wsn(p, n)];
+    mbsinit(p) pure [r(p, 8)];
+    wctype(name) pure [look(&LOCALE), s(name)];
+    wctrans(name) pure [look(&LOCALE), s(name)];
     remque(e) pure [r(e, 16), w(at(e), 16), w(at(e + 8), 16)];
 }
 
@@ -313,6 +370,14 @@ rows! { WIDE:
         -> size [r(from, count(size).min(n).max(1)), w(to, 4), w(state, 8), when(state == 0, || change(&MULTIBYTE))];
     mbrlen(from, n, state) impure [look(&LOCALE), r(state, 8), k(state, 8)]
         -> size [r(from, count(size).min(n).max(1)), w(state, 8), when(state == 0, || change(&MULTIBYTE))];
+    mbrtoc16(to, from, n, state) impure [look(&LOCALE), k(to, 2), r(state, 8), k(state, 8)]
+        -> size [r(from, count(size).min(n).max(1)), w(to, 2), w(state, 8), when(state == 0, || change(&MULTIBYTE))];
+    mbrtoc32(to, from, n, state) impure [look(&LOCALE), k(to, 4), r(state, 8), k(state, 8)]
+        -> size [r(from, count(size).min(n).max(1)), w(to, 4), w(state, 8), when(state == 0, || change(&MULTIBYTE))];
+    c16rtomb(to, c, state) impure [look(&LOCALE), k(to, 16), r(state, 8), k(state, 8)] -> size [w(to, count(size)), w(state, 8),
+        when(state == 0, || change(&MULTIBYTE))];
+    c32rtomb(to, c, state) impure [look(&LOCALE), k(to, 16), r(state, 8), k(state, 8)] -> size [w(to, count(size)), w(state, 8),
+        when(state == 0, || change(&MULTIBYTE))];
     mbtowc(to, from, n) impure [look(&LOCALE), k(to, 4)] -> size [when(from != 0, || r(from, count(size as i32 as usize).max(1))),
         w(to, 4), change(&MULTIBYTE)];
     wctomb(to, c) impure [look(&LOCALE), k(to, 16)] -> size [w(to, count(size as i32 as usize)), change(&MULTIBYTE)];
@@ -334,7 +399,7 @@ rows! { NUMBERS:
     wcstoll(p, end, base) pure [ws(p), w(end, 8)] -> _x [];
     wcstoull(p, end, base) pure [ws(p), w(end, 8)] -> _x [];
     a64l(p) pure [s(p)] -> _x [];
-    l64a(n) impure [] -> _x [change(&DIGITS)];
+    l64a(n) impure [] -> _x [change(&BASE64)];
     crypt(key, salt) impure [s(key), s(salt)] -> _x [change(&CRYPT)];
     inet_addr(p) pure [s(p)] -> _x [];
     inet_aton(p, out) pure [s(p), k(out, 4)] -> done [when(done as i32 != 0, || w(out, 4))];
@@ -376,6 +441,53 @@ fronts! { NUMBER_FRONTS:
     ecvt(x, d, e) impure [w(d, 4), w(e, 4), change(&DIGITS)];
     fcvt(x, d, e) impure [w(d, 4), w(e, 4), change(&DIGITS)];
     gcvt(digits, out) pure [w(out, 2)];
+    qecvt(n, d, e) impure [w(d, 4), w(e, 4), change(&LONG_DIGITS)];
+    qfcvt(n, d, e) impure [w(d, 4), w(e, 4), change(&LONG_DIGITS)];
+    qgcvt(digits, out) pure [w(out, 2)];
+    ecvt_r(n, d, e, out, size) pure [w(d, 4), w(e, 4), w(out, size.min(1))];
+    fcvt_r(n, d, e, out, size) pure [w(d, 4), w(e, 4), w(out, size.min(1))];
+    qecvt_r(n, d, e, out, size) pure [w(d, 4), w(e, 4), w(out, size.min(1))];
+    qfcvt_r(n, d, e, out, size) pure [w(d, 4), w(e, 4), w(out, size.min(1))];
+    strfromd(out, n, format) pure [s(format), w(out, n.min(1))];
+    strfromf(out, n, format) pure [s(format), w(out, n.min(1))];
+    strfroml(out, n, format) pure [s(format), w(out, n.min(1))];
+    strtol_l(p, end, base, l) pure [locale(l), integer(p, base), w(end, 8)];
+    strtoul_l(p, end, base, l) pure [locale(l), integer(p, base), w(end, 8)];
+    strtoll_l(p, end, base, l) pure [locale(l), integer(p, base), w(end, 8)];
+    strtoull_l(p, end, base, l) pure [locale(l), integer(p, base), w(end, 8)];
+    wcstoimax(p, end) pure [ws(p), w(end, 8)];
+    wcstoumax(p, end) pure [ws(p), w(end, 8)];
+    wcstod_l(p, end, l) pure [locale(l), ws(p), w(end, 8)];
+    wcstof_l(p, end, l) pure [locale(l), ws(p), w(end, 8)];
+    wcstold_l(p, end, l) pure [locale(l), ws(p), w(end, 8)];
+    wcstol_l(p, end, base, l) pure [locale(l), ws(p), w(end, 8)];
+    wcstoul_l(p, end, base, l) pure [locale(l), ws(p), w(end, 8)];
+    wcstoll_l(p, end, base, l) pure [locale(l), ws(p), w(end, 8)];
+    wcstoull_l(p, end, base, l) pure [locale(l), ws(p), w(end, 8)];
+    lgammal() impure [w(&raw const signgam as usize, 4)];
+    gammaf() impure [w(&raw const signgam as usize, 4)];
+    gammal() impure [w(&raw const signgam as usize, 4)];
+    lgammal_r(out) pure [w(out, 4)];
+    nanf(p) pure [s(p)];
+    nanl(p) pure [s(p)];
+    canonicalize(out, from) pure [r(from, 8), w(out, 8)];
+    canonicalizef(out, from) pure [r(from, 4), w(out, 4)];
+    canonicalizel(out, from) pure [r(from, 16), w(out, 16)];
+    getpayload(p) pure [r(p, 8)];
+    getpayloadf(p) pure [r(p, 4)];
+    getpayloadl(p) pure [r(p, 16)];
+    setpayload(p) pure [w(p, 8)];
+    setpayloadf(p) pure [w(p, 4)];
+    setpayloadl(p) pure [w(p, 16)];
+    setpayloadsig(p) pure [w(p, 8)];
+    setpayloadsigf(p) pure [w(p, 4)];
+    setpayloadsigl(p) pure [w(p, 16)];
+    totalorder(a, b) pure [r(a, 8), r(b, 8)];
+    totalorderf(a, b) pure [r(a, 4), r(b, 4)];
+    totalorderl(a, b) pure [r(a, 16), r(b, 16)];
+    totalordermag(a, b) pure [r(a, 8), r(b, 8)];
+    totalordermagf(a, b) pure [r(a, 4), r(b, 4)];
+    totalordermagl(a, b) pure [r(a, 16), r(b, 16)];
 }
 
 rows! { FILES:
@@ -445,6 +557,7 @@ rows! { SORTING:
     tsearch(key, root, f) impure [r(root, 8), k(root, 8)] -> _x [w(root, 8), w(at(root) & !1, 8)];
     tfind(key, root, f) impure [r(root, 8), r(at(root) & !1, 8)] -> _x [];
     tdelete(key, root, f) impure [r(root, 8), k(root, 8)] -> _x [w(root, 8), w(at(root) & !1, 8)];
+    tdestroy(root, f) impure [when(root != 0, || w(root & !1, 24))] -> _x [];
     twalk(root, f) impure [r(root, 8)] -> _x [];
     twalk_r(root, f, x) impure [r(root, 8)] -> _x [];
     hsearch(a, b, c) impure [change(&HASH)] -> _x [];
@@ -457,22 +570,23 @@ rows! { SORTING:
 
 rows! { TIME_ROWS:
     gmtime(t) impure [r(t, 8)] -> tm [named(tm, TM, DATE)];
-    localtime(t) impure [r(t, 8), look(&ENV)] -> tm [named(tm, TM, DATE)];
+    localtime(t) impure [r(t, 8), look(&ENV), time_zone()] -> tm [named(tm, TM, DATE)];
     asctime(tm) impure [r(tm, TM)] -> text [named(text, length(text), TEXT)];
-    ctime(t) impure [r(t, 8), look(&ENV), named(date(), TM, DATE)] -> text [named(text, length(text), TEXT)];
+    ctime(t) impure [r(t, 8), look(&ENV), time_zone(), named(date(), TM, DATE)] -> text [named(text, length(text), TEXT)];
     gmtime_r(t, tm) pure [r(t, 8), w(tm, TM)] -> _x [];
-    localtime_r(t, tm) pure [r(t, 8), w(tm, TM), look(&ENV)] -> _x [];
+    localtime_r(t, tm) pure [r(t, 8), w(tm, TM), look(&ENV), zone_names()] -> _x [];
     asctime_r(tm, out) pure [r(tm, TM), k(out, 26)] -> text [w(text, length(text))];
-    ctime_r(t, out) pure [r(t, 8), k(out, 26), look(&ENV)] -> text [w(text, length(text))];
-    mktime(tm) impure [r(tm, TM), w(tm, TM), look(&ENV)] -> _x [];
-    timelocal(tm) impure [r(tm, TM), w(tm, TM), look(&ENV)] -> _x [];
+    ctime_r(t, out) pure [r(t, 8), k(out, 26), look(&ENV), zone_names()] -> text [w(text, length(text))];
+    mktime(tm) impure [r(tm, TM), w(tm, TM), look(&ENV), time_zone()] -> _x [];
+    timelocal(tm) impure [r(tm, TM), w(tm, TM), look(&ENV), time_zone()] -> _x [];
     timegm(tm) pure [r(tm, TM), w(tm, TM)] -> _x [];
-    strftime(out, n, format, tm) impure [s(format), r(tm, TM), k(out, n), look(&ENV)] -> size [when(size > 0, || w(out, size + 1))];
+    strftime(out, n, format, tm) impure [s(format), r(tm, TM), k(out, n), look(&ENV), when(names_zone(format), time_zone)] -> size [when(size > 0, || w(out, size + 1))];
     wcsftime(out, n, format, tm) impure [ws(format), r(tm, TM), k(out, n * 4), look(&ENV)]
         -> size [when(size > 0, || w(out, (size + 1) * 4))];
     strptime(p, format, tm) pure [s(p), s(format), r(tm, TM), k(tm, TM)] -> _x [w(tm, TM)];
-    getdate(p) impure [s(p), look(&ENV)] -> tm [when(tm != 0, || w(tm, TM))];
-    tzset() impure [look(&ENV)] -> _x [];
+    getdate(p) impure [s(p), look(&ENV), time_zone()] -> tm [w(tm, TM), when(tm == 0, || w(&raw const getdate_err as usize, 4))];
+    getdate_r(p, tm) impure [s(p), look(&ENV), k(tm, TM), time_zone()] -> done [when(done as i32 == 0, || w(tm, TM))];
+    tzset() impure [look(&ENV), time_zone()] -> _x [];
     clock_getres(clock, out) pure [w(out, TIME)] -> _x [];
 }
 
@@ -496,49 +610,120 @@ rows! { SYSTEM:
         -> _x [when(at(result) != 0, || w(out, 32)), when(at(result) != 0, || w(buffer, n))];
     getgrgid_r(id, out, buffer, n, result) impure [k(out, 32), k(buffer, n), w(result, 8)]
         -> _x [when(at(result) != 0, || w(out, 32)), when(at(result) != 0, || w(buffer, n))];
-    getpwnam(name) impure [s(name), change(&NETDB)] -> got [w(got, 48)];
-    getpwuid(id) impure [change(&NETDB)] -> got [w(got, 48)];
-    getpwent() impure [change(&NETDB)] -> got [w(got, 48)];
-    getgrnam(name) impure [s(name), change(&NETDB)] -> got [w(got, 32)];
-    getgrgid(id) impure [change(&NETDB)] -> got [w(got, 32)];
-    getgrent() impure [change(&NETDB)] -> got [w(got, 32)];
-    gethostbyname(name) impure [s(name), change(&NETDB)] -> got [w(got, 32)];
-    gethostbyaddr(a, n, t) impure [r(a, n as u32 as usize), change(&NETDB)] -> got [w(got, 32)];
-    getservbyname(a, b) impure [s(a), change(&NETDB)] -> got [w(got, 32)];
-    getservbyport(a, b) impure [change(&NETDB)] -> got [w(got, 32)];
-    getprotobyname(a) impure [s(a), change(&NETDB)] -> got [w(got, 24)];
-    getprotobynumber(a) impure [change(&NETDB)] -> got [w(got, 24)];
+    getpwnam(name) impure [s(name), change(&PASSWORDS)] -> got [w(got, 48)];
+    getpwuid(id) impure [change(&PASSWORDS)] -> got [w(got, 48)];
+    getpwent() impure [change(&PASSWORDS)] -> got [w(got, 48)];
+    getgrnam(name) impure [s(name), change(&GROUP)] -> got [w(got, 32)];
+    getgrgid(id) impure [change(&GROUP)] -> got [w(got, 32)];
+    getgrent() impure [change(&GROUP)] -> got [w(got, 32)];
+    gethostbyname(name) impure [s(name), change(&HOSTS)] -> got [w(got, 32)];
+    gethostbyaddr(a, n, t) impure [r(a, n as u32 as usize), change(&HOSTS)] -> got [w(got, 32)];
+    getservbyname(a, b) impure [s(a), change(&SERVICES)] -> got [w(got, 32)];
+    getservbyport(a, b) impure [change(&SERVICES)] -> got [w(got, 32)];
+    getprotobyname(a) impure [s(a), change(&PROTOCOLS)] -> got [w(got, 24)];
+    getprotobynumber(a) impure [change(&PROTOCOLS)] -> got [w(got, 24)];
     getaddrinfo(node, service, hints, out) impure [s(node), s(service), r(hints, 48), k(out, 8)]
         -> done [when(done as i32 == 0, || w(out, 8)), when(done as i32 == 0, || addresses(out))];
     ether_ntoa(a) impure [r(a, 6)] -> got [w(got, length(got))];
     ether_aton(p) impure [s(p)] -> got [w(got, 6)];
     ether_ntoa_r(a, out) pure [r(a, 6), k(out, 18)] -> got [when(got != 0, || w(out, length(out)))];
     ether_aton_r(p, out) pure [s(p), k(out, 6)] -> got [when(got != 0, || w(out, 6))];
-    getlogin() impure [change(&NETDB)] -> _x [];
-    setpwent() impure [change(&NETDB)] -> _x [];
-    endpwent() impure [change(&NETDB)] -> _x [];
-    setgrent() impure [change(&NETDB)] -> _x [];
-    endgrent() impure [change(&NETDB)] -> _x [];
-    gethostent() impure [change(&NETDB)] -> got [w(got, 32)];
-    sethostent(stay) impure [change(&NETDB)] -> _x [];
-    endhostent() impure [change(&NETDB)] -> _x [];
-    gethostbyname2(name, family) impure [s(name), change(&NETDB)] -> got [w(got, 32)];
-    getservent() impure [change(&NETDB)] -> got [w(got, 32)];
-    setservent(stay) impure [change(&NETDB)] -> _x [];
-    endservent() impure [change(&NETDB)] -> _x [];
-    getprotoent() impure [change(&NETDB)] -> got [w(got, 24)];
-    setprotoent(stay) impure [change(&NETDB)] -> _x [];
-    endprotoent() impure [change(&NETDB)] -> _x [];
-    getnetent() impure [change(&NETDB)] -> got [w(got, 24)];
-    getnetbyname(name) impure [s(name), change(&NETDB)] -> got [w(got, 24)];
-    getnetbyaddr(net, family) impure [change(&NETDB)] -> _x [];
-    getspnam(name) impure [s(name), change(&NETDB)] -> got [w(got, 72)];
-    getspent() impure [change(&NETDB)] -> got [w(got, 72)];
-    fgetpwent(file) impure [Access::Stream(file, Use::Change), change(&NETDB)] -> _x [];
-    fgetgrent(file) impure [Access::Stream(file, Use::Change), change(&NETDB)] -> _x [];
-    getutxent() impure [change(&NETDB)] -> _x [];
-    setutxent() impure [change(&NETDB)] -> _x [];
-    endutxent() impure [change(&NETDB)] -> _x [];
+    getlogin() impure [change(&LOGIN)] -> _x [];
+    getutent() impure [change(&LOGINS)] -> got [w(got, UT)];
+    getutid(p) impure [r(p, UT), change(&LOGINS)] -> got [w(got, UT)];
+    getutline(p) impure [r(p, UT), change(&LOGINS)] -> got [w(got, UT)];
+    getutxid(p) impure [r(p, UT), change(&LOGINS)] -> got [w(got, UT)];
+    getutxline(p) impure [r(p, UT), change(&LOGINS)] -> got [w(got, UT)];
+    getutent_r(out, result) impure [change(&LOGINS), k(out, UT), k(result, 8)]
+        -> done [when(ok(done), || w(out, UT)), w(result, 8)];
+    getutid_r(p, out, result) impure [r(p, UT), change(&LOGINS), k(out, UT), k(result, 8)]
+        -> done [when(ok(done), || w(out, UT)), w(result, 8)];
+    getutline_r(p, out, result) impure [r(p, UT), change(&LOGINS), k(out, UT), k(result, 8)]
+        -> done [when(ok(done), || w(out, UT)), w(result, 8)];
+    setutent() impure [change(&LOGINS)] -> _x [];
+    endutent() impure [change(&LOGINS)] -> _x [];
+    utmpname(name) impure [s(name), change(&LOGINS)] -> _x [];
+    utmpxname(name) impure [s(name), change(&LOGINS)] -> _x [];
+    getmntent(file) impure [Access::Stream(file, Use::Change), change(&MOUNTS)] -> got [w(got, 40)];
+    getmntent_r(file, out, text, n) impure [Access::Stream(file, Use::Change), k(out, 40), k(text, n as u32 as usize)]
+        -> got [when(got != 0, || w(out, 40)), when(got != 0, || w(text, n as u32 as usize))];
+    setfsent() impure [change(&FILE_SYSTEMS)] -> _x [];
+    endfsent() impure [change(&FILE_SYSTEMS)] -> _x [];
+    getfsent() impure [change(&FILE_SYSTEMS)] -> _x [];
+    getfsspec(name) impure [s(name), change(&FILE_SYSTEMS)] -> _x [];
+    getfsfile(name) impure [s(name), change(&FILE_SYSTEMS)] -> _x [];
+    setttyent() impure [change(&TERMINALS)] -> _x [];
+    endttyent() impure [change(&TERMINALS)] -> _x [];
+    getttyent() impure [change(&TERMINALS)] -> _x [];
+    getttynam(name) impure [s(name), change(&TERMINALS)] -> _x [];
+    getrpcbyname(name) impure [s(name), change(&CALLS)] -> _x [];
+    getrpcbynumber(n) impure [change(&CALLS)] -> _x [];
+    getrpcent() impure [change(&CALLS)] -> _x [];
+    setrpcent(stay) impure [change(&CALLS)] -> _x [];
+    endrpcent() impure [change(&CALLS)] -> _x [];
+    getaliasbyname(name) impure [s(name), change(&MAIL)] -> _x [];
+    getaliasent() impure [change(&MAIL)] -> _x [];
+    setaliasent() impure [change(&MAIL)] -> _x [];
+    endaliasent() impure [change(&MAIL)] -> _x [];
+    getsgnam(name) impure [s(name), change(&GROUP_SHADOW)] -> _x [];
+    getsgent() impure [change(&GROUP_SHADOW)] -> _x [];
+    setsgent() impure [change(&GROUP_SHADOW)] -> _x [];
+    endsgent() impure [change(&GROUP_SHADOW)] -> _x [];
+    setspent() impure [change(&SHADOW)] -> _x [];
+    endspent() impure [change(&SHADOW)] -> _x [];
+    setnetent(stay) impure [change(&NETWORKS)] -> _x [];
+    endnetent() impure [change(&NETWORKS)] -> _x [];
+    setnetgrent(name) impure [s(name), change(&NETGROUPS)] -> _x [];
+    getnetgrent(a, b, c) impure [change(&NETGROUPS), w(a, 8), w(b, 8), w(c, 8)] -> _x [];
+    endnetgrent() impure [change(&NETGROUPS)] -> _x [];
+    gettext(p) pure [s(p), look(&TEXT_DOMAIN), look(&LOCALE), look(&ENV)] -> _x [];
+    dgettext(d, p) pure [s(d), s(p), look(&TEXT_DOMAIN), look(&LOCALE), look(&ENV)] -> _x [];
+    dcgettext(d, p, c) pure [s(d), s(p), look(&TEXT_DOMAIN), look(&LOCALE), look(&ENV)] -> _x [];
+    ngettext(a, b, n) pure [s(a), s(b), look(&TEXT_DOMAIN), look(&LOCALE), look(&ENV)] -> _x [];
+    dngettext(d, a, b, n) pure [s(d), s(a), s(b), look(&TEXT_DOMAIN), look(&LOCALE), look(&ENV)] -> _x [];
+    dcngettext(d, a, b, n, c) pure [s(d), s(a), s(b), look(&TEXT_DOMAIN), look(&LOCALE), look(&ENV)] -> _x [];
+    textdomain(d) impure [s(d), if d == 0 { look(&TEXT_DOMAIN) } else { change(&TEXT_DOMAIN) }] -> _x [];
+    bindtextdomain(d, p) impure [s(d), s(p), if p == 0 { look(&TEXT_DOMAIN) } else { change(&TEXT_DOMAIN) }] -> _x [];
+    bind_textdomain_codeset(d, p) impure [s(d), s(p), if p == 0 { look(&TEXT_DOMAIN) } else { change(&TEXT_DOMAIN) }] -> _x [];
+    getpeername(fd, out, n) impure [r(n, 4), k(out, at(n) as u32 as usize), k(n, 4)]
+        -> done [when(ok(done), || w(out, at(n) as u32 as usize)), when(ok(done), || w(n, 4))];
+    getsockname(fd, out, n) impure [r(n, 4), k(out, at(n) as u32 as usize), k(n, 4)]
+        -> done [when(ok(done), || w(out, at(n) as u32 as usize)), when(ok(done), || w(n, 4))];
+    getsockopt(fd, level, name, out, n) impure [r(n, 4), k(out, at(n) as u32 as usize), k(n, 4)]
+        -> done [when(ok(done), || w(out, at(n) as u32 as usize)), when(ok(done), || w(n, 4))];
+    tcgetattr(fd, out) impure [k(out, 60)] -> done [when(ok(done), || w(out, 60))];
+    mincore(p, n, out) impure [k(out, n.div_ceil(4096))] -> done [when(ok(done), || w(out, n.div_ceil(4096)))];
+    ptsname_r(fd, out, n) impure [k(out, n)] -> done [when(done as i32 == 0, || w(out, length(out)))];
+    tmpnam_r(out) impure [k(out, 20)] -> got [when(got != 0, || w(got, length(got)))];
+    pathconf(name, which) impure [s(name), path(Lookup::look(name))] -> _x [];
+    ftok(name, n) impure [s(name), path(told(name))] -> _x [];
+    dladdr(address, out) pure [k(out, 32)] -> done [when(done as i32 != 0, || w(out, 32))];
+    dladdr1(address, out, more, flags) pure [k(out, 32), k(more, 8)]
+        -> done [when(done as i32 != 0, || w(out, 32)), when(done as i32 != 0, || w(more, 8))];
+    setpwent() impure [change(&PASSWORDS)] -> _x [];
+    endpwent() impure [change(&PASSWORDS)] -> _x [];
+    setgrent() impure [change(&GROUP)] -> _x [];
+    endgrent() impure [change(&GROUP)] -> _x [];
+    gethostent() impure [change(&HOSTS)] -> got [w(got, 32)];
+    sethostent(stay) impure [change(&HOSTS)] -> _x [];
+    endhostent() impure [change(&HOSTS)] -> _x [];
+    gethostbyname2(name, family) impure [s(name), change(&HOSTS)] -> got [w(got, 32)];
+    getservent() impure [change(&SERVICES)] -> got [w(got, 32)];
+    setservent(stay) impure [change(&SERVICES)] -> _x [];
+    endservent() impure [change(&SERVICES)] -> _x [];
+    getprotoent() impure [change(&PROTOCOLS)] -> got [w(got, 24)];
+    setprotoent(stay) impure [change(&PROTOCOLS)] -> _x [];
+    endprotoent() impure [change(&PROTOCOLS)] -> _x [];
+    getnetent() impure [change(&NETWORKS)] -> got [w(got, 24)];
+    getnetbyname(name) impure [s(name), change(&NETWORKS)] -> got [w(got, 24)];
+    getnetbyaddr(net, family) impure [change(&NETWORKS)] -> _x [];
+    getspnam(name) impure [s(name), change(&SHADOW)] -> got [w(got, 72)];
+    getspent() impure [change(&SHADOW)] -> got [w(got, 72)];
+    fgetpwent(file) impure [Access::Stream(file, Use::Change), change(&PASSWORDS)] -> _x [];
+    fgetgrent(file) impure [Access::Stream(file, Use::Change), change(&GROUP)] -> _x [];
+    getutxent() impure [change(&LOGINS)] -> _x [];
+    setutxent() impure [change(&LOGINS)] -> _x [];
+    endutxent() impure [change(&LOGINS)] -> _x [];
     getusershell() impure [set(&SHELLS)] -> _x [];
     setusershell() impure [set(&SHELLS)] -> _x [];
     endusershell() impure [set(&SHELLS)] -> _x [];
@@ -562,16 +747,18 @@ rows! { SYSTEM:
     sched_getparam(pid, out) pure [ask(&SCHEDULING), w(out, 4)] -> _x [];
     getitimer(which, out) impure [w(out, 32)] -> _x [];
     confstr(name, out, n) pure [k(out, n)] -> size [w(out, n.min(size))];
-    getopt(argc, argv, options) impure [s(options), change(&OPTIONS), w(&raw const optind as usize, 4),
+    getopt(argc, argv, options) impure [s(options), change(&OPTIONS), r(&raw const opterr as usize, 4), w(&raw const optind as usize, 4),
         w(&raw const optarg as usize, 8), w(&raw const optopt as usize, 4)] -> _x [];
-    getopt_long(argc, argv, options, long, index) impure [s(options), change(&OPTIONS), w(&raw const optind as usize, 4),
+    getopt_long_only(argc, argv, options, long, index) impure [s(options), change(&OPTIONS), r(&raw const opterr as usize, 4),
+        w(&raw const optind as usize, 4), w(&raw const optarg as usize, 8), w(&raw const optopt as usize, 4)] -> _x [];
+    getopt_long(argc, argv, options, long, index) impure [s(options), change(&OPTIONS), r(&raw const opterr as usize, 4), w(&raw const optind as usize, 4),
         w(&raw const optarg as usize, 8), w(&raw const optopt as usize, 4)] -> _x [];
-    strsignal(n) impure [] -> _x [change(&STRSIGNAL)];
+    strsignal(n) impure [] -> _x [when(has_one_buffer(), || change(&STRSIGNAL))];
 }
 
 fronts! { SYSTEM_FRONTS:
-    getenv(name) impure [s(name), look(&ENV)];
-    secure_getenv(name) impure [s(name), look(&ENV)];
+    getenv(name) impure [s(name), environment()];
+    secure_getenv(name) impure [s(name), environment()];
     setenv(name, value, always) impure [s(name), s(value), change(&ENV), variable(name, always as u32 != 0, false)];
     unsetenv(name) impure [s(name), change(&ENV), variable(name, true, true)];
     putenv(p) impure [s(p), change(&ENV), variable(p, true, false)];
@@ -650,12 +837,25 @@ rows! { OTHER:
     jrand48(x) pure [look(&DRAND48_PARAMETERS), r(x, 6), w(x, 6)] -> _x [];
     strerror_r(code, out, n) pure [w(out, n.min(described(code)))] -> _x [];
     __xpg_strerror_r(code, out, n) pure [w(out, n.min(described(code)))] -> _x [];
-    strerror(code) pure [when(!is_error(code), || change(&STRERROR))] -> _x [];
+    strerror(code) pure [when(!is_error(code) && has_one_buffer(), || change(&STRERROR))] -> _x [];
     __ctype_get_mb_cur_max() pure [look(&LOCALE)] -> _x [];
     btowc(c) pure [look(&LOCALE)] -> _x [];
     wctob(c) pure [look(&LOCALE)] -> _x [];
     localeconv() impure [look(&LOCALE)] -> got [w(got, 96)];
     nl_langinfo(item) pure [look(&LOCALE)] -> _x [];
+    erand48_r(x, state, out) pure [r(x, 6), w(x, 6), w(state, 24), w(out, 8)] -> _x [];
+    nrand48_r(x, state, out) pure [r(x, 6), w(x, 6), w(state, 24), w(out, 8)] -> _x [];
+    jrand48_r(x, state, out) pure [r(x, 6), w(x, 6), w(state, 24), w(out, 8)] -> _x [];
+    seed48_r(p, state) pure [r(p, 6), w(state, 24)] -> _x [];
+    lcong48_r(p, state) pure [r(p, 14), w(state, 24)] -> _x [];
+    initstate_r(seed, p, n, state) pure [w(p, n), w(state, 48)] -> _x [];
+    setstate_r(p, state) pure [r(p, 8), w(state, 48)] -> _x [];
+    getresuid(a, b, c) impure [ask(&USERS), w(a, 4), w(b, 4), w(c, 4)] -> _x [];
+    getresgid(a, b, c) impure [ask(&USERS), w(a, 4), w(b, 4), w(c, 4)] -> _x [];
+    timespec_getres(out, base) pure [k(out, TIME)] -> done [when(done as i32 != 0, || w(out, TIME))];
+    inet_network(p) pure [s(p)] -> _x [];
+    if_nametoindex(p) pure [s(p)] -> _x [];
+    if_indextoname(n, out) pure [k(out, 16)] -> got [when(got != 0, || w(out, length(out)))];
     setlocale(category, name) impure [s(name), if name == 0 { look(&LOCALE) } else { change(&LOCALE) },
         super::restored::locale(name)] -> _x [];
 }
@@ -826,6 +1026,25 @@ fronts! { THREAD_FRONTS:
     pthread_barrierattr_init(a) pure [w(a, 4)];
     pthread_barrierattr_destroy(a) pure [w(a, 4)];
     pthread_barrierattr_setpshared(a) pure [w(a, 4)];
+    pthread_barrierattr_getpshared(a, out) pure [r(a, 4), w(out, 4)];
+    pthread_rwlockattr_getpshared(a, out) pure [r(a, 8), w(out, 4)];
+    pthread_mutexattr_getprioceiling(a, out) pure [r(a, 4), w(out, 4)];
+    pthread_mutexattr_setprioceiling(a) pure [r(a, 4), w(a, 4)];
+    pthread_attr_setstackaddr(a) pure [w(a, 56)];
+    pthread_attr_getstackaddr(a, out) pure [r(a, 56), w(out, 8)];
+    pthread_attr_setsigmask_np(a, set) pure [r(set, SIGSET), w(a, 56)];
+    pthread_attr_getsigmask_np(a, out) pure [r(a, 56), w(out, SIGSET)];
+    sched_rr_get_interval(pid, out) pure [w(out, TIME)];
+    sigandset(out, a, b) pure [r(a, SIGSET), r(b, SIGSET), w(out, SIGSET)];
+    sigorset(out, a, b) pure [r(a, SIGSET), r(b, SIGSET), w(out, SIGSET)];
+    sigisemptyset(a) pure [r(a, SIGSET)];
+    cfmakeraw(p) pure [r(p, 60), w(p, 60)];
+    cfgetispeed(p) pure [r(p, 60)];
+    cfgetospeed(p) pure [r(p, 60)];
+    cfsetispeed(p) pure [r(p, 60), w(p, 60)];
+    cfsetospeed(p) pure [r(p, 60), w(p, 60)];
+    cfsetspeed(p) pure [r(p, 60), w(p, 60)];
+    inotify_add_watch(f, name) impure [s(name)];
     tss_create(out) impure [w(out, 4)];
     pthread_cond_timedwait(c, m, t) pure [r(t, TIME)];
     pthread_cond_clockwait(c, m, clock, t) pure [r(t, TIME)];
@@ -879,6 +1098,11 @@ fronts! { STATE_FRONTS:
     fedisableexcept() impure [super::restored::rounding()];
     fesetenv(p) impure [when(p < usize::MAX - 16, || r(p, 32)), super::restored::rounding()];
     feupdateenv() impure [super::restored::rounding()];
+    fegetexceptflag(p) pure [w(p, 2)];
+    fesetexceptflag(p) impure [r(p, 2)];
+    fetestexceptflag(p) pure [r(p, 2)];
+    fegetmode(p) pure [w(p, 8)];
+    fesetmode(p) impure [when(p < usize::MAX - 16, || r(p, 8)), super::restored::rounding()];
     feholdexcept(p) impure [w(p, 32), super::restored::rounding()];
     fegetenv(p) impure [w(p, 32)];
     setpriority() impure [set(&PRIORITY), super::restored::lasting("setpriority")];
@@ -900,7 +1124,7 @@ static mut REST: usize = 0;
 /// An execution begins.
 pub(super) fn begin() {
     // SAFETY: no thread of the program runs.
-    unsafe { REST = 0 };
+    unsafe { (REST, LEVEL) = (0, 0) };
 }
 
 /// The next token from `start` on, and where the rest begins; the byte that ends the token is written.
@@ -1032,7 +1256,32 @@ extern "C" fn convert(cd: usize, input: usize, n: usize, output: usize, m: usize
 
 static CONVERTING: &[Row] = &[Row { name: "iconv", entry: super::entry!(convert) }];
 
+/// What `pthread_setconcurrency` has set.
+static mut LEVEL: c_int = 0;
+
+extern "C" fn set_concurrency(level: c_int) -> c_int {
+    if let Some(call) = incoming(false) {
+        super::keeping_errno(|| before(set(&CONCURRENCY), call));
+    }
+    if level < 0 {
+        return libc::EINVAL;
+    }
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe { LEVEL = level };
+    0
+}
+
+extern "C" fn concurrency() -> c_int {
+    if let Some(call) = incoming(true) {
+        super::keeping_errno(|| before(ask(&CONCURRENCY), call));
+    }
+    // SAFETY: as above.
+    unsafe { LEVEL }
+}
+
 static SPLITTING: &[Row] = &[
+    Row { name: "pthread_setconcurrency", entry: super::entry!(set_concurrency) },
+    Row { name: "pthread_getconcurrency", entry: super::entry!(concurrency) },
     Row { name: "strtok", entry: super::entry!(split) },
     Row { name: "strtok_r", entry: super::entry!(split_with) },
     Row { name: "__strtok_r", entry: super::entry!(split_with) },

@@ -110,6 +110,9 @@ extern "C" fn raise_here(signal: c_int) -> c_int {
     with_errno(send_here(signal, me(), call))
 }
 
+/// How `pthread_kill` and `raise` send a signal.
+const SI_TKILL: c_int = -6;
+
 /// Sends a signal to a thread; gives the number of an error.
 fn send_here(signal: c_int, to: usize, call: Call) -> c_int {
     if signal == 0 {
@@ -121,6 +124,7 @@ fn send_here(signal: c_int, to: usize, call: Call) -> c_int {
     check(signal, call);
     point_before(call);
     sends(signal);
+    signals().codes[signal as usize] = (SI_TKILL, 0);
     if to != me() && of(to).mask & bit(signal) == 0 {
         by_default_now(signal, call);
     }
@@ -162,6 +166,7 @@ extern "C" fn kill_here(process: libc::pid_t, signal: c_int) -> c_int {
     check(signal, call);
     point_before(call);
     sends(signal);
+    signals().codes[signal as usize] = (libc::SI_USER, 0);
     send_to_process(signal, call);
     0
 }
@@ -233,8 +238,7 @@ fn write_info(info: *mut c_int, signal: c_int, call: Call) {
         crate::access::access(info as usize, size_of::<libc::siginfo_t>(), true, call);
         // SAFETY: the program hands in a place for what is known of the signal, which starts with its number.
         unsafe {
-            info.cast::<libc::siginfo_t>().write_bytes(0, 1);
-            info.write(signal);
+            super::fill(info.cast(), signal);
         }
     }
 }
@@ -276,6 +280,9 @@ extern "C" fn sigtimedwait_here(
     }
     if limit.is_null() {
         return sigwaitinfo_here(set, info);
+    }
+    if !crate::time::is_valid(limit) {
+        return with_errno(libc::EINVAL);
     }
     let call = call();
     if is_interrupted(true, || true, call) {

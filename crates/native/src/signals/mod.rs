@@ -145,6 +145,8 @@ struct Signals {
     outside: u64,
     /// Signals that are waited for.
     awaited: u64,
+    /// How each signal was sent last (`si_code`), and the value of the timer that sent it.
+    codes: [(c_int, usize); MOST],
     /// Something of all this has changed in this execution.
     changed: bool,
     /// [`ACTIVE`] is what it is before the first step of an execution.
@@ -161,6 +163,7 @@ static mut SIGNALS: Signals = Signals {
     sent: 0,
     outside: 0,
     awaited: 0,
+    codes: [(0, 0); MOST],
     changed: false,
     known: false,
 };
@@ -183,6 +186,8 @@ struct Learned {
     used_by_handlers: u32,
     /// Memory that handlers access, by granules of eight bytes, in order.
     memory: Vec<usize>,
+    /// A handler writes `errno`, or a function that it calls does and the handler does not restore it.
+    changes_errno: bool,
 }
 
 static mut LEARNED: *mut Learned = std::ptr::null_mut();
@@ -225,6 +230,7 @@ pub(crate) fn prepare() {
         outside: 0,
         used_by_handlers: 0,
         memory: Vec::new(),
+        changes_errno: false,
     };
     // SAFETY: nothing else runs yet.
     unsafe { LEARNED = Box::leak(Box::new(nothing)) };
@@ -242,6 +248,7 @@ pub(crate) fn begin() {
         all.direct = [0; MAX_THREADS + 1];
         all.sent = 0;
         (all.outside, all.awaited) = (0, 0);
+        all.codes = [(0, 0); MOST];
         all.known = false;
     }
     // Whether there is a handler, and a signal for it, changes with the above.
@@ -464,6 +471,9 @@ fn set(signal: c_int, action: Action) -> Action {
             change(&action_object(signal), call, |old| old + 1);
         }
         let before = std::mem::replace(&mut signals().actions[signal as usize], action);
+        if learned().sends && is_ignored(signal) {
+            forget(signal, call);
+        }
         // Processes that end send SIGCHLD, and there are none.
         let comes = !is_synchronous(signal) && signal != libc::SIGCHLD && signal < STANDARD;
         if action.handler > libc::SIG_IGN && comes {
@@ -511,6 +521,16 @@ fn put_mask(mask: u64, call: Call) {
     is_free(i, mask);
     while let Some(signal) = pending(call) {
         act(signal, call);
+    }
+}
+
+/// A signal is ignored from now on: where it is pending, it is so no longer.
+fn forget(signal: c_int, call: Call) {
+    for i in (0..=PROCESS).filter(|i| learned().direct[*i] > 0) {
+        change(&queue(i), call, |word| {
+            of(i).pending = word & !bit(signal);
+            of(i).pending
+        });
     }
 }
 
@@ -763,6 +783,58 @@ fn by_default(signal: c_int, call: Call) {
 static mut INFO: [[u64; 16]; MAX_THREADS] = [[0; 16]; MAX_THREADS];
 static mut CONTEXT: [u64; 128] = [0; 128];
 
+/// What a receiver is told of a signal.
+///
+/// # Safety
+///
+/// There is a place for that.
+unsafe fn fill(info: *mut libc::siginfo_t, signal: c_int) {
+    const KERNEL: c_int = 0x80;
+    const TIMER: c_int = -2;
+    let (code, value) = signals().codes[signal as usize];
+    // SAFETY: by the contract. Behind the number, an error and the code come the sender, or the timer and how often it has expired, and the
+    // value.
+    unsafe {
+        info.write_bytes(0, 1);
+        (*info).si_signo = signal;
+        (*info).si_code = code;
+        let words = info.cast::<u32>();
+        if code != KERNEL && code != TIMER {
+            words.add(4).write(libc::getpid() as u32);
+            words.add(5).write(libc::getuid());
+        }
+        info.cast::<usize>().add(3).write(value);
+    }
+}
+
+/// A handler changes `errno`: a thread that reads it may be interrupted before that.
+fn learn_errno() {
+    if !learned().changes_errno {
+        learned().changes_errno = true;
+        runtime::restart_soon();
+    }
+}
+
+/// A thread accesses its `errno`. It belongs to one thread, and a handler may save and restore it, so two accesses are no data race.
+fn accessed_errno(write: bool, call: Call) {
+    let i = me();
+    if of(i).depth > 0 && write {
+        learn_errno();
+    }
+    if write || !learned().changes_errno || of(i).busy || !is_offered() {
+        return;
+    }
+    runtime::settle();
+    let turns = match of(i).turns {
+        (Some(place), n) if place == call.place => n + 1,
+        _ => 1,
+    };
+    of(i).turns = (Some(call.place), turns);
+    if turns <= TURNS {
+        point(call.place);
+    }
+}
+
 fn handle(signal: c_int, action: Action, call: Call) {
     let i = me();
     runtime::settle();
@@ -776,11 +848,11 @@ fn handle(signal: c_int, action: Action, call: Call) {
     of(i).depth += 1;
     of(i).busy = false;
     of(i).handled = signal;
-    // SAFETY: `errno` can always be read and written; the program has set this handler to be called so.
+    let errno = crate::libc::errno();
+    // SAFETY: the program has set this handler to be called so.
     unsafe {
-        let errno = *libc::__errno_location();
         let info = (&raw mut INFO[i]).cast::<c_void>();
-        info.cast::<c_int>().write(signal);
+        fill(info.cast(), signal);
         shim::undisturbed(|| {
             threads::run_signal_handler(
                 action.handler as *const c_void,
@@ -789,7 +861,9 @@ fn handle(signal: c_int, action: Action, call: Call) {
                 (&raw mut CONTEXT).cast(),
             );
         });
-        *libc::__errno_location() = errno;
+    }
+    if crate::libc::errno() != errno {
+        learn_errno();
     }
     of(i).depth -= 1;
     of(i).interrupted = saved.interrupted;
@@ -805,6 +879,10 @@ fn handle(signal: c_int, action: Action, call: Call) {
 pub(crate) fn accessed(address: usize, bytes: usize, write: bool, call: Call) {
     if !runtime::in_execution() || runtime::on_own_stack(address) {
         return;
+    }
+    // SAFETY: asks for an address.
+    if address == unsafe { libc::__errno_location() } as usize {
+        return accessed_errno(write, call);
     }
     let i = me();
     // SAFETY: one OS thread alone runs code of the program.

@@ -88,6 +88,9 @@ unsafe extern "C" fn clock(argument: *mut c_void) -> *mut c_void {
             // SAFETY: the program asked for this function to be called with this value.
             unsafe { threads::run_handler(function as *const c_void, value, 0) };
         } else {
+            const KERNEL: c_int = 0x80;
+            const TIMER: c_int = -2;
+            signals().codes[signal as usize] = if i == ALARM { (KERNEL, 0) } else { (TIMER, value as usize) };
             send_to_process(signal, call);
         }
     }
@@ -117,6 +120,9 @@ extern "C" fn setitimer_here(which: c_int, new: *const libc::itimerval, old: *mu
         return real!(setitimer(which, new, old): fn(c_int, *const libc::itimerval, *mut libc::itimerval) -> c_int);
     }
     let call = call();
+    if !(libc::ITIMER_REAL..=libc::ITIMER_PROF).contains(&which) {
+        return with_errno(libc::EINVAL);
+    }
     if which != libc::ITIMER_REAL {
         not_modelled("a timer of CPU time", call);
     }
@@ -126,6 +132,10 @@ extern "C" fn setitimer_here(which: c_int, new: *const libc::itimerval, old: *mu
     // SAFETY: the program hands in a time.
     let new = unsafe { *new };
     let is = |t: libc::timeval| t.tv_sec != 0 || t.tv_usec != 0;
+    let is_valid = |t: libc::timeval| t.tv_sec >= 0 && (0..1_000_000).contains(&t.tv_usec);
+    if !is_valid(new.it_value) || !is_valid(new.it_interval) {
+        return with_errno(libc::EINVAL);
+    }
     signals().timers[ALARM].signal = libc::SIGALRM;
     let was_set = set_timer(ALARM, is(new.it_value), is(new.it_interval), call);
     if !old.is_null() {
@@ -149,6 +159,9 @@ extern "C" fn timer_create_here(
     }
     let call = call();
     runtime::settle();
+    if !crate::time::is_clock(kind) {
+        return with_errno(libc::EINVAL);
+    }
     if matches!(kind, libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID) {
         not_modelled("a timer of CPU time", call);
     }
@@ -166,7 +179,8 @@ extern "C" fn timer_create_here(
                 libc::SIGEV_SIGNAL => {}
                 libc::SIGEV_NONE => timer.signal = 0,
                 libc::SIGEV_THREAD => (timer.function, timer.signal) = (words.add(2).read(), 0),
-                _ => not_modelled("a timer that sends a signal to one thread", call),
+                libc::SIGEV_THREAD_ID => not_modelled("a timer that sends a signal to one thread", call),
+                _ => return with_errno(libc::EINVAL),
             }
         }
     }
@@ -204,6 +218,10 @@ extern "C" fn timer_settime_here(
     // SAFETY: the program hands in a time.
     let new = unsafe { *new };
     let is = |t: libc::timespec| t.tv_sec != 0 || t.tv_nsec != 0;
+    let is_valid = |t: libc::timespec| t.tv_sec >= 0 && (0..1_000_000_000).contains(&t.tv_nsec);
+    if !is_valid(new.it_value) || !is_valid(new.it_interval) {
+        return with_errno(libc::EINVAL);
+    }
     let quiet = signals().timers[i].signal == 0 && signals().timers[i].function == 0;
     let was_set = set_timer(i, is(new.it_value) && !quiet, is(new.it_interval), call);
     if !old.is_null() {
