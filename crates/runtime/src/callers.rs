@@ -18,6 +18,12 @@ pub(crate) fn outside_std(site: Site) -> Vec<String> {
     user_frames(&Backtrace::force_capture().to_string())
 }
 
+/// The calls outside of the standard library and of raddle that led here, innermost first.
+#[cold]
+pub(crate) fn outside_std_here() -> Vec<String> {
+    user_frames(&Backtrace::force_capture().to_string())
+}
+
 /// Whether an `Arc` of std's is dropping its value: its last reference is gone, and raddle does not see what its counts order. So many of those on
 /// the stack are part of ours.
 #[cold]

@@ -55,6 +55,8 @@ pub(crate) enum Restart {
     NoPredictions,
     /// Whether there is a data race depends on what is done through a pointer to a cell, so such accesses are watched; see [`crate::watch`].
     WatchesCells,
+    /// Addresses are compared that come from the allocator, so what it gives out again is decided here; see [`crate::quarantine`].
+    KeepsFreed,
     /// The test makes hash maps, so each thread has keys of its own, which are the same in all executions; see [`crate::std_locals`].
     MakesHashMaps,
     /// The front end has learned something of the program, and keeps it itself.
@@ -118,6 +120,7 @@ impl Modes {
             Restart::LocksHaveVersions => self.versions = true,
             Restart::FrontLearned => {}
             Restart::MakesHashMaps => self.hashes = true,
+            Restart::KeepsFreed => self.keeps_freed = true,
             Restart::WatchesCells => self.watches_cells = true,
             Restart::AddressesComeBack => self.reuse = true,
             Restart::NoPredictions => self.no_predictions = true,

@@ -539,6 +539,13 @@ impl Session {
                         (*ex).stop_for_limit();
                         None
                     }
+                    // It has noted why.
+                    CoroutineResult::Return(Exit::Crashed) => {
+                        (*thread).running = false;
+                        self.unequip(thread);
+                        (*ex).end = Some(End::Cut);
+                        None
+                    }
                     // A fiber is retired only between executions: this one ran out of stack.
                     CoroutineResult::Return(_) => {
                         (*thread).running = false;

@@ -16,7 +16,7 @@
 
 use super::pointer;
 use crate::object::{Live, Step};
-use explore::{CaveatKind, MemoryOrder, OpKind};
+use explore::{MemoryOrder, OpKind};
 use runtime::{Class, Place};
 use std::fmt;
 use std::panic::RefUnwindSafe;
@@ -171,7 +171,7 @@ impl<V: AsWord> Atom<V> {
         let address = current.address();
         if address != 0 && !runtime::is_allocated(address) {
             // It may be the address of something else by now.
-            runtime::caveat_at(CaveatKind::Reuse, runtime::ADDRESSES, place);
+            runtime::compares_freed(place);
         }
         self.note(if success == Ordering::SeqCst { failure } else { success }, place);
         let done =
