@@ -60,7 +60,9 @@ pub(crate) fn describe(signal: libc::c_int, address: usize, code: libc::c_int) -
     const GENERAL_PROTECTION: libc::c_int = 128;
     const DIVISION: libc::c_int = 1;
     match signal {
-        libc::SIGSEGV if code == GENERAL_PROTECTION => "SIGSEGV: an address that no memory can have".to_owned(),
+        libc::SIGSEGV if code == GENERAL_PROTECTION => {
+            "SIGSEGV: an address that no memory can have".to_owned()
+        }
         libc::SIGSEGV if address == 0 => "SIGSEGV: a null pointer is dereferenced".to_owned(),
         libc::SIGSEGV if address < 4096 => {
             format!("SIGSEGV: a null pointer is dereferenced (at offset {address})")
@@ -69,7 +71,10 @@ pub(crate) fn describe(signal: libc::c_int, address: usize, code: libc::c_int) -
         libc::SIGBUS => format!("SIGBUS: bad memory access at {address:#x}"),
         libc::SIGFPE if code == DIVISION => "SIGFPE: an integer is divided by zero".to_owned(),
         libc::SIGFPE => "SIGFPE: arithmetic error".to_owned(),
-        libc::SIGILL => "SIGILL: an instruction that does not exist, or the end of a function that must not return".to_owned(),
+        libc::SIGILL => {
+            "SIGILL: an instruction that does not exist, or the end of a function that must not return"
+                .to_owned()
+        }
         libc::SIGABRT => "SIGABRT was raised: the process aborts".to_owned(),
         n => format!("signal {n}"),
     }
@@ -98,11 +103,30 @@ pub(crate) mod hooks {
         }
     }
 
+    /// Lets other threads, and this one again, call std's `exit`, which remembers the first thread that has called it. Says whether that is done.
+    ///
+    /// # Safety
+    ///
+    /// This thread has called std's `exit`, if any.
+    unsafe fn allow_exit() -> bool {
+        // Such a thread is known by the address of its `errno`.
+        let Some(exiting) = crate::alien::variable(&["std", "unique_thread_exit", "EXITING_THREAD_ID"])
+        else {
+            return false;
+        };
+        // SAFETY: a word of the executable that std accesses as an atomic.
+        unsafe {
+            let exiting = AtomicUsize::from_ptr(exiting);
+            let me = libc::__errno_location().addr();
+            exiting.compare_exchange(me, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        }
+    }
+
     unsafe extern "C" fn exit(code: libc::c_int) -> ! {
         let ex = context::current();
         // SAFETY: as above.
         unsafe {
-            if can_leave(ex) {
+            if can_leave(ex) && allow_exit() {
                 leave(ex, FailureKind::ExitCode, ENDED_PROCESS.to_owned())
             }
             let real = EXIT.load(Ordering::Acquire);
@@ -165,7 +189,8 @@ pub(crate) mod hooks {
             }
             let Some(fiber) = &(&(*ex).threads)[(*ex).current.index()].fiber else { return false };
             let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
-            let (at, stack) = (registers[libc::REG_RIP as usize] as usize, registers[libc::REG_RSP as usize] as usize);
+            let (at, stack) =
+                (registers[libc::REG_RIP as usize] as usize, registers[libc::REG_RSP as usize] as usize);
             if !fiber.trap_handler().stack_ptr_in_bounds(stack) {
                 return false;
             }

@@ -92,8 +92,7 @@ mod hooks {
     fn is_test() -> bool {
         let ex = context::current();
         // SAFETY: a current execution is valid.
-        !ex.is_null()
-            && unsafe { (*ex).in_fiber && (*ex).in_user_code() && (*ex).phase == Phase::Running }
+        !ex.is_null() && unsafe { (*ex).in_fiber && (*ex).in_user_code() && (*ex).phase == Phase::Running }
     }
 
     /// Holds a block back that is freed, where that is arranged.
@@ -211,7 +210,9 @@ mod hooks {
             // The other modules are not visited.
             1
         }
-        for (name, real) in [(c"free", &FREE), (c"realloc", &REALLOC), (c"malloc", &MALLOC), (c"calloc", &CALLOC)] {
+        for (name, real) in
+            [(c"free", &FREE), (c"realloc", &REALLOC), (c"malloc", &MALLOC), (c"calloc", &CALLOC)]
+        {
             // SAFETY: the name is a string of C.
             let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
             if function.is_null() {
