@@ -60,7 +60,7 @@ pub(crate) const ADDRESSES: &str =
     "whether freed memory gets an address again that compare_exchange compares was left to the allocator";
 
 /// Memory that a test frees was kept, of the kind [`CaveatKind::Reuse`].
-pub(crate) const KEPT: &str = "an allocation got the address of the block of its size that the test had freed last, or a new one; other choices of the allocator were not explored";
+pub(crate) const KEPT: &str = "addresses of freed memory were not allocated again in the same execution, because the allocator's choice differed between executions";
 
 /// `compare_exchange` compares an address that the allocator may give out again.
 pub fn compares_freed(place: Place) {
@@ -73,7 +73,7 @@ pub fn compares_freed(place: Place) {
     unsafe {
         let is_new = !(*ex).modes.keeps_freed && (*ex).restart.is_none() && (*ex).in_fiber;
         if is_new && crate::quarantine::Quarantine::is_available() {
-            (*ex).restart = Some(crate::polling::Restart::KeepsFreed);
+            (*ex).restart = Some(crate::polling::Restart::GivesBack);
         }
     }
 }

@@ -89,13 +89,23 @@ pub(crate) mod hooks {
     static ABORT: AtomicUsize = AtomicUsize::new(0);
     static EXIT: AtomicUsize = AtomicUsize::new(0);
 
+    /// What is said when `abort` was called, with the panic that has led to it.
+    fn called_abort(ex: &Execution) -> String {
+        let thread = &ex.threads[ex.current.index()];
+        let noted = thread.seldom().noted.as_ref().filter(|_| std::thread::panicking());
+        let after = noted.map_or_else(String::new, |(message, at)| {
+            format!(" after the panic `{message}` at {}", at.as_deref().unwrap_or("an unknown place"))
+        });
+        format!("the process aborts: `abort` was called{after}")
+    }
+
     unsafe extern "C" fn abort() -> ! {
         let ex = context::current();
         // SAFETY: a current execution is valid, and its test called us. The function of that name in the C library.
         unsafe {
             if can_leave(ex) {
                 let words = (*ex).last_words.take();
-                let message = words.unwrap_or_else(|| "the process aborts: `abort` was called".to_owned());
+                let message = words.unwrap_or_else(|| called_abort(&*ex));
                 leave(ex, FailureKind::Abort, message)
             }
             let real = ABORT.load(Ordering::Acquire);

@@ -2,13 +2,14 @@
 //!
 //! Tests keep addresses in atomics. Whether a later allocation gets the address of a block that was freed before depends on
 //! what the allocator has in store, and so on earlier executions and on raddle's own memory. A search that compares such
-//! words finds that the test did something else under the same schedule, although nothing in the test differs. Where that
-//! happens, the search starts again with [`Modes::keeps_freed`](crate::polling::Modes): blocks that are freed on the OS thread of the check
-//! go to a list, and from there to the allocator when the execution has ended.
+//! words finds that the test did something else under the same schedule, although nothing in the test differs. So what the allocator gives out
+//! again is decided here, in two ways ([`Modes`](crate::polling::Modes)). Blocks that are freed on the OS thread of the check go to a list, and from there to the
+//! allocator when the execution has ended.
 //!
-//! A block that the test has freed is also put on a list of its size. An allocation of the test gets the block of its size that was freed last,
-//! as it commonly does from the C library, so the ABA problem is found. What comes back depends on the test alone. That the
-//! allocation gets another address then is not explored: the caveat `reuse` says so.
+//! - `gives_back`: once `compare_exchange` compares an address, a block that the test has freed is put on a list of its size. An allocation of the
+//!   test gets the block of its size that was freed last, as it commonly does from the C library, so the ABA problem is found. That it
+//!   gets another address is not explored: the caveat `reuse` says so.
+//! - If a test still does something else under the same schedule, nothing comes back before the execution has ended. That is the caveat `reuse`, too.
 //!
 //! The calls of `malloc`, `free` and their relatives in the executable lead to [`crate::frees`]. A test with an allocator of its own has no such calls, and
 //! then nothing is held back.
@@ -23,6 +24,7 @@ const SIZES: usize = 65;
 
 std::thread_local! {
     static HOLDS: Cell<bool> = const { Cell::new(false) };
+    static GIVES_BACK: Cell<bool> = const { Cell::new(false) };
     /// The block that was freed last; its first word is the address of the one before.
     static LAST: Cell<*mut c_void> = const { Cell::new(null_mut()) };
     /// By size, in steps of 16 bytes: the block that the test freed last, likewise.
@@ -39,9 +41,10 @@ impl Quarantine {
         frees::are_seen()
     }
 
-    /// Holds back what is freed on this OS thread from now on.
-    pub(crate) fn new() -> Quarantine {
+    /// Holds back what is freed on this OS thread from now on. `gives_back`: an allocation of the test gets what the test has freed.
+    pub(crate) fn new(gives_back: bool) -> Quarantine {
         HOLDS.set(Quarantine::is_available());
+        GIVES_BACK.set(gives_back);
         Quarantine(())
     }
 }
@@ -98,7 +101,7 @@ pub(crate) unsafe fn holds(block: *mut c_void, usable: usize, by_test: bool) -> 
         // SAFETY: a block of the C library has room for a pointer and is aligned for one, and nobody uses it any more.
         unsafe { block.cast::<*mut c_void>().write(list.replace(block)) };
     };
-    match class(usable).filter(|_| by_test) {
+    match class(usable).filter(|_| by_test && GIVES_BACK.get()) {
         Some(class) => OF_SIZE.with(|lists| put(&lists[class])),
         None => LAST.with(put),
     }
@@ -108,7 +111,7 @@ pub(crate) unsafe fn holds(block: *mut c_void, usable: usize, by_test: bool) -> 
 /// The block of this size that the test freed last, which is in use again then.
 #[inline]
 pub(crate) fn take(size: usize) -> Option<*mut c_void> {
-    if !HOLDS.get() {
+    if !HOLDS.get() || !GIVES_BACK.get() {
         return None;
     }
     let class = class(size.max(24))?;
@@ -135,7 +138,7 @@ mod tests {
         // SAFETY: each block is one of `fresh`, and is freed once.
         let free = |p: *mut [u8; SIZE]| drop(unsafe { Box::from_raw(p) });
         assert!(Quarantine::is_available());
-        let held = Quarantine::new();
+        let held = Quarantine::new(false);
         let mut blocks = Vec::new();
         for _ in 0..20 {
             let block = fresh();
@@ -151,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_block_that_grows_keeps_its_contents_and_leaves_its_address() {
-        let held = Quarantine::new();
+        let held = Quarantine::new(false);
         let mut all: Vec<u32> = Vec::with_capacity(4);
         let mut places = Vec::with_capacity(64);
         for n in 0..10_000 {
