@@ -209,13 +209,14 @@ pub(crate) mod hooks {
             let called_nothing = at < 4096;
             if can_leave(ex) && (may_leave(at) || called_nothing) {
                 CRASH.set(crash);
-                let mut to = (stack - 256) & !15;
-                to -= 8;
-                // The caller of `crashed`, for the unwinder.
-                let caller = if called_nothing { (stack as *const u64).read() } else { at as u64 + 1 };
-                (to as *mut u64).write(caller);
+                // As if the instruction had called us: what unwinds the stack finds the caller right above.
+                let mut to = stack;
+                if !called_nothing {
+                    to -= 8;
+                    (to as *mut u64).write(at as u64 + 1);
+                }
                 registers[libc::REG_RSP as usize] = to as i64;
-                registers[libc::REG_RIP as usize] = crashed as *const () as i64;
+                registers[libc::REG_RIP as usize] = raddle_crashed as *const () as i64;
                 return true;
             }
             // The allocator may be locked: then the report ends the process another way.
@@ -226,6 +227,33 @@ pub(crate) mod hooks {
             libc::alarm(0);
             false
         }
+    }
+
+    // Where a thread continues that has crashed, with any alignment of its stack.
+    std::arch::global_asm!(
+        ".pushsection .text.raddle_crashed,\"ax\",@progbits",
+        ".type {entry}, @function",
+        ".hidden {entry}",
+        ".globl {entry}",
+        "{entry}:",
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "and rsp, -16",
+        "call {crashed}",
+        "ud2",
+        ".cfi_endproc",
+        ".size {entry}, . - {entry}",
+        ".popsection",
+        entry = sym raddle_crashed,
+        crashed = sym crashed,
+    );
+
+    unsafe extern "C" {
+        fn raddle_crashed() -> !;
     }
 
     /// Where a thread continues that has crashed.

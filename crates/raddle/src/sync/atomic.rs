@@ -20,7 +20,6 @@ use explore::{CaveatKind, MemoryOrder, OpKind};
 use runtime::{Class, Place};
 use std::fmt;
 use std::panic::RefUnwindSafe;
-use std::sync::atomic::AtomicBool as AtomicFlag;
 
 pub use std::sync::atomic::Ordering;
 
@@ -118,12 +117,12 @@ struct Atom<V> {
     handle: Live,
     value: V,
     /// The test may have a pointer to the value, in this execution or an earlier one; see [`mirror`].
-    mirrored: AtomicFlag,
+    mirrored: mirror::Flag,
 }
 
 impl<V: AsWord> Atom<V> {
     const fn new(value: V) -> Atom<V> {
-        Atom { handle: Live::new(), value, mirrored: AtomicFlag::new(false) }
+        Atom { handle: Live::new(), value, mirrored: mirror::Flag::new() }
     }
 
     #[inline(always)]
@@ -152,8 +151,9 @@ impl<V: AsWord> Atom<V> {
         let me = (&raw const *self).addr();
         let memory = mirror::memory_of(me).unwrap_or_else(|| {
             let value = bytes_of(self.peek(Ordering::Relaxed, place));
-            self.mirrored.store(true, Ordering::Relaxed);
-            mirror::add(me, None, value, size_of::<V>())
+            self.mirrored.set(true);
+            // Another thread may have asked for it meanwhile.
+            mirror::memory_of(me).unwrap_or_else(|| mirror::add(me, None, value, size_of::<V>()))
         });
         memory.cast()
     }
@@ -161,7 +161,7 @@ impl<V: AsWord> Atom<V> {
     /// Stands for memory of the test, which has this value.
     fn mirror_at(&self, memory: *mut V, place: Place) {
         runtime::caveat_at(CaveatKind::Races, mirror::UNSEEN, place);
-        self.mirrored.store(true, Ordering::Relaxed);
+        self.mirrored.set(true);
         let me = (&raw const *self).addr();
         mirror::add(me, Some(memory.cast()), bytes_of(self.value), size_of::<V>());
     }
@@ -170,7 +170,7 @@ impl<V: AsWord> Atom<V> {
     #[cold]
     fn take_written(&self, place: Place) {
         match mirror::written((&raw const *self).addr()) {
-            Err(()) => self.mirrored.store(false, Ordering::Relaxed),
+            Err(()) => self.mirrored.set(false),
             Ok(None) => {}
             Ok(Some(bytes)) => {
                 // SAFETY: the bytes of a value of this type, as the test has left them: which a wrong test may do wrong.
@@ -183,7 +183,7 @@ impl<V: AsWord> Atom<V> {
     /// An operation has changed the value.
     #[inline(always)]
     fn changed(&self, place: Place) {
-        if self.mirrored.load(Ordering::Relaxed) {
+        if self.mirrored.is_set() {
             self.show_changed(place);
         }
     }
@@ -198,7 +198,7 @@ impl<V: AsWord> Atom<V> {
     /// An operation with this order is about to run.
     #[inline(always)]
     fn note(&self, order: Ordering, place: Place) {
-        if self.mirrored.load(Ordering::Relaxed) {
+        if self.mirrored.is_set() {
             self.take_written(place);
         }
         runtime::ordered_step(&self.handle, || self.value.initial_word(), any_order(order), place);
@@ -267,16 +267,16 @@ impl<V: AsWord> Atom<V> {
     #[inline]
     fn get_mut(&mut self, place: Place) -> &mut V {
         runtime::object_owned(&self.handle, place);
-        if self.mirrored.load(Ordering::Relaxed)
+        if self.mirrored.is_set()
             && let Ok(Some(bytes)) = mirror::written((&raw const *self).addr())
         {
             runtime::take_word(&mut self.handle);
             // SAFETY: as in `take_written`.
             self.value = unsafe { std::mem::transmute_copy(&bytes) };
-            self.mirrored = AtomicFlag::new(false);
+            self.mirrored = mirror::Flag::new();
             return &mut self.value;
         }
-        self.mirrored = AtomicFlag::new(false);
+        self.mirrored = mirror::Flag::new();
         if let Some(word) = runtime::take_word(&mut self.handle) {
             self.value = V::from_word(word);
         }

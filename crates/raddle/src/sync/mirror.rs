@@ -7,12 +7,32 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the report says of such pointers.
 pub(crate) const UNSEEN: &str = "accesses through the pointer of an atomic (`as_ptr`, `from_ptr`) are not seen: data races with them are not found";
 
 /// The bytes of a value, filled up with zeros.
 pub(crate) type Bytes = [u8; 8];
+
+/// Whether an atomic may have such memory.
+pub(crate) struct Flag(AtomicBool);
+
+// Not inlined into code of the test in debug builds, where std's atomics are looked for.
+impl Flag {
+    pub(crate) const fn new() -> Flag {
+        Flag(AtomicBool::new(false))
+    }
+
+    #[inline]
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set(&self, value: bool) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+}
 
 /// Memory that has the value of an atomic.
 struct Mirror {
