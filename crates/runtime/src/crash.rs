@@ -38,6 +38,7 @@ pub(crate) unsafe fn can_leave(ex: *const Execution) -> bool {
 /// # Safety
 ///
 /// As [`can_leave`] says; the caller runs on the fiber and holds no reference into the execution, and no lock of the C library.
+#[cold]
 pub(crate) unsafe fn leave(ex: *mut Execution, kind: FailureKind, message: String) -> ! {
     // SAFETY: by the contract: references end before the fiber is left.
     unsafe {
