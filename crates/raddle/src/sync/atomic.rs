@@ -148,12 +148,11 @@ impl<V: AsWord> Atom<V> {
             return (&raw const self.value).cast_mut();
         }
         runtime::caveat_at(CaveatKind::Races, mirror::UNSEEN, place);
-        let me = (&raw const *self).addr();
-        let memory = mirror::memory_of(me).unwrap_or_else(|| {
+        let memory = mirror::memory_of(&self.mirrored).unwrap_or_else(|| {
             let value = bytes_of(self.peek(Ordering::Relaxed, place));
-            self.mirrored.set(true);
             // Another thread may have asked for it meanwhile.
-            mirror::memory_of(me).unwrap_or_else(|| mirror::add(me, None, value, size_of::<V>()))
+            mirror::memory_of(&self.mirrored)
+                .unwrap_or_else(|| mirror::add(&self.mirrored, None, value, size_of::<V>()))
         });
         memory.cast()
     }
@@ -161,16 +160,14 @@ impl<V: AsWord> Atom<V> {
     /// Stands for memory of the test, which has this value.
     fn mirror_at(&self, memory: *mut V, place: Place) {
         runtime::caveat_at(CaveatKind::Races, mirror::UNSEEN, place);
-        self.mirrored.set(true);
-        let me = (&raw const *self).addr();
-        mirror::add(me, Some(memory.cast()), bytes_of(self.value), size_of::<V>());
+        mirror::add(&self.mirrored, Some(memory.cast()), bytes_of(self.value), size_of::<V>());
     }
 
     /// Takes what was written through a pointer.
     #[cold]
     fn take_written(&self, place: Place) {
-        match mirror::written((&raw const *self).addr()) {
-            Err(()) => self.mirrored.set(false),
+        match mirror::written(&self.mirrored) {
+            Err(()) => self.mirrored.clear(),
             Ok(None) => {}
             Ok(Some(bytes)) => {
                 // SAFETY: the bytes of a value of this type, as the test has left them: which a wrong test may do wrong.
@@ -192,7 +189,7 @@ impl<V: AsWord> Atom<V> {
     #[cold]
     fn show_changed(&self, place: Place) {
         let value = bytes_of(self.peek(Ordering::Relaxed, place));
-        mirror::update((&raw const *self).addr(), value);
+        mirror::update(&self.mirrored, value);
     }
 
     /// An operation with this order is about to run.
@@ -268,7 +265,7 @@ impl<V: AsWord> Atom<V> {
     fn get_mut(&mut self, place: Place) -> &mut V {
         runtime::object_owned(&self.handle, place);
         if self.mirrored.is_set()
-            && let Ok(Some(bytes)) = mirror::written((&raw const *self).addr())
+            && let Ok(Some(bytes)) = mirror::written(&self.mirrored)
         {
             runtime::take_word(&mut self.handle);
             // SAFETY: as in `take_written`.

@@ -7,7 +7,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What the report says of such pointers.
 pub(crate) const UNSEEN: &str = "accesses through the pointer of an atomic (`as_ptr`, `from_ptr`) are not seen: data races with them are not found";
@@ -15,22 +15,27 @@ pub(crate) const UNSEEN: &str = "accesses through the pointer of an atomic (`as_
 /// The bytes of a value, filled up with zeros.
 pub(crate) type Bytes = [u8; 8];
 
-/// Whether an atomic may have such memory.
-pub(crate) struct Flag(AtomicBool);
+/// The number of the memory of an atomic, which no other has; 0 for none. It stays with an atomic that is moved, and over executions.
+pub(crate) struct Flag(AtomicU64);
 
 // Not inlined into code of the test in debug builds, where std's atomics are looked for.
 impl Flag {
     pub(crate) const fn new() -> Flag {
-        Flag(AtomicBool::new(false))
+        Flag(AtomicU64::new(0))
     }
 
     #[inline]
     pub(crate) fn is_set(&self) -> bool {
+        self.number() != 0
+    }
+
+    #[inline]
+    fn number(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn set(&self, value: bool) {
-        self.0.store(value, Ordering::Relaxed);
+    pub(crate) fn clear(&self) {
+        self.0.store(0, Ordering::Relaxed);
     }
 }
 
@@ -69,8 +74,8 @@ impl Drop for Made {
 /// What one execution has.
 struct Mirrors {
     execution: u32,
-    /// By the address of the atomic.
-    mirrors: BTreeMap<usize, Mirror>,
+    /// By number.
+    mirrors: BTreeMap<u64, Mirror>,
     /// By the address of the memory and the type of the atomic.
     made: BTreeMap<(usize, &'static str), Made>,
 }
@@ -92,32 +97,35 @@ fn with<R>(f: impl FnOnce(&mut Mirrors) -> R) -> R {
 }
 
 /// Where the value of an atomic is mirrored.
-pub(crate) fn memory_of(atomic: usize) -> Option<*mut u8> {
-    with(|all| all.mirrors.get(&atomic).map(|m| m.memory))
+pub(crate) fn memory_of(atomic: &Flag) -> Option<*mut u8> {
+    with(|all| all.mirrors.get(&atomic.number()).map(|m| m.memory))
 }
 
 /// Mirrors an atomic with this value, in memory of the test or in new memory, and says where.
-pub(crate) fn add(atomic: usize, memory: Option<*mut u8>, value: Bytes, size: usize) -> *mut u8 {
+pub(crate) fn add(atomic: &Flag, memory: Option<*mut u8>, value: Bytes, size: usize) -> *mut u8 {
     let mut own = memory.is_none().then(|| Box::new(u64::from_ne_bytes(value)));
     let memory =
         memory.unwrap_or_else(|| own.as_mut().map_or(std::ptr::null_mut(), |o| (&raw mut **o).cast()));
-    with(|all| all.mirrors.insert(atomic, Mirror { memory, size, last: value, _own: own }));
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    atomic.0.store(number, Ordering::Relaxed);
+    with(|all| all.mirrors.insert(number, Mirror { memory, size, last: value, _own: own }));
     memory
 }
 
 /// What was written to the memory of an atomic since its last operation. The error: it has none.
-pub(crate) fn written(atomic: usize) -> Result<Option<Bytes>, ()> {
+pub(crate) fn written(atomic: &Flag) -> Result<Option<Bytes>, ()> {
     with(|all| {
-        let mirror = all.mirrors.get_mut(&atomic).ok_or(())?;
+        let mirror = all.mirrors.get_mut(&atomic.number()).ok_or(())?;
         let now = mirror.read();
         Ok((std::mem::replace(&mut mirror.last, now) != now).then_some(now))
     })
 }
 
 /// An operation has left this value in an atomic.
-pub(crate) fn update(atomic: usize, value: Bytes) {
+pub(crate) fn update(atomic: &Flag, value: Bytes) {
     with(|all| {
-        if let Some(mirror) = all.mirrors.get_mut(&atomic) {
+        if let Some(mirror) = all.mirrors.get_mut(&atomic.number()) {
             mirror.last = value;
             // SAFETY: as for `read`.
             unsafe { mirror.memory.copy_from_nonoverlapping(value.as_ptr(), mirror.size) };
