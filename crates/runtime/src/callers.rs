@@ -23,7 +23,9 @@ pub(crate) fn outside_std(site: Site) -> Vec<String> {
 pub(crate) fn outside_std_here() -> Vec<String> {
     let mut all = user_frames(&Backtrace::force_capture().to_string());
     // Functions that are part of their callers have no path in some debug information.
-    all.retain(|at| !["callers.rs:", "crash.rs:"].iter().any(|file| at.contains(&format!("runtime/src/{file}"))));
+    all.retain(|at| {
+        !["callers.rs:", "crash.rs:"].iter().any(|file| at.contains(&format!("runtime/src/{file}")))
+    });
     all
 }
 
