@@ -366,8 +366,10 @@ mod on_linux {
     impl Row {
         /// From the report of the test, if there is one.
         fn of((program, test): (&Program, &Test), report: &Value, code: u8, took: Duration) -> Row {
+            let caveats = report["caveats"].as_array().map_or(&[][..], Vec::as_slice);
             let verdict = report["verdict"].as_str().map_or("no report", |v| match v {
                 "failure" => "FAILED",
+                "verified" if caveats.iter().any(|c| c["kind"] == "memory-order") => "verified under seq_cst",
                 "no-failure-with-caveats" => "no failure, with caveats",
                 "no-failure-within-bound" => "no failure within the bound",
                 "incomplete" => "stopped early",

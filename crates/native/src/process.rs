@@ -175,6 +175,7 @@ extern "C" fn exit_with(code: c_int) -> ! {
     if runtime::in_execution() {
         let call = call();
         crate::signals::point_before(call);
+        crate::rust_tests::fail_if_test_exits(code, call.place);
         leave(code, call);
     }
     real!(exit(code): fn(c_int) -> !)
@@ -185,6 +186,7 @@ extern "C" fn exit_at_once(code: c_int) -> ! {
     if runtime::in_execution() {
         let call = call();
         crate::signals::point_before(call);
+        crate::rust_tests::fail_if_test_exits(code, call.place);
         check_code(code, call);
         runtime::exit_process();
         runtime::leave_thread()

@@ -92,6 +92,27 @@ pub(crate) fn is_in_harness() -> bool {
     })
 }
 
+/// A test calls `exit`, or something of its kind: neither it nor the tests after it would run to their ends.
+pub(crate) fn fail_if_test_exits(code: i32, place: Place) {
+    if is_in_test() {
+        let message = format!("the test ends the process, with exit code {code}, before it has returned");
+        runtime::fail(FailureKind::ExitCode, message, place);
+    }
+}
+
+/// Whether the code of a test makes the call at hand, or a thread of the test where there is no harness.
+fn is_in_test() -> bool {
+    if !tests().harness {
+        return tests().entry.is_some();
+    }
+    shim::undisturbed(|| {
+        // First, because `harness` makes calls that overwrite the last call of the thread.
+        let own = names::frames(runtime::current());
+        let calls_test = &harness().calls_test;
+        own.iter().any(|f| calls_test.iter().any(|(a, b)| (*a..*b).contains(&f.return_address)))
+    })
+}
+
 /// Whether the harness has asked for its thread, in this execution.
 static mut ASKED: bool = false;
 /// How many numbers each thread has drawn.

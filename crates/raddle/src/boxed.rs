@@ -7,9 +7,11 @@ use std::cmp;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::{Deref, DerefMut};
+use std::pin::Pin;
 use std::ptr::NonNull;
+use std::task::{Context, Poll};
 
 /// std's `Box`, for values with a size that is known: its memory is checked, and its address may come back, as
 /// [`raddle::alloc`](crate::alloc) describes.
@@ -55,6 +57,30 @@ impl<T> Box<T> {
         // SAFETY: the memory is new and has the layout of a `T`.
         unsafe { pointer.write(value) };
         Box { pointer, place, owns: PhantomData }
+    }
+
+    /// Allocates memory and puts the value there, which will not be moved.
+    #[track_caller]
+    pub fn pin(value: T) -> Pin<Box<T>> {
+        Box::into_pin(Box::new(value))
+    }
+
+    /// Pins the value where it is.
+    pub fn into_pin(b: Box<T>) -> Pin<Box<T>> {
+        // SAFETY: the value has an address of its own, which the box keeps until the value is dropped, and nothing moves it out of a pinned box.
+        unsafe { Pin::new_unchecked(b) }
+    }
+
+    /// Allocates memory for a value.
+    #[track_caller]
+    pub fn new_uninit() -> Box<MaybeUninit<T>> {
+        Box::new(MaybeUninit::uninit())
+    }
+
+    /// Allocates memory for a value, with all bytes 0.
+    #[track_caller]
+    pub fn new_zeroed() -> Box<MaybeUninit<T>> {
+        Box::new(MaybeUninit::zeroed())
     }
 
     /// The pointer, which [`from_raw`](Box::from_raw) takes back.
@@ -110,6 +136,60 @@ impl<T> Box<T> {
             // SAFETY: the memory was allocated with this layout in `new`, as `from_raw` demands, and the box is not used again.
             unsafe { runtime::free(self.pointer.as_ptr().cast(), layout, self.place) };
         }
+    }
+}
+
+impl<T> Box<MaybeUninit<T>> {
+    /// Takes the value for initialised.
+    ///
+    /// # Safety
+    ///
+    /// It is.
+    pub unsafe fn assume_init(self) -> Box<T> {
+        let b = ManuallyDrop::new(self);
+        Box { pointer: b.pointer.cast(), place: b.place, owns: PhantomData }
+    }
+
+    /// Writes a value, and takes it for initialised.
+    pub fn write(mut boxed: Self, value: T) -> Box<T> {
+        (*boxed).write(value);
+        // SAFETY: it was just written.
+        unsafe { boxed.assume_init() }
+    }
+}
+
+// The value stays where it is when the box moves.
+impl<T> Unpin for Box<T> {}
+
+impl<F: Future + Unpin> Future for Box<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        Pin::new(&mut **self).poll(context)
+    }
+}
+
+impl<I: Iterator> Iterator for Box<I> {
+    type Item = I::Item;
+
+    fn next(&mut self) -> Option<I::Item> {
+        (**self).next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (**self).size_hint()
+    }
+}
+
+impl<T> From<Box<T>> for Pin<Box<T>> {
+    fn from(b: Box<T>) -> Self {
+        Box::into_pin(b)
+    }
+}
+
+impl<T> fmt::Pointer for Box<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Pointer::fmt(&self.pointer, f)
     }
 }
 

@@ -94,6 +94,15 @@ impl<T: ?Sized> UnsafeCell<T> {
         value
     }
 
+    /// As [`get`](UnsafeCell::get), from a pointer to the cell. The cell must have a value and be alive, although std asks for less.
+    #[inline]
+    #[track_caller]
+    #[allow(clippy::not_unsafe_ptr_arg_deref)] // It is safe in std.
+    pub fn raw_get(this: *const UnsafeCell<T>) -> *mut T {
+        // SAFETY: std allows dangling pointers here, but nobody has them: the result could not be used.
+        unsafe { &*this }.get()
+    }
+
     /// The value, for one who owns it alone. Counts as a write.
     #[inline]
     #[track_caller]

@@ -154,3 +154,30 @@ fn addresses_that_are_compared_are_named_in_the_report() {
     });
     assert_eq!(report.verdict, Verdict::Verified, "{report:?}");
 }
+
+/// Which block the allocator would give out differs between executions. Where addresses are compared, it is the one that was freed last.
+#[test]
+fn an_address_comes_back_in_every_search_that_compares_it() {
+    for n in 0..20 {
+        // Other contents of the allocator.
+        let _kept: Vec<_> = (0..n).map(|i| vec![0u8; 8 + i % 64]).collect();
+        let failure = fails(Assertion, || {
+            let slot = Arc::new((AtomicUsize::new(new_box(1) | 1), AtomicUsize::new(0)));
+            let other = slot.clone();
+            let t = thread::spawn(move || {
+                let old = other.0.swap(0, SeqCst);
+                free(old & !1);
+                other.1.fetch_add(1, SeqCst);
+                other.0.store(new_box(2) | 1, SeqCst);
+            });
+            let p = slot.0.load(SeqCst);
+            let version = slot.1.load(SeqCst);
+            if p != 0 && slot.0.compare_exchange(p, p, SeqCst, SeqCst).is_ok() {
+                assert_eq!(slot.1.load(SeqCst), version, "another box at the same address");
+            }
+            t.join().unwrap();
+            free(slot.0.load(SeqCst) & !1);
+        });
+        assert!(failure.message.contains("another box at the same address"), "{failure:?}");
+    }
+}

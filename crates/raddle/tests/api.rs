@@ -97,10 +97,12 @@ macro_rules! integer_rows {
                     }
                     differs {
                         "into_inner" because "not const: the current value is in the runtime": fn(A) -> $int = A::into_inner;
+                        "as_ptr" because "what is done through the pointer is a caveat: the value is in the runtime, and the memory follows it":
+                            fn(&A) -> *mut $int = A::as_ptr;
+                        "from_ptr" because "not const, and an atomic of our own that stands for the memory: it takes what was written there":
+                            unsafe fn(*mut $int) -> &'static A = A::from_ptr;
                     }
                     missing {
-                        "as_ptr" because "the value is in the runtime, so there is nothing to point to";
-                        "from_ptr" because "an atomic is more than its value, so memory of another kind cannot be one";
                         "compare_and_swap" because "deprecated since Rust 1.50, and compare_exchange does it";
                     }
                 }
@@ -117,7 +119,7 @@ macro_rules! integer_rows {
                 fn absent() {
                     use super::{Absent, IsAbsent};
                     type A = raddle::sync::atomic::$atomic;
-                    let _: [fn() -> IsAbsent; 3] = [A::as_ptr, A::from_ptr, A::compare_and_swap];
+                    let _: fn() -> IsAbsent = A::compare_and_swap;
                 }
             }
         )*
@@ -151,7 +153,7 @@ macro_rules! absent_methods {
         impl<T: ?Sized> Absent for T {}
     };
 }
-absent_methods!(as_ptr from_ptr compare_and_swap);
+absent_methods!(compare_and_swap);
 
 /// Constants that are found when there are none of their names in raddle: two globs with one name are an error.
 mod absent_constants {
@@ -165,9 +167,8 @@ fn absent() {
     use absent_constants::*;
     use raddle::sync::atomic::*;
     let _ = [ATOMIC_BOOL_INIT, ATOMIC_ISIZE_INIT, ATOMIC_USIZE_INIT];
-    let _: [fn() -> IsAbsent; 3] = [AtomicBool::as_ptr, AtomicBool::from_ptr, AtomicBool::compare_and_swap];
-    let _: [fn() -> IsAbsent; 3] =
-        [AtomicPtr::<u8>::as_ptr, AtomicPtr::<u8>::from_ptr, AtomicPtr::<u8>::compare_and_swap];
+    let _: fn() -> IsAbsent = AtomicBool::compare_and_swap;
+    let _: fn() -> IsAbsent = AtomicPtr::<u8>::compare_and_swap;
 }
 
 table! {
@@ -514,9 +515,9 @@ table! {
         "thread::LocalKey::replace":
             (fn(&'static LocalKey<Cell<u8>>, u8) -> u8, fn(&'static LocalKey<RefCell<u8>>, u8) -> u8) =
             (LocalKey::<Cell<u8>>::replace, LocalKey::<RefCell<u8>>::replace);
-        "thread::LocalKey::with_borrow": fn(&'static LocalKey<RefCell<u8>>, fn(&u8) -> u8) -> u8 = LocalKey::with_borrow;
+        "thread::LocalKey::with_borrow": fn(&'static LocalKey<RefCell<u8>>, fn(&u8) -> u8) -> u8 = LocalKey::<RefCell<u8>>::with_borrow;
         "thread::LocalKey::with_borrow_mut": fn(&'static LocalKey<RefCell<u8>>, fn(&mut u8) -> u8) -> u8 =
-            LocalKey::with_borrow_mut;
+            LocalKey::<RefCell<u8>>::with_borrow_mut;
         "thread_local!": &'static LocalKey<String> = &LAST;
     }
     differs {
@@ -529,6 +530,14 @@ table! {
             fn(AtomicBool) -> bool = AtomicBool::into_inner;
         "sync::atomic::AtomicPtr::into_inner" because "not const: the current value is in the runtime":
             fn(AtomicPtr<u8>) -> *mut u8 = AtomicPtr::into_inner;
+        "sync::atomic::AtomicBool::as_ptr" because "what is done through the pointer is a caveat: the value is in the runtime, and the memory follows it":
+            fn(&AtomicBool) -> *mut bool = AtomicBool::as_ptr;
+        "sync::atomic::AtomicBool::from_ptr" because "not const, and an atomic of our own that stands for the memory: it takes what was written there":
+            unsafe fn(*mut bool) -> &'static AtomicBool = AtomicBool::from_ptr;
+        "sync::atomic::AtomicPtr::as_ptr" because "what is done through the pointer is a caveat: the value is in the runtime, and the memory follows it":
+            fn(&AtomicPtr<u8>) -> *mut *mut u8 = AtomicPtr::as_ptr;
+        "sync::atomic::AtomicPtr::from_ptr" because "not const, and an atomic of our own that stands for the memory: it takes what was written there":
+            unsafe fn(*mut *mut u8) -> &'static AtomicPtr<u8> = AtomicPtr::from_ptr;
         "thread::sleep" because "time does not pass: it is a yield": fn(Duration) = thread::sleep;
         "thread::sleep_ms" because "time does not pass: it is a yield": fn(u32) = thread::sleep_ms;
         "thread::park_timeout" because "whether the time runs out is explored, not waited for":
@@ -543,11 +552,7 @@ table! {
     missing {
         "sync::Arc: AsFd, AsRawFd, Read, Write, Seek for Arc<File>" because "a file is shared through &File just as well";
         "sync::Arc: From<Arc<W>> for Waker" because "std::task::Wake names std's Arc";
-        "sync::atomic::AtomicBool::as_ptr" because "the value is in the runtime, so there is nothing to point to";
-        "sync::atomic::AtomicBool::from_ptr" because "an atomic is more than its value";
         "sync::atomic::AtomicBool::compare_and_swap" because "deprecated since Rust 1.50, and compare_exchange does it";
-        "sync::atomic::AtomicPtr::as_ptr" because "the value is in the runtime, so there is nothing to point to";
-        "sync::atomic::AtomicPtr::from_ptr" because "an atomic is more than its value";
         "sync::atomic::AtomicPtr::compare_and_swap" because "deprecated since Rust 1.50, and compare_exchange does it";
         "sync::atomic::ATOMIC_BOOL_INIT" because "deprecated since Rust 1.34, and AtomicBool::new is const";
         "sync::atomic::ATOMIC_ISIZE_INIT" because "deprecated since Rust 1.34, and AtomicIsize::new is const";

@@ -207,6 +207,62 @@ mod limits {
         says(&failure.message, &["deep"]);
     }
 
+    /// A test in which the second thread may set a flag before the first one looks, which then does something.
+    fn if_late(does: fn()) -> impl Fn() + Sync + 'static {
+        move || {
+            let n = Arc::new(AtomicUsize::new(0));
+            let other = thread::spawn({
+                let n = n.clone();
+                move || n.store(1, SeqCst)
+            });
+            if n.load(SeqCst) == 1 {
+                does();
+            }
+            other.join().unwrap();
+        }
+    }
+
+    struct Panics;
+
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("the second");
+        }
+    }
+
+    #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+    #[test]
+    fn what_would_end_the_process_is_a_failure_with_its_schedule() {
+        fn read_null() {
+            let nothing = std::hint::black_box(std::ptr::null::<u32>());
+            // SAFETY: wrong: that is the test.
+            std::hint::black_box(unsafe { nothing.read_volatile() });
+        }
+        extern "C" fn cannot_unwind() {
+            panic!("a panic in C");
+        }
+        fn panic_twice() {
+            let _later = Panics;
+            panic!("the first");
+        }
+        let cases: [(FailureKind, fn(), &[&str]); 5] = [
+            (Signal, read_null, &["SIGSEGV", "null pointer"]),
+            (FailureKind::Abort, || cannot_unwind(), &["cannot unwind", "a panic in C"]),
+            (FailureKind::Abort, || std::process::abort(), &["abort"]),
+            (FailureKind::Abort, panic_twice, &["the second", "the first", "faults.rs"]),
+            (FailureKind::ExitCode, || std::process::exit(0), &["ended its own process"]),
+        ];
+        // Each of them twice: a check must leave nothing behind.
+        for (kind, does, words) in cases.iter().chain(&cases) {
+            let failure = fails(*kind, if_late(*does));
+            says(&failure.message, words);
+            assert!(failure.replay.starts_with("rd1-"));
+            assert!(!failure.trace.is_empty());
+            let at = failure.location.unwrap_or_default();
+            assert!(at.contains("faults.rs"), "{kind:?} at {at:?}");
+        }
+    }
+
     #[test]
     fn more_stack_helps_and_checks_go_on_after_an_overflow() {
         let deep = || _ = recurse(2_000, &AtomicUsize::new(0), true);
@@ -677,25 +733,6 @@ mod processes {
     fn a_case_in_a_child() {
         let case = std::env::var(CASE).unwrap_or_default();
         match case.as_str() {
-            "exit" => raddle::check(|| {
-                let n = std::sync::Arc::new(AtomicUsize::new(0));
-                let ends = thread::spawn({
-                    let n = n.clone();
-                    move || {
-                        if n.load(SeqCst) == 1 {
-                            std::process::exit(0);
-                        }
-                    }
-                });
-                n.store(1, SeqCst);
-                ends.join().unwrap();
-            }),
-            "panic while panicking" => raddle::check(|| {
-                let n = AtomicUsize::new(0);
-                n.store(1, SeqCst);
-                let _sour = Sour("the second");
-                panic!("the first");
-            }),
             "destructor of what is given up" => raddle::check(|| {
                 let m = Mutex::new(());
                 let _sour = Sour("nobody finished");
@@ -767,20 +804,6 @@ mod processes {
             println!("preemptions {}", failure.preemptions);
             println!("token {}", failure.replay);
         }
-    }
-
-    #[test]
-    fn a_process_that_ends_itself_says_who_did_it() {
-        let Ended { code, err, .. } = child("exit", &[]);
-        assert_eq!(code, Some(1), "{err}");
-        says(&err, &["exit-code", "ended its own process", "thread 1", "RADDLE_REPLAY=rd1-"]);
-    }
-
-    #[test]
-    fn a_panic_while_panicking_names_both_and_the_token() {
-        let Ended { code, err, .. } = child("panic while panicking", &[]);
-        assert_eq!(code, None, "it aborts: {err}");
-        says(&err, &["abort", "the second", "the first", "faults.rs", "RADDLE_REPLAY=rd1-"]);
     }
 
     #[test]

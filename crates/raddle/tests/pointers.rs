@@ -352,3 +352,64 @@ fn objects_of_raddle_in_a_cell_are_themselves() {
         drop(two(node(), use_it, |s| unsafe { s.cell.get().write(node()) }));
     });
 }
+
+/// The runtime has the value of an atomic: memory that pointers lead to follows it, and it takes what was written there.
+#[test]
+fn pointers_to_atomics_have_their_values_and_are_named() {
+    use raddle::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64};
+    let report = run(|| {
+        let a = AtomicU64::new(1);
+        a.store(2, SeqCst);
+        let p = a.as_ptr();
+        // SAFETY: nobody else uses the atomic, here and below.
+        assert_eq!(unsafe { p.read() }, 2);
+        a.fetch_add(1, SeqCst);
+        assert_eq!(unsafe { p.read() }, 3);
+        unsafe { p.write(7) };
+        assert_eq!(a.swap(8, SeqCst), 7);
+        assert_eq!(a.as_ptr(), p);
+        unsafe { p.write(9) };
+        assert_eq!(a.compare_exchange(8, 1, SeqCst, SeqCst), Err(9));
+        unsafe { p.write(10) };
+        assert_eq!(a.into_inner(), 10);
+
+        let mut plain = [5u8; 2];
+        let second = &raw mut plain[1];
+        let one = unsafe { AtomicU8::from_ptr(second) };
+        one.fetch_add(1, SeqCst);
+        assert_eq!(unsafe { second.read() }, 6);
+        unsafe { second.write(1) };
+        assert_eq!(unsafe { AtomicU8::from_ptr(second) }.load(SeqCst), 1);
+        assert_eq!(plain, [5, 1]);
+
+        let (mut x, mut y) = (1, 2);
+        let mut to: *mut i32 = &raw mut x;
+        unsafe { AtomicPtr::from_ptr(&raw mut to) }.store(&raw mut y, SeqCst);
+        assert_eq!(to, &raw mut y);
+    });
+    assert_eq!(report.verdict, Verdict::NoFailureWithCaveats, "{report:?}");
+    assert!(report.caveats.iter().any(|c| c.text.contains("as_ptr")), "{report:?}");
+}
+
+#[test]
+fn atomics_of_one_address_are_one_atomic_for_all_threads() {
+    let report = run(|| {
+        #[derive(Clone, Copy)]
+        struct Everybodys(*mut u32);
+        // SAFETY: the memory is accessed by atomics while there are several threads.
+        unsafe impl Send for Everybodys {}
+        fn add(memory: Everybodys) {
+            // SAFETY: the memory lives as long as the threads.
+            let a = unsafe { raddle::sync::atomic::AtomicU32::from_ptr(memory.0) };
+            let seen = a.load(SeqCst);
+            a.store(seen + 1, SeqCst);
+        }
+        let memory = Everybodys(Box::into_raw(Box::new(0)));
+        let t = thread::spawn(move || add(memory));
+        add(memory);
+        t.join().unwrap();
+        // SAFETY: the other thread has ended.
+        assert_eq!(*unsafe { Box::from_raw(memory.0) }, 2);
+    });
+    assert_eq!(report.failures.first().map(|f| f.kind), Some(raddle::FailureKind::Assertion), "{report:?}");
+}

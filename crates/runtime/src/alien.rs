@@ -46,6 +46,12 @@ pub(crate) fn thread_local_variable(texts: &[&str], size: usize) -> Option<*mut 
     }
 }
 
+/// The variable of this executable whose symbol contains these texts, if it is a word.
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+pub(crate) fn variable(texts: &[&str]) -> Option<*mut usize> {
+    machine::variable(texts)
+}
+
 /// What is left from one execution to the next, and what other threads see of it, is not known to the search.
 const FILES: &str = "files";
 const SURROUNDINGS: &str = "the environment, the working directory, other processes or the network";
@@ -399,10 +405,8 @@ mod machine {
                     return false;
                 }
                 let Some(now) = word(&now, 0).map(|w| w as usize) else { return true };
-                // The number of an execution and that of an object in it; see `Handle`.
-                let is_handle = now >> 32 != 0 && now & 0xffff_ffff < 1 << 20;
                 // An address that was filled in when the program was loaded.
-                !is_handle && self.section_of(now).is_none()
+                !crate::objects::is_handle(now as u64) && self.section_of(now).is_none()
             })
         }
     }
@@ -480,6 +484,14 @@ mod machine {
         unsafe { libc::dl_iterate_phdr(Some(first), std::ptr::from_mut(&mut memory).cast()) };
         let variable = memory.wrapping_byte_add(found.start).cast::<u64>();
         (!memory.is_null() && variable.is_aligned()).then_some(variable)
+    }
+
+    #[cfg(target_env = "gnu")]
+    pub(super) fn variable(texts: &[&str]) -> Option<*mut usize> {
+        let program = Program::this()?;
+        let is_it = |v: &&Symbol| v.size == size_of::<usize>() && texts.iter().all(|t| v.name.contains(t));
+        let found = program.variables.iter().find(is_it)?.start as *mut usize;
+        found.is_aligned().then_some(found)
     }
 
     pub(super) fn function_name(address: usize) -> Option<String> {

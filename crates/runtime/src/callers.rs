@@ -18,6 +18,17 @@ pub(crate) fn outside_std(site: Site) -> Vec<String> {
     user_frames(&Backtrace::force_capture().to_string())
 }
 
+/// The calls outside of the standard library and of raddle that led here, innermost first.
+#[cold]
+pub(crate) fn outside_std_here() -> Vec<String> {
+    let mut all = user_frames(&Backtrace::force_capture().to_string());
+    // Functions that are part of their callers have no path in some debug information.
+    all.retain(|at| {
+        !["callers.rs:", "crash.rs:"].iter().any(|file| at.contains(&format!("runtime/src/{file}")))
+    });
+    all
+}
+
 /// Whether an `Arc` of std's is dropping its value: its last reference is gone, and raddle does not see what its counts order. So many of those on
 /// the stack are part of ours.
 #[cold]

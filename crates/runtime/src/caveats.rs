@@ -56,11 +56,27 @@ impl Noted {
 }
 
 /// A test compares addresses, of the kind [`CaveatKind::Reuse`].
-pub const ADDRESSES: &str =
+pub(crate) const ADDRESSES: &str =
     "whether freed memory gets an address again that compare_exchange compares was left to the allocator";
 
 /// Memory that a test frees was kept, of the kind [`CaveatKind::Reuse`].
 pub(crate) const KEPT: &str = "addresses of freed memory were not allocated again in the same execution, because the allocator's choice differed between executions";
+
+/// `compare_exchange` compares an address that the allocator may give out again.
+pub fn compares_freed(place: Place) {
+    caveat_at(CaveatKind::Reuse, ADDRESSES, place);
+    let ex = context::current();
+    if ex.is_null() {
+        return;
+    }
+    // SAFETY: a current execution is valid, and our callers hold no reference into it.
+    unsafe {
+        let is_new = !(*ex).modes.keeps_freed && (*ex).restart.is_none() && (*ex).in_fiber;
+        if is_new && crate::quarantine::Quarantine::is_available() {
+            (*ex).restart = Some(crate::polling::Restart::GivesBack);
+        }
+    }
+}
 
 /// The test keeps an address in an atomic, so the search compares words that stand for addresses.
 pub fn compares_addresses() {

@@ -155,6 +155,8 @@ pub(crate) struct Execution {
     pub(crate) stop_word: *const AtomicU8,
     /// What the execution is given up for, in words.
     pub(crate) given_up_for: Option<String>,
+    /// Why the process is about to abort.
+    pub(crate) last_words: Option<String>,
     /// A fiber's code runs, not the loop that resumes fibers.
     pub(crate) in_fiber: bool,
     /// The search itself panicked, on the stack of a fiber.
@@ -355,6 +357,7 @@ impl Execution {
             stopped: None,
             stop_word: &raw const crate::limits::OF_FRONT,
             given_up_for: None,
+            last_words: None,
             in_fiber: false,
             search_panicked: false,
             caveats: crate::caveats::Noted::default(),
@@ -479,6 +482,7 @@ impl Execution {
         self.failure = None;
         self.stopped = None;
         self.given_up_for = None;
+        self.last_words = None;
         self.running_on.clear();
         self.ran_on = 0;
         self.panics = 0;

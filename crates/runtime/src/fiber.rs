@@ -42,6 +42,8 @@ pub(crate) enum Exit {
     StackOverflow,
     /// It was interrupted in its own code, because the search has to stop.
     Interrupted,
+    /// Its code cannot continue; see [`crate::crash`].
+    Crashed,
 }
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -38,6 +38,8 @@ mod hooks {
     use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
     type Free = unsafe extern "C" fn(*mut c_void);
+    type Malloc = unsafe extern "C" fn(usize) -> *mut c_void;
+    type Calloc = unsafe extern "C" fn(usize, usize) -> *mut c_void;
     type Realloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
 
     /// Blocks above this size are not searched.
@@ -47,6 +49,8 @@ mod hooks {
     /// The functions of the C library, set before the first call leads here.
     static FREE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
     static REALLOC: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+    static MALLOC: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+    static CALLOC: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
     pub(super) fn are_installed() -> bool {
         INSTALLED.load(Ordering::Relaxed)
@@ -78,10 +82,57 @@ mod hooks {
             }
         }
         // SAFETY: by the caller's contract.
-        if !unsafe { quarantine::holds(block) } {
+        if !unsafe { held(block) } {
             // SAFETY: by the caller's contract.
             unsafe { free_now(block) };
         }
+    }
+
+    /// Whether a thread of a test runs in its own code: blocks that it frees come back to it where that is arranged.
+    fn is_test() -> bool {
+        let ex = context::current();
+        // SAFETY: a current execution is valid.
+        !ex.is_null() && unsafe { (*ex).in_fiber && (*ex).in_user_code() && (*ex).phase == Phase::Running }
+    }
+
+    /// Holds a block back that is freed, where that is arranged.
+    ///
+    /// # Safety
+    ///
+    /// As of `free`.
+    unsafe fn held(block: *mut c_void) -> bool {
+        if block.is_null() || !quarantine::is_on() {
+            return false;
+        }
+        // SAFETY: by the contract.
+        unsafe { quarantine::holds(block, malloc_usable_size(block), is_test()) }
+    }
+
+    unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
+        if quarantine::is_on()
+            && is_test()
+            && let Some(block) = quarantine::take(size)
+        {
+            return block;
+        }
+        let real = MALLOC.load(Ordering::Acquire);
+        // SAFETY: the function of that name in the C library; by the caller's contract.
+        unsafe { std::mem::transmute::<*mut c_void, Malloc>(real)(size) }
+    }
+
+    unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+        if quarantine::is_on()
+            && is_test()
+            && let Some(all) = count.checked_mul(size)
+            && let Some(block) = quarantine::take(all)
+        {
+            // SAFETY: the block has room for so many bytes.
+            unsafe { block.write_bytes(0, all) };
+            return block;
+        }
+        let real = CALLOC.load(Ordering::Acquire);
+        // SAFETY: the function of that name in the C library; by the caller's contract.
+        unsafe { std::mem::transmute::<*mut c_void, Calloc>(real)(count, size) }
     }
 
     /// Gives a block to the allocator.
@@ -107,13 +158,13 @@ mod hooks {
                     return block;
                 }
                 if size > old && (has_objects || quarantine::is_on()) {
-                    let new = libc::malloc(size);
+                    let new = malloc(size);
                     if !new.is_null() {
                         new.copy_from_nonoverlapping(block, old);
                         if let Some(ex) = ex {
                             (*ex).block_ends(block.addr(), old.min(MOST), true);
                         }
-                        if !quarantine::holds(block) {
+                        if !held(block) {
                             free_now(block);
                         }
                     }
@@ -147,17 +198,21 @@ mod hooks {
                         found[0] = true;
                         Some(free as Free as usize)
                     }
+                    "malloc" => Some(malloc as Malloc as usize),
+                    "calloc" => Some(calloc as Calloc as usize),
                     "realloc" => {
                         found[1] = true;
                         Some(realloc as Realloc as usize)
                     }
-                    _ => None,
+                    name => crate::crash::hooks::replacement(name),
                 });
             }
             // The other modules are not visited.
             1
         }
-        for (name, real) in [(c"free", &FREE), (c"realloc", &REALLOC)] {
+        for (name, real) in
+            [(c"free", &FREE), (c"realloc", &REALLOC), (c"malloc", &MALLOC), (c"calloc", &CALLOC)]
+        {
             // SAFETY: the name is a string of C.
             let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
             if function.is_null() {

@@ -26,6 +26,8 @@ mod callers;
 mod caveats;
 mod clock;
 mod context;
+#[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")), allow(dead_code))]
+mod crash;
 mod cycles;
 mod driver;
 mod emergency;
@@ -59,7 +61,7 @@ mod quarantine {
         pub(crate) fn is_available() -> bool {
             false
         }
-        pub(crate) fn new() -> Quarantine {
+        pub(crate) fn new(_gives_back: bool) -> Quarantine {
             Quarantine
         }
     }
@@ -83,7 +85,7 @@ mod watch;
 mod watchdog;
 
 pub use alien::alien_uses;
-pub use caveats::{ADDRESSES, caveat, caveat_at, compares_addresses, take_back};
+pub use caveats::{caveat, caveat_at, compares_addresses, compares_freed, take_back};
 pub use clock::{TimeShares, cpu_seconds};
 pub use cycles::Rule;
 pub use driver::{Completed, DEEPENING, Found, Settings, check, follow, replay};

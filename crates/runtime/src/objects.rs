@@ -80,6 +80,19 @@ pub(crate) struct Epochs {
     left: u32,
 }
 
+/// The number of the first execution: not one that variables of a test commonly have.
+const FIRST: u32 = 0x5ad0_0000;
+
+/// The numbers that no execution has had yet.
+static NEXT: AtomicU32 = AtomicU32::new(FIRST);
+
+/// Whether a word is what the handle of an object holds, one that is gone included.
+pub(crate) fn is_handle(word: u64) -> bool {
+    let epoch = (word >> 32) as u32;
+    let had = FIRST..NEXT.load(Ordering::Relaxed);
+    had.contains(&epoch) || had.contains(&!epoch)
+}
+
 impl Epochs {
     /// Sees to it that the next number can be had without the counter of the process.
     pub(crate) fn stock(&mut self) {
@@ -93,7 +106,6 @@ impl Epochs {
         if self.left == 0 {
             // After four thousand million executions numbers come again; a handle that was last used that long ago and
             // has not been touched since would have to meet exactly its own old number.
-            static NEXT: AtomicU32 = AtomicU32::new(MANY);
             (self.next, self.left) = (NEXT.fetch_add(MANY, Ordering::Relaxed), MANY);
             // 0 is what no execution has.
             if self.next == 0 {

@@ -75,7 +75,7 @@ fn note(info: &PanicHookInfo<'_>) -> bool {
 }
 
 /// The process aborts: a destructor panicked while a panic, or the end of an abandoned execution, unwound its thread.
-fn last_words(ex: &Execution, why: &str) {
+fn last_words(ex: &mut Execution, why: &str) {
     let thread = &ex.threads[ex.current.index()];
     let say = |panic: &(String, Option<String>)| match panic {
         (message, Some(at)) => format!("`{message}` at {at}"),
@@ -96,6 +96,12 @@ fn last_words(ex: &Execution, why: &str) {
         }
     };
     let what = format!("the process aborts: {why}; the last panic was {cause}{when}");
+    // SAFETY: the current execution.
+    if crate::signals::sees_aborts() && unsafe { crate::crash::can_leave(ex) } {
+        // std calls `abort` next, which leads to `crate::crash`.
+        ex.last_words = Some(what);
+        return;
+    }
     emergency::write(&emergency::report(ex, FailureKind::Abort, &what));
 }
 

@@ -55,6 +55,8 @@ pub(crate) enum Restart {
     NoPredictions,
     /// Whether there is a data race depends on what is done through a pointer to a cell, so such accesses are watched; see [`crate::watch`].
     WatchesCells,
+    /// Addresses are compared that come from the allocator, so what it gives out again is decided here; see [`crate::quarantine`].
+    GivesBack,
     /// The test makes hash maps, so each thread has keys of its own, which are the same in all executions; see [`crate::std_locals`].
     MakesHashMaps,
     /// The front end has learned something of the program, and keeps it itself.
@@ -107,6 +109,8 @@ pub struct Modes {
     pub(crate) watches_cells: bool,
     /// Memory that a thread frees is not allocated again before the execution has ended. See [`crate::quarantine`].
     pub(crate) keeps_freed: bool,
+    /// But an allocation of the test gets the block of its size that the test freed last. See [`crate::quarantine`].
+    pub(crate) gives_back: bool,
     /// An execution in which threads repeat themselves for ever is a failure, whether or not it was confirmed. See [`crate::livelock`].
     pub(crate) report_suspects: bool,
 }
@@ -118,6 +122,7 @@ impl Modes {
             Restart::LocksHaveVersions => self.versions = true,
             Restart::FrontLearned => {}
             Restart::MakesHashMaps => self.hashes = true,
+            Restart::GivesBack => (self.keeps_freed, self.gives_back) = (true, true),
             Restart::WatchesCells => self.watches_cells = true,
             Restart::AddressesComeBack => self.reuse = true,
             Restart::NoPredictions => self.no_predictions = true,

@@ -2,11 +2,16 @@
 //!
 //! Tests keep addresses in atomics. Whether a later allocation gets the address of a block that was freed before depends on
 //! what the allocator has in store, and so on earlier executions and on raddle's own memory. A search that compares such
-//! words finds that the test did something else under the same schedule, although nothing in the test differs. Where that
-//! happens, the search starts again with [`Modes::keeps_freed`](crate::polling::Modes): blocks that are freed on the OS thread of the check
-//! go to a list, and from there to the allocator when the execution has ended. The caveat `reuse` names what this leaves out.
+//! words finds that the test did something else under the same schedule, although nothing in the test differs. So what the allocator gives out
+//! again is decided here, in two ways ([`Modes`](crate::polling::Modes)). Blocks that are freed on the OS thread of the check go to a list, and from there to the
+//! allocator when the execution has ended.
 //!
-//! The calls of `free` and `realloc` in the executable lead to [`crate::frees`]. A test with an allocator of its own has no such calls, and
+//! - `gives_back`: once `compare_exchange` compares an address, a block that the test has freed is put on a list of its size. An allocation of the
+//!   test gets the block of its size that was freed last, as it commonly does from the C library, so the ABA problem is found. That it
+//!   gets another address is not explored: the caveat `reuse` says so.
+//! - If a test still does something else under the same schedule, nothing comes back before the execution has ended. That is the caveat `reuse`, too.
+//!
+//! The calls of `malloc`, `free` and their relatives in the executable lead to [`crate::frees`]. A test with an allocator of its own has no such calls, and
 //! then nothing is held back.
 
 use crate::frees;
@@ -14,10 +19,16 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
+/// Blocks of so many sizes come back: those of up to 1 KiB, as in the C library's own lists.
+const SIZES: usize = 65;
+
 std::thread_local! {
     static HOLDS: Cell<bool> = const { Cell::new(false) };
+    static GIVES_BACK: Cell<bool> = const { Cell::new(false) };
     /// The block that was freed last; its first word is the address of the one before.
     static LAST: Cell<*mut c_void> = const { Cell::new(null_mut()) };
+    /// By size, in steps of 16 bytes: the block that the test freed last, likewise.
+    static OF_SIZE: [Cell<*mut c_void>; SIZES] = const { [const { Cell::new(null_mut()) }; SIZES] };
 }
 
 /// Holds blocks back while it lives. There is at most one on an OS thread.
@@ -30,9 +41,10 @@ impl Quarantine {
         frees::are_seen()
     }
 
-    /// Holds back what is freed on this OS thread from now on.
-    pub(crate) fn new() -> Quarantine {
+    /// Holds back what is freed on this OS thread from now on. `gives_back`: an allocation of the test gets what the test has freed.
+    pub(crate) fn new(gives_back: bool) -> Quarantine {
         HOLDS.set(Quarantine::is_available());
+        GIVES_BACK.set(gives_back);
         Quarantine(())
     }
 }
@@ -40,7 +52,19 @@ impl Quarantine {
 impl Drop for Quarantine {
     fn drop(&mut self) {
         HOLDS.set(false);
-        let mut block = LAST.replace(null_mut());
+        free_all(&LAST);
+        OF_SIZE.with(|lists| lists.iter().for_each(free_list));
+    }
+}
+
+fn free_all(list: &'static std::thread::LocalKey<Cell<*mut c_void>>) {
+    list.with(free_list);
+}
+
+/// Gives all blocks of a list to the allocator.
+fn free_list(list: &Cell<*mut c_void>) {
+    {
+        let mut block = list.replace(null_mut());
         while !block.is_null() {
             // SAFETY: `holds` put the block into the list, with the address of the one before.
             unsafe {
@@ -58,19 +82,48 @@ pub(crate) fn is_on() -> bool {
     HOLDS.get()
 }
 
-/// Holds back a block that is freed. Says `false` if it is to be freed at once.
+/// The list for blocks with this many usable bytes, if they come back. The C library's sizes are 24, 40, 56 and so on.
+fn class(usable: usize) -> Option<usize> {
+    Some(usable.checked_sub(24)?.div_ceil(16)).filter(|c| *c < SIZES)
+}
+
+/// Holds back a block with this many usable bytes that is freed, by the test or not. Says `false` if it is to be freed at once.
 ///
 /// # Safety
 ///
 /// As of `free`.
 #[inline]
-pub(crate) unsafe fn holds(block: *mut c_void) -> bool {
+pub(crate) unsafe fn holds(block: *mut c_void, usable: usize, by_test: bool) -> bool {
     if !HOLDS.get() || block.is_null() {
         return false;
     }
-    // SAFETY: a block of the C library has room for a pointer and is aligned for one, and nobody uses it any more.
-    unsafe { block.cast::<*mut c_void>().write(LAST.replace(block)) };
+    let put = |list: &Cell<*mut c_void>| {
+        // SAFETY: a block of the C library has room for a pointer and is aligned for one, and nobody uses it any more.
+        unsafe { block.cast::<*mut c_void>().write(list.replace(block)) };
+    };
+    match class(usable).filter(|_| by_test && GIVES_BACK.get()) {
+        Some(class) => OF_SIZE.with(|lists| put(&lists[class])),
+        None => LAST.with(put),
+    }
     true
+}
+
+/// The block of this size that the test freed last, which is in use again then.
+#[inline]
+pub(crate) fn take(size: usize) -> Option<*mut c_void> {
+    if !HOLDS.get() || !GIVES_BACK.get() {
+        return None;
+    }
+    let class = class(size.max(24))?;
+    OF_SIZE.with(|lists| {
+        let block = lists[class].get();
+        if block.is_null() {
+            return None;
+        }
+        // SAFETY: `holds` put the block into the list, with the address of the one before, and nobody uses it.
+        lists[class].set(unsafe { block.cast::<*mut c_void>().read() });
+        Some(block)
+    })
 }
 
 #[cfg(test)]
@@ -85,7 +138,7 @@ mod tests {
         // SAFETY: each block is one of `fresh`, and is freed once.
         let free = |p: *mut [u8; SIZE]| drop(unsafe { Box::from_raw(p) });
         assert!(Quarantine::is_available());
-        let held = Quarantine::new();
+        let held = Quarantine::new(false);
         let mut blocks = Vec::new();
         for _ in 0..20 {
             let block = fresh();
@@ -101,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_block_that_grows_keeps_its_contents_and_leaves_its_address() {
-        let held = Quarantine::new();
+        let held = Quarantine::new(false);
         let mut all: Vec<u32> = Vec::with_capacity(4);
         let mut places = Vec::with_capacity(64);
         for n in 0..10_000 {

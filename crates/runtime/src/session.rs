@@ -210,14 +210,14 @@ impl Session {
         learns
     }
 
-    /// Keeps memory that a test frees from being allocated again in the same execution, if the test keeps addresses in atomics and memory was not kept. Says whether that is new: the search
-    /// must start again.
+    /// Keeps memory that a test frees from being allocated again in the same execution, if the test keeps addresses in atomics and memory was allocated
+    /// again. Says whether that is new: the search must start again.
     pub(crate) fn keep_freed(&mut self) -> bool {
         let Some(execution) = &mut self.execution else { return false };
-        let learns =
-            execution.compared_addresses && !execution.modes.keeps_freed && Quarantine::is_available();
+        let comes_back = !execution.modes.keeps_freed || execution.modes.gives_back;
+        let learns = execution.compared_addresses && comes_back && Quarantine::is_available();
         if learns {
-            execution.modes.keeps_freed = true;
+            (execution.modes.keeps_freed, execution.modes.gives_back) = (true, false);
             Caveat::new(CaveatKind::Reuse, KEPT).add_to(&mut execution.caveats.named);
         }
         learns
@@ -380,7 +380,7 @@ impl Session {
             (*(*ex).explorer).begin();
             (*ex).take_script();
             let entered = Entered::new(ex);
-            let _quarantine = (*ex).modes.keeps_freed.then(Quarantine::new);
+            let _quarantine = (*ex).modes.keeps_freed.then(|| Quarantine::new((*ex).modes.gives_back));
             if let Some(front) = (*ex).front {
                 front.begin();
             }
@@ -537,6 +537,13 @@ impl Session {
                         self.unequip(thread);
                         (*ex).end = Some(End::Cut);
                         (*ex).stop_for_limit();
+                        None
+                    }
+                    // It has noted why.
+                    CoroutineResult::Return(Exit::Crashed) => {
+                        (*thread).running = false;
+                        self.unequip(thread);
+                        (*ex).end = Some(End::Cut);
                         None
                     }
                     // A fiber is retired only between executions: this one ran out of stack.

@@ -37,6 +37,14 @@ pub(crate) fn overflow_message(ex: &Execution) -> String {
     )
 }
 
+/// Whether calls of `abort` lead to [`crate::crash`].
+pub(crate) fn sees_aborts() -> bool {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+    return crate::crash::hooks::sees_aborts();
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
+    false
+}
+
 /// The test called `std::process::exit`, or something of its kind.
 extern "C" fn on_exit() {
     let ex = context::current();
@@ -46,8 +54,7 @@ extern "C" fn on_exit() {
     // SAFETY: the execution on this OS thread is valid, and the code that called `exit` never comes back.
     unsafe {
         if (*ex).in_fiber {
-            let what = "the test ended its own process, which a checked program must not do";
-            emergency::write(&emergency::report(&*ex, FailureKind::ExitCode, what));
+            emergency::write(&emergency::report(&*ex, FailureKind::ExitCode, crate::crash::ENDED_PROCESS));
             emergency::leave();
         }
     }
@@ -103,8 +110,11 @@ unsafe extern "C" fn asked_to_end(signal: libc::c_int) {
 mod previous {
     use super::*;
 
-    static PREVIOUS: OnceLock<[libc::sigaction; 2]> = OnceLock::new();
-    const SIGNALS: [libc::c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
+    static PREVIOUS: OnceLock<[libc::sigaction; 5]> = OnceLock::new();
+    /// The first two also raise the signals that stacks and watched pages need. A front end handles the others itself.
+    const SIGNALS: [libc::c_int; 5] =
+        [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
+    const OURS: usize = 2;
 
     /// Makes the fiber that runs return to the loop that resumes fibers, if it is in code of the test. What it has on its stack leaks.
     ///
@@ -147,6 +157,27 @@ mod previous {
         let of_executable = CODE.get().is_some_and(|code| code.contains(&at));
         // SAFETY: by the contract.
         of_executable || unsafe { is_system_call(at) }
+    }
+
+    /// Whether this instruction is the executable's own, or one of the functions of the C library that copy and compare memory: no lock of the
+    /// allocator is held.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+    fn is_outside_allocator(at: usize) -> bool {
+        const MOST: usize = 4096;
+        CODE.get().is_some_and(|code| code.contains(&at))
+            || COPIES.get().is_some_and(|all| all.iter().any(|f| (*f..*f + MOST).contains(&at)))
+    }
+
+    /// Where the functions are that copy and compare memory, as the C library has chosen them for this processor.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+    static COPIES: OnceLock<Vec<usize>> = OnceLock::new();
+
+    #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+    fn find_copies() -> Vec<usize> {
+        let names = [c"memcpy", c"memmove", c"memset", c"memcmp", c"bcmp", c"strlen", c"memchr"];
+        // SAFETY: the names are strings of C.
+        let found = names.map(|n| unsafe { libc::dlsym(libc::RTLD_DEFAULT, n.as_ptr()) }.addr());
+        found.into_iter().filter(|f| *f != 0).collect()
     }
 
     /// Where the code of the executable is.
@@ -202,12 +233,15 @@ mod previous {
             let mut new: libc::sigaction = std::mem::zeroed();
             new.sa_sigaction = handler as *const () as usize;
             new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-            for signal in SIGNALS {
+            let handled = if crate::front::front().is_some() { OURS } else { SIGNALS.len() };
+            for signal in SIGNALS.into_iter().take(handled) {
                 libc::sigaction(signal, &new, std::ptr::null_mut());
             }
             #[cfg(target_os = "linux")]
             if crate::front::front().is_none() {
                 CODE.get_or_init(find_code);
+                #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+                COPIES.get_or_init(find_copies);
                 new.sa_sigaction = interrupted as *const () as usize;
                 new.sa_flags |= libc::SA_RESTART;
                 libc::sigaction(INTERRUPT, &new, std::ptr::null_mut());
@@ -231,11 +265,16 @@ mod previous {
     ) {
         // SAFETY: called by the kernel with valid pointers.
         unsafe {
-            if overflow(info, context) {
+            let is_fault = matches!(signal, libc::SIGSEGV | libc::SIGBUS);
+            if is_fault && overflow(info, context) {
                 return;
             }
             #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-            if steps::watched(info, context) {
+            if is_fault && steps::watched(info, context) {
+                return;
+            }
+            #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+            if crate::crash::hooks::interrupts(signal, info, context, is_outside_allocator) {
                 return;
             }
             let Some(index) = SIGNALS.iter().position(|s| *s == signal) else { return };

@@ -56,6 +56,7 @@ const DONE: usize = 2;
 const STACK_OVERFLOW: usize = 3;
 const PANICKED: usize = 4;
 const INTERRUPTED: usize = 5;
+const CRASHED: usize = 6;
 
 const GO: usize = 0;
 const UNWIND: usize = 1;
@@ -74,6 +75,7 @@ fn returns(exit: Exit) -> usize {
         Exit::Done => DONE,
         Exit::StackOverflow => STACK_OVERFLOW,
         Exit::Interrupted => INTERRUPTED,
+        Exit::Crashed => CRASHED,
     }
 }
 
@@ -268,6 +270,7 @@ impl Fiber {
         CoroutineResult::Return(match last {
             DONE => Exit::Done,
             INTERRUPTED => Exit::Interrupted,
+            CRASHED => Exit::Crashed,
             _ => Exit::StackOverflow,
         })
     }
@@ -315,6 +318,16 @@ impl Drop for Fiber {
 pub(crate) struct Trap<'a>(&'a Fiber);
 
 impl Trap<'_> {
+    /// Ends the fiber with this exit.
+    ///
+    /// # Safety
+    ///
+    /// The caller runs on this fiber. What is on its stack leaks.
+    pub(crate) unsafe fn leave(&self, exit: Exit) -> ! {
+        // SAFETY: by the contract.
+        unsafe { interrupted(self.0.shared.as_ptr(), returns(exit)) }
+    }
+
     /// Whether an address lies in the stack of the fiber, the pages at its end included that must not be touched.
     pub(crate) fn stack_ptr_in_bounds(&self, address: usize) -> bool {
         (self.0.stack.limit().get()..self.0.stack.base().get()).contains(&address)

@@ -14,7 +14,7 @@
 //! });
 //! ```
 
-use super::pointer;
+use super::{mirror, pointer};
 use crate::object::{Live, Step};
 use explore::{CaveatKind, MemoryOrder, OpKind};
 use runtime::{Class, Place};
@@ -116,11 +116,13 @@ impl<T> AsWord for *mut T {
 struct Atom<V> {
     handle: Live,
     value: V,
+    /// The test may have a pointer to the value, in this execution or an earlier one; see [`mirror`].
+    mirrored: mirror::Flag,
 }
 
 impl<V: AsWord> Atom<V> {
     const fn new(value: V) -> Atom<V> {
-        Atom { handle: Live::new(), value }
+        Atom { handle: Live::new(), value, mirrored: mirror::Flag::new() }
     }
 
     #[inline(always)]
@@ -140,9 +142,62 @@ impl<V: AsWord> Atom<V> {
         V::from_word(self.step(OpKind::Load, load_order(order, place), place).run().value)
     }
 
+    /// A pointer to memory that has the value.
+    fn as_ptr(&self, place: Place) -> *mut V {
+        if !runtime::active() {
+            return (&raw const self.value).cast_mut();
+        }
+        runtime::caveat_at(CaveatKind::Races, mirror::UNSEEN, place);
+        let memory = mirror::memory_of(&self.mirrored).unwrap_or_else(|| {
+            let value = bytes_of(self.peek(Ordering::Relaxed, place));
+            // Another thread may have asked for it meanwhile.
+            mirror::memory_of(&self.mirrored)
+                .unwrap_or_else(|| mirror::add(&self.mirrored, None, value, size_of::<V>()))
+        });
+        memory.cast()
+    }
+
+    /// Stands for memory of the test, which has this value.
+    fn mirror_at(&self, memory: *mut V, place: Place) {
+        runtime::caveat_at(CaveatKind::Races, mirror::UNSEEN, place);
+        mirror::add(&self.mirrored, Some(memory.cast()), bytes_of(self.value), size_of::<V>());
+    }
+
+    /// Takes what was written through a pointer.
+    #[cold]
+    fn take_written(&self, place: Place) {
+        match mirror::written(&self.mirrored) {
+            Err(()) => self.mirrored.clear(),
+            Ok(None) => {}
+            Ok(Some(bytes)) => {
+                // SAFETY: the bytes of a value of this type, as the test has left them: which a wrong test may do wrong.
+                let value: V = unsafe { std::mem::transmute_copy(&bytes) };
+                self.step(OpKind::Store, MemoryOrder::Relaxed, place).operands(value.to_word(), 0).run();
+            }
+        }
+    }
+
+    /// An operation has changed the value.
+    #[inline(always)]
+    fn changed(&self, place: Place) {
+        if self.mirrored.is_set() {
+            self.show_changed(place);
+        }
+    }
+
+    /// Brings the memory up to date that pointers lead to.
+    #[cold]
+    fn show_changed(&self, place: Place) {
+        let value = bytes_of(self.peek(Ordering::Relaxed, place));
+        mirror::update(&self.mirrored, value);
+    }
+
     /// An operation with this order is about to run.
     #[inline(always)]
     fn note(&self, order: Ordering, place: Place) {
+        if self.mirrored.is_set() {
+            self.take_written(place);
+        }
         runtime::ordered_step(&self.handle, || self.value.initial_word(), any_order(order), place);
     }
 
@@ -150,13 +205,16 @@ impl<V: AsWord> Atom<V> {
     fn store(&self, value: V, order: Ordering, place: Place) {
         self.note(order, place);
         self.step(OpKind::Store, store_order(order, place), place).operands(value.to_word(), 0).run();
+        self.changed(place);
     }
 
     #[inline(always)]
     fn rmw(&self, order: Ordering, place: Place, f: impl FnOnce(V) -> V) -> V {
         let change = |word| f(V::from_word(word)).to_word();
         self.note(order, place);
-        V::from_word(runtime::rmw(&self.handle, self.value.initial_word(), any_order(order), place, change))
+        let old = runtime::rmw(&self.handle, self.value.initial_word(), any_order(order), place, change);
+        self.changed(place);
+        V::from_word(old)
     }
 
     #[inline(always)]
@@ -171,12 +229,13 @@ impl<V: AsWord> Atom<V> {
         let address = current.address();
         if address != 0 && !runtime::is_allocated(address) {
             // It may be the address of something else by now.
-            runtime::caveat_at(CaveatKind::Reuse, runtime::ADDRESSES, place);
+            runtime::compares_freed(place);
         }
         self.note(if success == Ordering::SeqCst { failure } else { success }, place);
         let done =
             self.step(kind, any_order(success), place).operands(current.to_word(), new.to_word()).run();
         if done.ok {
+            self.changed(place);
             return Ok(V::from_word(done.value));
         }
         if failure != success {
@@ -205,6 +264,16 @@ impl<V: AsWord> Atom<V> {
     #[inline]
     fn get_mut(&mut self, place: Place) -> &mut V {
         runtime::object_owned(&self.handle, place);
+        if self.mirrored.is_set()
+            && let Ok(Some(bytes)) = mirror::written(&self.mirrored)
+        {
+            runtime::take_word(&mut self.handle);
+            // SAFETY: as in `take_written`.
+            self.value = unsafe { std::mem::transmute_copy(&bytes) };
+            self.mirrored = mirror::Flag::new();
+            return &mut self.value;
+        }
+        self.mirrored = mirror::Flag::new();
         if let Some(word) = runtime::take_word(&mut self.handle) {
             self.value = V::from_word(word);
         }
@@ -215,6 +284,15 @@ impl<V: AsWord> Atom<V> {
     fn show(&self, place: Place) -> V {
         if runtime::active() { self.peek(Ordering::Relaxed, place) } else { self.value }
     }
+}
+
+/// The bytes of a value, as [`mirror`] has them.
+fn bytes_of<V: AsWord>(value: V) -> mirror::Bytes {
+    const { assert!(size_of::<V>() <= size_of::<mirror::Bytes>()) };
+    let mut bytes = mirror::Bytes::default();
+    // SAFETY: values of our types have no padding, and fit.
+    unsafe { bytes.as_mut_ptr().copy_from_nonoverlapping((&raw const value).cast(), size_of::<V>()) };
+    bytes
 }
 
 #[inline(always)]
@@ -373,6 +451,40 @@ macro_rules! common {
                 let orders = (set_order, fetch_order);
                 match self.atom.try_update(orders, Place::caller(), |v| Some(f(v))) {
                     Ok(old) | Err(old) => old,
+                }
+            }
+
+            /// A pointer to the value. What is done through it is not seen, which is a caveat: the atomic takes what was written
+            /// there before its next operation.
+            #[track_caller]
+            pub fn as_ptr(&self) -> *mut $value {
+                self.atom.as_ptr(Place::caller())
+            }
+
+            /// An atomic that stands for the value behind the pointer: one for each address, type and execution. What is done through
+            /// the pointer is not seen, which is a caveat. Atomics of different types for one address take each other's values.
+            ///
+            /// # Safety
+            ///
+            /// As for std's; and the result is used during the execution at hand.
+            #[track_caller]
+            pub unsafe fn from_ptr<'a>(ptr: *mut $value) -> &'a Self {
+                // SAFETY: as the caller says, the pointer is good for reads.
+                let make = || Box::into_raw(Box::new(Self::new(unsafe { ptr.read() }))).cast::<()>();
+                if !runtime::active() {
+                    // SAFETY: it was just made, and leaks.
+                    return unsafe { &*make().cast() };
+                }
+                let of_type = std::any::type_name::<Self>();
+                // SAFETY: what was made is dropped as what it is. It lives as long as the execution.
+                unsafe {
+                    let drop = |made: *mut ()| drop(Box::from_raw(made.cast::<Self>()));
+                    let (made, is_new) = mirror::made_at(ptr.addr(), of_type, make, drop);
+                    let made = &*made.cast::<Self>();
+                    if is_new {
+                        made.atom.mirror_at(ptr, Place::caller());
+                    }
+                    made
                 }
             }
 

@@ -7,6 +7,7 @@ pub mod atomic;
 mod barrier;
 mod condvar;
 mod lazy_lock;
+mod mirror;
 pub mod mpsc;
 mod mutex;
 mod once;

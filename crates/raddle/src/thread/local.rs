@@ -1,6 +1,7 @@
 //! Thread-locals.
 
-use std::cell::{Cell, RefCell};
+use crate::cell::{Cell, RefCell};
+use std::cell::{Cell as StdCell, RefCell as StdRefCell};
 use std::error::Error;
 use std::fmt;
 
@@ -51,97 +52,106 @@ impl<T: 'static> LocalKey<T> {
     }
 }
 
-impl<T: 'static> LocalKey<Cell<T>> {
-    /// Writes the value.
-    #[track_caller]
-    pub fn set(&'static self, value: T) {
-        self.with(|cell| cell.set(value));
-    }
+/// What std has for keys of its cells, for those of [`crate::cell`], too.
+macro_rules! cells {
+    ($($cell:ident, $ref_cell:ident;)*) => {$(
+        impl<T: 'static> LocalKey<$cell<T>> {
+            /// Writes the value.
+            #[track_caller]
+            pub fn set(&'static self, value: T) {
+                self.with(|cell| cell.set(value));
+            }
 
-    /// Reads the value.
-    #[track_caller]
-    pub fn get(&'static self) -> T
-    where
-        T: Copy,
-    {
-        self.with(Cell::get)
-    }
+            /// Reads the value.
+            #[track_caller]
+            pub fn get(&'static self) -> T
+            where
+                T: Copy,
+            {
+                self.with(|cell| cell.get())
+            }
 
-    /// Takes the value and leaves the default.
-    #[track_caller]
-    pub fn take(&'static self) -> T
-    where
-        T: Default,
-    {
-        self.with(Cell::take)
-    }
+            /// Takes the value and leaves the default.
+            #[track_caller]
+            pub fn take(&'static self) -> T
+            where
+                T: Default,
+            {
+                self.with(|cell| cell.take())
+            }
 
-    /// Writes the value and gives the old one.
-    #[track_caller]
-    pub fn replace(&'static self, value: T) -> T {
-        self.with(|cell| cell.replace(value))
-    }
+            /// Writes the value and gives the old one.
+            #[track_caller]
+            pub fn replace(&'static self, value: T) -> T {
+                self.with(|cell| cell.replace(value))
+            }
+        }
+
+        impl<T: 'static> LocalKey<$ref_cell<T>> {
+            /// Gives the value to `f`.
+            ///
+            /// # Panics
+            ///
+            /// Panics if it is borrowed for writing.
+            #[track_caller]
+            pub fn with_borrow<F, R>(&'static self, f: F) -> R
+            where
+                F: FnOnce(&T) -> R,
+            {
+                self.with(|cell| f(&cell.borrow()))
+            }
+
+            /// Gives the value to `f` for writing.
+            ///
+            /// # Panics
+            ///
+            /// Panics if it is borrowed.
+            #[track_caller]
+            pub fn with_borrow_mut<F, R>(&'static self, f: F) -> R
+            where
+                F: FnOnce(&mut T) -> R,
+            {
+                self.with(|cell| f(&mut cell.borrow_mut()))
+            }
+
+            /// Writes the value.
+            ///
+            /// # Panics
+            ///
+            /// Panics if it is borrowed.
+            #[track_caller]
+            pub fn set(&'static self, value: T) {
+                self.with(|cell| *cell.borrow_mut() = value);
+            }
+
+            /// Takes the value and leaves the default.
+            ///
+            /// # Panics
+            ///
+            /// Panics if it is borrowed.
+            #[track_caller]
+            pub fn take(&'static self) -> T
+            where
+                T: Default,
+            {
+                self.with(|cell| cell.take())
+            }
+
+            /// Writes the value and gives the old one.
+            ///
+            /// # Panics
+            ///
+            /// Panics if it is borrowed.
+            #[track_caller]
+            pub fn replace(&'static self, value: T) -> T {
+                self.with(|cell| cell.replace(value))
+            }
+        }
+    )*};
 }
-
-impl<T: 'static> LocalKey<RefCell<T>> {
-    /// Gives the value to `f`.
-    ///
-    /// # Panics
-    ///
-    /// Panics if it is borrowed for writing.
-    #[track_caller]
-    pub fn with_borrow<F, R>(&'static self, f: F) -> R
-    where
-        F: FnOnce(&T) -> R,
-    {
-        self.with(|cell| f(&cell.borrow()))
-    }
-
-    /// Gives the value to `f` for writing.
-    ///
-    /// # Panics
-    ///
-    /// Panics if it is borrowed.
-    #[track_caller]
-    pub fn with_borrow_mut<F, R>(&'static self, f: F) -> R
-    where
-        F: FnOnce(&mut T) -> R,
-    {
-        self.with(|cell| f(&mut cell.borrow_mut()))
-    }
-
-    /// Writes the value.
-    ///
-    /// # Panics
-    ///
-    /// Panics if it is borrowed.
-    #[track_caller]
-    pub fn set(&'static self, value: T) {
-        self.with(|cell| *cell.borrow_mut() = value);
-    }
-
-    /// Takes the value and leaves the default.
-    ///
-    /// # Panics
-    ///
-    /// Panics if it is borrowed.
-    #[track_caller]
-    pub fn take(&'static self) -> T
-    where
-        T: Default,
-    {
-        self.with(RefCell::take)
-    }
-
-    /// Writes the value and gives the old one.
-    ///
-    /// # Panics
-    ///
-    /// Panics if it is borrowed.
-    #[track_caller]
-    pub fn replace(&'static self, value: T) -> T {
-        self.with(|cell| cell.replace(value))
-    }
+cells! {
+    StdCell, StdRefCell;
+    Cell, RefCell;
 }
 
 impl<T: 'static> fmt::Debug for LocalKey<T> {

@@ -266,6 +266,24 @@ mod wrong {
     }
 
     #[test]
+    fn ends_the_process() {
+        let n = Arc::new(AtomicUsize::new(0));
+        let other = {
+            let n = n.clone();
+            thread::spawn(move || n.store(1, SeqCst))
+        };
+        if n.load(SeqCst) == 1 {
+            std::process::exit(0);
+        }
+        other.join().unwrap();
+    }
+
+    #[test]
+    fn ends_the_process_before_it_returns() -> Result<(), String> {
+        std::process::exit(0);
+    }
+
+    #[test]
     fn returns_an_error() -> Result<(), String> {
         let n = Arc::new(AtomicUsize::new(0));
         let other = n.clone();
