@@ -135,9 +135,10 @@ pub struct Completed {
 /// explored once.
 pub(crate) const FIRST_TURNS: u32 = 32;
 
-/// After so many executions of a program with loops that are cut, it is worth while to cut them as early as possible.
-const MANY: u64 = 3_000;
-/// The same for executions with so many steps, in which threads may keep each other from coming back to a state.
+/// After so many steps of a program with loops that are cut, it is worth while to cut them as early as possible: the search starts again, and
+/// each step costs more. The steps take less than a second.
+const MANY: u64 = 5_000_000;
+/// The same for single executions with so many steps, in which threads may keep each other from coming back to a state.
 const LONG: u64 = 1_000;
 
 /// The rounds of a search, each with another number of turns after which threads give way.
@@ -146,6 +147,8 @@ struct Rounds {
     turns: Option<u32>,
     /// Executions of this round.
     runs: u64,
+    /// Their steps.
+    steps: u64,
     /// When a thread was first seen to have given way.
     start: Option<Instant>,
     /// Rounds are counted by place; see [`Modes::rounds_by_place`].
@@ -168,12 +171,13 @@ enum Next {
 impl Rounds {
     fn new(settings: &Settings) -> Rounds {
         let turns = if settings.turns.is_some() { None } else { Some(FIRST_TURNS) };
-        Rounds { turns, runs: 0, start: None, by_place: false, completed: None }
+        Rounds { turns, runs: 0, steps: 0, start: None, by_place: false, completed: None }
     }
 
     /// An execution has run. Rounds that take too long are abandoned.
     fn ran(&mut self, session: &Session) -> Next {
         self.runs += 1;
+        self.steps += session.last_steps();
         let Some(turns) = self.turns.filter(|_| session.gave_way()) else { return Next::GoOn };
         let start = *self.start.get_or_insert_with(Instant::now);
         let (most, seconds) = match (&self.completed, turns) {
@@ -227,7 +231,7 @@ impl Rounds {
     }
 
     fn restart(&mut self, turns: u32) {
-        (self.turns, self.runs, self.start) = (Some(turns), 0, None);
+        (self.turns, self.runs, self.steps, self.start) = (Some(turns), 0, 0, None);
     }
 }
 
@@ -373,10 +377,9 @@ pub fn check(
             false => rounds.completed(&session, search),
         };
         // Loops that are cut earlier may make the difference.
-        let many = rounds.runs >= MANY || session.last_steps() >= LONG || matches!(next, Next::Turns(3));
+        let many = rounds.steps >= MANY || session.last_steps() >= LONG || matches!(next, Next::Turns(3));
         if many && once.again && session.watch_eagerly() {
-            rounds.runs = 0;
-            rounds.start = None;
+            (rounds.runs, rounds.steps, rounds.start) = (0, 0, None);
             search.restart();
             continue;
         }
