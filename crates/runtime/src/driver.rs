@@ -56,6 +56,8 @@ pub struct Settings {
     pub watchdog: Option<Duration>,
     /// The search stops at this time, in the middle of an execution too.
     pub stop_at: Option<Instant>,
+    /// The search stops after some number of executions.
+    pub limited: bool,
     /// An `Arc` that is never given back is a failure.
     pub leaks: bool,
     /// Go on after a failure and collect all that differ.
@@ -88,6 +90,7 @@ impl Default for Settings {
             watchdog: Some(Duration::from_secs(10)),
             turns: None,
             stop_at: None,
+            limited: false,
             leaks: true,
             keep_going: false,
             shrink: true,
@@ -138,6 +141,8 @@ pub(crate) const FIRST_TURNS: u32 = 32;
 /// After so many steps of a program with loops that are cut, it is worth while to cut them as early as possible: the search starts again, and
 /// each step costs more. The steps take less than a second.
 const MANY: u64 = 5_000_000;
+/// The same for executions, where the search has a budget: it may be spent before there are so many steps.
+const MANY_OF_BUDGET: u64 = 3_000;
 /// The same for single executions with so many steps, in which threads may keep each other from coming back to a state.
 const LONG: u64 = 1_000;
 
@@ -377,7 +382,11 @@ pub fn check(
             false => rounds.completed(&session, search),
         };
         // Loops that are cut earlier may make the difference.
-        let many = rounds.steps >= MANY || session.last_steps() >= LONG || matches!(next, Next::Turns(3));
+        let has_budget = settings.limited || settings.stop_at.is_some();
+        let many = rounds.steps >= MANY
+            || has_budget && rounds.runs >= MANY_OF_BUDGET
+            || session.last_steps() >= LONG
+            || matches!(next, Next::Turns(3));
         if many && once.again && session.watch_eagerly() {
             (rounds.runs, rounds.steps, rounds.start) = (0, 0, None);
             search.restart();
