@@ -7,18 +7,35 @@ use crate::front::Program;
 use crate::options::{Races, options};
 use crate::shim::{Call, call, export, export_if, export_quick};
 use crate::table::{self, Entry, Found};
-use crate::{alone, changes, heap, unwritten};
+use crate::{alone, changes, heap, reuse, unwritten};
 use explore::{CaveatKind, FailureKind, MemoryOrder, OpKind, ThreadId};
 use runtime::{Accessed, Class, Front, Handle, Request, Touching};
 
 /// An access to `bytes` bytes, of whatever alignment.
 #[inline]
 pub(crate) fn access(address: usize, bytes: usize, write: bool, call: Call) {
-    if (address & 7) + bytes <= 8 {
-        part(address, bytes, write, call);
-    } else {
+    if (address & 7) + bytes > 8 {
         range(address, bytes, write, call);
+    } else if is_own(address) {
+        if write && bytes == 8 {
+            reuse::will_write_own(address);
+        }
+        count(call);
+    } else {
+        part(address, bytes, write, call);
     }
+}
+
+/// Whether an access within one granule is to the stack of the running thread, while threads keep to their own stacks and others run. Nobody
+/// else knows what is there.
+#[inline(always)]
+fn is_own(address: usize) -> bool {
+    // SAFETY: one OS thread alone runs code of the program.
+    runtime::on_own_stack(address)
+        && !unsafe { WATCHED }
+        && !runtime::is_alone()
+        && !table::looks_at_stacks()
+        && options().races == Races::Report
 }
 
 /// An access to a range.
@@ -130,14 +147,14 @@ fn watched(address: usize, bytes: usize, write: bool, call: Call) {
 }
 
 /// An access within one granule.
-#[inline(always)]
+#[inline(never)]
 fn part(address: usize, bytes: usize, write: bool, call: Call) {
     // SAFETY: one OS thread alone runs code of the program.
     if unsafe { WATCHED } {
         watched(address, bytes, write, call);
     }
     if write && bytes == 8 {
-        crate::reuse::will_write(address);
+        reuse::will_write(address);
     }
     if cannot_race(write) {
         return unshared(address, bytes, write, call);
@@ -308,10 +325,15 @@ fn count(call: Call) -> bool {
     *n += 1;
     if *n == MANY {
         *n = 0;
-        runtime::local_step(OpKind::Yield, MemoryOrder::None, call.place);
+        let_others_run(call);
         return true;
     }
     false
+}
+
+#[cold]
+fn let_others_run(call: Call) {
+    runtime::local_step(OpKind::Yield, MemoryOrder::None, call.place);
 }
 
 fn check_counted(entry: &mut Entry, address: usize, bytes: usize, write: bool, call: Call) {

@@ -131,6 +131,15 @@ pub(crate) fn will_write(address: usize) {
     }
 }
 
+/// The same for memory on the stack of the running thread: what a thread writes there is not published.
+#[inline]
+pub(crate) fn will_write_own(address: usize) {
+    // SAFETY: one OS thread alone runs code of the program.
+    if unsafe { WRITTEN } != 0 && address & 7 == 0 && !crate::rust_tests::is_rust() {
+        look_at_written();
+    }
+}
+
 /// The same for a word of memory that is not on a stack and of which `is_in_use` knows.
 #[inline]
 pub(crate) fn will_write_variable(address: usize, is_in_use: impl Fn(usize) -> bool) {

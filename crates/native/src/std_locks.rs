@@ -284,9 +284,14 @@ fn contains(ranges: &[(usize, usize)], at: usize) -> bool {
 
 /// Whether a compare-exchange at a place is one of the program's that may fail spuriously: the compiler does not say so to its hook.
 /// Those of std start again when they fail.
+#[inline]
 pub(crate) fn is_weak_exchange(site: usize) -> bool {
     // SAFETY: set before the first execution.
     let weak = unsafe { &*(&raw const WEAK) };
+    !weak.exchanges.is_empty() && is_one_of(weak, site)
+}
+
+fn is_one_of(weak: &Weak, site: usize) -> bool {
     if !contains(&weak.exchanges, site) {
         return false;
     }

@@ -73,6 +73,7 @@ pub(crate) fn was_read(address: usize, bytes: usize, word: u64, call: Call) {
     let all = u64::MAX >> (64 - 8 * bytes);
     if (filler == FRESH || filler == 0)
         && word == u64::from_ne_bytes([filler; 8]) & all
+        && heap().is_within(address)
         && heap().was_unwritten(address, bytes, filler)
     {
         note(address, call);

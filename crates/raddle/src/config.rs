@@ -512,6 +512,9 @@ impl Config {
         if stop_at.is_some() {
             settings.to_mut().stop_at = stop_at;
         }
+        if self.budget.executions.is_some() {
+            settings.to_mut().limited = true;
+        }
         let mut search = plan.search(meter()).unwrap_or_else(|e| panic!("{e}"));
         let mut ticker = Ticker::new(self.quiet, self.progress.clone(), start);
         let seen: *const dyn Progress = &raw const *search;

@@ -56,6 +56,8 @@ pub struct Settings {
     pub watchdog: Option<Duration>,
     /// The search stops at this time, in the middle of an execution too.
     pub stop_at: Option<Instant>,
+    /// The search stops after some number of executions.
+    pub limited: bool,
     /// An `Arc` that is never given back is a failure.
     pub leaks: bool,
     /// Go on after a failure and collect all that differ.
@@ -88,6 +90,7 @@ impl Default for Settings {
             watchdog: Some(Duration::from_secs(10)),
             turns: None,
             stop_at: None,
+            limited: false,
             leaks: true,
             keep_going: false,
             shrink: true,
@@ -135,9 +138,12 @@ pub struct Completed {
 /// explored once.
 pub(crate) const FIRST_TURNS: u32 = 32;
 
-/// After so many executions of a program with loops that are cut, it is worth while to cut them as early as possible.
-const MANY: u64 = 3_000;
-/// The same for executions with so many steps, in which threads may keep each other from coming back to a state.
+/// After so many steps of a program with loops that are cut, it is worth while to cut them as early as possible: the search starts again, and
+/// each step costs more. The steps take less than a second.
+const MANY: u64 = 5_000_000;
+/// The same for executions, where the search has a budget: it may be spent before there are so many steps.
+const MANY_OF_BUDGET: u64 = 3_000;
+/// The same for single executions with so many steps, in which threads may keep each other from coming back to a state.
 const LONG: u64 = 1_000;
 
 /// The rounds of a search, each with another number of turns after which threads give way.
@@ -146,6 +152,8 @@ struct Rounds {
     turns: Option<u32>,
     /// Executions of this round.
     runs: u64,
+    /// Their steps.
+    steps: u64,
     /// When a thread was first seen to have given way.
     start: Option<Instant>,
     /// Rounds are counted by place; see [`Modes::rounds_by_place`].
@@ -168,12 +176,13 @@ enum Next {
 impl Rounds {
     fn new(settings: &Settings) -> Rounds {
         let turns = if settings.turns.is_some() { None } else { Some(FIRST_TURNS) };
-        Rounds { turns, runs: 0, start: None, by_place: false, completed: None }
+        Rounds { turns, runs: 0, steps: 0, start: None, by_place: false, completed: None }
     }
 
     /// An execution has run. Rounds that take too long are abandoned.
     fn ran(&mut self, session: &Session) -> Next {
         self.runs += 1;
+        self.steps += session.last_steps();
         let Some(turns) = self.turns.filter(|_| session.gave_way()) else { return Next::GoOn };
         let start = *self.start.get_or_insert_with(Instant::now);
         let (most, seconds) = match (&self.completed, turns) {
@@ -227,7 +236,7 @@ impl Rounds {
     }
 
     fn restart(&mut self, turns: u32) {
-        (self.turns, self.runs, self.start) = (Some(turns), 0, None);
+        (self.turns, self.runs, self.steps, self.start) = (Some(turns), 0, 0, None);
     }
 }
 
@@ -373,10 +382,13 @@ pub fn check(
             false => rounds.completed(&session, search),
         };
         // Loops that are cut earlier may make the difference.
-        let many = rounds.runs >= MANY || session.last_steps() >= LONG || matches!(next, Next::Turns(3));
+        let has_budget = settings.limited || settings.stop_at.is_some();
+        let many = rounds.steps >= MANY
+            || has_budget && rounds.runs >= MANY_OF_BUDGET
+            || session.last_steps() >= LONG
+            || matches!(next, Next::Turns(3));
         if many && once.again && session.watch_eagerly() {
-            rounds.runs = 0;
-            rounds.start = None;
+            (rounds.runs, rounds.steps, rounds.start) = (0, 0, None);
             search.restart();
             continue;
         }

@@ -105,6 +105,8 @@ pub(crate) struct Execution {
     pub(crate) end: Option<End>,
     pub(crate) pending: Vec<Pending>,
     pub(crate) threads: Vec<Thread>,
+    /// The entry of the thread whose fiber runs. The table has room for all threads from the start, so it stays where it is.
+    pub(crate) own: *mut Thread,
     pub(crate) live: ThreadSet,
     pub(crate) enabled: ThreadSet,
     pub(crate) yielded: ThreadSet,
@@ -165,6 +167,8 @@ pub(crate) struct Execution {
     pub(crate) teardown_ops: u32,
     /// Below this address the running fiber has too little stack for an operation.
     pub(crate) stack_floor: usize,
+    /// Where the frames of the running fiber begin.
+    pub(crate) frames_end: usize,
     /// The running thread has looks in its window; see [`crate::spin`].
     pub(crate) looking: bool,
     /// The running thread has steps in its window of cycles; see [`crate::cycles`].
@@ -325,6 +329,7 @@ impl Execution {
             pending: Vec::with_capacity(MAX_THREADS),
             // Fibers run while they lie in this vector, so it must never move.
             threads: Vec::with_capacity(MAX_THREADS),
+            own: std::ptr::null_mut(),
             live: ThreadSet::EMPTY,
             enabled: ThreadSet::EMPTY,
             yielded: ThreadSet::EMPTY,
@@ -364,6 +369,7 @@ impl Execution {
             weak: crate::orders::Weak::default(),
             teardown_ops: 0,
             stack_floor: 0,
+            frames_end: 0,
             looking: false,
             tracking: false,
             arriving: None,
@@ -762,10 +768,15 @@ impl Execution {
             (*low, *high) = ((*low).min(thread.stack_floor), (*high).max(thread.frames_end));
         }
         if thread.joiners > 0 && !thread.left_process {
+            let mut left = thread.joiners;
             for u in self.live.iter() {
                 let op = &self.pending[u.index()].op;
                 if op.kind == OpKind::Join && op.a == t.0 as u64 {
                     self.running_on.push(u);
+                    left -= 1;
+                    if left == 0 {
+                        break;
+                    }
                 }
             }
         }
@@ -1358,8 +1369,10 @@ impl Execution {
             }
         }
         let special = SPECIAL >> op.kind as u8 & 1 == 1;
+        debug_assert!(std::ptr::eq(self.own, &self.threads[ti]));
         if special {
-            self.threads[ti].seq += 1;
+            // SAFETY: a fiber runs, so this is the entry of its thread; the borrow ends here.
+            unsafe { (*self.own).seq += 1 };
             self.after(t, op, option, applied.ok);
         }
         // Most steps change a word, by a thread that is in no loop.
@@ -1367,7 +1380,8 @@ impl Execution {
             && (turns::TRIES | bit(OpKind::Choose)) >> op.kind as u8 & 1 == 0
             && !(spin::LOCKS >> op.kind as u8 & 1 == 1 && self.modes.versions)
             && !self.looking;
-        let thread = &mut self.threads[ti];
+        // SAFETY: as above; nothing else looks at the entry before the last use of the borrow.
+        let thread = unsafe { &mut *self.own };
         thread.seq += u32::from(!special);
         if plain && thread.turns.is_empty() {
             if matches!(op.kind, OpKind::CompareExchange | OpKind::CompareExchangeWeak) {

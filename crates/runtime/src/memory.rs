@@ -447,10 +447,7 @@ pub fn on_own_stack(address: usize) -> bool {
         return false;
     }
     // SAFETY: a current execution is valid; the borrow ends here.
-    unsafe {
-        let thread = &(&(*ex).threads)[(*ex).current.index()];
-        (thread.stack_floor..thread.frames_end).contains(&address)
-    }
+    unsafe { ((*ex).stack_floor..(*ex).frames_end).contains(&address) }
 }
 
 /// Whether an address lies on the stack of another thread of this execution.

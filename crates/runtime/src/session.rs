@@ -706,8 +706,9 @@ unsafe fn become_current(ex: *mut Execution, t: ThreadId) {
     unsafe {
         (*ex).current = t;
         let thread: *mut threads::Thread = &mut (&mut (*ex).threads)[t.index()];
+        (*ex).own = thread;
         (*thread).running = true;
-        (*ex).stack_floor = (*thread).stack_floor;
+        ((*ex).stack_floor, (*ex).frames_end) = ((*thread).stack_floor, (*thread).frames_end);
         if (*thread).may_loop | (*thread).cycles.is_used() | (*ex).watchful {
             resume_loop(&mut *ex, &*thread);
         } else {
@@ -812,6 +813,7 @@ unsafe fn make_fiber(stack: corosensei::stack::DefaultStack, ex: *mut Execution,
             let thread = &mut (&mut (*ex).threads)[t.index()];
             thread.yielder = yielder;
             thread.frames_end = std::ptr::from_ref(&bottom) as usize & !7;
+            (*ex).frames_end = thread.frames_end;
             let (low, high) = (*ex).stacks;
             (*ex).stacks = (low.min(thread.stack_floor), high.max(thread.frames_end));
             while how == Resume::Go {

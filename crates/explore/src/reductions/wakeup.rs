@@ -89,6 +89,7 @@ impl Sequence {
         self.first.clear();
         self.first.resize(width, NONE);
         self.taken.clear();
+        self.taken.resize(width, 0);
         self.next.clear();
         self.next.resize(n, NONE);
         self.threads = ThreadSet::EMPTY;
@@ -262,14 +263,22 @@ impl Sequence {
     }
 
     /// One more event of a thread is taken.
+    #[inline]
     fn count(&mut self, t: ThreadId) {
-        if self.taken.len() <= t.index() {
-            self.taken.resize(t.index() + 1, 0);
+        match self.taken.get_mut(t.index()) {
+            Some(n) => *n += 1,
+            None => self.count_first(t),
         }
-        self.taken[t.index()] += 1;
+    }
+
+    #[cold]
+    fn count_first(&mut self, t: ThreadId) {
+        self.taken.resize(t.index(), 0);
+        self.taken.push(1);
     }
 
     /// How many events of a thread were taken.
+    #[inline]
     fn taken_of(&self, t: ThreadId) -> u32 {
         self.taken.get(t.index()).copied().unwrap_or(0)
     }

@@ -284,7 +284,15 @@ fn update() {
 }
 
 /// A thread begins: it has the mask of the one that makes it.
+#[inline]
 pub(crate) fn fresh(t: ThreadId) {
+    if signals().changed | learned().sends {
+        begin_thread(t);
+    }
+}
+
+#[cold]
+fn begin_thread(t: ThreadId) {
     let all = signals();
     let mask = if runtime::in_execution() { all.threads[runtime::current().index()].mask } else { 0 };
     // All threads have nothing until something changes.
