@@ -310,9 +310,10 @@ fn compare_generated(name: &str, families: &[Family], seeds: Range<u64>) -> (Vec
 
 #[test]
 fn a_generated_program_has_one_verdict_in_all_three_ways() {
-    let (compared, different) = compare_generated("all", &FAMILIES, 0..10);
+    let families = [Family::Waits, Family::Structures, Family::Polling];
+    let (compared, different) = compare_generated("all", &families, 0..12);
     assert!(different.is_empty(), "{}", different.join("\n"));
-    for (family, n) in FAMILIES.iter().zip(&compared) {
+    for (family, n) in families.iter().zip(&compared) {
         assert!(*n >= 3, "{family:?}: {n} programs were compared");
     }
 }

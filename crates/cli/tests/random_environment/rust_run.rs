@@ -78,7 +78,10 @@ impl Word {
             } else {
                 a.compare_exchange(from as T, to as T, SeqCst, SeqCst)
             };
-            done.map(|_| ()).map_err(T::into)
+            match done {
+                Ok(_) => Ok(()),
+                Err(seen) => Err(T::into(seen)),
+            }
         })
     }
 
