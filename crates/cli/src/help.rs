@@ -85,7 +85,8 @@ raddle::Config):
   RADDLE_JSON=1               C: print the report as JSON, on standard output
   RADDLE_NONDET=NUMBERS       C: what __VERIFIER_nondet_* gives: 0..3, or 0,7,1000
   RADDLE_FOLLOW=FILE          run one execution along a guide, as `raddle verify` does with a run that goes wrong
-  RADDLE_EXECUTIONS=FILE      C: list the executions in a file, one line for each class, instead
+  RADDLE_EXECUTIONS=FILE      C: list the executions in a file, one line for each class, instead of a check, or
+                              with RADDLE_JSON besides
   NO_COLOR=1                  no colours";
 
 pub(crate) const CHECK: &str = "\

@@ -135,27 +135,22 @@ fn compile(programs: &[&Program], place: &Path) -> PathBuf {
 /// Checks program `k` of an executable.
 fn check(executable: &Path, k: usize, mode: Mode) -> Seen {
     let list = executable.with_extension(format!("{k}.{mode:?}"));
-    let run = |variable: &str, value: &std::ffi::OsStr| {
-        let mut command = command(executable);
-        command
-            .args(vec!["x"; k])
-            .env(variable, value)
-            .env("RADDLE_KEEP_GOING", "1")
-            .env("RADDLE_SPURIOUS", "32");
-        command.env("RADDLE_REUSE", "all").env("RADDLE_MAX_EXECUTIONS", EXECUTIONS.to_string());
-        command.env("RADDLE_MAX_SECONDS", "20");
-        match mode {
-            Mode::Report => {}
-            Mode::VolatileAtomic => {
-                command.env("RADDLE_VOLATILE", "atomic");
-            }
-            Mode::Sync | Mode::SyncMembers => {
-                command.env("RADDLE_RACES", "sync");
-            }
+    let mut command = command(executable);
+    command.args(vec!["x"; k]).env("RADDLE_KEEP_GOING", "1").env("RADDLE_SPURIOUS", "32");
+    command.env("RADDLE_REUSE", "all").env("RADDLE_MAX_EXECUTIONS", EXECUTIONS.to_string());
+    command.env("RADDLE_MAX_SECONDS", "20");
+    // The list of executions is a search of its own, in the same process.
+    command.env("RADDLE_JSON", "1").env("RADDLE_EXECUTIONS", &list);
+    match mode {
+        Mode::Report => {}
+        Mode::VolatileAtomic => {
+            command.env("RADDLE_VOLATILE", "atomic");
         }
-        command.output().unwrap()
-    };
-    let output = run("RADDLE_JSON", "1".as_ref());
+        Mode::Sync | Mode::SyncMembers => {
+            command.env("RADDLE_RACES", "sync");
+        }
+    }
+    let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let report: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| {
         panic!("program {k}, {mode:?}: {e}: {text}{}", String::from_utf8_lossy(&output.stderr))
@@ -172,20 +167,19 @@ fn check(executable: &Path, k: usize, mode: Mode) -> Seen {
         seen.caveats.insert(caveat["kind"].as_str().unwrap_or_default().to_owned());
         seen.text += &format!("{}\n", caveat["text"]);
     }
-    // The list of executions takes the place of the report, so it needs a run of its own. Where the report has a race, it is not needed.
-    if !seen.kinds.iter().any(|k| RACES.contains(&k.as_str())) {
-        run("RADDLE_EXECUTIONS", list.as_os_str());
-        let lines = fs::read_to_string(&list).unwrap_or_default();
-        let _ = fs::remove_file(&list);
-        // `main` has steps only if it came to its end: the last one stores the sum.
-        let ends = lines.lines().filter_map(|l| l.split("  ").find_map(|t| t.strip_prefix("0: ")));
-        seen.ends = ends.filter_map(|main| main.rsplit(' ').next()?.parse().ok()).collect();
-    }
+    let lines = fs::read_to_string(&list).unwrap_or_default();
+    let _ = fs::remove_file(&list);
+    // `main` has steps only if it came to its end: the last one stores the sum.
+    let ends = lines.lines().filter_map(|l| l.split("  ").find_map(|t| t.strip_prefix("0: ")));
+    seen.ends = ends.filter_map(|main| main.rsplit(' ').next()?.parse().ok()).collect();
     // With a failure the report does not say that the search stopped at its limit.
     let counts = ["executions", "blocked", "assumed", "pruned", "over_bound", "unsatisfiable"];
     let run: u64 = counts.iter().filter_map(|c| report[c].as_u64()).sum();
     let is_stopped = !report["stopped"].is_null() || report["verdict"] == "incomplete";
     seen.complete = !is_stopped && report["open"] == 0 && run + 10 < EXECUTIONS;
+    // The search for the list is not that of the report, and may be larger.
+    seen.complete &=
+        seen.kinds.iter().any(|k| RACES.contains(&k.as_str())) || lines.trim_end().ends_with("finished");
     let [verdict, executions, seconds] = ["verdict", "executions", "seconds"].map(|field| &report[field]);
     seen.text += &format!("{verdict} {executions} executions {seconds} s {}", report["stopped"]);
     seen

@@ -2,7 +2,7 @@
 //!
 //! One line for each class of executions that have the same happens-before order: its name, how often it was seen, and the steps
 //! of each thread with the values they got. The last line says what the search took. A name does not depend on addresses, so that the
-//! same program written for another front end has the same ones.
+//! same program written for another front end has the same ones. With `RADDLE_JSON` the program is checked afterwards, as without the list.
 //!
 //! ```text
 //! 54c6…  1  0: Load 2 2  1: Rmw 0 1  2: Rmw 1 2

@@ -211,7 +211,16 @@ fn compare_rounds(seeds: std::ops::Range<u64>, rule: LoopRule, turns: u32, most:
         for (algorithm, found) in &searches {
             let about = || format!("seed {seed}, {algorithm}: {program:?}");
             assert_eq!(all.seen.without(&found.seen), "", "lost, {}", about());
-            assert_eq!(found.seen.without(&all.seen), "", "more than with all interleavings, {}", about());
+            // Rounds by place leave other executions in other orders of independent steps, as the runtime's `cycles.rs` says. So a search may see an
+            // outcome that all interleavings under the rule do not have. It is one that the program has without the rule: `right` was asked above.
+            if rule != LoopRule::RoundsByPlace {
+                assert_eq!(
+                    found.seen.without(&all.seen),
+                    "",
+                    "more than with all interleavings, {}",
+                    about()
+                );
+            }
             assert!(
                 bounded(found) || right.without(&found.seen).is_empty(),
                 "lost without a caveat, {}",
@@ -231,9 +240,11 @@ fn bounded_rounds_are_the_same_in_all_interleavings() {
 }
 
 #[test]
-fn rounds_that_are_counted_by_place_are_the_same_in_all_interleavings() {
+fn rounds_that_are_counted_by_place_lose_nothing_without_a_caveat() {
     let counts = compare_rounds(0..40, LoopRule::RoundsByPlace, 1, 15_000);
     assert!(counts.compared > 20 && counts.bounded > 15, "{counts:?}");
+    // A program of which searches once had more outcomes than all interleavings under the rule.
+    compare_rounds(600_890..600_891, LoopRule::RoundsByPlace, 1, 15_000);
 }
 
 #[test]
@@ -326,11 +337,13 @@ const WRONG: [LoopRule; 9] = [
 ];
 
 /// A number of a random program for each rule that some of the first catch. The others are caught by the programs below.
-const WITNESSES: [(LoopRule, u64); 4] = [
+const WITNESSES: [(LoopRule, u64); 6] = [
     (LoopRule::OneInARow, 0),
     (LoopRule::LooksOnly, 0),
     (LoopRule::SamePlace, 0),
     (LoopRule::EndsExecution, 19),
+    (LoopRule::UndoesCycles, 19),
+    (LoopRule::RepeatedState, 7),
 ];
 
 #[test]
