@@ -112,7 +112,10 @@ impl Execution {
     pub(crate) fn resolve(&mut self, handle: &Handle, class: Class, initial: u64, place: Place) -> ObjectId {
         match self.known(handle) {
             Some(id) => {
-                self.objects[id.index()].address = handle.address();
+                let before = std::mem::replace(&mut self.objects[id.index()].address, handle.address());
+                if before != handle.address() && self.unjoined > 0 && self.front.is_none() {
+                    self.object_moved(before, id, place);
+                }
                 id
             }
             None => self.meet(handle, class, initial, place),
