@@ -960,7 +960,10 @@ fn describe(d: &Divergence) -> String {
         None => "nothing: it could not run".to_string(),
     };
     if d.ended {
-        let first = d.expected.as_ref().map_or_else(|| "could run".to_string(), |_| format!("did {}", say(&d.expected)));
+        let first = d
+            .expected
+            .as_ref()
+            .map_or_else(|| "could run".to_string(), |_| format!("did {}", say(&d.expected)));
         return format!(
             "at step {}, thread {} {first} the first time, and now the execution is over before that step",
             d.step + 1,

@@ -302,8 +302,9 @@ impl Execution {
         let Some(other) = other else { return };
         let what = crate::record::class_word(self.objects[id.index()].class).unwrap_or("object");
         let (owner, other) = (self.thread_label(self.current), self.thread_label(other));
-        let message =
-            format!("the {what} that {owner} uses was moved while {other} used it, with nothing that orders them");
+        let message = format!(
+            "the {what} that {owner} uses was moved while {other} used it, with nothing that orders them"
+        );
         self.heap.fault = Some(Box::new((message, place)));
         (self.due, self.attend) = (true, true);
     }

@@ -440,8 +440,13 @@ impl BestFirst {
     #[cold]
     fn diverge(&mut self, thread: ThreadId, expected: Option<(Op, Site)>, view: &View<'_>) -> Decision {
         let pending = view.pending.get(thread.index()).filter(|_| view.live.contains(thread));
-        self.divergence =
-            Some(Divergence { step: self.pos, thread, expected, found: pending.map(|p| (p.op, p.site)), ended: false });
+        self.divergence = Some(Divergence {
+            step: self.pos,
+            thread,
+            expected,
+            found: pending.map(|p| (p.op, p.site)),
+            ended: false,
+        });
         Decision::Stop
     }
 
