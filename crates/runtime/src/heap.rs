@@ -466,7 +466,8 @@ pub fn address_is_kept(address: usize) {
     // SAFETY: a current execution is valid; the borrow ends here.
     unsafe {
         if !ex.is_null() && !(*ex).heap.is_empty() {
-            let block = (&mut (*ex).heap.blocks).range_mut(..=address).next_back();
+            let heap = &mut (*ex).heap;
+            let block = heap.blocks.range_mut(..=address).next_back();
             if let Some((_, block)) = block.filter(|(_, b)| address - b.start <= b.whole.size()) {
                 block.seen = true;
             }

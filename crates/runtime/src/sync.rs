@@ -365,6 +365,13 @@ fn run(request: &Request<'_>) -> Done {
 unsafe fn still_there(ex: *mut Execution, handle: &Handle, object: explore::ObjectId, place: Place) {
     // SAFETY: by the contract; the borrow ends before `fail`, which suspends.
     unsafe {
+        // Another thread freed or moved the object after the operation was announced, and has not come to a step of its own.
+        if (*ex).phase == Phase::Running
+            && let Some(fault) = (*ex).heap.fault.take()
+        {
+            let (message, place) = *fault;
+            fail(FailureKind::UseAfterFree, message, place);
+        }
         if (*ex).unjoined > 0
             && (*ex).front.is_none()
             && (*ex).known(handle) != Some(object)
