@@ -223,4 +223,6 @@ pub struct Divergence {
     pub expected: Option<(Op, Site)>,
     /// What it wanted to do now, and where; `None` when it could not run at all.
     pub found: Option<(Op, Site)>,
+    /// The execution was over before that step.
+    pub ended: bool,
 }

@@ -46,7 +46,8 @@ impl Explorer for Replay {
             if self.strict {
                 let found =
                     view.pending.get(t.index()).filter(|_| view.live.contains(t)).map(|p| (p.op, p.site));
-                self.divergence = Some(Divergence { step: self.step - 1, thread: t, expected: None, found });
+                self.divergence =
+                    Some(Divergence { step: self.step - 1, thread: t, expected: None, found, ended: false });
                 return Decision::Stop;
             }
         }

@@ -226,6 +226,7 @@ impl Core {
                 thread,
                 expected: Some((*s.step.op(), Site::default())),
                 found: Some((now.op, now.site)),
+                ended: false,
             })
         })
     }
@@ -307,10 +308,10 @@ impl Core {
         debug_assert_eq!(n.sleep_end as usize, self.sleepers.len());
         self.sleepers.push(s);
         n.sleep_end += 1;
-        if s.options == 1 {
+        let own = &self.sleepers[n.sleep as usize..];
+        // Of many outcomes only the last one makes a difference.
+        if own.len() >= s.options as usize && is_fully_asleep(own, &s) {
             n.asleep.insert(s.step.thread);
-        } else {
-            n.asleep = n.asleep.or(&fully_asleep(&self.sleepers[n.sleep as usize..]));
         }
     }
 
@@ -333,15 +334,20 @@ impl Core {
     }
 }
 
+/// Whether all outcomes of the thread of an entry are in the sleep set.
+fn is_fully_asleep(sleep: &[Sleeper], s: &Sleeper) -> bool {
+    s.options == 1 || sleep.iter().filter(|o| o.step.thread == s.step.thread).count() as u32 == s.options
+}
+
 /// The threads all of whose outcomes are in the sleep set.
 fn fully_asleep(sleep: &[Sleeper]) -> ThreadSet {
-    let mut set = ThreadSet::EMPTY;
+    let (mut set, mut met) = (ThreadSet::EMPTY, ThreadSet::EMPTY);
     for s in sleep {
-        if s.options == 1
-            || sleep.iter().filter(|o| o.step.thread == s.step.thread).count() as u32 == s.options
-        {
+        // All entries of a thread are of one step.
+        if !met.contains(s.step.thread) && is_fully_asleep(sleep, s) {
             set.insert(s.step.thread);
         }
+        met.insert(s.step.thread);
     }
     set
 }
@@ -526,6 +532,7 @@ impl<R: Reduction> Search<R> {
             thread,
             expected: e.map(|e| (e.op, e.site)),
             found: pending.map(|p| (p.op, p.site)),
+            ended: false,
         });
         Decision::Stop
     }
@@ -718,6 +725,7 @@ impl<R: Reduction> Explorer for Search<R> {
                         thread: event.thread,
                         expected: Some((e.op, e.site)),
                         found: Some((event.op, event.site)),
+                        ended: false,
                     });
                 }
                 core.prune = true;
@@ -739,6 +747,16 @@ impl<R: Reduction> Explorer for Search<R> {
         s.steps += core.pos as u64;
         s.longest = s.longest.max(core.pos as u64);
         s.threads = s.threads.max(view.pending.len() as u64);
+        let ran_to_its_end = matches!(end, End::Complete | End::Assumed | End::Pruned);
+        if let Some(n) = core.nodes.get(core.pos).filter(|_| ran_to_its_end && !core.prune) {
+            // It was over before it came to the step at which it was to leave the last one.
+            if !self.tolerant && self.divergence.is_none() {
+                let expected = core.trace.events().get(core.pos).map(|e| (e.op, e.site));
+                self.divergence =
+                    Some(Divergence { step: core.pos, thread: n.chosen, expected, found: None, ended: true });
+            }
+            core.prune = true;
+        }
         if self.divergence.is_some() {
             return false;
         }

@@ -181,3 +181,22 @@ fn an_address_comes_back_in_every_search_that_compares_it() {
         assert!(failure.message.contains("another box at the same address"), "{failure:?}");
     }
 }
+
+#[test]
+fn an_address_that_an_atomic_keeps_comes_back_where_there_is_one_thread() {
+    use raddle::boxed::Box;
+    let report = run(|| {
+        let a = Box::into_raw(Box::new(1u64));
+        let kept = AtomicPtr::new(a);
+        kept.load(SeqCst);
+        // SAFETY: it comes from `into_raw`.
+        drop(unsafe { Box::from_raw(a) });
+        let b = Box::into_raw(Box::new(2u64));
+        let same = kept.compare_exchange(b, std::ptr::null_mut(), SeqCst, SeqCst).is_ok();
+        // SAFETY: as above.
+        drop(unsafe { Box::from_raw(b) });
+        assert!(!same, "the address came back");
+    });
+    assert_eq!(report.verdict, raddle::Verdict::Failure, "{}", report.guarantee);
+    assert!(report.failures[0].message.contains("the address came back"), "{}", report.failures[0].message);
+}

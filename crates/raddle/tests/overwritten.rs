@@ -228,3 +228,92 @@ fn vectors_that_grow_while_others_use_what_is_theirs_are_fine() {
         assert_eq!(v.into_inner().unwrap()[0].load(SeqCst), 2);
     });
 }
+
+/// Pointers for a thread that uses an object while its owner moves it.
+fn pointer<T>(object: &T) -> Sent<T> {
+    Sent(std::ptr::from_ref(object).cast_mut())
+}
+
+#[test]
+fn an_object_that_its_owner_moves_or_consumes_while_another_thread_uses_it_is_found() {
+    let adds = |p: Sent<AtomicUsize>| {
+        // SAFETY: it is not: the owner moves the atomic meanwhile.
+        thread::spawn(move || unsafe { (*p.get()).fetch_add(1, SeqCst) })
+    };
+    is_misused(|| {
+        let a = AtomicUsize::new(0);
+        let t = adds(pointer(&a));
+        a.into_inner();
+        t.join().unwrap();
+    });
+    is_misused(|| {
+        let a = Box::new(AtomicUsize::new(0));
+        let t = adds(pointer(&*a));
+        (*a).into_inner();
+        t.join().unwrap();
+    });
+    is_misused(|| {
+        let a = AtomicUsize::new(0);
+        let t = adds(pointer(&a));
+        drop(a);
+        t.join().unwrap();
+    });
+    is_misused(|| {
+        let mut a = AtomicUsize::new(0);
+        let t = adds(pointer(&a));
+        let b = std::mem::replace(&mut a, AtomicUsize::new(7));
+        t.join().unwrap();
+        b.load(SeqCst);
+    });
+    is_misused(|| {
+        let (mut a, mut b) = (AtomicUsize::new(0), AtomicUsize::new(5));
+        let t = adds(pointer(&a));
+        std::mem::swap(&mut a, &mut b);
+        t.join().unwrap();
+    });
+    is_misused(|| {
+        let a = AtomicUsize::new(0);
+        let t = adds(pointer(&a));
+        let b = a;
+        b.load(SeqCst);
+        t.join().unwrap();
+    });
+    is_misused(|| {
+        let mut a = Mutex::new(0);
+        let p = pointer(&a);
+        // SAFETY: it is not.
+        let t = thread::spawn(move || unsafe { *(*p.get()).lock().unwrap() += 1 });
+        let b = std::mem::take(&mut a);
+        t.join().unwrap();
+        assert_eq!(b.into_inner().unwrap(), 0);
+    });
+}
+
+#[test]
+fn objects_that_move_when_others_are_done_with_them_are_no_failure() {
+    verified(|| {
+        let a = AtomicUsize::new(0);
+        thread::scope(|s| {
+            s.spawn(|| a.fetch_add(1, SeqCst));
+        });
+        let b = Box::new(a);
+        let t = thread::spawn(move || {
+            b.fetch_add(1, SeqCst);
+            *b
+        });
+        let c = t.join().unwrap();
+        assert_eq!(c.load(SeqCst), 2);
+        assert_eq!(c.into_inner(), 2);
+    });
+    verified(|| {
+        let (s, r) = mpsc::channel();
+        let t = thread::spawn(move || {
+            let m = Mutex::new(1);
+            *m.lock().unwrap() += 1;
+            s.send(m).unwrap();
+        });
+        let m = r.recv().unwrap();
+        assert_eq!(*m.lock().unwrap(), 2);
+        t.join().unwrap();
+    });
+}

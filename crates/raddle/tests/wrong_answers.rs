@@ -568,3 +568,25 @@ fn a_compare_exchange_that_fails_orders_what_its_failure_order_says() {
     found(DataRace, || publish(Acquire, Relaxed));
     found(DataRace, || publish(SeqCst, Relaxed));
 }
+
+#[test]
+fn an_execution_that_ends_before_its_schedule_is_over_is_not_explored() {
+    let first = std::cell::Cell::new(true);
+    let report = default().run(|| {
+        if first.replace(false) {
+            let x = AtomicUsize::new(0);
+            let (a, b) = both(|_| x.fetch_add(1, SeqCst));
+            assert_ne!(a, b);
+        }
+    });
+    assert_eq!(report.verdict, raddle::Verdict::Failure, "{}", report.guarantee);
+    assert_eq!(report.failures[0].kind, raddle::FailureKind::Nondeterminism);
+    assert!(report.failures[0].message.contains("over before that step"), "{}", report.failures[0].message);
+}
+
+#[test]
+fn a_choice_of_many_takes_time_in_proportion() {
+    // It took minutes when each outcome looked at all pairs of earlier ones.
+    let report = default().run(|| assert!(raddle::choose(4000) < 4000));
+    assert_eq!((report.verdict, report.stats.executions), (raddle::Verdict::Verified, 4000));
+}

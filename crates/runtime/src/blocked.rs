@@ -197,7 +197,10 @@ impl Execution {
                 let s = if senders == 1 { "" } else { "s" };
                 (format!("waits for a message on {name}, which has {senders} living sender{s}"), Vec::new())
             }
-            OpKind::Send => (format!("waits for room in {name}, which holds {} messages", op.a), Vec::new()),
+            OpKind::Send => {
+                let s = if op.a == 1 { "" } else { "s" };
+                (format!("waits for room in {name}, which holds {} message{s}", op.a), Vec::new())
+            }
             OpKind::SendDone => (format!("waits for a receiver on {name}"), Vec::new()),
             OpKind::Pass => {
                 let n = word & 0xffff_ffff;

@@ -824,8 +824,10 @@ fn may_take(ex: &mut Execution, object: ObjectId, known: bool, most: u32, place:
         return true;
     }
     ex.refused_option = true;
+    let (many, s, were) =
+        if most == 1 { ("one".to_owned(), "", "was") } else { (most.to_string(), "s", "were") };
     let text = format!(
-        "more than {most} spurious wake-ups, spurious failures or timeouts in a row were not explored (--spurious, \
+        "more than {many} spurious wake-up{s}, spurious failure{s} or timeout{s} in a row {were} not explored (--spurious, \
          Config::spurious)"
     );
     ex.caveats.add(CaveatKind::Spurious, text.into(), place);

@@ -971,6 +971,17 @@ fn describe(d: &Divergence) -> String {
         }
         None => "nothing: it could not run".to_string(),
     };
+    if d.ended {
+        let first = d
+            .expected
+            .as_ref()
+            .map_or_else(|| "could run".to_string(), |_| format!("did {}", say(&d.expected)));
+        return format!(
+            "at step {}, thread {} {first} the first time, and now the execution is over before that step",
+            d.step + 1,
+            d.thread
+        );
+    }
     let (mut first, mut now) = (say(&d.expected), say(&d.found));
     if let (Some((before, _)), Some((after, _))) = (&d.expected, &d.found)
         && before.kind == after.kind

@@ -658,6 +658,15 @@ impl Execution {
         }
     }
 
+    /// The running thread goes on to its next operation when those have that were spawned before.
+    pub(crate) fn run_on_after_children(&mut self, site: Site) {
+        let t = self.current;
+        self.pending[t.index()] = Pending { op: Op::local(OpKind::Start), site, awaited: (0, 0) };
+        self.enabled.remove(t);
+        self.running_on.push(t);
+        self.next = self.decide();
+    }
+
     /// Takes the script of the execution that has just begun.
     pub(crate) fn take_script(&mut self) {
         // SAFETY: as in `decide`.

@@ -45,6 +45,8 @@ struct Block {
     ended: Option<(u64, Option<ThreadId>)>,
     /// The objects in it that were met.
     objects: Vec<ObjectId>,
+    /// An atomic had its address.
+    seen: bool,
 }
 
 /// The blocks of one execution, and the values that must be dropped before it ends.
@@ -181,6 +183,7 @@ unsafe fn fresh(ex: &mut Execution, layout: Layout, place: Place) -> *mut u8 {
         freed: None,
         ended: None,
         objects: Vec::new(),
+        seen: false,
     };
     ex.heap.blocks.insert(start, block);
     memory
@@ -198,14 +201,16 @@ unsafe fn take_freed(ex: *mut Execution, layout: Layout, place: Place) -> Option
         if (*ex).looking {
             spin::changed(&mut *ex);
         }
-        if (*ex).unjoined == 0 {
-            // Only this thread could tell, from pointers of its own that are not valid any more.
-            return None;
-        }
+        // If there is one thread, only an atomic that still has the address can tell, or a pointer of the thread's own that is not valid any more.
+        let alone = (*ex).unjoined == 0;
         // Whether another thread has got the address by now is not known here: nothing orders two allocations. So the number of
         // candidates does not depend on it.
         let me = (*ex).current;
-        let is_free = |b: &&Block| b.ended.is_some_and(|(_, taker)| taker != Some(me)) && fits(b);
+        let is_free =
+            |b: &&Block| b.ended.is_some_and(|(_, taker)| taker != Some(me)) && fits(b) && (b.seen || !alone);
+        if alone && !(*ex).heap.blocks.values().any(|b| is_free(&b)) {
+            return None;
+        }
         if !(*ex).modes.reuse {
             let least = (*ex).heap.least.entry(me).or_insert(usize::MAX);
             *least = (*least).min(layout.size());
@@ -452,6 +457,22 @@ pub fn is_allocated(address: usize) -> bool {
     let ex = context::current();
     // SAFETY: a current execution is valid; the borrow ends here.
     !ex.is_null() && unsafe { (*ex).heap.containing(address).is_some() }
+}
+
+/// An atomic has got this address.
+#[inline]
+pub fn address_is_kept(address: usize) {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        if !ex.is_null() && !(*ex).heap.is_empty() {
+            let heap = &mut (*ex).heap;
+            let block = heap.blocks.range_mut(..=address).next_back();
+            if let Some((_, block)) = block.filter(|(_, b)| address - b.start <= b.whole.size()) {
+                block.seen = true;
+            }
+        }
+    }
 }
 
 /// A value that must be dropped before the execution ends.

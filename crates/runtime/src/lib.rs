@@ -96,7 +96,7 @@ pub use foreign::{
     wait_for_signal, wait_in, wait_once, wait_while,
 };
 pub use front::{Crashed, Front, Part, Place, set_front};
-pub use heap::{Tracked, allocate, free, is_allocated, track, untrack};
+pub use heap::{Tracked, address_is_kept, allocate, free, is_allocated, track, untrack};
 pub use labels::Labels;
 pub use lent::{cell_ends, cell_lend};
 pub use lifetimes::{object_ends, object_gone, object_owned};

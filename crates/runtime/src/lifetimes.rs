@@ -290,15 +290,55 @@ impl Execution {
         Some(format!("the {what} that {user} uses is overwritten by {owner}, with nothing that orders them"))
     }
 
+    /// The running thread uses an object at another address than before: it was moved. Others must have been done with it.
+    #[cold]
+    pub(crate) fn object_moved(&mut self, before: usize, id: ObjectId, place: Place) {
+        if before == 0 || self.phase != Phase::Running || !self.in_fiber || self.heap.fault.is_some() {
+            return;
+        }
+        // Out of memory on the heap an `Arc` of std's may have given it, whose counts order more than is seen.
+        let on_stack = self.holder_of_stack(before).is_some();
+        let other = self.about_to_use(id).or_else(|| if on_stack { unordered_use(self, id) } else { None });
+        let Some(other) = other else { return };
+        let what = crate::record::class_word(self.objects[id.index()].class).unwrap_or("object");
+        let (owner, other) = (self.thread_label(self.current), self.thread_label(other));
+        let message = format!(
+            "the {what} that {owner} uses was moved while {other} used it, with nothing that orders them"
+        );
+        self.heap.fault = Some(Box::new((message, place)));
+        (self.due, self.attend) = (true, true);
+    }
+
+    /// A thread other than the running one that has announced an operation on an object.
+    fn about_to_use(&self, id: ObjectId) -> Option<ThreadId> {
+        self.order.iter().copied().find(|t| {
+            let pending = self.pending.get(t.index());
+            *t != self.current && self.live.contains(*t) && pending.is_some_and(|p| p.op.object == id)
+        })
+    }
+
+    /// What is to be said if an object that the running thread has just used is not at its address any more: another thread overwrote it,
+    /// or moved something else there, after the operation was announced.
+    #[cold]
+    pub(crate) fn overwritten_meanwhile(&self, handle: &Handle, id: ObjectId) -> Option<String> {
+        let (address, object) = (handle.address(), &self.objects[id.index()]);
+        let known = self.lifetimes.dropped.iter().any(|d| d.address == address)
+            || self.lifetimes.alone.iter().any(|a| a.address == address || a.object == Some(id));
+        if self.phase != Phase::Running || !self.in_fiber || object.is_static || known {
+            return None;
+        }
+        let what = crate::record::class_word(object.class).unwrap_or("object");
+        let user = self.thread_label(self.current);
+        Some(format!(
+            "the {what} that {user} uses was moved or overwritten by another thread, with nothing that orders them"
+        ))
+    }
+
     /// The memory of an object that was not dropped is freed, or moved, by the running thread.
     pub(crate) fn object_leaves(&mut self, address: usize, id: ObjectId, moved: bool) {
         let (thread, at) = (self.current, self.log.len());
         // Only what is moved is known not to be an `Arc` of std's, whose counts order more than is seen.
-        let about_to = self.order.iter().copied().find(|t| {
-            let pending = self.pending.get(t.index());
-            *t != thread && self.live.contains(*t) && pending.is_some_and(|p| p.op.object == id)
-        });
-        let other = about_to.or_else(|| if moved { unordered_use(self, id) } else { None });
+        let other = self.about_to_use(id).or_else(|| if moved { unordered_use(self, id) } else { None });
         if let Some(other) = other {
             let what = crate::record::class_word(self.objects[id.index()].class).unwrap_or("object");
             let (owner, other) = (self.thread_label(thread), self.thread_label(other));

@@ -1,6 +1,6 @@
 //! The object table of an execution, and the handle by which a type finds its entry.
 
-use crate::execution::Execution;
+use crate::execution::{Execution, Phase};
 use crate::{Class, Place, statics};
 use explore::ObjectId;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -51,6 +51,10 @@ impl std::fmt::Debug for Handle {
         f.write_str("Handle")
     }
 }
+
+/// An object was made before the check, of the kind [`explore::CaveatKind::State`].
+const MADE_OUTSIDE: &str = "what a lock, a cell or a channel holds that was made outside of the check is not put back between executions: \
+                            make it in the closure that is checked";
 
 /// One shared object.
 pub(crate) struct Object {
@@ -124,7 +128,10 @@ impl Execution {
     pub(crate) fn resolve(&mut self, handle: &Handle, class: Class, initial: u64, place: Place) -> ObjectId {
         match self.known(handle) {
             Some(id) => {
-                self.objects[id.index()].address = handle.address();
+                let before = std::mem::replace(&mut self.objects[id.index()].address, handle.address());
+                if before != handle.address() && self.unjoined > 0 && self.front.is_none() {
+                    self.object_moved(before, id, place);
+                }
                 id
             }
             None => self.meet(handle, class, initial, place),
@@ -158,6 +165,9 @@ impl Execution {
             self.watch.note_handle(address);
         }
         let is_static = statics::contains(address);
+        if word != 0 && !is_static && self.phase == Phase::Running {
+            self.met_before(class, word, place);
+        }
         let found = if is_static { self.statics.find(address) } else { None };
         let id = found.unwrap_or_else(|| {
             let id = self.enter(class, initial, Some(place));
@@ -186,6 +196,20 @@ impl Execution {
             handle.cached.store((self.epoch as u64) << 32 | id.0 as u64, Ordering::Relaxed);
         }
         id
+    }
+
+    /// An object that an earlier execution has met: it was made outside of the check. The word of an object starts afresh in each
+    /// execution, and what a lock, a cell or a channel holds does not.
+    #[cold]
+    fn met_before(&mut self, class: Class, word: u64, place: Place) {
+        let (epoch, index) = ((word >> 32) as u32, word as u32);
+        // Executions count up; other words are what freed memory was used for.
+        let earlier = epoch < self.epoch && self.epoch - epoch < 1 << 30 && index < 1 << 16;
+        let holds =
+            matches!(class, Class::Mutex | Class::RwLock | Class::Cell | Class::Once | Class::Channel);
+        if earlier && holds {
+            self.caveats.add(explore::CaveatKind::State, MADE_OUTSIDE.into(), place);
+        }
     }
 
     /// The thread on whose stack an address lies.

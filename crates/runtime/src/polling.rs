@@ -89,6 +89,8 @@ pub struct Modes {
     pub(crate) reuse: bool,
     /// Stacks are wiped where a thread starts, and below its operations; see [`crate::spin`].
     pub(crate) wipes_stacks: bool,
+    /// How deep in their stacks threads were compared with their earlier states, where that is deeper than is wiped below an operation anyway.
+    pub(crate) wiped_depth: usize,
     /// After how many fruitless turns a thread gives way; 0 for what the settings say. See [`crate::turns`].
     pub(crate) turns: u32,
     /// A thread that comes back to a place has gone through a round of a loop there, whatever its local state is. See `rounds` in

@@ -31,7 +31,7 @@
 //! and that includes frames of the search. So the stack below an operation is wiped when a look returns; then what a turn
 //! leaves behind depends on the turn alone. Frames may also have parts that the program has not written yet, and what lies there is left from
 //! before the loop. So the search starts again when a state is first taken: from then on stacks are wiped where threads start, and below
-//! every operation of our types. The turn at which a loop is cut then does not differ from one run of a schedule to the next, as a rule.
+//! every operation of our types, as far down as states were compared, or 2 KiB. The turn at which a loop is cut then does not differ from one run of a schedule to the next, as a rule.
 //! Where a thread does something else than the first time all the same, the search starts again once more, and wipes stacks below all
 //! operations ([`crate::polling::Modes::clean_stacks`]). On processors for which the state cannot be taken nothing is cut.
 
@@ -212,12 +212,38 @@ pub(crate) fn leave() {
     if ex.is_null() || unsafe { !((*ex).looking | (*ex).modes.wipes_stacks) } {
         return;
     }
-    // SAFETY: the operation has just checked that far more stack than that is left.
-    unsafe { machine::wipe(LEFT_BY_OPERATION) };
+    // SAFETY: as above; the operation has just checked that far more stack than that is left.
+    unsafe {
+        let bytes = if (*ex).modes.wiped_depth == 0 { LEFT_BY_OPERATION } else { left_by_operation(&*ex) };
+        machine::wipe(bytes);
+    };
 }
 
-/// How far below an operation the stack is wiped.
+/// How far below an operation of the running thread the stack is wiped, where states were compared in deep frames: an operation in
+/// such a frame must not find there what one in a frame above has left.
+#[inline(never)]
+fn left_by_operation(ex: &Execution) -> usize {
+    let here = 0u8;
+    let thread = &ex.threads[ex.current.index()];
+    let to = thread.frames_end.saturating_sub(ex.modes.wiped_depth).max(thread.stack_floor);
+    // Frames of ours lie between the operation and here.
+    let left = (std::ptr::from_ref(&here) as usize).saturating_sub(to).next_multiple_of(128) + 256;
+    left.clamp(LEFT_BY_OPERATION, MOST_WIPED)
+}
+
+/// A state is compared in a frame that is deeper in its stack than those so far.
+#[cold]
+fn compares_deeper(ex: &mut Execution, depth: usize) {
+    ex.modes.wiped_depth = depth.next_multiple_of(LEFT_BY_OPERATION).min(MOST_WIPED);
+    if !ex.settings.samples {
+        ex.restart.get_or_insert(Restart::ComparesStates);
+    }
+}
+
+/// How far below an operation the stack is wiped at least.
 const LEFT_BY_OPERATION: usize = 2048;
+/// And at most.
+const MOST_WIPED: usize = 32 * 1024;
 /// The same for a thread that starts.
 const LEFT_BY_THREAD: usize = 2 * 1024;
 /// The same where a thread has done something else than the first time.
@@ -227,7 +253,8 @@ const LEFT_BY_DEEP_THREAD: usize = 16 * 1024;
 #[inline]
 pub(crate) fn start(ex: &Execution, floor: usize) {
     if ex.modes.wipes_stacks | ex.modes.clean_stacks {
-        wipe_stack(if ex.modes.clean_stacks { LEFT_BY_DEEP_THREAD } else { LEFT_BY_THREAD }, floor);
+        let least = if ex.modes.clean_stacks { LEFT_BY_DEEP_THREAD } else { LEFT_BY_THREAD };
+        wipe_stack(least.max(ex.modes.wiped_depth), floor);
     }
 }
 
@@ -268,7 +295,13 @@ unsafe extern "sysv64" fn seen_before(probe: *const ()) -> usize {
     let Probe { kind, a, b, place, .. } = *probe;
     let key = Key { site: sync::site(place), object, kind: strong(kind), a, b };
     if wants_state(ex, key) || kind == OpKind::CompareExchangeWeak && may_fail(ex, key) {
-        ex.threads[ex.current.index()].frames_end
+        let (end, here) = (ex.threads[ex.current.index()].frames_end, 0u8);
+        // Close below the frames of which the state is taken.
+        let depth = end.saturating_sub(std::ptr::from_ref(&here) as usize);
+        if depth > ex.modes.wiped_depth.max(LEFT_BY_OPERATION) && ex.modes.wiped_depth < MOST_WIPED {
+            compares_deeper(ex, depth);
+        }
+        end
     } else {
         0
     }

@@ -350,7 +350,35 @@ fn run(request: &Request<'_>) -> Done {
             kind = OpKind::CompareExchange;
         }
         let op = Op::new(kind, object).with(request.a, request.b).ordered(request.order);
-        step_here(ex, op, request.place)
+        let done = step_here(ex, op, request.place);
+        still_there(ex, request.object, object, request.place);
+        done
+    }
+}
+
+/// Reports a step on an object that was not at its address any more when the step was taken.
+///
+/// # Safety
+///
+/// `ex` is the current execution, and the caller holds no reference into it.
+#[inline(always)]
+unsafe fn still_there(ex: *mut Execution, handle: &Handle, object: explore::ObjectId, place: Place) {
+    // SAFETY: by the contract; the borrow ends before `fail`, which suspends.
+    unsafe {
+        // Another thread freed or moved the object after the operation was announced, and has not come to a step of its own.
+        if (*ex).phase == Phase::Running
+            && let Some(fault) = (*ex).heap.fault.take()
+        {
+            let (message, place) = *fault;
+            fail(FailureKind::UseAfterFree, message, place);
+        }
+        if (*ex).unjoined > 0
+            && (*ex).front.is_none()
+            && (*ex).known(handle) != Some(object)
+            && let Some(message) = (*ex).overwritten_meanwhile(handle, object)
+        {
+            fail(FailureKind::DataRace, message, place);
+        }
     }
 }
 
@@ -399,7 +427,8 @@ fn run_rmw(
     let ex = context::required("an atomic", place);
     // SAFETY: a current execution is valid, and no reference into it is held over the suspension or over `f`.
     unsafe {
-        let object = (*ex).resolve(object, Class::Atomic, initial, place);
+        let handle = object;
+        let object = (*ex).resolve(handle, Class::Atomic, initial, place);
         let site = site(place);
         if (*ex).phase != Phase::Running
             || (*ex).repeat.is_some() && !await_change(ex, site)
@@ -412,7 +441,9 @@ fn run_rmw(
             return old;
         }
         let new = f((*ex).word(object));
-        (*ex).finish_here(Op::new(OpKind::Rmw, object).ordered(order).with(new, 0), 0).value
+        let old = (*ex).finish_here(Op::new(OpKind::Rmw, object).ordered(order).with(new, 0), 0).value;
+        still_there(ex, handle, object, place);
+        old
     }
 }
 

@@ -326,6 +326,11 @@ pub fn spawn(name: Option<String>, stack_size: Option<usize>, place: Place, body
         thread.body = Some(body);
         (*ex).note_quietly(OpKind::Spawn, child, sync::site(place));
         (*ex).awaken(child, Some(parent), sync::site(place));
+        // The child comes to its first operation before the parent goes on: what it uses is known when the parent moves or drops it.
+        if (*ex).front.is_none() && !(*ex).any_panicking && !std::thread::panicking() {
+            (*ex).run_on_after_children(sync::site(place));
+            sync::suspend(ex);
+        }
         child
     }
 }

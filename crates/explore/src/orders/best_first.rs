@@ -440,8 +440,13 @@ impl BestFirst {
     #[cold]
     fn diverge(&mut self, thread: ThreadId, expected: Option<(Op, Site)>, view: &View<'_>) -> Decision {
         let pending = view.pending.get(thread.index()).filter(|_| view.live.contains(thread));
-        self.divergence =
-            Some(Divergence { step: self.pos, thread, expected, found: pending.map(|p| (p.op, p.site)) });
+        self.divergence = Some(Divergence {
+            step: self.pos,
+            thread,
+            expected,
+            found: pending.map(|p| (p.op, p.site)),
+            ended: false,
+        });
         Decision::Stop
     }
 
@@ -605,6 +610,7 @@ impl Explorer for BestFirst {
                     thread: event.thread,
                     expected: Some((e.op, e.site)),
                     found: Some((event.op, event.site)),
+                    ended: false,
                 });
                 self.prune = true;
             }
@@ -639,7 +645,7 @@ impl Explorer for BestFirst {
             // It was over before it came to the step at which it was to leave its parent.
             let (thread, node) = (self.deltas[self.next_delta].thread, self.path[self.next_delta + 1]);
             let expected = self.tree.expected(node).0;
-            self.divergence = Some(Divergence { step: self.pos, thread, expected, found: None });
+            self.divergence = Some(Divergence { step: self.pos, thread, expected, found: None, ended: true });
         }
         if self.divergence.is_some() {
             return false;

@@ -121,7 +121,7 @@ impl Reduction for WithinBounds {
             if !view.enabled.contains(*t) {
                 let found = view.pending.get(t.index()).filter(|_| view.live.contains(*t));
                 let found = found.map(|p| (p.op, p.site));
-                core.strayed = Some(Divergence { step: i, thread: *t, expected: None, found });
+                core.strayed = Some(Divergence { step: i, thread: *t, expected: None, found, ended: false });
                 return None;
             }
             return Some(*t);

@@ -209,7 +209,7 @@ impl Reduction for Optimal {
             if cfg!(debug_assertions) && !runs && !waits {
                 let expected = view.pending.get(taken.thread.index()).map(|p| (p.op, p.site));
                 let (step, thread) = (core.trace.len(), taken.thread);
-                core.strayed = Some(Divergence { step, thread, expected, found: None });
+                core.strayed = Some(Divergence { step, thread, expected, found: None, ended: false });
                 return None;
             }
             if view.enabled.contains(taken.thread) {

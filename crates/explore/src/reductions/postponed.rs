@@ -172,6 +172,7 @@ impl Postponed {
                 thread,
                 expected: Some((*step.step.op(), Site::default())),
                 found: now.map(|p| (p.op, p.site)),
+                ended: false,
             })
         })
     }

@@ -54,6 +54,7 @@ impl Hasher for Spread {
 
 impl Names {
     fn name(&mut self, address: usize, namespace: impl FnOnce() -> u64) -> u64 {
+        runtime::address_is_kept(address);
         if let Some(name) = self.by_address.get(&address) {
             return *name;
         }
