@@ -813,12 +813,12 @@ pub(crate) fn compared(a: usize, b: usize, place: Place) {
         return;
     }
     let of = |handle: usize| made().find(|t| handle == self::handle(*t) as usize);
-    if let (Some(a), Some(b)) = (of(a), of(b)) {
-        if are_apart(a, b) {
-            let text = "the handle of a thread that was joined is compared with that of a later thread; that the two are equal, \
-                        as the C library gives out handles again, is not explored";
-            runtime::caveat_at(explore::CaveatKind::Reuse, text, place);
-        }
+    if let (Some(a), Some(b)) = (of(a), of(b))
+        && are_apart(a, b)
+    {
+        let text = "the handle of a thread that was joined is compared with that of a later thread; that the two are equal, \
+                    as the C library gives out handles again, is not explored";
+        runtime::caveat_at(explore::CaveatKind::Reuse, text, place);
     }
 }
 
