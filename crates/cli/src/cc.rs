@@ -503,6 +503,8 @@ fn compile(
         warn(purpose, &notes);
         rewritten += &scan::section(&notes);
     }
+    let language_number = if is_before_cpp20(line) { 1 } else { 2 };
+    rewritten += &format!("\n\t.section raddle_languages,\"aR\",@progbits\n\t.byte {language_number}\n");
     let bytes =
         if is_utf8 { rewritten.into_bytes() } else { rewritten.chars().map(|c| c as u32 as u8).collect() };
     std::fs::write(&assembly, bytes).map_err(|e| format!("cannot write {}: {e}", assembly.display()))?;
@@ -603,6 +605,14 @@ fn to_assembly(
     }
     finished(output.status, None)?;
     Ok((files, warnings::caveats(&said)))
+}
+
+/// Whether sources are in C, or in C++ before C++20, which took stores of the same thread out of release sequences.
+fn is_before_cpp20(line: &Line) -> bool {
+    let standard =
+        flags(line).filter_map(|f| f.strip_prefix("-std=").or_else(|| f.strip_prefix("--std="))).last();
+    // 20, 2a, 23, 2b, 26 and so on.
+    !standard.is_some_and(|s| s.contains("++2"))
 }
 
 /// The file that the command line names for dependencies.

@@ -1102,6 +1102,14 @@ impl<'a, 'b> Pass<'a, 'b> {
                     self.emit_always(out, &Added::on(kind, bytes, m));
                 }
             }
+            Effect::Outside => {
+                let mnemonic = asm::parse(text).map_or("", |i| i.mnemonic);
+                let text = format!(
+                    "the instruction `{mnemonic}` in `{}` gives a value from outside, and other values than this run's are not explored",
+                    self.function.name
+                );
+                note(caveats, Caveat::new(CaveatKind::Inputs, text), places);
+            }
             _ => {
                 let text = format!(
                     "inline assembly in `{}` is not instrumented: its accesses to memory are not seen",
@@ -1183,6 +1191,8 @@ impl<'a> Added<'a> {
 /// What an instruction of inline assembly does to other threads.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
+    /// It gives a value from outside, such as the time, and touches no memory.
+    Outside,
     Nothing,
     Fence,
     /// An atomic access to one operand.
@@ -1232,6 +1242,12 @@ pub(crate) fn effect(text: &str) -> Effect {
     }
     if i.operands.is_empty() && (QUIET.contains(&m) || asm::is_prefix(m)) {
         return Effect::Nothing;
+    }
+    let is_register = |o: &Operand<'_>| !matches!(o, Operand::Memory(_));
+    if asm::from_outside(m).is_some_and(|(kind, _)| kind != CaveatKind::Uninstrumented)
+        && i.operands.iter().all(is_register)
+    {
+        return Effect::Outside;
     }
     if OUTSIDE.iter().any(|o| m == *o || (*o == "rdrand" || *o == "rdseed") && m.starts_with(o))
         || asm::text_instruction(&i).is_some()
@@ -1388,7 +1404,8 @@ mod tests {
             ("cmpb $0, (%rdi)", on("load", 1, 1)),
             ("incl x(%rip)", Effect::Unknown),
             ("syscall", Effect::Unknown),
-            ("rdtsc", Effect::Unknown),
+            ("rdtsc", Effect::Outside),
+            ("rdrand %rax", Effect::Outside),
             ("rep movsb", Effect::Unknown),
             ("call f", Effect::Unknown),
         ] {

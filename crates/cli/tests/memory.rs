@@ -1080,6 +1080,87 @@ fn addresses_of_freed_blocks_are_not_compared() {
 }
 
 #[test]
+fn addresses_are_looked_at_as_numbers() {
+    check(
+        "numbers",
+        &[
+            ("order-of-a-freed-one", "", "int main(void) { char *a = malloc(8); uintptr_t x = (uintptr_t)a; free(a); char *b = malloc(8); assert((uintptr_t)b > x); free(b); }", Named("reuse")),
+            ("memcmp", "", "int main(void) { char *a = malloc(8), *c = a; free(a); char *b = malloc(8); assert(memcmp(&b, &c, sizeof b) != 0); free(b); }", Named("reuse")),
+            ("remainder", "", "static unsigned h(void *p) { return (uintptr_t)p / 16 % 1021; }
+                int main(void) { char *a = malloc(8); unsigned k = h(a); free(a); char *b = malloc(8); assert(h(b) != k); free(b); }", Named("reuse")),
+            ("mask", "", "static unsigned h(void *p) { return (uintptr_t)p & 0xfffff; }
+                int main(void) { char *a = malloc(8); unsigned k = h(a); free(a); char *b = malloc(8); assert(h(b) != k); free(b); }", Named("reuse")),
+            ("set.cpp", "", "#include <cassert>\n#include <set>\nint main() { std::set<void *> s; auto p = new int; s.insert(p); delete p; auto q = new int; assert(s.insert(q).second); }", Named("reuse")),
+            ("unordered-set.cpp", "", "#include <cassert>\n#include <unordered_set>\nint main() { std::unordered_set<void *> s; auto p = new int; s.insert(p); delete p; auto q = new int; assert(s.insert(q).second); }", Named("reuse")),
+            ("order-of-two-threads", "", "static uintptr_t p, q; static void *f(void *a) { p = (uintptr_t)malloc(8); return 0; } static void *g(void *a) { q = (uintptr_t)malloc(8); return 0; }
+                int main(void) { pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0); pthread_join(t, 0); pthread_join(u, 0); assert(p < q); }", Named("reuse")),
+            ("order-of-handles.cpp", "", "#include <cassert>\n#include <thread>\nint main() { std::thread a([] {}), b([] {}); bool l = a.get_id() < b.get_id(); a.join(); b.join(); assert(l); }", Named("reuse")),
+            ("handles-in-a-table.cpp", "", "#include <cassert>\n#include <thread>\n#include <unordered_map>\nstatic std::unordered_map<std::thread::id, int> m; static void w(int i) { m[std::this_thread::get_id()] = i; }
+                int main() { std::thread a(w, 1); a.join(); std::thread b(w, 2); b.join(); assert(m.size() == 2); }", Named("reuse")),
+            ("handles-as-bytes", "", "static void *f(void *a) { return a; }
+                int main(void) { pthread_t a, b; pthread_create(&a, 0, f, 0); pthread_join(a, 0); pthread_create(&b, 0, f, 0); pthread_join(b, 0); assert(memcmp(&a, &b, sizeof a)); }", Named("reuse")),
+            ("remainder-of-a-handle", "", "static unsigned long seen[8]; static int n;
+                static void *f(void *a) { unsigned long h = (unsigned long)pthread_self() % 8191; for (int i = 0; i < n; i++) if (seen[i] == h) return 0; seen[n++] = h; return 0; }
+                int main(void) { for (int i = 0; i < 2; i++) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); } assert(n == 2); }", Named("reuse")),
+            ("owner-is-a-thread-local", "", "static _Thread_local char me; static char *owner; static int hits; static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+                static void *f(void *a) { pthread_mutex_lock(&m); if (owner == &me) hits++; owner = &me; pthread_mutex_unlock(&m); return 0; }
+                int main(void) { for (int i = 0; i < 2; i++) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); } assert(hits == 0); }", Named("reuse")),
+            ("stack-of-a-thread-that-is-gone", "", "static uintptr_t x; static void *f(void *a) { int z; uintptr_t v = (uintptr_t)&z; if (x) assert(x != v); x = v; return 0; }
+                int main(void) { for (int i = 0; i < 2; i++) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); } }", Named("reuse")),
+            ("variable-of-a-function-that-returned", "", "static uintptr_t f(void) { int z; return (uintptr_t)&z; } static uintptr_t g(void) { int z[20]; return (uintptr_t)&z[3]; }
+                int main(void) { uintptr_t x = f(), y = g(); assert(x != y); free(malloc(1)); }", Named("reuse")),
+            // What ordinary programs do.
+            ("arithmetic-within-one-block", "", "static int a[8]; int main(void) { int *p = malloc(64), *old = malloc(64), n = 0; free(old); for (int *q = p; q < p + 16; q++) *q = 1, n++;
+                for (int *q = a; q < a + 8; q++) n++; int b[8]; for (int *q = b; q != b + 8 && q < b + 8; q++) n++; assert(&p[5] - p == 5 && n == 32);
+                char *s = (char *)p + 3; s = (char *)((uintptr_t)s & -(uintptr_t)16); assert(((uintptr_t)p & 7) == 0 && s == (char *)p); free(p); }", Verified),
+            ("tags-and-lengths", "", "static void *f(void *a) { int n = 5; char v[n + (a != 0)]; v[0] = 1; return (void *)(uintptr_t)v[0]; }
+                int main(void) { for (int i = 0; i < 2; i++) { pthread_t t; pthread_create(&t, 0, f, &t); pthread_join(t, 0); char *p = malloc(8); uintptr_t tagged = (uintptr_t)p | 1; assert(tagged & 1); free((void *)(tagged & ~(uintptr_t)1)); } }", Verified),
+            ("hash-of-numbers", "", "int main(void) { free(malloc(8)); uint64_t h = 0x9e3779b97f4a7c15u; for (int i = 0; i < 50; i++) { h ^= h >> 13; h *= 0x5bd1e995u; h += h % 1021; } assert(h != 1); }", Verified),
+            ("strings-in-strings.cpp", "", "#include <string>\n#include <vector>\n#include <algorithm>\nint main() { std::u16string s(20, u'a'), t(30, u'b'); s.append(t); s.replace(2, 3, t.data(), 5); std::vector<std::string> v{\"b\", \"a\"}; std::sort(v.begin(), v.end()); return v[0] == \"a\" ? 0 : 1; }", Verified),
+        ],
+    );
+}
+
+#[test]
+fn writes_that_are_easy_to_overlook() {
+    check(
+        "overlooked",
+        &[
+            ("calloc", "", "static _Atomic(int *) p; static void *f(void *a) { int *q = calloc(1, 8); atomic_store_explicit(&p, q, memory_order_relaxed); return 0; }
+                int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); int *q = atomic_load_explicit(&p, memory_order_relaxed); if (q) assert(*q == 0); pthread_join(t, 0); }", Fails(&["data-race"])),
+            ("calloc-published", "", "static _Atomic(int *) p; static void *f(void *a) { int *q = calloc(1, 8); p = q; return 0; }
+                int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); int *q = p; if (q) assert(*q == 0); pthread_join(t, 0); free(p); }", Verified),
+            ("expected-in-a-node", "", "struct N { struct N *next; int v; }; static _Atomic(struct N *) top;
+                static void *f(void *a) { struct N *n = malloc(sizeof *n); n->v = 1; n->next = top; while (!atomic_compare_exchange_weak(&top, &n->next, n)); return 0; }
+                int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); f(0); pthread_join(t, 0); int c = 0; for (struct N *p = top; p;) { c++; struct N *q = p->next; free(p); p = q; } assert(c == 2); }", Verified),
+            ("expected-that-others-read", "", "static atomic_int x; static int *e; static void *f(void *a) { atomic_compare_exchange_weak(&x, e, 1); return 0; }
+                int main(void) { e = malloc(4); *e = 0; pthread_t t; pthread_create(&t, 0, f, 0); int v = *e; pthread_join(t, 0); assert(v == 0); free(e); }", Fails(&["data-race"])),
+            ("rdtsc", "", "static void *f(void *a) { unsigned x, y; __asm__ volatile(\"rdtsc\" : \"=a\"(x), \"=d\"(y)); return 0; }
+                int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); f(0); pthread_join(t, 0); }", Named("inputs")),
+        ],
+    );
+}
+
+#[test]
+fn release_sequences_go_on_with_stores_of_the_same_thread_before_cpp20() {
+    const IN_CPP: &str = "#include <atomic>\n#include <cassert>\n#include <thread>\nstatic std::atomic<int> fl; static int d;
+                int main() { std::thread t([] { d = 1; fl.store(1, std::memory_order_release); fl.store(2, std::memory_order_relaxed); }); if (fl.load(std::memory_order_acquire) == 2) assert(d == 1); t.join(); }";
+    const OF_ANOTHER: &str = "static atomic_int fl; static int d; static void *f(void *a) { d = 1; atomic_store_explicit(&fl, 1, memory_order_release); return 0; }
+        static void *g(void *a) { atomic_store_explicit(&fl, 2, memory_order_relaxed); return 0; }
+        int main(void) { pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0); if (atomic_load_explicit(&fl, memory_order_acquire) == 2 && fl == 2) d = 2; pthread_join(t, 0); pthread_join(u, 0); }";
+    check(
+        "sequences",
+        &[
+            ("c", "", "static atomic_int fl; static int d; static void *f(void *a) { d = 1; atomic_store_explicit(&fl, 1, memory_order_release); atomic_store_explicit(&fl, 2, memory_order_relaxed); return 0; }
+                int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); if (atomic_load_explicit(&fl, memory_order_acquire) == 2) assert(d == 1); pthread_join(t, 0); }", Holds),
+            ("of-another-thread", "", OF_ANOTHER, Fails(&["data-race"])),
+            ("cpp17.cpp", "--cflags -std=c++17", IN_CPP, Holds),
+            ("cpp20.cpp", "--cflags -std=c++20", IN_CPP, Fails(&["data-race"])),
+        ],
+    );
+}
+
+#[test]
 fn frames_and_thread_locals_end() {
     check(
         "frames",

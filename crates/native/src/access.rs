@@ -208,6 +208,25 @@ fn without_entry(address: usize, bytes: usize, write: bool, call: Call) {
     }
 }
 
+/// A write of the value that is there: as an access it is like any other, and it changes nothing.
+pub(crate) fn written_again(address: usize, bytes: usize, call: Call) {
+    // SAFETY: one OS thread alone runs code of the program.
+    let is_ordinary = !unsafe { WATCHED } && options().races == Races::Report && !cannot_race(true);
+    if !is_ordinary
+        || (address & 7) + bytes > 8
+        || runtime::on_own_stack(address)
+        || table::shadow().leaves(address, table::has_shadow)
+    {
+        return access(address, bytes, true, call);
+    }
+    heap::check(address, bytes, true, call);
+    runtime::settle();
+    let access = Accessed { address, bytes, write: true, elsewhere: false, place: call.place };
+    if let Some(race) = table::shadow().touch(access, table::has_shadow) {
+        runtime::fail(FailureKind::DataRace, race, call.place);
+    }
+}
+
 /// The object that was found. If that is news, the search starts again when this execution has come to its end.
 #[inline]
 pub(crate) fn entry(found: Found) -> &'static mut Entry {

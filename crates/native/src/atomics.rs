@@ -478,7 +478,7 @@ pub(crate) fn exchange_in<V: Value>(
         runtime::only_read(order(failed));
     }
     if !ok && V::BYTES == 8 {
-        crate::reuse::compared(value as usize, expected.word() as usize, call);
+        crate::looks::compared(value as usize, expected.word() as usize, shim::stack_pointer(), call);
     }
     unwritten(address, V::of(value), call);
     done::<V>(entry, address, ok, call);
@@ -497,7 +497,12 @@ fn exchange_at<V: Value>(address: usize, expected: usize, new: V, orders: (i32, 
     let (old, ok) = exchange_if(address, read, new, orders, weak);
     if !ok {
         if let Some(call) = place {
-            plain::<V>(expected, true, call);
+            // SAFETY: as above.
+            if unsafe { V::read(expected) } == old && runtime::in_execution() {
+                access::written_again(expected, V::BYTES, call);
+            } else {
+                plain::<V>(expected, true, call);
+            }
         }
         // SAFETY: as above.
         unsafe { V::write(expected, old) };

@@ -117,6 +117,7 @@ impl Front for Program {
         sync::begin();
         names::begin();
         crate::reuse::begin();
+        crate::looks::begin();
         crate::frames::begin();
         process::begin();
         crate::libc::restored::begin();

@@ -103,14 +103,31 @@ fn take(size: usize, align: usize, zero: bool) -> *mut c_void {
     if runtime::in_execution()
         && let Some(p) = crate::reuse::allocate(size, align, zero, site, call())
     {
+        if zero {
+            zeroed(p, size);
+        }
         return p as *mut c_void;
     }
     let taken =
         if zero { heap().calloc(owner(), 1, size, site) } else { heap().malloc(owner(), size, align, site) };
     if let Ok(p) = taken {
         crate::reuse::allocated(p.as_ptr() as usize);
+        if zero {
+            zeroed(p.as_ptr() as usize, size);
+        }
     }
     give(taken)
+}
+
+/// `calloc` has written zeros. The C library does not write to what is so large that the kernel gives it with zeros.
+fn zeroed(start: usize, size: usize) {
+    if runtime::in_execution()
+        && options().races == Races::Report
+        && size < image::arena::LARGE
+        && !crate::rust_tests::is_rust()
+    {
+        access::range(start, size, true, call());
+    }
 }
 
 extern "C" fn allocate_zeroed(count: usize, size: usize) -> *mut c_void {
@@ -259,7 +276,8 @@ pub(crate) extern "C" fn release(p: *mut c_void) {
 #[inline]
 fn look_at_comparisons() {
     if runtime::in_execution() {
-        crate::touch::set_looks_at_comparisons(true);
+        crate::touch::set_looks(true);
+        crate::touch::forget_ranges();
     }
 }
 

@@ -51,6 +51,7 @@ mod leaving;
 mod libc;
 mod listing;
 mod locals;
+mod looks;
 mod modules;
 mod mutex;
 mod names;

@@ -131,6 +131,14 @@ pub(crate) fn may_be_gone(address: usize) -> bool {
     (low..high).contains(&address)
 }
 
+/// Whether a thread-local variable of a thread has this address.
+pub(crate) fn is_of(t: explore::ThreadId, address: usize) -> bool {
+    // SAFETY: as in `all`.
+    let (low, high) = unsafe { SPANS[t.index()] }.unwrap_or_else(|| find_span(t));
+    (low..high).contains(&address)
+        && crate::start::locals_of(t).any(|(start, bytes)| (start..start + bytes).contains(&address))
+}
+
 /// The thread that has ended and had a thread-local variable at this address.
 pub(crate) fn of_ended_thread(address: usize) -> Option<explore::ThreadId> {
     let mut ended = threads::made().filter(|t| threads::is_ended(*t));

@@ -126,6 +126,9 @@ pub(crate) fn explore(mut out: Out, program: fn()) -> ! {
     if options().races == Races::Sync {
         runtime::let_plain_accesses_order();
     }
+    if own_stores_go_on() {
+        runtime::let_own_stores_go_on();
+    }
     let terminal = out.errors.clone().filter(|_| variable("RADDLE_QUIET").is_none());
     let config = Config::new().scan(false).stack_size(8 << 20).leaks(false).quiet(true).progress_on(terminal);
     let config = config.try_environment().unwrap_or_else(|why| start::die(&why));
@@ -166,7 +169,7 @@ pub(crate) fn explore(mut out: Out, program: fn()) -> ! {
             }
             Reuse::Off if report.passed() => {
                 let text = "malloc did not give out the address of a freed block again (--reuse off)";
-                weaken(&mut report, vec![Caveat::new(CaveatKind::Reuse, text)]);
+                weaken(&mut report, vec![reuse_not_explored(text.to_owned())]);
             }
             _ => {}
         }
@@ -311,7 +314,7 @@ fn with_reuse(config: &Config, report: &mut Report, time: &Time, program: fn()) 
     }
     if !time.give_rest() {
         let text = "that malloc gives out the address of a freed block again was not explored (--reuse all, --max-seconds)";
-        weaken(report, vec![Caveat::new(CaveatKind::Reuse, text)]);
+        weaken(report, vec![reuse_not_explored(text.to_owned())]);
         return false;
     }
     crate::reuse::switch(true);
@@ -332,16 +335,18 @@ fn with_reuse(config: &Config, report: &mut Report, time: &Time, program: fn()) 
         second.caveats.iter().filter(|c| c.kind == CaveatKind::Reuse).cloned().collect();
     if !second.passed() {
         let executions = second.stats.executions;
-        caveats.push(Caveat::new(
-            CaveatKind::Reuse,
-            format!(
-                "that malloc gives out the address of a freed block again was explored in {executions} executions only \
-                 (--reuse all, --max-executions)"
-            ),
-        ));
+        caveats.push(reuse_not_explored(format!(
+            "that malloc gives out the address of a freed block again was explored in {executions} executions only \
+             (--reuse all, --max-executions)"
+        )));
     }
     weaken(report, caveats);
     false
+}
+
+fn reuse_not_explored(text: String) -> Caveat {
+    let caveat = Caveat::new(CaveatKind::Reuse, text);
+    crate::reuse::place().into_iter().fold(caveat, Caveat::at)
 }
 
 /// Adds caveats that became known after a search that found nothing.
@@ -629,6 +634,23 @@ fn read_caveat(line: &str) -> Caveat {
 
 /// The caveats that the compiler driver wrote into a section of the executable.
 fn noted_by_compiler() -> Option<Vec<Caveat>> {
+    let text = section(b"raddle_caveats\0")?;
+    let mut all = Vec::new();
+    for line in text.split(|b| *b == 0).filter(|l| !l.is_empty()) {
+        read_caveat(&String::from_utf8_lossy(line)).add_to(&mut all);
+    }
+    Some(all)
+}
+
+/// Whether all sources are in languages where stores of a thread go on with the release sequences that it has begun: the compiler driver
+/// wrote down 1 for each such source, and another number for each other one.
+fn own_stores_go_on() -> bool {
+    let languages = section(b"raddle_languages\0").unwrap_or_default();
+    !languages.is_empty() && languages.iter().all(|l| *l == 1)
+}
+
+/// What a section of the executable holds.
+fn section(name: &[u8]) -> Option<Vec<u8>> {
     let mut file = File::open("/proc/self/exe").ok()?;
     let mut header = [0; 64];
     file.read_exact(&mut header).ok()?;
@@ -646,16 +668,9 @@ fn noted_by_compiler() -> Option<Vec<Caveat>> {
     let sections: Vec<&[u8]> = table.chunks_exact(usize::try_from(size).ok().filter(|s| *s >= 64)?).collect();
     let names = sections.get(number(&header, 62, 2) as usize)?;
     let names = read(number(names, 24, 8), number(names, 32, 8))?;
-    let found = sections.iter().find(|s| {
-        let name = names.get(number(s, 0, 4) as usize..).unwrap_or_default();
-        name.starts_with(b"raddle_caveats\0")
-    })?;
-    let text = read(number(found, 24, 8), number(found, 32, 8))?;
-    let mut all = Vec::new();
-    for line in text.split(|b| *b == 0).filter(|l| !l.is_empty()) {
-        read_caveat(&String::from_utf8_lossy(line)).add_to(&mut all);
-    }
-    Some(all)
+    let is_it = |s: &&&[u8]| names.get(number(s, 0, 4) as usize..).unwrap_or_default().starts_with(name);
+    let found = sections.iter().find(is_it)?;
+    read(number(found, 24, 8), number(found, 32, 8))
 }
 
 /// A word that a shell reads as one word.

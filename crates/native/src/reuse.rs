@@ -20,7 +20,7 @@ use crate::sync::On;
 use crate::{start, table};
 use explore::{CaveatKind, MemoryOrder, OpKind};
 use image::arena::State;
-use runtime::Class;
+use runtime::{Class, Place};
 
 /// A block that was freed.
 #[derive(Clone, Copy)]
@@ -41,6 +41,8 @@ struct Known {
     on: bool,
     /// A published block was freed that a call of `malloc` could get.
     possible: bool,
+    /// Where that was seen first.
+    place: Option<Place>,
     freed: Vec<Candidate>,
     /// By thread: the least number of bytes that it has allocated while there were others.
     least: [usize; explore::MAX_THREADS],
@@ -61,6 +63,7 @@ pub(crate) fn prepare() {
     let known = Known {
         on: options().reuse == Reuse::All,
         possible: false,
+        place: None,
         freed: Vec::new(),
         least: [usize::MAX; explore::MAX_THREADS],
         allocated: false,
@@ -84,12 +87,16 @@ pub(crate) fn begin() {
     }
     // SAFETY: one OS thread alone runs code of the program.
     unsafe { WRITTEN = 0 };
-    crate::touch::set_looks_at_comparisons(false);
 }
 
 /// Whether the program was seen to free a block whose address may come back where that is observed.
 pub(crate) fn is_possible() -> bool {
     known().possible
+}
+
+/// Where a block was freed, or asked for, whose address may come back.
+pub(crate) fn place() -> Option<String> {
+    known().place.map(|p| p.to_string())
 }
 
 /// From now on freed addresses are given out again, or not.
@@ -226,7 +233,9 @@ pub(crate) fn freed(start: usize) {
     known.freed.push(Candidate { key: (path, start), start, size: block.size, lives, taker: None });
     let me = runtime::current().index();
     let fits = |(t, least): (usize, &usize)| t != me && *least <= block.size;
-    known.possible |= known.least.iter().enumerate().any(fits);
+    if !known.possible && known.least.iter().enumerate().any(fits) {
+        (known.possible, known.place) = (true, runtime::last_place());
+    }
 }
 
 /// A block is asked for. Gives one that was freed, if that is the outcome that is explored.
@@ -239,7 +248,9 @@ pub(crate) fn allocate(size: usize, align: usize, zero: bool, site: usize, call:
     }
     if !known().on {
         let known = known();
-        known.possible |= known.freed.iter().any(|c| c.size >= size);
+        if !known.possible && known.freed.iter().any(|c| c.size >= size) {
+            (known.possible, known.place) = (true, Some(call.place));
+        }
         let least = &mut known.least[runtime::current().index()];
         *least = size.min(*least);
         known.allocated = true;
@@ -285,6 +296,12 @@ pub(crate) fn allocated(start: usize) {
     if runtime::in_execution() && (!runtime::is_alone() || options().reuse == Reuse::All) {
         heap().set_had_choice(start);
     }
+}
+
+/// Whether one of two blocks is what `realloc` made of the other.
+pub(crate) fn is_moved(a: usize, b: usize) -> bool {
+    let heap = heap();
+    heap.succession(a, b).or_else(|| heap.succession(b, a)).is_some_and(|found| found.moved)
 }
 
 /// The program compares two addresses that differ. If one is of a block that was freed before the block of the other was allocated, the two could be

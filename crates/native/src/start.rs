@@ -89,6 +89,7 @@ unsafe extern "C" fn drive(
     save(handed);
     crate::table::prepare();
     crate::reuse::prepare();
+    crate::looks::prepare();
     crate::sync::prepare();
     crate::wide::prepare();
     process::seal();

@@ -318,9 +318,19 @@ wrap! {
             writes(call, to, n);
         } => libc::memset;
     compare as __wrap_memcmp(a: *const c_void, b: *const c_void, n: usize) -> c_int,
-        call { if call.is_some() { reads_both(call, a.cast(), b.cast(), compared_bytes(a, b, n)); } } => libc::memcmp;
+        call {
+            if let Some(call) = call {
+                reads_both(Some(call), a.cast(), b.cast(), compared_bytes(a, b, n));
+                crate::looks::arrays_compared(a as usize, b as usize, n, call);
+            }
+        } => libc::memcmp;
     compare_bytes as __wrap_bcmp(a: *const c_void, b: *const c_void, n: usize) -> c_int,
-        call { if call.is_some() { reads_both(call, a.cast(), b.cast(), compared_bytes(a, b, n)); } } => libc::memcmp;
+        call {
+            if let Some(call) = call {
+                reads_both(Some(call), a.cast(), b.cast(), compared_bytes(a, b, n));
+                crate::looks::arrays_compared(a as usize, b as usize, n, call);
+            }
+        } => libc::memcmp;
     find as __wrap_memchr(s: *const c_void, c: c_int, n: usize) -> *mut c_void,
         // It behaves as if it stopped at the byte that it finds.
         call { reads_until(call, s.cast(), n, |_, b| b == c as u8); } => libc::memchr;

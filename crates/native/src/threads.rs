@@ -775,7 +775,8 @@ pub(crate) extern "C" fn thread_number() -> libc::pid_t {
 
 extern "C" fn equal(a: libc::pthread_t, b: libc::pthread_t) -> libc::c_int {
     if runtime::in_execution() {
-        compared(a as usize, b as usize, call().place);
+        let call = call();
+        crate::looks::compared(a as usize, b as usize, crate::shim::stack_pointer(), call);
     }
     (a == b) as libc::c_int
 }
@@ -790,7 +791,8 @@ fn leave(t: ThreadId) {
     (known.left, known.over) = (tick(), true);
     // SAFETY: one OS thread alone runs code of the program.
     unsafe { LEFT_IN = execution() };
-    crate::touch::set_looks_at_comparisons(true);
+    crate::touch::set_looks(true);
+    crate::touch::forget_ranges();
 }
 
 /// Whether some handle of this execution is not valid any more.
@@ -799,20 +801,24 @@ pub(crate) fn has_left() -> bool {
     unsafe { LEFT_IN == execution() }
 }
 
+/// Whether one of two threads was made after the other one was gone.
+pub(crate) fn are_apart(t: ThreadId, u: ThreadId) -> bool {
+    let follows = |new: ThreadId, old: ThreadId| known(old).left != 0 && known(new).born > known(old).left;
+    follows(t, u) || follows(u, t)
+}
+
 /// The program compares two values, which may be handles.
 pub(crate) fn compared(a: usize, b: usize, place: Place) {
     if a == b || !has_left() {
         return;
     }
     let of = |handle: usize| made().find(|t| handle == self::handle(*t) as usize);
-    if let (Some(a), Some(b)) = (of(a), of(b)) {
-        let follows =
-            |new: ThreadId, old: ThreadId| known(old).left != 0 && known(new).born > known(old).left;
-        if follows(a, b) || follows(b, a) {
-            let text = "the handle of a thread that was joined is compared with that of a later thread; that the two are equal, \
-                        as the C library gives out handles again, is not explored";
-            runtime::caveat_at(explore::CaveatKind::Reuse, text, place);
-        }
+    if let (Some(a), Some(b)) = (of(a), of(b))
+        && are_apart(a, b)
+    {
+        let text = "the handle of a thread that was joined is compared with that of a later thread; that the two are equal, \
+                    as the C library gives out handles again, is not explored";
+        runtime::caveat_at(explore::CaveatKind::Reuse, text, place);
     }
 }
 

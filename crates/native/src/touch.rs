@@ -21,17 +21,76 @@ pub(crate) fn set_stack_is_shared(shared: bool) {
     unsafe { __raddle_stack_is_shared = u8::from(shared) };
 }
 
-/// Whether the result of a comparison may depend on addresses or handles that come back. The program looks at it before it compares.
+/// What the program tells of before it compares addresses or computes with them: a bit for what depends on addresses or handles that come
+/// back, and one for what depends on their order.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
 pub static mut __raddle_looks_at_comparisons: u8 = 0;
 
-/// Says whether comparisons of the program are looked at.
+/// The same, for code in here.
+static mut LOOKS: u8 = 0;
+
+const COMING_BACK: u8 = 1;
+const ORDERED: u8 = 2;
+
+/// Says whether something depends on addresses or handles that come back. The order always matters.
 #[inline]
-pub(crate) fn set_looks_at_comparisons(looks: bool) {
+pub(crate) fn set_looks(coming_back: bool) {
     // SAFETY: as above.
-    unsafe { __raddle_looks_at_comparisons = u8::from(looks) };
+    unsafe {
+        LOOKS = if coming_back { ORDERED | COMING_BACK } else { ORDERED };
+        __raddle_looks_at_comparisons = LOOKS;
+    }
 }
+
+/// Whether something depends on addresses or handles that come back.
+#[inline]
+pub(crate) fn looks() -> bool {
+    // SAFETY: as above.
+    unsafe { LOOKS & COMING_BACK != 0 }
+}
+
+/// Whether a number is in the range of addresses that blocks, stacks and handles have. The added code asks the same.
+#[inline]
+pub(crate) fn may_be_address(value: usize) -> bool {
+    (1..0x8000).contains(&(value >> 32))
+}
+
+/// Two addresses between these need not be looked at: from the first to the second, both included.
+static mut NEAR: [usize; 2] = [usize::MAX, 0];
+/// The same for two addresses above the stack pointer.
+static mut STACK: [usize; 2] = [usize::MAX, 0];
+/// The same for the first of two addresses.
+static mut VARIABLES: [usize; 2] = [usize::MAX, 0];
+
+pub(crate) fn set_near(low: usize, high: usize) {
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe { NEAR = [low, high] };
+}
+
+pub(crate) fn set_stack(low: usize, high: usize) {
+    // SAFETY: as above.
+    unsafe { STACK = [low, high] };
+}
+
+pub(crate) fn set_variables(low: usize, high: usize) {
+    // SAFETY: as above. The last one is the first byte behind them.
+    unsafe { VARIABLES = [low, high - 1] };
+}
+
+/// What is kept of addresses may be of a block that is gone.
+#[inline]
+pub(crate) fn forget_ranges() {
+    // SAFETY: as above.
+    unsafe {
+        NEAR = [usize::MAX, 0];
+        STACK = [usize::MAX, 0];
+    }
+}
+
+/// How far below the frames of the program the return address of a call lies that stands in front of a comparison: the red zone, the two
+/// values, three registers, and the address itself (`crates/cli/src/compared.rs`).
+const ADDED: usize = 128 + 8 * 6;
 
 /// What is touched.
 const READ: u32 = 0;
@@ -43,8 +102,10 @@ const STORE: u32 = 5;
 const MODIFY: u32 = 6;
 const FENCE: u32 = 7;
 const READ_UNTIL: u32 = 8;
-/// Not an access: the program compares the two numbers that are handed in.
+/// Not an access: the program compares the two numbers that are handed in, asks for their order, or computes with them.
 const COMPARE: u32 = 9;
+const ORDER: u32 = 10;
+const NUMBER: u32 = 11;
 
 /// Behind all entry points: `saved` is where the registers are.
 unsafe extern "C" fn touched(address: usize, bytes: usize, kind: u32, saved: *const Saved) {
@@ -54,7 +115,7 @@ unsafe extern "C" fn touched(address: usize, bytes: usize, kind: u32, saved: *co
     if matches!(kind, READ | READ_UNTIL | NOTE) && crate::start::is_constant(address) {
         return;
     }
-    if kind == COMPARE && (address == bytes || address == 0 || bytes == 0) {
+    if matches!(kind, COMPARE | ORDER) && address == bytes {
         return;
     }
     // SAFETY: the entry points hand in what they saved, on the running stack.
@@ -82,10 +143,9 @@ unsafe extern "C" fn touched(address: usize, bytes: usize, kind: u32, saved: *co
         LOAD => atomics::load_by_assembly(address, bytes, call),
         STORE => atomics::change_by_assembly(address, bytes, false, call),
         MODIFY => atomics::change_by_assembly(address, bytes, true, call),
-        COMPARE => {
-            crate::threads::compared(address, bytes, call.place);
-            crate::reuse::compared(address, bytes, call);
-        }
+        COMPARE => crate::looks::compared(address, bytes, saved as usize + 112 + ADDED, call),
+        ORDER => crate::looks::ordered(address, bytes, saved as usize + 112 + ADDED, call),
+        NUMBER => crate::looks::numbers(address, bytes, call),
         FENCE => atomics::fence_by_assembly(call),
         _ => access::access(address, bytes.min(1 << 16), false, call),
     }
@@ -393,7 +453,90 @@ touches! {
     __raddle_touch_wide_modify4, MODIFY, "mov esi, 4", save_wide;
     __raddle_touch_wide_modify8, MODIFY, "mov esi, 8", save_wide;
     __raddle_touch_wide_modify16, MODIFY, "mov esi, 16", save_wide;
-    __raddle_touch_compare, COMPARE, "", save;
-    __raddle_touch_wide_compare, COMPARE, "", save_wide;
+    __raddle_touch_compare_slowly, COMPARE, "", save;
+    __raddle_touch_wide_compare_slowly, COMPARE, "", save_wide;
+    __raddle_touch_order_slowly, ORDER, "", save;
+    __raddle_touch_wide_order_slowly, ORDER, "", save_wide;
+    __raddle_touch_number, NUMBER, "", save;
+    __raddle_touch_wide_number, NUMBER, "", save_wide;
     __raddle_touch_wide_fence, FENCE, "xor esi, esi", save_wide;
+}
+
+/// Entry points that return at once where nothing depends on how the two addresses compare.
+macro_rules! compares {
+    ($($name:ident, $slowly:path, $when:literal;)*) => {$(
+        /// Called by the program before it compares two numbers; see the module.
+        ///
+        /// # Safety
+        ///
+        /// Called by assembly that the command added, with the numbers in `rdi` and `rsi`.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            std::arch::naked_asm!(
+                "push rax",
+                "test byte ptr [rip + {looks}], {when}",
+                "jnz 1f",
+                // While nothing comes back, only variables of functions that have returned matter: they lie below this frame.
+                "lea rax, [rsp + 8 + {added}]",
+                "sub rax, rdi",
+                "cmp rax, 0x800000",
+                "jb 4f",
+                "lea rax, [rsp + 8 + {added}]",
+                "sub rax, rsi",
+                "cmp rax, 0x800000",
+                "jae 9f",
+                "jmp 4f",
+                "1:",
+                "mov rax, [rip + {near}]",
+                "cmp rdi, rax",
+                "jb 2f",
+                "cmp rsi, rax",
+                "jb 2f",
+                "mov rax, [rip + {near} + 8]",
+                "cmp rdi, rax",
+                "ja 2f",
+                "cmp rsi, rax",
+                "jbe 9f",
+                "2:",
+                "cmp rdi, [rip + {variables}]",
+                "jb 3f",
+                "cmp rdi, [rip + {variables} + 8]",
+                "jbe 9f",
+                "3:",
+                "lea rax, [rsp + 8 + {added}]",
+                "cmp rdi, rax",
+                "jb 4f",
+                "cmp rsi, rax",
+                "jb 4f",
+                "cmp rsp, [rip + {stack}]",
+                "jb 4f",
+                "mov rax, [rip + {stack} + 8]",
+                "cmp rdi, rax",
+                "jae 4f",
+                "cmp rsi, rax",
+                "jb 9f",
+                "4:",
+                "pop rax",
+                "jmp {slowly}",
+                "9:",
+                "pop rax",
+                "ret",
+                when = const $when,
+                added = const ADDED,
+                looks = sym LOOKS,
+                near = sym NEAR,
+                variables = sym VARIABLES,
+                stack = sym STACK,
+                slowly = sym $slowly,
+            )
+        }
+    )*};
+}
+
+compares! {
+    __raddle_touch_compare, __raddle_touch_compare_slowly, 1;
+    __raddle_touch_wide_compare, __raddle_touch_wide_compare_slowly, 1;
+    __raddle_touch_order, __raddle_touch_order_slowly, 2;
+    __raddle_touch_wide_order, __raddle_touch_wide_order_slowly, 2;
 }

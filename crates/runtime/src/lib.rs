@@ -118,8 +118,8 @@ pub use orders::{is_concurrent, is_weak, ordered_access, ordered_fence, ordered_
 pub use owners::arc_drops_value;
 pub use polling::{Modes, changed, unchanged, unlock};
 pub use races::{
-    CellHandle, cell_access, forget_cell, is_met, is_unordered, let_plain_accesses_order, steps_taken,
-    touch_cell,
+    CellHandle, cell_access, forget_cell, is_met, is_unordered, let_own_stores_go_on,
+    let_plain_accesses_order, steps_taken, touch_cell,
 };
 pub use rwlock::{rw_attempt, rw_reads, rw_tries_to_read, rw_writes};
 pub use session::{Once, Session};

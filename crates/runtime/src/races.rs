@@ -30,6 +30,15 @@ pub fn let_plain_accesses_order() {
     PLAIN_ORDERS.store(true, Ordering::Relaxed);
 }
 
+/// Whether a release sequence goes on with stores of the thread that began it, whatever their order is: so it is in C, and was in C++
+/// before C++20.
+static OWN_STORES_GO_ON: AtomicBool = AtomicBool::new(false);
+
+/// From now on a store of the thread that began a release sequence goes on with it.
+pub fn let_own_stores_go_on() {
+    OWN_STORES_GO_ON.store(true, Ordering::Relaxed);
+}
+
 /// A vector clock: how many steps of each thread are known.
 type Clock = Vec<u32>;
 
@@ -65,8 +74,25 @@ struct OfThread {
 struct OfObject {
     first: Clock,
     second: Clock,
+    /// By thread: what the release sequences publish that it has begun and that go on. Kept only where [`OWN_STORES_GO_ON`].
+    begun: Vec<(ThreadId, Clock)>,
     /// For a channel: of each message, what its sender and its receiver published.
     messages: Vec<(Clock, Clock)>,
+}
+
+impl OfObject {
+    /// A thread writes: a store ends the release sequences that other threads have begun. Gives where those of this thread are.
+    fn go_on(&mut self, t: ThreadId, is_rmw: bool, published: &Clock) -> usize {
+        if !is_rmw {
+            self.begun.retain(|(u, _)| *u == t);
+        }
+        let at = self.begun.iter().position(|(u, _)| *u == t).unwrap_or_else(|| {
+            self.begun.push((t, Clock::new()));
+            self.begun.len() - 1
+        });
+        join(&mut self.begun[at].1, published);
+        at
+    }
 }
 
 /// One access of a cell.
@@ -161,6 +187,7 @@ impl Races {
         for o in &mut self.objects {
             o.first.clear();
             o.second.clear();
+            o.begun.clear();
             o.messages.clear();
         }
         for c in &mut self.cells[..self.used_cells] {
@@ -290,11 +317,13 @@ impl Races {
                 }
                 if writes {
                     let published = if releases { &thread.now } else { &thread.released };
+                    let own =
+                        OWN_STORES_GO_ON.load(Ordering::Relaxed).then(|| object.go_on(t, reads, published));
                     if reads {
                         // A read-modify-write goes on with the release sequence of what it read.
                         join(&mut object.first, published);
                     } else {
-                        assign(&mut object.first, published);
+                        assign(&mut object.first, own.map_or(published, |i| &object.begun[i].1));
                     }
                 }
             }

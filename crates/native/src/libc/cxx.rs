@@ -30,7 +30,10 @@ pub(super) fn hook(name: &str) -> Option<Hook> {
         | "_ZSt18_Rb_tree_incrementPKSt18_Rb_tree_node_base" => Some(tree_increment),
         "_ZSt18_Rb_tree_decrementPSt18_Rb_tree_node_base"
         | "_ZSt18_Rb_tree_decrementPKSt18_Rb_tree_node_base" => Some(tree_decrement),
-        "_ZSt11_Hash_bytesPKvmm" => Some(|_, a| before(r(a[0], a[1]), here())),
+        "_ZSt11_Hash_bytesPKvmm" => Some(|_, a| {
+            reads(a[0], a[1]);
+            crate::looks::hashed(a[0], a[1], here());
+        }),
         "_ZNKSt8__detail20_Prime_rehash_policy14_M_need_rehashEmmm" => {
             Some(|_, a| before(w(a[0] + 8, 8), here()))
         }
