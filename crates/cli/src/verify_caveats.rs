@@ -1,7 +1,7 @@
 //! What a verdict of `raddle verify` leaves out, as data and in a sentence.
 
 use crate::verify_svcomp;
-use ::model::{Action, Order, Program, Transition};
+use ::model::{Action, AddressUse, Order, Program, Transition};
 use ::verify::{Budget, End, Unknown, Verdict};
 use explore::{Caveat, CaveatKind};
 
@@ -59,6 +59,9 @@ pub(crate) fn caveats(program: &Program, verdict: &Verdict, asked: Asked) -> Vec
                     them as failures";
         Caveat::new(CaveatKind::Aborts, text).at(program.show_span(*span)).add_to(&mut list);
     }
+    for (span, what) in &program.address_uses {
+        Caveat::new(CaveatKind::Reuse, address_use(*what)).at(program.show_span(*span)).add_to(&mut list);
+    }
     let start = std::time::Instant::now();
     if asked.deadlocks && asked.whole {
         endless(program, asked.seconds, &mut list);
@@ -69,6 +72,23 @@ pub(crate) fn caveats(program: &Program, verdict: &Verdict, asked: Asked) -> Vec
     }
     memory_order(program, &mut list);
     list
+}
+
+/// What an operation that looks at addresses was taken to see.
+fn address_use(what: AddressUse) -> &'static str {
+    match what {
+        AddressUse::Handle => {
+            "handles of threads are compared, or used as numbers; each thread was taken to have one of its own, and a later one \
+             may have that of one that was joined or detached"
+        }
+        AddressUse::Local => {
+            "addresses of variables of functions that have returned or of threads that have ended are compared with those of later \
+             ones; they were taken to be different"
+        }
+        AddressUse::Value => {
+            "the order or the bits of addresses are looked at; they were taken from one layout of memory"
+        }
+    }
 }
 
 /// Atomic operations weaker than sequentially consistent.

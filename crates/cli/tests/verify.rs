@@ -952,6 +952,14 @@ fn what_does_not_synchronise_hides_no_race() {
              pthread_rwlock_init(&l, 0); pthread_create(&t, 0, f, 0); {wait} pthread_join(t, 0); return 0; }}\n"
         )
     };
+    let counted = |order: &str, read: &str| {
+        format!(
+            "#include <pthread.h>\n#include <stdatomic.h>\n#include <stdlib.h>\nstruct o {{ atomic_int n; int d; }};\n\
+             void *f(void *a) {{ struct o *p = a; {read} if (atomic_fetch_sub_explicit(&p->n, 1, {order}) == 1) free(p); return 0; }}\n\
+             int main(void) {{ pthread_t t; struct o *p = malloc(sizeof *p); atomic_init(&p->n, 2); p->d = 0;\n\
+             pthread_create(&t, 0, f, p); f(p); pthread_join(t, 0); return 0; }}\n"
+        )
+    };
     let post = "x = 42; sem_post(&s);";
     let cases = [
         ("sem_getvalue", with(post, "sem_getvalue(&s, &v); if (v) x++;"), true),
@@ -982,6 +990,10 @@ fn what_does_not_synchronise_hides_no_race() {
             ),
             true,
         ),
+        ("a relaxed count that frees", counted("memory_order_relaxed", "int v = p->d; (void)v;"), true),
+        ("the same without data", counted("memory_order_relaxed", ""), true),
+        ("a count that only releases", counted("memory_order_release", "int v = p->d; (void)v;"), true),
+        ("a count that frees", counted("memory_order_acq_rel", "int v = p->d; (void)v;"), false),
     ];
     let place = Place::with("synchronises", &[]);
     let wrong: Vec<String> = cases
@@ -995,4 +1007,13 @@ fn what_does_not_synchronise_hides_no_race() {
         })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    place.write(
+        "sync.c",
+        "#include <pthread.h>\n#include <assert.h>\nvoid *f(void *p) { return p; }\n\
+         int main(void) { pthread_t a, b; pthread_create(&a, 0, f, 0); pthread_join(a, 0); pthread_create(&b, 0, f, 0);\n\
+         assert(!pthread_equal(a, b)); pthread_join(b, 0); return 0; }\n",
+    );
+    let (_, value) = place.json(&["sync.c"]);
+    let told = &value["caveats"][0];
+    assert_eq!((&told["kind"], &told["places"][0]), (&"reuse".into(), &"sync.c:5".into()), "{value}");
 }

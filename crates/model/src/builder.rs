@@ -341,8 +341,9 @@ impl Builder {
     }
 
     /// What accesses order from here on, if they are those of an atomic operation: one that writes, and one that does not.
-    pub(crate) fn set_order(&mut self, order: Option<(Order, Order)>) {
-        self.order = order;
+    /// Gives what it was before.
+    pub(crate) fn set_order(&mut self, order: Option<(Order, Order)>) -> Option<(Order, Order)> {
+        std::mem::replace(&mut self.order, order)
     }
 
     /// Whether accesses are those of an atomic operation.
@@ -363,6 +364,13 @@ impl Builder {
     pub(crate) fn assumed_abort(&mut self) {
         if !self.program.assumed_aborts.contains(&self.span) {
             self.program.assumed_aborts.push(self.span);
+        }
+    }
+
+    /// An operation at a place looks at addresses in a way that holds for one layout of memory only.
+    pub(crate) fn note_address_use(&mut self, span: Span, what: crate::AddressUse) {
+        if !self.program.address_uses.contains(&(span, what)) {
+            self.program.address_uses.push((span, what));
         }
     }
 

@@ -51,6 +51,7 @@ impl Program {
         let (operators, operands) = (self.operators.clone(), self.operands.clone());
         let (files, fences) = (self.files.clone(), self.fences);
         let (never_left, assumed_aborts) = (self.never_left.clone(), self.assumed_aborts.clone());
+        let address_uses = self.address_uses.clone();
         let terms = f.terms;
         Some(Program {
             terms,
@@ -63,6 +64,7 @@ impl Program {
             operands,
             never_left,
             assumed_aborts,
+            address_uses,
         })
     }
 }

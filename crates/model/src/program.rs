@@ -605,6 +605,19 @@ pub struct Program {
     pub never_left: Vec<NeverLeft>,
     /// The calls of `abort` that end a run like a failed assumption and are not errors.
     pub assumed_aborts: Vec<Span>,
+    /// The operations that look at addresses in a way that holds for one layout of memory only.
+    pub address_uses: Vec<(Span, AddressUse)>,
+}
+
+/// How an operation looks at addresses, so that its result may be another one where objects lie elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AddressUse {
+    /// Handles of threads, of which one may be gone: a later thread may have the same.
+    Handle,
+    /// Addresses of variables of functions that have returned or of threads that have ended: later ones may lie there.
+    Local,
+    /// The order of addresses, or their bits.
+    Value,
 }
 
 /// A loop of the source that is never left.

@@ -2,7 +2,7 @@
 
 mod support;
 
-use model::{ErrorKind, Program};
+use model::{AddressUse, ErrorKind, Program};
 use support::{kind, read, states};
 
 fn right(text: &str) {
@@ -182,4 +182,59 @@ fn memory_of_a_structure_that_a_function_declares_is_refused_where_it_may_come_b
     right(&text("!q"));
     let refused = support::refused(&text("p == q"));
     assert!(refused.contains("of a structure that a function declares"), "{refused}");
+}
+
+/// Two threads that run `f`, one after the other or at once, after the globals.
+fn two(globals: &str, f: &str, at_once: bool) -> String {
+    let (between, after) = if at_once { ("", "pthread_join(t, 0);") } else { ("pthread_join(t, 0);", "") };
+    format!(
+        "{globals} pthread_mutex_t m; int bad;
+         void *f(void *a) {{ pthread_mutex_lock(&m); {f} pthread_mutex_unlock(&m); return 0; }}
+         int main(void) {{ pthread_t t, u; pthread_create(&t, 0, f, 0); {between} pthread_create(&u, 0, f, 0); {after}
+           pthread_join(u, 0); if (bad) reach_error(); return 0; }}"
+    )
+}
+
+#[test]
+fn what_compares_what_is_gone_with_what_came_later_is_named() {
+    let f = "void *f(void *a) { return 0; }";
+    let make = "pthread_create(&a, 0, f, 0);";
+    let made = "pthread_create(&b, 0, f, 0);";
+    let main = |body: &str| format!("{f} int main(void) {{ pthread_t a, b; {body} return 0; }}");
+    let owner = "if (has && pthread_equal(own, pthread_self())) bad = 1; own = pthread_self(); has = 1;";
+    let stack = "int z; if (own == &z) bad = 1; own = &z;";
+    let number = "int z; if (own == (unsigned long)&z) bad = 1; own = (unsigned long)&z;";
+    let (handle, local, value) = (Some(AddressUse::Handle), Some(AddressUse::Local), Some(AddressUse::Value));
+    let cases = [
+        (main(&format!("{make} pthread_join(a, 0); {made} if (a == b) return 0; pthread_join(b, 0);")), handle),
+        (main(&format!("{make} pthread_detach(a); {made} if (a != b) return 0; pthread_join(b, 0);")), handle),
+        (main(&format!("{make} {made} if (a == b) return 1; pthread_join(a, 0); pthread_join(b, 0);")), None),
+        (main(&format!("{make} {made} if (a < b) return 0; pthread_join(a, 0); pthread_join(b, 0);")), handle),
+        (main(&format!("{make} if (a % 8191 == 3) return 0; pthread_join(a, 0);")), handle),
+        (two("pthread_t own; int has;", owner, false), handle),
+        (two("pthread_t own; int has;", owner, true), None),
+        (two("int *own;", stack, false), local),
+        (two("int *own;", stack, true), None),
+        (two("unsigned long own;", number, false), local),
+        (two("unsigned long own;", number, true), None),
+        (two("_Thread_local int z; int *own;", "if (own == &z) bad = 1; own = &z;", false), local),
+        (two("_Thread_local int z; int *own;", "if (own == &z) bad = 1; own = &z;", true), None),
+        ("int *k; void f(void) { int x; if (k == &x) reach_error(); k = &x; } int main(void) { f(); f(); return 0; }".into(), local),
+        // It was there before the other one came to be.
+        (two("int *k; void g(void) { int x; k = &x; }", "int y; g(); if (k == &y) bad = 1;", true), None),
+        ("int x, y; int main(void) { return (unsigned long)&x < (unsigned long)&y; }".into(), value),
+        ("int x; int main(void) { return ((unsigned long)&x >> 4) % 2; }".into(), value),
+        ("int x; int main(void) { return (unsigned)(unsigned long)&x == 16; }".into(), value),
+        ("int a[4]; int main(void) { int s = 0; for (int *p = a; p < a + 4; p++) s += *p; return &a[3] - a != 3; }".into(), None),
+        (
+            "int *p, x; int main(void) { p = &x; unsigned long t = (unsigned long)p | 1; if (!(t & 1)) return 1;
+               return (int *)(t & ~1ul) != p || !p; }".into(),
+            None,
+        ),
+        ("long x = 1l << 32; int main(void) { return x / 2 > 7 && (x >> 32) == 1 && (int)x; }".into(), None),
+    ];
+    for (text, expected) in cases {
+        let p = read(&text);
+        assert_eq!(p.address_uses.first().map(|u| u.1), expected, "{text}\n{p}");
+    }
 }

@@ -51,11 +51,11 @@ fn join(into: &mut Clock, other: &Clock) {
     into.iter_mut().zip(other).for_each(|(a, b)| *a = (*a).max(*b));
 }
 
-/// The last accesses to a cell: by thread, when, by which transition, and whether it was one step by itself.
+/// The last accesses to a cell: by thread and whether it was one step by itself, when, and by which transition.
 #[derive(Clone, Default)]
 struct Cell {
-    reads: BTreeMap<ThreadId, (u32, TransitionId, bool)>,
-    writes: BTreeMap<ThreadId, (u32, TransitionId, bool)>,
+    reads: BTreeMap<(ThreadId, bool), (u32, TransitionId)>,
+    writes: BTreeMap<(ThreadId, bool), (u32, TransitionId)>,
 }
 
 struct Follow<'p> {
@@ -178,8 +178,8 @@ impl<'p> Follow<'p> {
         let now = self.threads[t.index()].clone();
         let known = self.cells.entry(cell).or_default();
         let mut found = Vec::new();
-        let mut look = |list: &BTreeMap<ThreadId, (u32, TransitionId, bool)>| {
-            for (u, (when, by, one)) in list {
+        let mut look = |list: &BTreeMap<(ThreadId, bool), (u32, TransitionId)>| {
+            for ((u, one), (when, by)) in list {
                 if *u != t && *when > now[u.index()] && !(atomic && *one) {
                     found.push((*u, *by));
                 }
@@ -189,11 +189,11 @@ impl<'p> Follow<'p> {
         if write {
             look(&known.reads);
         }
-        let mine = (now[t.index()], e, atomic);
+        let mine = (now[t.index()], e);
         if write {
-            known.writes.insert(t, mine);
+            known.writes.insert((t, atomic), mine);
         } else {
-            known.reads.insert(t, mine);
+            known.reads.insert((t, atomic), mine);
         }
         if atomic && write {
             // What an update tells goes on; what was there before a write is gone.

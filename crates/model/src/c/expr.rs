@@ -1,5 +1,6 @@
 //! Expressions: to terms over locals, with a step for every shared access on the way.
 
+use super::addresses::{How, cuts};
 use super::ctype::{ADDRESS, CType, Shape, ShapeKind};
 use super::lower::{Entity, Join, Lowering, Res};
 use super::operators::{arithmetic, is_assignment};
@@ -286,6 +287,9 @@ impl<'a> Lowering<'a> {
             self.note_converted(v.term, pointee, to);
         } else {
             self.fits(v.term, ty);
+        }
+        if cuts(from, ty) {
+            self.look(How::Cut, v.term, None, span);
         }
         Ok(self.b.terms().cast(ty, v.term))
     }

@@ -15,7 +15,7 @@ use super::ctype::{ADDRESS, CType};
 use super::expr::Value;
 use super::lower::{Lowering, Res};
 use super::reuse::Compared;
-use crate::program::{ErrorKind, Scope, SyncId};
+use crate::program::{ErrorKind, Order, Scope, SyncId};
 use crate::term::{Place, Term, Type, VarId};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
@@ -513,7 +513,12 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn not_freed(&mut self, freed: VarId) {
+        // To give memory back is to write all of it, which no atomic access to a part of it is one with. Who asks for memory looks at the
+        // flag as well, where it may come back.
+        let order = (!self.noted.compared.any()).then_some((Order::Plain, Order::Plain));
+        let own = self.b.set_order(order);
         self.not_set(freed, "what was given back is used");
+        self.b.set_order(own);
     }
 
     /// Something is wrong where a flag is set.

@@ -298,6 +298,13 @@ impl Lowering<'_> {
 
     /// These variables are gone.
     pub(super) fn end_locals(&mut self, flags: &[VarId]) {
+        if !flags.is_empty() {
+            self.note_gone(flags);
+        }
+        self.set_gone(flags);
+    }
+
+    fn set_gone(&mut self, flags: &[VarId]) {
         for flag in flags {
             if !self.dead {
                 let yes = self.b.terms().boolean(true);
@@ -310,6 +317,6 @@ impl Lowering<'_> {
     pub(super) fn end_all_locals(&mut self) {
         let of_frames = self.frames.iter().flat_map(|f| f.ends.iter().copied());
         let all: Vec<VarId> = of_frames.chain(self.thread_ends.iter().copied()).collect();
-        self.end_locals(&all);
+        self.set_gone(&all);
     }
 }

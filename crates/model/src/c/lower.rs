@@ -165,6 +165,7 @@ pub(crate) struct Lowering<'a> {
     pub(crate) noted: super::heap::Noted,
     pub(crate) clocks: super::clocks::Clocks,
     pub(crate) keys: super::keys::Keys,
+    pub(super) looks: super::addresses::Looks,
     /// The thread at hand calls the functions of keys, as its last steps.
     pub(super) leaving: bool,
     /// Whether a label `ERROR` is what must not be reached: it is one like any other where the program has a function for that.
@@ -249,7 +250,7 @@ impl<'a> Lowering<'a> {
             tags: vec![HashMap::new()],
             structs: Vec::new(),
             objects: Vec::new(),
-            next_address: 1 << 32,
+            next_address: (1 << 32) + 4096,
             statics: HashMap::new(),
             thread_locals: Vec::new(),
             defined: HashMap::new(),
@@ -272,6 +273,7 @@ impl<'a> Lowering<'a> {
             noted: super::heap::Noted::new(early),
             clocks: super::clocks::Clocks::new(clocks),
             keys: super::keys::Keys::new(keys),
+            looks: super::addresses::Looks::default(),
             leaving: false,
             error_labels: true,
             aborts: false,
@@ -597,6 +599,7 @@ impl<'a> Lowering<'a> {
             object
         };
         if local {
+            self.note_born(object);
             self.note_stack_syncs(object);
         }
         let mut vars = Vec::new();
@@ -869,7 +872,7 @@ impl<'a> Lowering<'a> {
             let ty = self.b.terms().ty(d.handle);
             let mut none = self.b.terms().boolean(true);
             for t in made {
-                let handle = self.b.terms().constant(t.0 as u64 + 1, ty);
+                let handle = self.b.terms().constant(super::addresses::handle_of(t), ty);
                 let it = self.b.terms().eq(d.handle, handle);
                 if t == d.thread {
                     let (place, code) = (Place::scalar(d.result.0), d.result.1);
@@ -906,7 +909,7 @@ impl<'a> Lowering<'a> {
             let ty = self.b.terms().ty(handle);
             let mut none = self.b.terms().boolean(true);
             for child in self.b.program().thread_ids() {
-                let number = self.b.terms().constant(child.0 as u64 + 1, ty);
+                let number = self.b.terms().constant(super::addresses::handle_of(child), ty);
                 let it = self.b.terms().eq(handle, number);
                 self.b.detach_if(t, (from, to), it, child);
                 let not = self.b.terms().not(it);

@@ -25,6 +25,7 @@
 //! returned stays.
 
 mod access;
+mod addresses;
 mod aggregate;
 mod annotated;
 mod atomics;
@@ -233,7 +234,9 @@ fn lower(source: &source::Source, options: &Options) -> Result<Program, Refusal>
         source::with_dollars(&mut r.reason);
         r
     };
-    let (builder, interior) = settled(source, options, lower::Lowering::run).map_err(named)?.into_parts();
+    let mut lowering = settled(source, options, lower::Lowering::run).map_err(named)?;
+    lowering.tell_looks();
+    let (builder, interior) = lowering.into_parts();
     let mut program = passes::finish(builder, &interior, options).map_err(named)?;
     program.vars.iter_mut().for_each(|v| source::with_dollars(&mut v.name));
     program.syncs.iter_mut().for_each(|s| source::with_dollars(&mut s.name));

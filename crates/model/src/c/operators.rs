@@ -1,5 +1,6 @@
 //! Operators on values, with the checks that their results fit.
 
+use super::addresses::How;
 use super::ctype::{ADDRESS, CType, ShapeKind};
 use super::expr::{Lvalue, Value, common, promoted};
 use super::lower::{Entity, Lowering, Res};
@@ -368,6 +369,9 @@ impl<'a> Lowering<'a> {
             self.check(ok, ErrorKind::Division, "a division by zero, or one whose result does not fit");
         }
         self.no_overflow(kind, a, b);
+        if t.bits == ADDRESS.bits {
+            self.look_at_numbers(kind, a, b, span);
+        }
         let mut term = if kind.is_comparison() && t.bits == ADDRESS.bits {
             self.compare_numbers(kind, (a, b), span)?
         } else {
@@ -380,6 +384,17 @@ impl<'a> Lowering<'a> {
             return Ok(self.of_truth(term));
         }
         Ok(Value { term, ctype: CType::Int(t) })
+    }
+
+    /// An operation on two numbers that may be addresses.
+    fn look_at_numbers(&mut self, op: Binary, a: Term, b: Term, span: Span) {
+        let how = match op {
+            Binary::Eq => How::Equal,
+            Binary::Lt | Binary::Le => How::Numbers,
+            Binary::Add | Binary::Sub | Binary::Or | Binary::Xor => return,
+            _ => How::Bits(op),
+        };
+        self.look(how, a, Some(b), span);
     }
 
     fn operate_on_pointers(
@@ -401,6 +416,7 @@ impl<'a> Lowering<'a> {
         match (op, x.ctype.plain().clone(), y.ctype.plain().clone()) {
             (Binary::Sub, CType::Pointer(t), CType::Pointer(_)) => {
                 self.note_compared(x.term, Some(y.term));
+                self.look(How::Order, x.term, Some(y.term), span);
                 let wide = Type::signed(64);
                 let size = self.layout(&t).0 as i128;
                 let bytes = self.b.terms().sub(x.term, y.term);

@@ -1,5 +1,6 @@
 //! Threads, locks and what else pthreads and C11 threads have.
 
+use super::addresses::{How, handle_of, thread_of};
 use super::ctype::{ADDRESS, CType, Shape, ShapeKind, SyncType};
 use super::expr::{Lvalue, Value};
 use super::lower::{Deferred, Join, Lowering, Res};
@@ -198,12 +199,13 @@ impl<'a> Lowering<'a> {
                 return Ok(Some(self.void()));
             }
             "pthread_self" | "thrd_current" => {
-                let me = self.t.0 as i128 + 1;
-                return Ok(Some(self.value(me, ADDRESS)));
+                let me = handle_of(self.t);
+                return Ok(Some(self.value(me.into(), ADDRESS)));
             }
             "pthread_equal" | "thrd_equal" => {
                 let (a, b) = (self.arg(args, 0, span)?, self.arg(args, 1, span)?);
                 let (a, b) = (self.rvalue(a)?, self.rvalue(b)?);
+                self.look(How::Equal, a.term, Some(b.term), span);
                 let same = self.b.terms().eq(a.term, b.term);
                 let term = self.b.terms().cast(Type::INT, same);
                 return Ok(Some(Value { term, ctype: CType::INT }));
@@ -728,12 +730,14 @@ impl<'a> Lowering<'a> {
         }
         let known = self.b.terms().as_const(value);
         let (t, var) = self.make_thread(&f, known)?;
+        self.note_created(t);
         if let Some(value) = detached {
             self.b.detached_from_start(t, value);
+            self.note_joined(Some(t));
         }
         if let Some(lv) = lv {
             let ty = self.type_at(&lv).scalar().unwrap_or(ADDRESS);
-            let number = self.b.terms().constant(t.0 as u64 + 1, ty);
+            let number = self.b.terms().constant(handle_of(t), ty);
             self.store(&lv, number, span)?;
         }
         self.at(span);
@@ -752,12 +756,17 @@ impl<'a> Lowering<'a> {
         let handle = self.arg(args, 0, span)?;
         let handle = self.rvalue(handle)?.term;
         let zero = self.number(0);
+        let threads = self.b.program().threads.len();
+        let known = self.b.terms().as_const(handle);
+        if !self.dead {
+            self.note_joined(known.and_then(|n| thread_of(n, threads)));
+        }
         if self.dead || !self.options.lock_misuse {
             return Ok(zero);
         }
-        if let Some(n) = self.b.terms().as_const(handle) {
-            if n > 0 && (n as usize) <= self.b.program().threads.len() {
-                self.b.detach(self.t, explore::ThreadId(n as u16 - 1));
+        if let Some(n) = known {
+            if let Some(t) = thread_of(n, threads) {
+                self.b.detach(self.t, t);
             } else {
                 let no = self.b.terms().boolean(false);
                 self.check(no, ErrorKind::InvalidPointer, "what is detached is no thread");
@@ -792,17 +801,17 @@ impl<'a> Lowering<'a> {
         let wants = goes_to.is_some();
         match self.b.terms().as_const(handle.term) {
             Some(n) => {
-                let t = explore::ThreadId((n as u16).wrapping_sub(1));
-                let known = n > 0 && (n as usize) <= self.b.program().threads.len();
-                if !known || self.b.program().thread(t).life.is_none() {
+                let known = thread_of(n, self.b.program().threads.len());
+                let Some(t) = known.filter(|t| self.b.program().thread(*t).life.is_some()) else {
                     let no = self.b.terms().boolean(false);
                     self.check(no, ErrorKind::InvalidPointer, "a join of what is no thread");
                     return Ok(zero);
-                }
+                };
                 if t == self.t {
                     return Ok(self.number(EDEADLK as i128));
                 }
                 self.b.join(self.t, t);
+                self.note_joined(Some(t));
                 if let Some(lv) = goes_to {
                     let value = match self.results[t.index()] {
                         None => self.b.terms().constant(0, ADDRESS),
@@ -842,6 +851,7 @@ impl<'a> Lowering<'a> {
                     returned,
                 });
                 self.b.go_on_at(self.t, to);
+                self.note_joined(None);
                 let outcome = self.outcome(result);
                 if let (Some(r), Some(lv)) = (returned, goes_to) {
                     self.env.remove(&(r, 0));

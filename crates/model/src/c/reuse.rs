@@ -10,6 +10,7 @@
 //! same address is said where two are compared: if one of them was given back the result is any; of an exchange it is not followed.
 //! So a pointer that `realloc` gives for another length may be the one that it got, to whoever asks.
 
+use super::addresses::How;
 use super::ctype::{ADDRESS, CType};
 use super::lower::{Join, Lowering, Res};
 use crate::program::ErrorKind;
@@ -80,6 +81,7 @@ impl<'a> Lowering<'a> {
     /// Two pointers.
     pub(super) fn compare_addresses(&mut self, op: Binary, (a, b): (Term, Term), span: Span) -> Res<Term> {
         self.note_compared(a, Some(b));
+        self.look(if op == Binary::Eq { How::Equal } else { How::Order }, a, Some(b), span);
         if op != Binary::Eq && self.are_of_two(a, b) {
             // C does not say which of two variables comes first.
             return Ok(self.any_value(Type::BOOL).term);
@@ -115,6 +117,7 @@ impl<'a> Lowering<'a> {
         span: Span,
     ) -> Res<()> {
         self.b.set_order(None);
+        self.look(How::Equal, expected, Some(old), span);
         if let CType::Pointer(_) = ctype.plain() {
             self.note_compared(expected, None);
         } else if !self.noted.compared.numbers {
