@@ -25,8 +25,8 @@ mod lives;
 mod sync;
 
 use crate::program::{
-    Action, ErrorKind, Location, LocationId, LocationKind, Mark, Operand, Operator, Order, Program, Scope,
-    Span, Sync, SyncId, SyncKind, Thread, ThreadId, Transition, TransitionId, Var,
+    Action, ErrorKind, Fence, Fences, Location, LocationId, LocationKind, Mark, Operand, Operator, Order,
+    Program, Scope, Span, Sync, SyncId, SyncKind, Thread, ThreadId, Transition, TransitionId, Var,
 };
 use crate::term::{Assign, Place, Term, Terms, Type, VarId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -371,9 +371,13 @@ impl Builder {
         self.program.never_left.push(crate::NeverLeft { thread, from, to });
     }
 
-    /// There is a fence.
-    pub(crate) fn fence(&mut self) {
-        self.program.fences = true;
+    /// A thread passes a fence.
+    pub(crate) fn fence(&mut self, t: ThreadId, fence: Fence) {
+        let yes = self.terms().boolean(true);
+        self.then(t, yes, Vec::new());
+        if let Some(edge) = self.program.threads[t.index()].transitions.last_mut() {
+            edge.fences = Fences::one(fence);
+        }
     }
 
     /// An edge with all that there is to say about it.
@@ -402,6 +406,7 @@ impl Builder {
             span,
             order: Order::Unsaid,
             operand: self.operand,
+            fences: Fences::default(),
         };
         edge.action = self.action_of(&edge);
         self.edge(t, edge);
@@ -455,6 +460,7 @@ impl Builder {
             span,
             order: Order::Unsaid,
             operand: self.operand,
+            fences: Fences::default(),
         };
         edge.action = self.action_of(&edge);
         self.edge(t, edge);
@@ -475,6 +481,7 @@ impl Builder {
             span,
             order: Order::Unsaid,
             operand: self.operand,
+            fences: Fences::default(),
         };
         edge.action = self.action_of(&edge);
         self.edge(t, edge);
@@ -626,6 +633,7 @@ impl Builder {
                 span,
                 order: Order::Unsaid,
                 operand: self.operand,
+                fences: Fences::default(),
             },
         );
     }

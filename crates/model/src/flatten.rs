@@ -49,21 +49,10 @@ impl Program {
             s.initialized = s.initialized.map(|v| f.first[v.index()]);
         }
         let (operators, operands) = (self.operators.clone(), self.operands.clone());
-        let (files, fences) = (self.files.clone(), self.fences);
+        let files = self.files.clone();
         let (never_left, assumed_aborts) = (self.never_left.clone(), self.assumed_aborts.clone());
         let terms = f.terms;
-        Some(Program {
-            terms,
-            vars,
-            syncs,
-            threads,
-            files,
-            fences,
-            operators,
-            operands,
-            never_left,
-            assumed_aborts,
-        })
+        Some(Program { terms, vars, syncs, threads, files, operators, operands, never_left, assumed_aborts })
     }
 }
 

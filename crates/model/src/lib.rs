@@ -46,8 +46,8 @@ pub use notes::{
     Annotation, AtCall, ByContract, Call, CallContract, Clause, Named, Names, Note, Noted, Start,
 };
 pub use program::{
-    Accesses, Action, ErrorKind, FileId, Location, LocationId, LocationKind, Mark, NeverLeft, Operand,
-    Operator, Order, Program, Scope, Span, Sync, SyncId, SyncKind, Thread, ThreadId, Transition,
+    Accesses, Action, ErrorKind, Fence, Fences, FileId, Location, LocationId, LocationKind, Mark, NeverLeft,
+    Operand, Operator, Order, Program, Scope, Span, Sync, SyncId, SyncKind, Thread, ThreadId, Transition,
     TransitionId, Var,
 };
 pub use reach::{Reach, Reached, Reduction};
