@@ -1,6 +1,6 @@
 //! Atomic operations of C11 and of the compiler.
 
-use super::ctype::{ADDRESS, CType};
+use super::ctype::CType;
 use super::expr::{Lvalue, Value};
 use super::lower::{Lowering, Res};
 use crate::program::{Fence, Order};
