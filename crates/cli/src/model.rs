@@ -20,14 +20,17 @@ pub(crate) struct ModelArgs {
     file: PathBuf,
 
     /// More files, for `--open-orders`.
+    #[cfg(c_programs)]
     #[arg(hide = true, requires = "open_orders")]
     more: Vec<PathBuf>,
 
     /// Print the expressions whose order of evaluation is open: `raddle check` asks.
+    #[cfg(c_programs)]
     #[arg(long, hide = true)]
     open_orders: bool,
 
     /// With `--open-orders`: data races are not reported.
+    #[cfg(c_programs)]
     #[arg(long, hide = true)]
     racy: bool,
 
