@@ -292,6 +292,11 @@ fn check(args: &CheckArgs) -> Result<u8, String> {
     use std::io::IsTerminal;
 
     args.plan()?;
+    // A run that is repeated leaves nothing out that was not left out before.
+    let searches = args.replay.is_none() && args.program.project().is_none();
+    let flags = args.program.compiler_flags()?;
+    let racy = args.races.as_deref().is_some_and(|how| how != "report");
+    let orders = if searches { crate::open_orders::Reading::start(&args.files, &flags, racy) } else { None };
     let Some(Built { program, scratch, variables: more }) =
         build::build(&args.files, &args.program, args.output.as_deref())?
     else {
@@ -303,6 +308,10 @@ fn check(args: &CheckArgs) -> Result<u8, String> {
     let mut variables = vec![("RADDLE_COMMAND", args.again())];
     variables.extend(args.variables());
     variables.extend(more);
+    let open = orders.map(crate::open_orders::Reading::caveats).unwrap_or_default();
+    if !open.is_empty() {
+        variables.push(("RADDLE_CAVEATS", open.join("\n")));
+    }
     let start = Start {
         program: &program,
         args: &args.program.args,

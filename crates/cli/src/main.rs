@@ -21,6 +21,8 @@ mod initialised;
 mod library;
 mod model;
 #[cfg(c_programs)]
+mod open_orders;
+#[cfg(c_programs)]
 mod project;
 #[cfg(c_programs)]
 mod reached;

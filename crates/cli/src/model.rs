@@ -19,6 +19,25 @@ pub(crate) struct ModelArgs {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
+    /// More files, for `--open-orders`.
+    #[cfg(c_programs)]
+    #[arg(hide = true, requires = "open_orders")]
+    more: Vec<PathBuf>,
+
+    /// Print the expressions whose order of evaluation is open: `raddle check` asks.
+    #[cfg(c_programs)]
+    #[arg(long, hide = true)]
+    open_orders: bool,
+
+    /// With `--open-orders`: data races are not reported.
+    #[cfg(c_programs)]
+    #[arg(long, hide = true)]
+    racy: bool,
+
+    /// One word for the preprocessor.
+    #[arg(long = "word", hide = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+
     /// Draw it in the language of Graphviz
     #[arg(long)]
     dot: bool,
@@ -41,10 +60,15 @@ pub(crate) struct ModelArgs {
 }
 
 pub(crate) fn run(args: &ModelArgs) -> ExitCode {
+    #[cfg(c_programs)]
+    if args.open_orders {
+        let files = [std::slice::from_ref(&args.file), &args.more].concat();
+        return crate::open_orders::print(&files, args.words.clone(), args.seconds, args.racy);
+    }
     let options = ::model::Options {
         compress: !args.steps,
         spurious: args.spurious,
-        preprocessor: args.define.iter().map(|d| format!("-D{d}")).collect(),
+        preprocessor: args.define.iter().map(|d| format!("-D{d}")).chain(args.words.clone()).collect(),
         ..::model::Options::default()
     };
     let file = args.file.clone();

@@ -60,7 +60,8 @@ fn rows(p: &Program, locks: &Locksets, orders: &Result<HappensBefore, String>) -
     let mut out = Vec::new();
     for (n, v) in p.vars.iter().enumerate() {
         let var = VarId(n as u32);
-        if v.internal || !v.is_shared() || v.name.contains('%') {
+        let initializes = p.syncs.iter().any(|s| s.initialized == Some(var));
+        if !initializes && (v.internal || !v.is_shared() || v.name.contains('%')) {
             continue;
         }
         let warned = locks.warnings.iter().find(|(a, _)| a.place.var == var);
@@ -71,6 +72,11 @@ fn rows(p: &Program, locks: &Locksets, orders: &Result<HappensBefore, String>) -
         out.push(Row { var, warned, guards, concurrent: locks.guards.contains_key(&var), raced, apart });
     }
     out
+}
+
+/// What a row is about: a variable, or the initialization of a lock and the like.
+fn name(p: &Program, var: VarId) -> &str {
+    p.syncs.iter().find(|s| s.initialized == Some(var)).map_or_else(|| p.name(var), |s| s.name.as_str())
 }
 
 fn code(rows: &[Row], orders: &Result<HappensBefore, String>, by_rules: bool) -> u8 {
@@ -125,12 +131,12 @@ fn summary(orders: &Result<HappensBefore, String>) -> String {
 }
 
 fn to_text(p: &Program, rows: &[Row], orders: &Result<HappensBefore, String>, source: &Source) -> String {
-    let wide = rows.iter().map(|r| p.name(r.var).len()).max().unwrap_or(0).max("variable".len());
+    let wide = rows.iter().map(|r| name(p, r.var).len()).max().unwrap_or(0).max("variable".len());
     let cells: Vec<String> = rows.iter().map(by_locks).collect();
     let second = cells.iter().map(String::len).max().unwrap_or(0).max("by locks".len());
     let mut out = format!("{:wide$}  {:second$}  by happens-before\n", "variable", "by locks");
     for (r, locks) in rows.iter().zip(&cells) {
-        out += &format!("{:wide$}  {locks:second$}  {}\n", p.name(r.var), by_orders(r, orders));
+        out += &format!("{:wide$}  {locks:second$}  {}\n", name(p, r.var), by_orders(r, orders));
     }
     for r in rows {
         let (pair, word) = match (&r.raced, &r.warned) {
@@ -141,7 +147,7 @@ fn to_text(p: &Program, rows: &[Row], orders: &Result<HappensBefore, String>, so
             (None, Some(pair)) => (pair, "no lock keeps these two apart"),
             _ => continue,
         };
-        out += &format!("\n`{}`: {word}\n", p.name(r.var));
+        out += &format!("\n`{}`: {word}\n", name(p, r.var));
         out += &format!("  {}\n  {}\n", access(p, pair.0, r.var, source), access(p, pair.1, r.var, source));
         if r.raced.is_none() {
             out += match orders {
@@ -158,7 +164,7 @@ fn to_json(p: &Program, rows: &[Row], orders: &Result<HappensBefore, String>, by
     let pair = |x: &Option<Pair>| x.map(|(a, b)| vec![place(a), place(b)]);
     let row = |r: &Row| {
         json!({
-            "variable": p.name(r.var), "locks": by_locks(r), "guards": r.guards, "happens-before": by_orders(r, orders),
+            "variable": name(p, r.var), "locks": by_locks(r), "guards": r.guards, "happens-before": by_orders(r, orders),
             "warning": pair(&r.warned), "race": pair(&r.raced),
         })
     };

@@ -25,8 +25,8 @@ mod lives;
 mod sync;
 
 use crate::program::{
-    Action, ErrorKind, Location, LocationId, LocationKind, Mark, Operand, Operator, Order, Program, Scope,
-    Span, Sync, SyncId, SyncKind, Thread, ThreadId, Transition, TransitionId, Var,
+    Action, ErrorKind, Fence, Fences, Location, LocationId, LocationKind, Mark, Operand, Operator, Order,
+    Program, Scope, Span, Sync, SyncId, SyncKind, Thread, ThreadId, Transition, TransitionId, Var,
 };
 use crate::term::{Assign, Place, Term, Terms, Type, VarId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -379,9 +379,13 @@ impl Builder {
         self.program.never_left.push(crate::NeverLeft { thread, from, to });
     }
 
-    /// There is a fence.
-    pub(crate) fn fence(&mut self) {
-        self.program.fences = true;
+    /// A thread passes a fence.
+    pub(crate) fn fence(&mut self, t: ThreadId, fence: Fence) {
+        let yes = self.terms().boolean(true);
+        self.then(t, yes, Vec::new());
+        if let Some(edge) = self.program.threads[t.index()].transitions.last_mut() {
+            edge.fences = Fences::one(fence);
+        }
     }
 
     /// An edge with all that there is to say about it.
@@ -410,6 +414,7 @@ impl Builder {
             span,
             order: Order::Unsaid,
             operand: self.operand,
+            fences: Fences::default(),
         };
         edge.action = self.action_of(&edge);
         self.edge(t, edge);
@@ -463,6 +468,7 @@ impl Builder {
             span,
             order: Order::Unsaid,
             operand: self.operand,
+            fences: Fences::default(),
         };
         edge.action = self.action_of(&edge);
         self.edge(t, edge);
@@ -483,6 +489,7 @@ impl Builder {
             span,
             order: Order::Unsaid,
             operand: self.operand,
+            fences: Fences::default(),
         };
         edge.action = self.action_of(&edge);
         self.edge(t, edge);
@@ -634,6 +641,7 @@ impl Builder {
                 span,
                 order: Order::Unsaid,
                 operand: self.operand,
+                fences: Fences::default(),
             },
         );
     }

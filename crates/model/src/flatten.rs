@@ -49,7 +49,7 @@ impl Program {
             s.initialized = s.initialized.map(|v| f.first[v.index()]);
         }
         let (operators, operands) = (self.operators.clone(), self.operands.clone());
-        let (files, fences) = (self.files.clone(), self.fences);
+        let files = self.files.clone();
         let (never_left, assumed_aborts) = (self.never_left.clone(), self.assumed_aborts.clone());
         let address_uses = self.address_uses.clone();
         let terms = f.terms;
@@ -59,7 +59,6 @@ impl Program {
             syncs,
             threads,
             files,
-            fences,
             operators,
             operands,
             never_left,

@@ -46,7 +46,7 @@ pub use notes::{
     Annotation, AtCall, ByContract, Call, CallContract, Clause, Named, Names, Note, Noted, Start,
 };
 pub use program::{
-    Accesses, Action, AddressUse, ErrorKind, FileId, Location, LocationId, LocationKind, Mark, NeverLeft,
+    Accesses, Action, AddressUse, ErrorKind, Fence, Fences, FileId, Location, LocationId, LocationKind, Mark, NeverLeft,
     Operand, Operator, Order, Program, Scope, Span, Sync, SyncId, SyncKind, Thread, ThreadId, Transition,
     TransitionId, Var,
 };

@@ -303,7 +303,19 @@ fn compose(p: &mut Program, a: &Transition, b: &Transition, atomic: bool) -> Opt
         _ => Order::Unsaid,
     };
     let operand = if a.action == Action::Local { b.operand } else { a.operand };
-    Some(Transition { from: a.from, to: b.to, guard, assigns: first, havoc, action, span, order, operand })
+    let fences = a.fences.then(b.fences, (a.action != Action::Local, b.action != Action::Local));
+    Some(Transition {
+        from: a.from,
+        to: b.to,
+        guard,
+        assigns: first,
+        havoc,
+        action,
+        span,
+        order,
+        operand,
+        fences,
+    })
 }
 
 /// What a composed edge on data is: it may access less than its parts.

@@ -450,6 +450,57 @@ pub struct Transition {
     pub order: Order,
     /// The operand of an expression that it belongs to: the number plus one in [`Program::operands`], or 0.
     pub operand: u32,
+    /// The fences around its access.
+    pub fences: Fences,
+}
+
+/// The fences that a thread passes in one transition. A fence is not a step of its own: it orders accesses of its thread, and steps are
+/// sequentially consistent all the same. It matters for data races.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Fences {
+    /// Before the access, or of a transition without one.
+    pub before: Fence,
+    /// After the access.
+    pub after: Fence,
+}
+
+impl Fences {
+    /// One fence alone.
+    pub fn one(fence: Fence) -> Fences {
+        Fences { before: fence, after: Fence::default() }
+    }
+
+    /// The fences of two transitions in one. `access` says which of the two, by itself, has an access that others can see.
+    pub(crate) fn then(self, next: Fences, access: (bool, bool)) -> Fences {
+        match access {
+            (false, _) => Fences { before: self.before.and(self.after).and(next.before), after: next.after },
+            (true, false) => {
+                Fences { before: self.before, after: self.after.and(next.before).and(next.after) }
+            }
+            // A fence between two accesses of one step orders nothing that the step itself does not.
+            (true, true) => Fences { before: self.before, after: next.after },
+        }
+    }
+}
+
+/// What a fence orders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Fence {
+    /// Reads before the fence acquire.
+    pub acquires: bool,
+    /// Writes after the fence release.
+    pub releases: bool,
+}
+
+impl Fence {
+    /// A fence with this memory order.
+    pub fn of(order: Order) -> Fence {
+        Fence { acquires: order.acquires(), releases: order.releases() }
+    }
+
+    fn and(self, other: Fence) -> Fence {
+        Fence { acquires: self.acquires | other.acquires, releases: self.releases | other.releases }
+    }
 }
 
 /// An operator of the source, a call or a list of initializers: C does not say in which order its operands are evaluated.
@@ -595,8 +646,6 @@ pub struct Program {
     pub threads: Vec<Thread>,
     /// The names of the files that spans are in.
     pub files: Vec<String>,
-    /// Whether it has fences. They are no steps, so [`Order`] does not say all that is ordered.
-    pub fences: bool,
     /// The operators whose operands are evaluated in the order of the source, although C leaves the order open.
     pub operators: Vec<Operator>,
     /// Their operands that have steps.

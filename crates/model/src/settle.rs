@@ -1,6 +1,8 @@
 //! What follows from the transitions of a program, brought up to date when they have changed.
 
-use crate::program::{Action, LocationId, Order, Program, SyncKind, Thread, Transition, TransitionId};
+use crate::program::{
+    Action, Fences, LocationId, Order, Program, SyncKind, Thread, Transition, TransitionId,
+};
 use crate::term::{Assign, Node, Place, Term, Terms, VarId};
 use std::collections::HashMap;
 
@@ -88,6 +90,7 @@ impl Program {
                 span,
                 order: Order::Unsaid,
                 operand: 0,
+                fences: Fences::default(),
             };
             self.threads[i].transitions.push(edge);
         }

@@ -101,6 +101,7 @@ fn unlock_to(b: &mut Builder, t: ThreadId, m: SyncId, to: LocationId) {
             span,
             order: Order::Unsaid,
             operand: 0,
+            fences: model::Fences::default(),
         },
     );
 }

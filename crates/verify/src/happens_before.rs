@@ -4,14 +4,15 @@
 //! Flanagan and Freund 2009): each thread has one, and so has each lock, condition variable, barrier, semaphore and atomic cell.
 //! A race is two accesses to one cell by two threads, one of them a write, of which neither happens before the other. Accesses that are
 //! one step by themselves do not race with each other, and order what is around them as C says: a write tells what was before it, if
-//! its memory order releases, and whoever reads what it wrote, or what updates made of that, knows it, if its own acquires. Fences are
-//! no steps here: where there are some, every atomic access counts as one that does both.
+//! its memory order releases, and whoever reads what it wrote, or what updates made of that, knows it, if its own acquires. A
+//! release fence makes the writes after it tell what was before the fence; an acquire fence makes its thread know what the reads before it
+//! could have told.
 //!
 //! What is reported is a race of that execution. That there is none is known of all executions only if the search saw all of them.
 
 use crate::executions::{Reach, each};
 use crate::races::{data, is_atomic, is_initialization};
-use model::{Action, Interpreter, Order, Program, Step, SyncId, ThreadId, TransitionId, VarId};
+use model::{Action, Fence, Interpreter, Order, Program, Step, SyncId, ThreadId, TransitionId, VarId};
 use std::collections::BTreeMap;
 
 /// Two accesses that nothing orders.
@@ -66,6 +67,9 @@ struct Follow<'p> {
     syncs: Vec<Clock>,
     readers: Vec<Clock>,
     atomics: BTreeMap<usize, Clock>,
+    /// What each thread knew at its last release fence, and what reads that do not acquire could have told it.
+    fenced: Vec<Clock>,
+    heard: Vec<Clock>,
     cells: BTreeMap<usize, Cell>,
 }
 
@@ -80,8 +84,10 @@ impl<'p> Follow<'p> {
             threads,
             ended: vec![zero.clone(); n],
             syncs: vec![zero.clone(); p.syncs.len()],
-            readers: vec![zero; p.syncs.len()],
+            readers: vec![zero.clone(); p.syncs.len()],
             atomics: BTreeMap::new(),
+            fenced: vec![zero.clone(); n],
+            heard: vec![zero; n],
             cells: BTreeMap::new(),
         }
     }
@@ -95,6 +101,17 @@ impl<'p> Follow<'p> {
         let from = self.threads[t.index()].clone();
         join(&mut self.syncs[s.index()], &from);
         self.threads[t.index()][t.index()] += 1;
+    }
+
+    fn fence(&mut self, t: ThreadId, fence: Fence) {
+        if fence.acquires {
+            let heard = self.heard[t.index()].clone();
+            join(&mut self.threads[t.index()], &heard);
+        }
+        if fence.releases {
+            self.fenced[t.index()] = self.threads[t.index()].clone();
+            self.threads[t.index()][t.index()] += 1;
+        }
     }
 
     /// What a step of synchronisation orders.
@@ -168,12 +185,13 @@ impl<'p> Follow<'p> {
         order: Option<Order>,
     ) -> Vec<(ThreadId, TransitionId)> {
         let atomic = order.is_some();
-        let order = order.filter(|_| !self.p.fences).unwrap_or(Order::Both);
+        let order = order.unwrap_or(Order::Both);
         // An atomic block, or an update, reads what it writes.
         let reads = atomic && (!write || self.p.thread(t).transition(e).action != Action::Write);
-        if reads && order.acquires() {
+        if reads {
             let told = self.told(cell).clone();
-            join(&mut self.threads[t.index()], &told);
+            let to = if order.acquires() { &mut self.threads } else { &mut self.heard };
+            join(&mut to[t.index()], &told);
         }
         let now = self.threads[t.index()].clone();
         let known = self.cells.entry(cell).or_default();
@@ -197,13 +215,12 @@ impl<'p> Follow<'p> {
         }
         if atomic && write {
             // What an update tells goes on; what was there before a write is gone.
+            let tells = if order.releases() { now } else { self.fenced[t.index()].clone() };
             let told = self.told(cell);
             if !reads {
                 told.fill(0);
             }
-            if order.releases() {
-                join(told, &now);
-            }
+            join(told, &tells);
             self.threads[t.index()][t.index()] += 1;
         }
         found
@@ -238,6 +255,7 @@ pub fn happens_before(p: &Program, executions: u64, seconds: f64) -> Result<Happ
             let (uses, data): (Vec<_>, Vec<_>) =
                 data(p, t, step.transition).into_iter().partition(|(q, _)| is_initialization(p, q.var));
             let all = uses.into_iter().map(Some).chain([None]).chain(data.into_iter().map(Some));
+            follow.fence(t, e.fences.before);
             for access in all {
                 let Some((place, write)) = access else {
                     follow.order(t, e.action, took);
@@ -257,6 +275,7 @@ pub fn happens_before(p: &Program, executions: u64, seconds: f64) -> Result<Happ
                     }
                 }
             }
+            follow.fence(t, e.fences.after);
         }
         true
     })?;
@@ -342,8 +361,53 @@ mod tests {
             assert_eq!(found.is_empty(), !races, "the flag itself is atomic: {found:?}");
             assert!(!locksets(&p).warns_of(p.var_named("f").unwrap()));
         }
-        // Fences are no steps: what they order is not told apart.
-        assert!(racy(&message("0", "0", "__sync_synchronize();")).is_empty());
+    }
+
+    #[test]
+    fn fences_order_what_is_before_and_after_them() {
+        let program = |writer: &str, reader: &str| {
+            testing::read(&format!(
+                "int x, f, g;
+                 void *a(void *p) {{ {writer} return 0; }}
+                 void *b(void *p) {{ {reader} return 0; }}
+                 int main(void) {{ pthread_t t; pthread_create(&t, 0, a, 0); pthread_create(&t, 0, b, 0); return 0; }}"
+            ))
+        };
+        let send = "__atomic_store_n(&f, 1, 0);";
+        let sends = |fence: &str| format!("x = 1; {fence} {send}");
+        let late = |fence: &str| format!("x = 1; {send} {fence}");
+        let takes = |fence: &str| format!("if (__atomic_load_n(&f, 0)) {{ {fence} x = 2; }}");
+        let early = |fence: &str| format!("{fence} if (__atomic_load_n(&f, 0)) x = 2;");
+        let fence = |order: u32| format!("__atomic_thread_fence({order});");
+        let full = "__sync_synchronize();";
+        for (writer, reader, races) in [
+            (sends(&fence(3)), takes(&fence(2)), false),
+            (sends(&fence(4)), takes(&fence(4)), false),
+            (sends(full), takes(full), false),
+            (sends("__asm__ volatile(\"mfence\");"), takes("__asm__ volatile(\"mfence\");"), false),
+            (sends(&fence(2)), takes(&fence(2)), true),
+            (sends(&fence(3)), takes(&fence(3)), true),
+            (sends(&fence(0)), takes(&fence(2)), true),
+            (sends(&fence(3)), takes(""), true),
+            (sends("__atomic_signal_fence(5);"), takes(&fence(2)), true),
+            (sends("__asm__ volatile(\"\" ::: \"memory\");"), takes(&fence(2)), true),
+            (late(full), takes(full), true),
+            (sends(full), early(full), true),
+            // A fence orders also with a write that releases, and with a read that acquires.
+            (sends(&fence(3)), "if (__atomic_load_n(&f, 2)) x = 2;".to_owned(), false),
+            ("x = 1; __atomic_store_n(&f, 1, 3);".to_owned(), takes(&fence(2)), false),
+            // The fence does not stand for what comes after it, nor for another variable.
+            (format!("{full} x = 1; {send}"), takes(full), true),
+            (sends(full), format!("if (__atomic_load_n(&g, 0)) {{ {full} }} x = 2;"), true),
+            // Fences in one branch, in a function, and in a loop.
+            (sends("if (g) __atomic_thread_fence(3);"), takes(full), true),
+            (format!("for (int i = 0; i < 2; i++) {{ if (i) {full} x = 1; }} {send}"), takes(full), true),
+            (format!("for (int i = 0; i < 2; i++) {{ x = 1; {full} }} {send}"), takes(full), false),
+        ] {
+            let found = racy(&program(&writer, &reader));
+            assert_eq!(found == ["x"], races, "{writer} | {reader}: {found:?}");
+            assert_eq!(found.is_empty(), !races, "{writer} | {reader}: {found:?}");
+        }
     }
 
     #[test]

@@ -104,7 +104,7 @@ pub fn locksets(p: &Program) -> Locksets {
     for (i, a) in accesses.iter().enumerate() {
         for b in &accesses[i + 1..] {
             let conflict = a.thread != b.thread && (a.write || b.write) && may_be_same(p, a.place, b.place);
-            if !conflict || !order.concurrent(p, a, b) {
+            if !conflict || !order.concurrent(p, (a.thread, a.transition), (b.thread, b.transition)) {
                 continue;
             }
             concurrent.entry(a.place.var).or_default().extend([a, b]);
@@ -295,7 +295,7 @@ fn held_at(p: &Program, t: ThreadId) -> Vec<Option<BTreeMap<SyncId, Mode>>> {
 }
 
 /// What the making and joining of threads orders.
-struct Order {
+pub(crate) struct Order {
     /// For each thread: who makes it, where that is the only one.
     maker: Vec<Option<ThreadId>>,
     /// For each thread and location: the threads that it may have made on the way there.
@@ -305,7 +305,7 @@ struct Order {
 }
 
 impl Order {
-    fn of(p: &Program) -> Order {
+    pub(crate) fn of(p: &Program) -> Order {
         let mut makers: Vec<BTreeSet<ThreadId>> = vec![BTreeSet::new(); p.threads.len()];
         let mut order = Order { maker: Vec::new(), made: Vec::new(), joined: Vec::new() };
         for t in p.thread_ids() {
@@ -354,23 +354,28 @@ impl Order {
         order
     }
 
-    fn concurrent(&self, p: &Program, a: &Access, b: &Access) -> bool {
-        !self.apart(p, a, b) && !self.apart(p, b, a)
+    /// Whether two steps of two threads may happen at the same time, for all that is said here.
+    pub(crate) fn concurrent(
+        &self,
+        p: &Program,
+        a: (ThreadId, TransitionId),
+        b: (ThreadId, TransitionId),
+    ) -> bool {
+        !self.apart(p, a, b.0) && !self.apart(p, b, a.0)
     }
 
-    /// Whether the thread of `b` is not there yet, or not any more, wherever `a` happens.
-    fn apart(&self, p: &Program, a: &Access, b: &Access) -> bool {
-        let at = p.thread(a.thread).transition(a.transition).from;
-        let joined =
-            self.joined[a.thread.index()][at.index()].as_ref().is_some_and(|j| j.contains(&b.thread));
+    /// Whether another thread is not there yet, or not any more, wherever a step happens.
+    fn apart(&self, p: &Program, (thread, step): (ThreadId, TransitionId), other: ThreadId) -> bool {
+        let at = p.thread(thread).transition(step).from;
+        let joined = self.joined[thread.index()][at.index()].as_ref().is_some_and(|j| j.contains(&other));
         if joined {
             return true;
         }
-        // The one of its makers that the thread of `a` makes itself.
-        let mut child = b.thread;
+        // The one of its makers that the thread of the step makes itself.
+        let mut child = other;
         for _ in 0..p.threads.len() {
             match self.maker[child.index()] {
-                Some(m) if m == a.thread => return !self.made[a.thread.index()][at.index()].contains(&child),
+                Some(m) if m == thread => return !self.made[thread.index()][at.index()].contains(&child),
                 Some(m) => child = m,
                 None => return false,
             }

@@ -219,6 +219,7 @@ impl Work<'_> {
                 span: e.span,
                 order: e.order,
                 operand: e.operand,
+                fences: e.fences,
             };
             let id = self.b.edge(self.one, edge);
             self.origin.resize(id.index() + 1, None);

@@ -119,6 +119,7 @@ pub(crate) fn increments(threads: i32, locked: bool, checked: bool) -> Program {
                     span,
                     order: Order::Unsaid,
                     operand: 0,
+                    fences: model::Fences::default(),
                 },
             );
         }

@@ -30,6 +30,7 @@ fn compute(swapped: Option<usize>) -> Program {
                 span,
                 order: model::Order::Unsaid,
                 operand: 0,
+                fences: model::Fences::default(),
             },
         );
     };

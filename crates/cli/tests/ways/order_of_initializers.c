@@ -1,4 +1,4 @@
-// verify: open, check: -
+// verify: open, check: fails or caveats
 #include <pthread.h>
 #include <assert.h>
 #include <stdatomic.h>

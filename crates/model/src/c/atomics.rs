@@ -1,9 +1,9 @@
 //! Atomic operations of C11 and of the compiler.
 
-use super::ctype::{ADDRESS, CType};
+use super::ctype::CType;
 use super::expr::{Lvalue, Value};
 use super::lower::{Lowering, Res};
-use crate::program::Order;
+use crate::program::{Fence, Order};
 use crate::term::{Binary, Term, Type};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
@@ -51,8 +51,12 @@ impl<'a> Lowering<'a> {
         span: Span,
     ) -> Res<Option<Value>> {
         if matches!(name, "atomic_thread_fence" | "__atomic_thread_fence" | "__sync_synchronize") {
-            self.b.fence();
+            let order = match args.first() {
+                Some(e) => self.said_order(e)?,
+                None => Order::Both,
+            };
             self.effects(args)?;
+            self.fence(order);
             return Ok(Some(self.void()));
         }
         let Some((what, shape)) = atomic_name(name) else { return Ok(None) };
@@ -128,14 +132,11 @@ impl<'a> Lowering<'a> {
                 };
                 let Some(ty) = plain.scalar() else { return Err(self.refuse(span, "this atomic operation")) };
                 let v = self.b.terms().cast(ty, v.term);
-                // C11 counts in elements, the builtins of gcc in bytes.
-                let scale = if name.starts_with("atomic_") { scale } else { 1 };
-                let scale = self.b.terms().constant(scale, ty);
-                let v = if plain.scalar() == Some(ADDRESS) {
-                    self.b.terms().binary(Binary::Mul, v, scale)
-                } else {
-                    v
-                };
+                // C11 counts in elements, gcc in bytes in both forms.
+                if name.starts_with("atomic_") && scale > 1 {
+                    let what = format!("`{name}` on a pointer, which C counts in elements and gcc in bytes,");
+                    return Err(self.refuse(span, what));
+                }
                 self.ordered(order, |me| {
                     me.update(&lv, new, span, &mut |me, old| Ok(me.operate_atomic(op, old, v)))
                 })?
@@ -196,6 +197,8 @@ impl<'a> Lowering<'a> {
     /// What an atomic operation orders: where it writes, and where a compare-exchange does not.
     fn orders(&mut self, name: &str, two: bool, args: &'a [Node<Expression>]) -> Res<(Order, Order)> {
         match name {
+            // An initialization is not an atomic access: C11, 7.17.2.1.
+            "atomic_init" => return Ok((Order::Plain, Order::Plain)),
             "__sync_lock_test_and_set" => return Ok((Order::Acquire, Order::Acquire)),
             "__sync_lock_release" => return Ok((Order::Release, Order::Release)),
             _ => {}
@@ -204,16 +207,28 @@ impl<'a> Lowering<'a> {
         let mut nth = |n: usize| -> Res<Order> {
             let at = args.len().checked_sub(n).filter(|_| told);
             let Some(e) = at.and_then(|n| args.get(n)) else { return Ok(Order::Both) };
-            let value = self.in_dead_code(|me| me.rvalue(e))?;
-            // The numbers of gcc's macros and of `memory_order`; one that is not known here counts as the strongest, as it is compiled.
-            Ok(match self.b.terms().as_const(value.term) {
-                Some(0) => Order::Relaxed,
-                Some(1 | 2) => Order::Acquire,
-                Some(3) => Order::Release,
-                _ => Order::Both,
-            })
+            self.said_order(e)
         };
         if two { Ok((nth(2)?, nth(1)?)) } else { nth(1).map(|o| (o, o)) }
+    }
+
+    /// A memory order, by the numbers of gcc's macros and of `memory_order`. One that is not known here counts as the strongest, as it
+    /// is compiled.
+    fn said_order(&mut self, e: &'a Node<Expression>) -> Res<Order> {
+        let value = self.in_dead_code(|me| me.rvalue(e))?;
+        Ok(match self.b.terms().as_const(value.term) {
+            Some(0) => Order::Relaxed,
+            Some(1 | 2) => Order::Acquire,
+            Some(3) => Order::Release,
+            _ => Order::Both,
+        })
+    }
+
+    /// A fence with this memory order.
+    pub(super) fn fence(&mut self, order: Order) {
+        if !self.dead && order != Order::Relaxed {
+            self.b.fence(self.t, Fence::of(order));
+        }
     }
 
     /// Accesses of an atomic operation, or that are none whatever they are to.

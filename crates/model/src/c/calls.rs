@@ -16,15 +16,10 @@ const HARMLESS: &[&str] = &[
     "pthread_yield",
     "pthread_attr_destroy",
     "srand",
-    "pthread_setconcurrency",
     "atomic_signal_fence",
     "__atomic_signal_fence",
     "srandom",
-    "pthread_attr_setstacksize",
-    "pthread_attr_setscope",
     "pthread_mutexattr_destroy",
-    "pthread_mutexattr_setpshared",
-    "pthread_mutexattr_setprotocol",
     "thrd_yield",
 ];
 

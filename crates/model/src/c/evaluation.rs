@@ -148,8 +148,10 @@ impl<'a> Lowering<'a> {
             .collect();
         let shared = |n: &String| self.scopes[0].contains_key(n);
         let changes = |a: &(Found, bool), b: &(Found, bool)| {
-            let names = a.0.assigned.iter().any(|n| shared(n) && b.0.values.contains(n));
-            a.1 && (names || a.0.through && b.0.follows)
+            let used = |n: &&String| shared(n) && b.0.values.contains(*n);
+            let names = a.0.written.iter().any(|n| used(&n));
+            let pointed = a.0.through && (b.0.follows || a.0.addressed.iter().any(|n| used(&n)));
+            a.1 && (names || pointed)
         };
         let mut dependent = false;
         for (i, a) in found.iter().enumerate() {

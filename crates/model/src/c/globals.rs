@@ -33,6 +33,7 @@ impl<'a> Lowering<'a> {
             "cnd_destroy",
         ]);
         self.keys.deletes = calls(&["pthread_key_delete", "tss_delete"]);
+        self.joins = calls(&["pthread_join", "thrd_join"]);
         self.detaches = calls(&["pthread_attr_setdetachstate"]);
         let says = |f: &Found| ["reach_error", "__VERIFIER_error"].iter().any(|n| f.called.contains(*n));
         let is_task = self.found.values().any(says);

@@ -2,13 +2,16 @@
 //!
 //! A local variable whose address gets beyond its function has a flag that is set where the function returns or the thread ends. An access
 //! through a pointer reads the flag first, as it does for memory of `malloc` (see [`super::heap`]). So do thread-local variables. Variables of
-//! `main` have none, as the program ends with `main`, unless that calls `pthread_exit`.
+//! `main` have one if it calls `pthread_exit`, or if a thread may still run when it returns: one that is not certainly joined
+//! ([`Lowering::threads_outlive_main`]).
 //!
 //! Whether an address gets beyond its function is decided by names, from the syntax tree: it is stored in a variable of the whole program
 //! or through a pointer, returned, given to a new thread, or passed to a function that does one of these. A variable without a flag is
 //! accessed while its function runs.
 
 use super::lower::Lowering;
+use crate::ThreadId;
+use crate::program::{Action, LocationKind, Thread, Transition};
 use crate::term::{Place, VarId};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
@@ -262,7 +265,85 @@ impl<'a> Visit<'a> for Flow<'a> {
     }
 }
 
+/// What a thread has certainly joined, and may have made, at each of its locations that can be reached.
+struct Threads {
+    joined: Vec<Option<BTreeSet<ThreadId>>>,
+    made: Vec<BTreeSet<ThreadId>>,
+}
+
+impl Threads {
+    fn of(thread: &Thread) -> Threads {
+        let n = thread.locations.len();
+        let mut all = Threads { joined: vec![None; n], made: vec![BTreeSet::new(); n] };
+        all.joined[thread.entry.index()] = Some(BTreeSet::new());
+        let mut from: Vec<Vec<&Transition>> = vec![Vec::new(); n];
+        thread.transitions.iter().for_each(|e| from[e.from.index()].push(e));
+        let mut open = vec![thread.entry];
+        while let Some(l) = open.pop() {
+            for e in &from[l.index()] {
+                let mut joined = all.joined[l.index()].clone().unwrap_or_default();
+                let mut made = all.made[l.index()].clone();
+                match e.action {
+                    Action::Create(t) => {
+                        joined.remove(&t);
+                        made.insert(t);
+                    }
+                    Action::Join(t) => {
+                        joined.insert(t);
+                    }
+                    _ => {}
+                }
+                let to = e.to.index();
+                if let Some(known) = &all.joined[to] {
+                    joined = known & &joined;
+                    made.extend(&all.made[to]);
+                }
+                if all.joined[to].as_ref() != Some(&joined) || all.made[to] != made {
+                    all.joined[to] = Some(joined);
+                    all.made[to] = made;
+                    open.push(e.to);
+                }
+            }
+        }
+        all
+    }
+
+    /// What is certainly joined at the ends of the thread.
+    fn at_ends(&self, thread: &Thread) -> BTreeSet<ThreadId> {
+        let mut leaves = vec![true; thread.locations.len()];
+        thread.transitions.iter().for_each(|e| leaves[e.from.index()] = false);
+        let ends = thread.location_ids().filter(|l| {
+            let kind = &thread.location(*l).kind;
+            leaves[l.index()] && matches!(kind, LocationKind::Normal | LocationKind::End)
+        });
+        ends.filter_map(|l| self.joined[l.index()].clone()).reduce(|a, b| &a & &b).unwrap_or_default()
+    }
+}
+
 impl Lowering<'_> {
+    /// Whether a thread may still run when `main` returns.
+    pub(super) fn threads_outlive_main(&self) -> bool {
+        let Some(returns) = self.main_returns else { return false };
+        let p = self.b.program();
+        let main = Threads::of(p.thread(ThreadId(0)));
+        let Some(mut over) = main.joined[returns.index()].clone() else { return false };
+        let mut made = main.made[returns.index()].clone();
+        let mut open: Vec<ThreadId> = made.iter().copied().collect();
+        let mut of_joined = Vec::new();
+        while let Some(t) = open.pop() {
+            let thread = p.thread(t);
+            let threads = Threads::of(thread);
+            open.extend(threads.made.iter().flatten().filter(|c| !made.contains(c)));
+            made.extend(threads.made.iter().flatten());
+            of_joined.push((t, threads.at_ends(thread)));
+        }
+        // A thread that is over has joined others, which are over too.
+        while let Some(n) = of_joined.iter().position(|(t, _)| over.contains(t)) {
+            over.extend(of_joined.swap_remove(n).1);
+        }
+        !made.is_subset(&over)
+    }
+
     /// Whether a local variable needs a flag that says that it is gone.
     pub(super) fn may_outlive(&self, name: &str) -> bool {
         let of_main = self.t.0 == 0 && self.frames.len() <= 1 && !self.main_leaves;

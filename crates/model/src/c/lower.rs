@@ -174,6 +174,10 @@ pub(crate) struct Lowering<'a> {
     pub(super) aborts: bool,
     /// Whether the program gives memory back.
     pub(crate) frees: bool,
+    /// Whether `main` asks who it is, so that others may join it; whether threads are joined; and what says that `main` has ended.
+    pub(super) main_is_named: bool,
+    pub(super) joins: bool,
+    pub(super) main_end: Option<VarId>,
     /// Names of variables whose address may outlive their function; objects with the flag that says that they are gone; the flags of
     /// thread-local variables of the thread at hand; and whether `main` may end before the program does.
     pub(super) escaping: BTreeSet<String>,
@@ -181,7 +185,10 @@ pub(crate) struct Lowering<'a> {
     pub(super) thread_ends: Vec<VarId>,
     /// The locks and the like on the stack of the thread.
     pub(super) stack_syncs: Vec<SyncId>,
+    /// Whether variables of `main` have flags: threads may run when they are gone.
     pub(super) main_leaves: bool,
+    /// Where `main` returns.
+    pub(super) main_returns: Option<LocationId>,
     /// Whether it destroys locks or the like, and whether it makes threads that are detached.
     pub(crate) destroys: bool,
     pub(crate) detaches: bool,
@@ -283,8 +290,12 @@ impl<'a> Lowering<'a> {
             thread_ends: Vec::new(),
             stack_syncs: Vec::new(),
             main_leaves: false,
+            main_returns: None,
             destroys: false,
             detaches: false,
+            main_is_named: false,
+            joins: false,
+            main_end: None,
             wanted: None,
             past_end: false,
             loops: 0,
@@ -425,8 +436,7 @@ impl<'a> Lowering<'a> {
         let of_main = self.found.get("main").cloned().unwrap_or_default();
         let of_main = of_main.closed(&self.found, &self.callable);
         let calls = |names: [&str; 2]| names.iter().any(|n| of_main.called.contains(*n));
-        self.main_leaves = calls(["pthread_exit", "thrd_exit"])
-            || calls(["pthread_create", "thrd_create"]) && !calls(["pthread_join", "thrd_join"]);
+        self.main_leaves |= calls(["pthread_exit", "thrd_exit"]);
         self.collect_globals()?;
         self.make_early()?;
         let Some(function) = self.function("main") else {
@@ -565,6 +575,9 @@ impl<'a> Lowering<'a> {
         self.b.place_here(self.t, at);
         let kind = if main { LocationKind::Exit } else { LocationKind::End };
         self.b.set_kind(self.t, at, kind);
+        if main {
+            self.main_returns = Some(at);
+        }
         Ok(())
     }
 
@@ -892,6 +905,27 @@ impl<'a> Lowering<'a> {
                         }
                         _ => self.b.join_if(d.thread, d.from, d.to, it, t),
                     }
+                }
+                let not = self.b.terms().not(it);
+                none = self.b.terms().and(none, not);
+            }
+            if self.main_is_named {
+                let main = self.b.terms().constant(1, ty);
+                let it = self.b.terms().eq(d.handle, main);
+                if d.thread.0 == 0 {
+                    let (place, code) = (Place::scalar(d.result.0), d.result.1);
+                    let value = self.b.terms().constant(code, Type::INT);
+                    self.b.step(d.thread, d.from, d.to, it, vec![crate::Assign { place, value }]);
+                } else if d.returned.is_some() {
+                    let why = "the result of the main thread, which another thread joins, is not followed";
+                    let beyond = self.b.error_location(d.thread, ErrorKind::Bound, why);
+                    self.b.step(d.thread, d.from, beyond, it, Vec::new());
+                } else {
+                    let ended = self.main_ended();
+                    let over = self.b.value(ended);
+                    let guard = self.b.terms().and(it, over);
+                    self.b.set_may_block(d.thread, d.from);
+                    self.b.step(d.thread, d.from, d.to, guard, Vec::new());
                 }
                 let not = self.b.terms().not(it);
                 none = self.b.terms().and(none, not);

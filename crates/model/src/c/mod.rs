@@ -264,9 +264,11 @@ fn settled<'s>(
     let (mut clocks, mut keys) = (BTreeSet::new(), Vec::new());
     let mut recursion = options.recursion;
     let (mut compared, mut gave) = (reuse::Compared::default(), BTreeSet::new());
+    let mut main_leaves = false;
     for _ in 0..LOWERED {
         let mut lowering = lower::Lowering::new(source, options, &taken, &early, &clocks, &keys);
         lowering.recursion = recursion;
+        lowering.main_leaves = main_leaves;
         lowering.noted.compared = compared;
         lowering.noted.gave = gave.clone();
         let done = run(&mut lowering);
@@ -282,6 +284,10 @@ fn settled<'s>(
             && (!compared.any() || lowering.noted.gives.is_subset(&gave));
         if more.iter().all(|t| taken.contains(t)) && now == early && same {
             done?;
+            if !main_leaves && lowering.threads_outlive_main() {
+                main_leaves = true;
+                continue;
+            }
             return Ok(lowering);
         }
         taken.extend(more);

@@ -22,6 +22,22 @@ const EDEADLK: u64 = 35;
 /// What is returned for a number that cannot be.
 const EINVAL: u64 = 22;
 
+/// What is returned for a number that this system does not support.
+const ENOTSUP: u64 = 95;
+
+/// The smallest stack of a thread, in bytes.
+const LEAST_STACK: i128 = 16384;
+
+/// Functions whose only effect here is what they return: 0 for a number from the least to the most, and else a code. With the position
+/// of that number among the arguments, and whether it is as wide as an address.
+const NUMBERS: &[(&str, usize, bool, (i128, i128))] = &[
+    ("pthread_attr_setstacksize", 1, true, (LEAST_STACK, i64::MAX as i128)),
+    ("pthread_attr_setscope", 1, false, (0, 0)),
+    ("pthread_mutexattr_setpshared", 1, false, (0, 1)),
+    ("pthread_mutexattr_setprotocol", 1, false, (0, 2)),
+    ("pthread_setconcurrency", 0, false, (0, i32::MAX as i128)),
+];
+
 /// What a semaphore can begin with.
 const SEMAPHORES: u64 = 1 << 30;
 
@@ -141,6 +157,9 @@ impl<'a> Lowering<'a> {
             Some(e) => me.on(e, kind, span, f),
             None => Err(me.refuse(span, "an argument is missing")),
         };
+        if let Some((_, n, wide, range)) = NUMBERS.iter().find(|(known, ..)| *known == name) {
+            return self.number_in_range(args, *n, *wide, *range, span).map(Some);
+        }
         match name {
             "pthread_create" => {
                 let [handle, attributes, start, argument] = args else {
@@ -195,11 +214,13 @@ impl<'a> Lowering<'a> {
                 self.leave_keys(span)?;
                 self.end_stack_syncs();
                 self.end_all_locals();
+                self.end_main();
                 self.stop(LocationKind::End);
                 return Ok(Some(self.void()));
             }
             "pthread_self" | "thrd_current" => {
                 let me = handle_of(self.t);
+                self.main_is_named |= self.t.0 == 0;
                 return Ok(Some(self.value(me.into(), ADDRESS)));
             }
             "pthread_equal" | "thrd_equal" => {
@@ -221,6 +242,10 @@ impl<'a> Lowering<'a> {
                     }
                 };
                 let kind = self.convert(kind, &CType::INT, span)?;
+                // A kind that there is not leaves the attribute as it is.
+                if self.b.terms().as_const(kind).is_some_and(|k| k > 3) {
+                    return Ok(Some(self.number(EINVAL as i128)));
+                }
                 self.store(&to, kind, span)?;
             }
             "pthread_mutex_init" => {
@@ -433,6 +458,53 @@ impl<'a> Lowering<'a> {
             _ => return Ok(None),
         }
         Ok(Some(self.number(0)))
+    }
+
+    /// A call of one of [`NUMBERS`].
+    fn number_in_range(
+        &mut self,
+        args: &'a [Node<Expression>],
+        n: usize,
+        wide: bool,
+        (least, most): (i128, i128),
+        span: Span,
+    ) -> Res<Value> {
+        let e = self.arg(args, n, span)?;
+        self.effects(&args[..n])?;
+        let value = self.rvalue(e)?;
+        let ty = if wide { ADDRESS } else { Type::INT };
+        let value = self.convert(value, &CType::Int(ty), span)?;
+        let [least, most] = [least, most].map(|b| self.b.terms().number(b, ty));
+        let (enough, fits) = (self.b.terms().le(least, value), self.b.terms().le(value, most));
+        let fine = self.b.terms().and(enough, fits);
+        // A scope that there is, and that Linux does not have.
+        let one = self.b.terms().number(1, ty);
+        let known = self.b.terms().eq(value, one);
+        let scope = n == 1 && least == most;
+        let codes = [0, EINVAL, ENOTSUP].map(|c| self.b.terms().int(c as i32));
+        let wrong = if scope { self.b.terms().ite(known, codes[2], codes[1]) } else { codes[1] };
+        let term = self.b.terms().ite(fine, codes[0], wrong);
+        Ok(Value { term, ctype: CType::INT })
+    }
+
+    /// Whether `main` has ended by `pthread_exit`: threads may join it then. If it returns, no thread runs on.
+    pub(super) fn main_ended(&mut self) -> crate::VarId {
+        if let Some(known) = self.main_end {
+            return known;
+        }
+        let var = self.b.shared("main%ended", Type::BOOL, 0);
+        self.b.set_declared_atomic(var);
+        self.main_end = Some(var);
+        var
+    }
+
+    /// The main thread ends, and others run on.
+    fn end_main(&mut self) {
+        if self.t.0 == 0 && !self.dead && self.joins {
+            let var = self.main_ended();
+            let one = self.b.terms().constant(1, Type::BOOL);
+            self.b.assign(self.t, var, one);
+        }
     }
 
     fn outcome(&mut self, r: crate::VarId) -> Value {
@@ -802,13 +874,25 @@ impl<'a> Lowering<'a> {
         match self.b.terms().as_const(handle.term) {
             Some(n) => {
                 let known = thread_of(n, self.b.program().threads.len());
+                if known == Some(self.t) {
+                    return Ok(self.number(EDEADLK as i128));
+                }
+                if known == Some(explore::ThreadId(0)) {
+                    if wants {
+                        return Err(
+                            self.refuse(span, "the result of the main thread, which another thread joins")
+                        );
+                    }
+                    let (ended, from) = (self.main_ended(), self.b.here(self.t));
+                    self.b.set_may_block(self.t, from);
+                    let over = self.b.value(ended);
+                    self.b.then(self.t, over, Vec::new());
+                    return Ok(zero);
+                }
                 let Some(t) = known.filter(|t| self.b.program().thread(*t).life.is_some()) else {
                     let no = self.b.terms().boolean(false);
                     self.check(no, ErrorKind::InvalidPointer, "a join of what is no thread");
                     return Ok(zero);
-                };
-                if t == self.t {
-                    return Ok(self.number(EDEADLK as i128));
                 }
                 self.b.join(self.t, t);
                 self.note_joined(Some(t));

@@ -10,6 +10,10 @@ use std::collections::{BTreeSet, HashMap};
 pub(crate) struct Found {
     /// Names that are assigned, counted up or down, or whose address is taken; of `a[i]` or `s.f`, `a` and `s`.
     pub(crate) assigned: BTreeSet<String>,
+    /// Names that operators or functions of the library write, other than locks and the like; and those whose address is taken or handed
+    /// over, which may be written where something is assigned through a pointer.
+    pub(crate) written: BTreeSet<String>,
+    pub(crate) addressed: BTreeSet<String>,
     /// Functions that are called by name.
     pub(crate) called: BTreeSet<String>,
     /// Every name.
@@ -51,6 +55,7 @@ impl<'a> Visit<'a> for Found {
                 let root = c.arguments.get(*n).and_then(|a| root(&a.node));
                 self.assigned.extend(root.map(str::to_owned));
             }
+            self.note_writes(&i.node.name, &c.arguments);
             for a in &c.arguments {
                 self.visit_expression(&a.node, &a.span);
             }
@@ -63,6 +68,7 @@ impl<'a> Visit<'a> for Found {
     fn visit_binary_operator_expression(&mut self, e: &'a BinaryOperatorExpression, s: &'a Span) {
         if is_assignment(&e.operator.node) {
             self.assigned.extend(root(&e.lhs.node).map(str::to_owned));
+            self.written.extend(root(&e.lhs.node).map(str::to_owned));
             self.through |= follows(&e.lhs.node);
         }
         self.follows |= e.operator.node == BinaryOperator::Index;
@@ -72,7 +78,12 @@ impl<'a> Visit<'a> for Found {
     fn visit_unary_operator_expression(&mut self, e: &'a UnaryOperatorExpression, s: &'a Span) {
         use UnaryOperator::*;
         if matches!(e.operator.node, PostIncrement | PostDecrement | PreIncrement | PreDecrement | Address) {
-            self.assigned.extend(root(&e.operand.node).map(str::to_owned));
+            let name = root(&e.operand.node).map(str::to_owned);
+            self.assigned.extend(name.clone());
+            match e.operator.node {
+                Address => self.addressed.extend(name),
+                _ => self.written.extend(name),
+            }
             self.through |= e.operator.node != Address && follows(&e.operand.node);
         }
         self.follows |= e.operator.node == Indirection;
@@ -205,9 +216,34 @@ pub(crate) fn expression(e: &Node<Expression>) -> Found {
 }
 
 impl Found {
+    /// What a call writes, as far as that is known by the name of the function and the form of its arguments.
+    fn note_writes(&mut self, name: &str, arguments: &[Node<Expression>]) {
+        let address = |a: &'_ Node<Expression>| match &a.node {
+            Expression::UnaryOperator(u) if u.node.operator.node == UnaryOperator::Address => {
+                root(&u.node.operand.node).map(str::to_owned)
+            }
+            _ => None,
+        };
+        if !is_library(name) {
+            let handed = arguments.iter().filter_map(|a| address(a).or(root(&a.node).map(str::to_owned)));
+            self.addressed.extend(handed);
+        } else if !is_about_locks(name) && !name.contains("load") {
+            self.written.extend(arguments.iter().filter_map(address));
+            let atomic = ["atomic_", "__atomic_", "__sync_"].iter().any(|f| name.starts_with(f));
+            if (atomic && !name.contains("fence") || name.starts_with("mem"))
+                && arguments.iter().take(1).all(|a| address(a).is_none())
+            {
+                self.through = true;
+                self.written.extend(arguments.first().and_then(|a| root(&a.node)).map(str::to_owned));
+            }
+        }
+    }
+
     /// Adds what occurs elsewhere.
     pub(crate) fn add(&mut self, other: Found) {
         self.assigned.extend(other.assigned);
+        self.written.extend(other.written);
+        self.addressed.extend(other.addressed);
         self.called.extend(other.called);
         self.names.extend(other.names);
         self.values.extend(other.values);
@@ -241,6 +277,8 @@ impl Found {
             self.through |= found.through;
             self.follows |= found.follows;
             self.assigned.extend(found.assigned.iter().cloned());
+            self.written.extend(found.written.iter().cloned());
+            self.addressed.extend(found.addressed.iter().cloned());
             self.names.extend(found.names.iter().cloned());
             self.values.extend(found.values.iter().cloned());
             for g in &found.called {
@@ -277,6 +315,21 @@ fn written(name: &str) -> &'static [usize] {
         "__atomic_load" | "__atomic_exchange" => &[0, 1, 2],
         _ => &[0],
     }
+}
+
+/// Whether a function of the library changes nothing but locks and the like.
+fn is_about_locks(name: &str) -> bool {
+    let families = [
+        "pthread_mutex_",
+        "pthread_rwlock_",
+        "pthread_spin_",
+        "pthread_cond_",
+        "pthread_barrier_",
+        "sem_",
+        "mtx_",
+        "cnd_",
+    ];
+    families.iter().any(|f| name.starts_with(f)) && name != "sem_getvalue"
 }
 
 /// Functions that call nothing of the program; `pthread_once` and the like do.

@@ -4,7 +4,7 @@ use super::ctype::CType;
 use super::globals::is_constant;
 use super::lower::{Entity, Env, Join, Lowering, Res};
 use super::scan::{self};
-use crate::program::ErrorKind;
+use crate::program::{ErrorKind, Order};
 use lang_c::ast::*;
 use lang_c::span::{Node, Span};
 use std::collections::HashMap;
@@ -141,6 +141,9 @@ impl<'a> Lowering<'a> {
                     )
                 {
                     return Err(self.refuse(s.span, "assembly"));
+                }
+                if text.trim() == "mfence" {
+                    self.fence(Order::Both);
                 }
             }
         }
