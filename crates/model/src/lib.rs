@@ -46,9 +46,9 @@ pub use notes::{
     Annotation, AtCall, ByContract, Call, CallContract, Clause, Named, Names, Note, Noted, Start,
 };
 pub use program::{
-    Accesses, Action, AddressUse, ErrorKind, Fence, Fences, FileId, Location, LocationId, LocationKind, Mark, NeverLeft,
-    Operand, Operator, Order, Program, Scope, Span, Sync, SyncId, SyncKind, Thread, ThreadId, Transition,
-    TransitionId, Var,
+    Accesses, Action, AddressUse, ErrorKind, Fence, Fences, FileId, Location, LocationId, LocationKind, Mark,
+    NeverLeft, Operand, Operator, Order, Program, Scope, Span, Sync, SyncId, SyncKind, Thread, ThreadId,
+    Transition, TransitionId, Var,
 };
 pub use reach::{Reach, Reached, Reduction};
 pub use run::{CannotRun, Execution, Executions, Explored, Runner};

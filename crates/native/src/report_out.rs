@@ -580,7 +580,9 @@ fn check_names() {
         }
     }
     if let Some(model) = variable("RADDLE_MEMORY").filter(|m| m != "sc") {
-        start::die(&format!("RADDLE_MEMORY={model}: the only supported memory model is `sc`, sequential consistency"));
+        start::die(&format!(
+            "RADDLE_MEMORY={model}: the only supported memory model is `sc`, sequential consistency"
+        ));
     }
 }
 

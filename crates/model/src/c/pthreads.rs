@@ -893,7 +893,7 @@ impl<'a> Lowering<'a> {
                     let no = self.b.terms().boolean(false);
                     self.check(no, ErrorKind::InvalidPointer, "a join of what is no thread");
                     return Ok(zero);
-                }
+                };
                 self.b.join(self.t, t);
                 self.note_joined(Some(t));
                 if let Some(lv) = goes_to {
