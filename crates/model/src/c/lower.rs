@@ -910,7 +910,7 @@ impl<'a> Lowering<'a> {
                 none = self.b.terms().and(none, not);
             }
             if self.main_is_named {
-                let main = self.b.terms().constant(1, ty);
+                let main = self.b.terms().constant(super::addresses::handle_of(ThreadId(0)), ty);
                 let it = self.b.terms().eq(d.handle, main);
                 if d.thread.0 == 0 {
                     let (place, code) = (Place::scalar(d.result.0), d.result.1);
