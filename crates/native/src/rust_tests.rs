@@ -77,12 +77,17 @@ fn harness() -> &'static Harness {
     })
 }
 
+/// Whether a call that returns to `at` stands in one of `ranges`. The call of a function that never returns can be the last
+/// instruction of its caller, so the return address itself may be outside.
+fn is_in(ranges: &[(usize, usize)], at: usize) -> bool {
+    ranges.iter().any(|(a, b)| (*a..*b).contains(&at.wrapping_sub(1)))
+}
+
 /// Whether the harness itself makes the call at hand, and not the test that it runs.
 pub(crate) fn is_in_harness() -> bool {
     if !tests().harness {
         return false;
     }
-    let is_in = |ranges: &[(usize, usize)], at: usize| ranges.iter().any(|(a, b)| (*a..*b).contains(&at));
     shim::undisturbed(|| {
         // First, because `harness` makes calls that overwrite the last call of the thread.
         let own = names::frames(runtime::current());
@@ -109,7 +114,7 @@ fn is_in_test() -> bool {
         // First, because `harness` makes calls that overwrite the last call of the thread.
         let own = names::frames(runtime::current());
         let calls_test = &harness().calls_test;
-        own.iter().any(|f| calls_test.iter().any(|(a, b)| (*a..*b).contains(&f.return_address)))
+        own.iter().any(|f| is_in(calls_test, f.return_address))
     })
 }
 

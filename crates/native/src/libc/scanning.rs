@@ -13,7 +13,6 @@ use std::ffi::{c_char, c_int};
 unsafe extern "C" {
     static stdin: *mut libc::FILE;
     static program_invocation_short_name: *const c_char;
-    static stderr: *mut libc::FILE;
 }
 
 /// The call, if it is one of a thread that is checked. The stack below it is not what the program left there.

@@ -90,7 +90,7 @@ unsafe extern "C" fn clock(argument: *mut c_void) -> *mut c_void {
         } else {
             const KERNEL: c_int = 0x80;
             const TIMER: c_int = -2;
-            signals().codes[signal as usize] = if i == ALARM { (KERNEL, 0) } else { (TIMER, value as usize) };
+            signals().codes[signal as usize] = if i == ALARM { (KERNEL, 0) } else { (TIMER, value) };
             send_to_process(signal, call);
         }
     }
