@@ -245,7 +245,8 @@ mod limits {
             let _later = Panics;
             panic!("the first");
         }
-        let cases: [(FailureKind, fn(), &[&str]); 5] = [
+        type Case = (FailureKind, fn(), &'static [&'static str]);
+        let cases: [Case; 5] = [
             (Signal, read_null, &["SIGSEGV", "null pointer"]),
             (FailureKind::Abort, || cannot_unwind(), &["cannot unwind", "a panic in C"]),
             (FailureKind::Abort, || std::process::abort(), &["abort"]),

@@ -364,26 +364,35 @@ fn pointers_to_atomics_have_their_values_and_are_named() {
         // SAFETY: nobody else uses the atomic, here and below.
         assert_eq!(unsafe { p.read() }, 2);
         a.fetch_add(1, SeqCst);
+        // SAFETY: nobody else uses this memory.
         assert_eq!(unsafe { p.read() }, 3);
+        // SAFETY: nobody else uses this memory.
         unsafe { p.write(7) };
         assert_eq!(a.swap(8, SeqCst), 7);
         assert_eq!(a.as_ptr(), p);
+        // SAFETY: nobody else uses this memory.
         unsafe { p.write(9) };
         assert_eq!(a.compare_exchange(8, 1, SeqCst, SeqCst), Err(9));
+        // SAFETY: nobody else uses this memory.
         unsafe { p.write(10) };
         assert_eq!(a.into_inner(), 10);
 
         let mut plain = [5u8; 2];
         let second = &raw mut plain[1];
+        // SAFETY: nobody else uses this memory.
         let one = unsafe { AtomicU8::from_ptr(second) };
         one.fetch_add(1, SeqCst);
+        // SAFETY: nobody else uses this memory.
         assert_eq!(unsafe { second.read() }, 6);
+        // SAFETY: nobody else uses this memory.
         unsafe { second.write(1) };
+        // SAFETY: nobody else uses this memory.
         assert_eq!(unsafe { AtomicU8::from_ptr(second) }.load(SeqCst), 1);
         assert_eq!(plain, [5, 1]);
 
         let (mut x, mut y) = (1, 2);
         let mut to: *mut i32 = &raw mut x;
+        // SAFETY: nobody else uses this memory.
         unsafe { AtomicPtr::from_ptr(&raw mut to) }.store(&raw mut y, SeqCst);
         assert_eq!(to, &raw mut y);
     });
