@@ -34,16 +34,6 @@ fn a_case_in_a_child() {
     let Ok(case) = std::env::var(CASE) else { return };
     let settings = Settings { watchdog: Some(Duration::from_millis(300)), ..settings() };
     let test: Box<dyn Fn()> = match case.as_str() {
-        "exit" => Box::new(|| {
-            Atomic::new(0).load();
-            join(spawn(|| std::process::exit(0)));
-        }),
-        "double-panic" => Box::new(|| {
-            join(named("twice", || {
-                let _p = PanicsOnDrop;
-                panic!("first");
-            }));
-        }),
         "interrupted" => Box::new(|| {
             Atomic::new(0).load();
             // SAFETY: `raise` has no preconditions.
@@ -61,19 +51,27 @@ fn a_case_in_a_child() {
 }
 
 #[test]
-fn a_process_exit_inside_is_reported() {
-    let (err, code) = child("exit");
-    assert_eq!(code, Some(1), "{err}");
-    assert!(err.contains("failure (exit-code)") && err.contains("RADDLE_REPLAY=rd1-"), "{err}");
-    assert!(err.contains("thread:    thread 1"), "{err}");
+fn a_process_exit_inside_is_a_failure() {
+    let found = explore_with(&settings(), Naive::default(), || {
+        Atomic::new(0).load();
+        join(spawn(|| std::process::exit(0)));
+    });
+    let failure = &found.failures[0];
+    assert_eq!(failure.kind, explore::FailureKind::ExitCode, "{failure:?}");
+    assert!(failure.replay.starts_with("rd1-"), "{failure:?}");
 }
 
 #[test]
-fn a_panic_while_panicking_is_reported_before_the_abort() {
-    let (err, code) = child("double-panic");
-    assert_eq!(code, None, "{err}");
-    assert!(err.contains("failure (abort)") && err.contains("`second` at"), "{err}");
-    assert!(err.contains("thread 1 (twice)") && err.contains("RADDLE_REPLAY=rd1-"), "{err}");
+fn a_panic_while_panicking_is_a_failure() {
+    let found = explore_with(&settings(), Naive::default(), || {
+        join(named("twice", || {
+            let _p = PanicsOnDrop;
+            panic!("first");
+        }));
+    });
+    let failure = &found.failures[0];
+    assert_eq!(failure.kind, explore::FailureKind::Abort, "{failure:?}");
+    assert!(failure.message.contains("second") && failure.replay.starts_with("rd1-"), "{failure:?}");
 }
 
 #[test]
