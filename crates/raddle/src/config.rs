@@ -57,7 +57,7 @@ pub fn check(test: impl Fn()) {
 ///         flag.load(Ordering::SeqCst);
 ///     });
 /// });
-/// assert_eq!(report.verdict, Verdict::Verified);
+/// assert_eq!(report.verdict, Verdict::Verified, "{:?}", report.caveats);
 /// assert_eq!(report.stats.executions, 2);
 /// ```
 #[derive(Clone, Debug)]

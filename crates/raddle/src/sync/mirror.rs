@@ -18,18 +18,19 @@ pub(crate) type Bytes = [u8; 8];
 /// The number of the memory of an atomic, which no other has; 0 for none. It stays with an atomic that is moved, and over executions.
 pub(crate) struct Flag(AtomicU64);
 
-// Not inlined into code of the test in debug builds, where std's atomics are looked for.
+// Code of the test is searched for std's atomics (`runtime::alien_uses`). With assertions on, the test may be compiled without optimisation
+// while this crate is optimised: what is inlined here would then look like an operation of the test.
 impl Flag {
     pub(crate) const fn new() -> Flag {
         Flag(AtomicU64::new(0))
     }
 
-    #[inline]
+    #[cfg_attr(debug_assertions, inline(never))]
+    #[cfg_attr(not(debug_assertions), inline)]
     pub(crate) fn is_set(&self) -> bool {
         self.number() != 0
     }
 
-    #[inline]
     fn number(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
