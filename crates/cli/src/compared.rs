@@ -66,7 +66,7 @@ pub(crate) fn mark(text: String) -> String {
     out
 }
 
-/// What an instruction does with values.
+/// How an instruction uses values.
 struct Look {
     name: &'static str,
     /// The values, as operands that can be pushed.

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_millis(2500);
 /// Files of this many bytes together, and more, are not read.
 const MOST: u64 = 1 << 18;
 
-/// What a process of its own finds out.
+/// The result that a separate process finds.
 pub(crate) struct Reading {
     child: Child,
     start: Instant,
@@ -57,7 +57,7 @@ impl Reading {
         }
         let mut text = String::new();
         if let Some(out) = &mut self.child.stdout {
-            // What cannot be read is not known.
+            // A file that cannot be read adds no information.
             let _ = out.read_to_string(&mut text);
         }
         text.lines().map(str::to_owned).collect()

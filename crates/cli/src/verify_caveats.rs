@@ -77,7 +77,7 @@ pub(crate) fn caveats(program: &Program, verdict: &Verdict, asked: Asked) -> Vec
     list
 }
 
-/// What an operation that looks at addresses was taken to see.
+/// The assumption under which an operation on addresses was evaluated.
 fn address_use(what: AddressUse) -> &'static str {
     match what {
         AddressUse::Handle => {

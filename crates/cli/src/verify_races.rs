@@ -74,7 +74,7 @@ fn rows(p: &Program, locks: &Locksets, orders: &Result<HappensBefore, String>) -
     out
 }
 
-/// What a row is about: a variable, or the initialization of a lock and the like.
+/// The subject of a row: a variable, or the initialization of a lock and the like.
 fn name(p: &Program, var: VarId) -> &str {
     p.syncs.iter().find(|s| s.initialized == Some(var)).map_or_else(|| p.name(var), |s| s.name.as_str())
 }

@@ -1109,7 +1109,7 @@ fn addresses_are_looked_at_as_numbers() {
                 int main(void) { for (int i = 0; i < 2; i++) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); } }", Named("reuse")),
             ("variable-of-a-function-that-returned", "", "static uintptr_t f(void) { int z; return (uintptr_t)&z; } static uintptr_t g(void) { int z[20]; return (uintptr_t)&z[3]; }
                 int main(void) { uintptr_t x = f(), y = g(); assert(x != y); free(malloc(1)); }", Named("reuse")),
-            // What ordinary programs do.
+            // Common uses in ordinary programs.
             ("arithmetic-within-one-block", "", "static int a[8]; int main(void) { int *p = malloc(64), *old = malloc(64), n = 0; free(old); for (int *q = p; q < p + 16; q++) *q = 1, n++;
                 for (int *q = a; q < a + 8; q++) n++; int b[8]; for (int *q = b; q != b + 8 && q < b + 8; q++) n++; assert(&p[5] - p == 5 && n == 32);
                 char *s = (char *)p + 3; s = (char *)((uintptr_t)s & -(uintptr_t)16); assert(((uintptr_t)p & 7) == 0 && s == (char *)p); free(p); }", Verified),

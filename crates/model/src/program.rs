@@ -483,7 +483,7 @@ impl Fences {
     }
 }
 
-/// What a fence orders.
+/// The accesses that a fence orders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Fence {
     /// Reads before the fence acquire.

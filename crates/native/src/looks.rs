@@ -14,7 +14,7 @@ use crate::{locals, reuse, start, threads, touch};
 use explore::{CaveatKind, ThreadId};
 use image::arena::State;
 
-/// What an address or a handle is one of.
+/// The kind of object that an address or a handle belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Thing {
     /// The block of the heap that starts here.
@@ -27,7 +27,7 @@ enum Thing {
     Variable,
 }
 
-/// What is known of the execution at hand.
+/// Information about the current execution.
 struct Known {
     /// What the program has computed with in this execution, with the value of each.
     computed: Vec<(Thing, usize)>,

@@ -651,7 +651,7 @@ fn own_stores_go_on() -> bool {
     !languages.is_empty() && languages.iter().all(|l| *l == 1)
 }
 
-/// What a section of the executable holds.
+/// The contents of a section of the executable.
 fn section(name: &[u8]) -> Option<Vec<u8>> {
     let mut file = File::open("/proc/self/exe").ok()?;
     let mut header = [0; 64];

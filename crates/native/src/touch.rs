@@ -78,7 +78,7 @@ pub(crate) fn set_variables(low: usize, high: usize) {
     unsafe { VARIABLES = [low, high - 1] };
 }
 
-/// What is kept of addresses may be of a block that is gone.
+/// A recorded address may belong to a freed block.
 #[inline]
 pub(crate) fn forget_ranges() {
     // SAFETY: as above.

@@ -14,7 +14,7 @@ use crate::fiber::Exit;
 use crate::{callers, record};
 use explore::FailureKind;
 
-/// What a test is told that calls `exit`.
+/// The message of a test that calls `exit`.
 pub(crate) const ENDED_PROCESS: &str = "the test ended its own process, which a checked program must not do";
 
 /// Whether a thread of a Rust test runs in its own code, so that it can leave its fiber.

@@ -70,7 +70,7 @@ impl Word {
         part!(self, at, a, T, T::into(a.swap(v as T, SeqCst)))
     }
 
-    /// What was seen if it failed.
+    /// The value that a failed attempt saw.
     fn compare_exchange(&self, at: At, from: u64, to: u64, weak: bool) -> Result<(), u64> {
         part!(self, at, a, T, {
             let done = if weak {

@@ -108,7 +108,7 @@ impl Looks {
             let early = match self.created.get(&join.by.0) {
                 _ if join.by == new => false,
                 _ if join.by == made.by => join.before(*made),
-                // Who joins may have been made later.
+                // The joining thread may have been created later.
                 Some(who) if who.by == made.by => who.before(*made),
                 _ => true,
             };
@@ -130,7 +130,7 @@ impl Looks {
     }
 }
 
-/// What an address is of.
+/// The object that an address belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Origin {
     Object(usize),
@@ -291,7 +291,7 @@ impl<'l> Flow<'l> {
         address || parts.iter().any(|v| self.holders.contains(v))
     }
 
-    /// What an operation tells that another layout would tell otherwise.
+    /// The result of an operation that depends on the memory layout.
     fn tells(&self, look: &Look) -> Option<AddressUse> {
         if !self.may_hold(look.a) && !look.b.is_some_and(|b| self.may_hold(b)) {
             return None;
@@ -336,7 +336,7 @@ impl<'l> Flow<'l> {
         }
     }
 
-    /// What a number is the address or the handle of.
+    /// The object or thread whose address or handle a number is.
     fn origin(&self, n: u64) -> Option<Origin> {
         if let Some(t) = thread_of(n, self.program.threads.len()) {
             return Some(Origin::Thread(t));
@@ -350,7 +350,7 @@ impl<'l> Flow<'l> {
         None
     }
 
-    /// What the value of a term at a place may be the address or the handle of.
+    /// The objects and threads whose address or handle the value of a term at a place may be.
     fn origins(&self, term: Term, at: At, depth: u32) -> BTreeSet<Origin> {
         let mut walk = Walk::default();
         walk.terms.push((term, at));
@@ -423,7 +423,7 @@ impl<'l> Flow<'l> {
         let thread = self.program.thread(t);
         if l == thread.entry {
             self.begins(v, walk);
-            // Who makes the thread says what it is given.
+            // The creating thread determines the argument.
             for (by, n, value) in self.assigned.get(&v).into_iter().flatten().filter(|a| a.0 != t) {
                 let from = self.program.thread(*by).transitions[*n].from;
                 walk.terms.push((*value, (*by, from)));

@@ -308,7 +308,7 @@ impl Threads {
         all
     }
 
-    /// What is certainly joined at the ends of the thread.
+    /// The threads that are certainly joined at the ends of the thread.
     fn at_ends(&self, thread: &Thread) -> BTreeSet<ThreadId> {
         let mut leaves = vec![true; thread.locations.len()];
         thread.transitions.iter().for_each(|e| leaves[e.from.index()] = false);

@@ -22,7 +22,7 @@ const EDEADLK: u64 = 35;
 /// What is returned for a number that cannot be.
 const EINVAL: u64 = 22;
 
-/// What is returned for a number that this system does not support.
+/// The code for a number that this system does not support.
 const ENOTSUP: u64 = 95;
 
 /// The smallest stack of a thread, in bytes.

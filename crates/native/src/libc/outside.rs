@@ -175,7 +175,7 @@ pub(super) fn alias(name: &str) -> Option<Alias> {
     STEMS.contains(&stem).then(|| Alias::Alike(format!("{stem}{suffix}{end}")))
 }
 
-/// What is known of a function that has no hook.
+/// Information about a function that has no hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Calls of it have no accesses that matter here.
@@ -186,7 +186,7 @@ pub(super) enum Kind {
     Unknown,
 }
 
-/// What is known of a function without a hook.
+/// Information about a function without a hook.
 pub(super) fn kind(name: &str, real: usize) -> Kind {
     if UNKNOWN.iter().any(|u| name.contains(u)) {
         return Kind::ByArguments;

@@ -1256,7 +1256,7 @@ extern "C" fn convert(cd: usize, input: usize, n: usize, output: usize, m: usize
 
 static CONVERTING: &[Row] = &[Row { name: "iconv", entry: super::entry!(convert) }];
 
-/// What `pthread_setconcurrency` has set.
+/// The level that `pthread_setconcurrency` has set.
 static mut LEVEL: c_int = 0;
 
 extern "C" fn set_concurrency(level: c_int) -> c_int {

@@ -791,7 +791,7 @@ fn by_default(signal: c_int, call: Call) {
 static mut INFO: [[u64; 16]; MAX_THREADS] = [[0; 16]; MAX_THREADS];
 static mut CONTEXT: [u64; 128] = [0; 128];
 
-/// What a receiver is told of a signal.
+/// Fills in the `siginfo_t` that the receiver of a signal gets.
 ///
 /// # Safety
 ///

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the report says of such pointers.
+/// The text of the caveat for such pointers.
 pub(crate) const UNSEEN: &str = "accesses through the pointer of an atomic (`as_ptr`, `from_ptr`) are not seen: data races with them are not found";
 
 /// The bytes of a value, filled up with zeros.
@@ -44,7 +44,7 @@ impl Flag {
 struct Mirror {
     memory: *mut u8,
     size: usize,
-    /// What was there after the last operation on the atomic.
+    /// The contents after the last operation on the atomic.
     last: Bytes,
     /// Where it lies, unless the test has it.
     _own: Option<Box<u64>>,
@@ -72,7 +72,7 @@ impl Drop for Made {
     }
 }
 
-/// What one execution has.
+/// The mirrors of one execution.
 struct Mirrors {
     execution: u32,
     /// By number.
@@ -114,7 +114,7 @@ pub(crate) fn add(atomic: &Flag, memory: Option<*mut u8>, value: Bytes, size: us
     memory
 }
 
-/// What was written to the memory of an atomic since its last operation. The error: it has none.
+/// Returns the bytes written to the memory of an atomic since its last operation. The error: the atomic has no such memory.
 pub(crate) fn written(atomic: &Flag) -> Result<Option<Bytes>, ()> {
     with(|all| {
         let mirror = all.mirrors.get_mut(&atomic.number()).ok_or(())?;

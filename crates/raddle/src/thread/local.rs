@@ -52,7 +52,7 @@ impl<T: 'static> LocalKey<T> {
     }
 }
 
-/// What std has for keys of its cells, for those of [`crate::cell`], too.
+/// Implements the methods that std has for keys of its cells, for std's cells and those of [`crate::cell`].
 macro_rules! cells {
     ($($cell:ident, $ref_cell:ident;)*) => {$(
         impl<T: 'static> LocalKey<$cell<T>> {
