@@ -3,6 +3,7 @@
 //! The files are read as automata, as `raddle verify` reads them, by a process of its own while the program is compiled. What cannot be
 //! read in time, or not at all, has no such caveats.
 
+use crate::scratch::Scratch;
 use explore::{Caveat, CaveatKind};
 use std::io::Read;
 use std::path::PathBuf;
@@ -19,6 +20,8 @@ const MOST: u64 = 1 << 18;
 pub(crate) struct Reading {
     child: Child,
     start: Instant,
+    /// Temporary files of the process, which may be ended while it has some.
+    _scratch: Scratch,
 }
 
 impl Drop for Reading {
@@ -42,8 +45,10 @@ impl Reading {
         command.args(["model", "--open-orders", "--seconds", "2"]).args(files);
         command.args(for_preprocessor(flags).iter().map(|w| format!("--word={w}")));
         command.args(racy.then_some("--racy"));
+        let scratch = Scratch::new().ok()?;
+        command.env("TMPDIR", scratch.path());
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        Some(Reading { child: child.ok()?, start: Instant::now() })
+        Some(Reading { child: child.ok()?, start: Instant::now(), _scratch: scratch })
     }
 
     /// The caveats, each a line of JSON.

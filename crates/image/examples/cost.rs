@@ -133,7 +133,7 @@ mod on_linux {
         );
 
         // SAFETY: the functions are the C library's.
-        let donors = unsafe { Donors::new(&RealPthread::next().unwrap(), 2, &[]) }.unwrap();
+        let donors = unsafe { Donors::new(RealPthread::next().unwrap(), 2, &[]) }.unwrap();
         let time = nanoseconds(|| {
             // SAFETY: donors only park, and nothing in between is thread-local.
             unsafe {

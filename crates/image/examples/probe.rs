@@ -164,7 +164,7 @@ extern "C" fn probe_lost() -> usize {
 extern "C" fn probe_donors(count: usize) {
     let images: Vec<TlsImage> = objects().iter().filter_map(|object| object.tls).collect();
     // SAFETY: the functions are the C library's, the images those of loaded objects.
-    let donors = unsafe { Donors::new(&RealPthread::next().unwrap(), count, &images) }.unwrap();
+    let donors = unsafe { Donors::new(RealPthread::next().unwrap(), count, &images) }.unwrap();
     assert!(DONORS.set(donors).is_ok());
 }
 

@@ -131,6 +131,8 @@ struct Start {
 
 /// The donors, and what the main thread had.
 pub struct Donors {
+    real: RealPthread,
+    get_globals: Option<GetGlobals>,
     images: Vec<TlsImage>,
     donors: Vec<Donor>,
     main: Donor,
@@ -190,14 +192,8 @@ impl Donors {
     /// # Safety
     ///
     /// The functions must be what their names say, and the images must be those of loaded objects.
-    pub unsafe fn new(real: &RealPthread, count: usize, images: &[TlsImage]) -> Result<Self, Error> {
+    pub unsafe fn new(real: RealPthread, count: usize, images: &[TlsImage]) -> Result<Self, Error> {
         const HWCAP2_FSGSBASE: u64 = 2;
-        if count > MAX_DONORS {
-            return Err(Error::new(
-                format!("there are at most {MAX_DONORS} donors, not {count}"),
-                libc::EINVAL,
-            ));
-        }
         // SAFETY: it only reads what the kernel passed to the process.
         let capabilities = unsafe { libc::getauxval(libc::AT_HWCAP2) };
         HAS_WRFSBASE.store(capabilities & HWCAP2_FSGSBASE != 0, Ordering::Relaxed);
@@ -208,14 +204,32 @@ impl Donors {
         let mut main = Donor::empty(images);
         // SAFETY: the images are of loaded objects.
         unsafe { main.describe_this_thread(images, get_globals) };
-        let mut donors = Vec::with_capacity(count);
-        for index in 0..count {
-            // SAFETY: passed on.
-            donors.push(unsafe { make(real, index, images, get_globals) }?);
-        }
-        let mut made = Self { images: images.to_vec(), donors, main, main_contents: Vec::new() };
+        let (images, donors, main_contents) = (images.to_vec(), Vec::with_capacity(count), Vec::new());
+        let mut made = Self { real, get_globals, images, donors, main, main_contents };
         made.remember_main();
+        // SAFETY: passed on.
+        unsafe { made.make_more(count) }?;
         Ok(made)
+    }
+
+    /// Makes donors until there are `count`. A donor takes tens of microseconds, so those that only some programs need are
+    /// made when they are needed.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Donors::new`]. The FS base is that of a thread of this process.
+    pub unsafe fn make_more(&mut self, count: usize) -> Result<(), Error> {
+        if count > MAX_DONORS {
+            return Err(Error::new(
+                format!("there are at most {MAX_DONORS} donors, not {count}"),
+                libc::EINVAL,
+            ));
+        }
+        for index in self.donors.len()..count {
+            // SAFETY: by the contract.
+            self.donors.push(unsafe { make(&self.real, index, &self.images, self.get_globals) }?);
+        }
+        Ok(())
     }
 
     /// Takes the main thread's variables as they are now for those that [`reset_main_tls`](Self::reset_main_tls)
@@ -424,7 +438,7 @@ mod tests {
     #[test]
     fn a_switch_there_and_back_works_with_the_instruction_and_with_the_system_call() {
         // SAFETY: the functions are the C library's.
-        let donors = unsafe { Donors::new(&RealPthread::next().unwrap(), 2, &[]) }.unwrap();
+        let donors = unsafe { Donors::new(RealPthread::next().unwrap(), 2, &[]) }.unwrap();
         let here = current();
         assert_eq!((donors.count(), donors.main()), (2, here));
         let can = HAS_WRFSBASE.load(Ordering::Relaxed);
@@ -441,7 +455,7 @@ mod tests {
         }
         assert_ne!(donors.get(0), donors.get(1));
         // SAFETY: as above.
-        let again = unsafe { Donors::new(&RealPthread::next().unwrap(), 1, &[]) };
+        let again = unsafe { Donors::new(RealPthread::next().unwrap(), 1, &[]) };
         assert_eq!(again.err().map(|error| error.code()), Some(libc::EEXIST), "their place is fixed");
     }
 }

@@ -266,6 +266,18 @@ pub(crate) fn keep_call(to: Option<ThreadId>) {
     crate::frames::switch(to);
 }
 
+/// Does something in which the C library calls functions of ours: what is known of the program's last call stays as it is.
+pub(crate) fn past_calls<T>(f: impl FnOnce() -> T) -> T {
+    // SAFETY: as in `call`.
+    unsafe {
+        let Incoming { site, frame, state, looking, stack, program } = INCOMING;
+        INCOMING.looking = &raw const NEVER;
+        let result = f();
+        INCOMING = Incoming { site, frame, state, looking, stack, program };
+        result
+    }
+}
+
 /// Whether a thread of the program runs, by our own account.
 pub(crate) fn is_running() -> bool {
     // SAFETY: as in `call`.

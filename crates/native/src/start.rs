@@ -190,7 +190,7 @@ fn save(handed: Region) {
     let built = move || {
         // SAFETY: the functions and images are those of this process; the handler of signals is installed.
         unsafe {
-            let donors = Donors::new(&RealPthread::next()?, explore::MAX_THREADS - 1, &tls)?;
+            let donors = Donors::new(RealPthread::next()?, donors_at_first(), &tls)?;
             let capture = Capture::start()?;
             let snapshot = match is_shared() {
                 true => None,
@@ -202,10 +202,8 @@ fn save(handed: Region) {
     match built() {
         // SAFETY: nothing else runs yet.
         Ok(image) => unsafe {
-            for (i, fs) in (*(&raw mut FS)).iter_mut().enumerate() {
-                fs.write(if i == 0 { image.donors.main() } else { image.donors.get(i - 1) });
-            }
             IMAGE = Some(image);
+            note_donors();
         },
         Err(e) => {
             let e: image::Error = e;
@@ -276,9 +274,41 @@ pub(crate) fn look_at_output() -> String {
 }
 
 /// A thread is made: its variables are those of a new one.
+#[inline]
 pub(crate) fn new_thread(t: ThreadId) {
+    if t.index() >= threads_with_storage() {
+        make_donors(t);
+    }
     // SAFETY: the thread does not run yet, and no other one has these variables.
     unsafe { image().donors.reset_tls(t.index() - 1) };
+}
+
+/// How many donors are made before the first execution. A process for each execution has no use for those that another one makes.
+fn donors_at_first() -> usize {
+    if is_shared() { explore::MAX_THREADS - 1 } else { 7 }
+}
+
+/// The program has more threads than ever before.
+#[cold]
+fn make_donors(t: ThreadId) {
+    let count = (2 * t.index()).next_power_of_two().min(explore::MAX_THREADS) - 1;
+    let made = crate::shim::past_calls(|| {
+        // SAFETY: one OS thread alone runs code of the program; no borrow of the image is held here.
+        unsafe { (*(&raw mut IMAGE)).as_mut() }.map(|image| {
+            let running = image::donors::current();
+            // SAFETY: the thread that this OS thread is, and back. Nothing in between keeps an address of a thread-local variable.
+            unsafe {
+                image::donors::switch_to(image.donors.main());
+                let made = image.donors.make_more(count);
+                image::donors::switch_to(running);
+                made
+            }
+        })
+    });
+    if let Some(Err(e)) = made {
+        die(&e.to_string());
+    }
+    note_donors();
 }
 
 /// Where the thread-local variables of a thread are that is not the first: start and length.
@@ -289,14 +319,35 @@ pub(crate) fn locals_of(t: ThreadId) -> impl Iterator<Item = (usize, usize)> {
     of_main.into_iter().flatten().chain(of_other.into_iter().flatten())
 }
 
-/// By thread: where its thread-local storage is. All is set before the first execution.
+/// By thread: where its thread-local storage is, of as many threads as have some.
 static mut FS: [MaybeUninit<FsBase>; explore::MAX_THREADS] =
     [const { MaybeUninit::uninit() }; explore::MAX_THREADS];
+static mut WITH_STORAGE: usize = 0;
+
+/// How many threads have thread-local storage: at least those that the process has ever had.
+#[inline]
+pub(crate) fn threads_with_storage() -> usize {
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe { WITH_STORAGE }
+}
+
+/// The image has more donors than before.
+fn note_donors() {
+    let donors = &image().donors;
+    // SAFETY: as above.
+    unsafe {
+        for (i, fs) in (*(&raw mut FS)).iter_mut().enumerate().take(donors.count() + 1) {
+            fs.write(if i == 0 { donors.main() } else { donors.get(i - 1) });
+        }
+        WITH_STORAGE = donors.count() + 1;
+    }
+}
 
 /// Where the thread-local storage of a thread is.
 #[inline]
 pub(crate) fn fs_of(t: ThreadId) -> FsBase {
-    // SAFETY: `save` has set all of them, before there are threads.
+    debug_assert!(t.index() < threads_with_storage(), "{t:?} was never made");
+    // SAFETY: a thread that was made has storage, set by `note_donors`.
     unsafe { FS[t.index()].assume_init() }
 }
 

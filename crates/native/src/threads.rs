@@ -220,11 +220,12 @@ pub(crate) fn of_handle(handle: libc::pthread_t) -> Option<ThreadId> {
     static mut NEXT: u16 = 1;
     // SAFETY: one OS thread alone runs code of the program.
     let next = unsafe { &mut *(&raw mut NEXT) };
+    let count = crate::start::threads_with_storage() as u16;
     if self::handle(ThreadId(*next)) != handle {
-        *next = (0..explore::MAX_THREADS as u16).find(|t| self::handle(ThreadId(*t)) == handle)?;
+        *next = (0..count).find(|t| self::handle(ThreadId(*t)) == handle)?;
     }
     let found = *next;
-    *next = (found + 1) % explore::MAX_THREADS as u16;
+    *next = (found + 1) % count;
     Some(ThreadId(found))
 }
 
