@@ -78,6 +78,7 @@ mod signals;
 mod start;
 mod std_locks;
 mod std_threads;
+mod storage;
 mod strings;
 mod sync;
 mod system_calls;

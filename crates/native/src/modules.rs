@@ -42,6 +42,13 @@ pub(crate) fn owner(address: usize) -> Option<Owner> {
     modules().iter().find(|m| (m.code.0..m.code.1).contains(&address)).map(|m| m.owner)
 }
 
+/// The machine code of the executable.
+pub(crate) fn program_code() -> Option<&'static [u8]> {
+    let (start, end) = modules().iter().find(|m| m.owner == Owner::Program)?.code;
+    // SAFETY: a loaded object with code stays where it is, and its code can be read.
+    (start < end).then(|| unsafe { std::slice::from_raw_parts(start as *const u8, end - start) })
+}
+
 fn find() -> Vec<Module> {
     unsafe extern "C" fn visit(
         info: *mut libc::dl_phdr_info,

@@ -10,6 +10,7 @@ use crate::process;
 use crate::real::real;
 use crate::report_out;
 use crate::shim::Call;
+use crate::storage;
 use crate::threads::{self, Main};
 use explore::FailureKind;
 use explore::ThreadId;
@@ -177,6 +178,8 @@ fn image() -> &'static Image {
 fn save(handed: Region) {
     let objects = image::segments::user_objects();
     let tls: Vec<_> = objects.iter().filter_map(|o| o.tls).collect();
+    // SAFETY: nothing else runs yet.
+    unsafe { OWN_STORAGE = storage::is_needed(&objects) };
     heap().seal();
     let mut regions: Vec<_> = objects.iter().flat_map(|o| o.writable.iter().copied()).collect();
     let constants = objects.iter().filter_map(|o| {
@@ -279,8 +282,10 @@ pub(crate) fn new_thread(t: ThreadId) {
     if t.index() >= threads_with_storage() {
         make_donors(t);
     }
-    // SAFETY: the thread does not run yet, and no other one has these variables.
-    unsafe { image().donors.reset_tls(t.index() - 1) };
+    if has_own_storage() {
+        // SAFETY: the thread does not run yet, and no other one has these variables.
+        unsafe { image().donors.reset_tls(t.index() - 1) };
+    }
 }
 
 /// How many donors are made before the first execution. A process for each execution has no use for those that another one makes.
@@ -351,9 +356,21 @@ pub(crate) fn fs_of(t: ThreadId) -> FsBase {
     unsafe { FS[t.index()].assume_init() }
 }
 
+/// Whether threads run with storage of their own. What is thread-local in the process is that of the first thread otherwise.
+static mut OWN_STORAGE: bool = true;
+
+#[inline]
+fn has_own_storage() -> bool {
+    // SAFETY: set by `save`, before there are threads.
+    unsafe { OWN_STORAGE }
+}
+
 /// Puts the thread-local storage of a thread in place, or our own.
 #[inline]
 pub(crate) fn switch(to: Option<ThreadId>) {
+    if !has_own_storage() {
+        return;
+    }
     // SAFETY: these are of threads that exist, and park for ever; the fiber that runs next is the one they belong to.
     unsafe { image::donors::switch_to(fs_of(to.unwrap_or(ThreadId::MAIN))) };
 }

@@ -524,6 +524,16 @@ fn imports(visit: impl FnMut(Import<'_>) -> Option<usize>) {
     imports_of(|_, owner| owner == Some(Owner::Program), visit);
 }
 
+/// Whether the program imports functions and variables of these names alone.
+pub(crate) fn imports_only(mut expected: impl FnMut(&str) -> bool) -> bool {
+    let mut only = true;
+    imports(|import| {
+        only = only && expected(import.name);
+        None
+    });
+    only
+}
+
 /// Whether a module is the C++ library.
 fn is_cxx_library(name: &CStr, owner: Option<Owner>) -> bool {
     owner == Some(Owner::System) && name.to_bytes().windows(12).any(|w| w == b"libstdc++.so")
