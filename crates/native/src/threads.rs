@@ -792,8 +792,10 @@ fn leave(t: ThreadId) {
     (known.left, known.over) = (tick(), true);
     // SAFETY: one OS thread alone runs code of the program.
     unsafe { LEFT_IN = execution() };
-    crate::touch::set_looks(true);
-    crate::touch::forget_ranges();
+    if !crate::touch::looks() {
+        crate::touch::set_looks(true);
+        crate::touch::forget_ranges();
+    }
 }
 
 /// Whether some handle of this execution is not valid any more.

@@ -74,24 +74,45 @@ struct OfThread {
 struct OfObject {
     first: Clock,
     second: Clock,
-    /// By thread: what the release sequences publish that it has begun and that go on. Kept only where [`OWN_STORES_GO_ON`].
-    begun: Vec<(ThreadId, Clock)>,
+    /// What the release sequences publish that go on.
+    begun: Begun,
     /// For a channel: of each message, what its sender and its receiver published.
     messages: Vec<(Clock, Clock)>,
 }
 
-impl OfObject {
-    /// A thread writes: a store ends the release sequences that other threads have begun. Gives where those of this thread are.
-    fn go_on(&mut self, t: ThreadId, is_rmw: bool, published: &Clock) -> usize {
+/// By thread: what the release sequences of an object publish that it has begun and that go on. Kept only where [`OWN_STORES_GO_ON`].
+#[derive(Default)]
+struct Begun {
+    /// Those behind `count` are memory for more.
+    sequences: Vec<(ThreadId, Clock)>,
+    count: usize,
+}
+
+impl Begun {
+    /// A thread writes: a store ends the release sequences that other threads have begun. Returns what those of this thread publish.
+    fn go_on(&mut self, t: ThreadId, is_rmw: bool, published: &Clock) -> &Clock {
+        let mut at = self.sequences[..self.count].iter().position(|(u, _)| *u == t);
         if !is_rmw {
-            self.begun.retain(|(u, _)| *u == t);
+            if let Some(i) = at {
+                self.sequences.swap(0, i);
+                at = Some(0);
+            }
+            self.count = at.map_or(0, |_| 1);
         }
-        let at = self.begun.iter().position(|(u, _)| *u == t).unwrap_or_else(|| {
-            self.begun.push((t, Clock::new()));
-            self.begun.len() - 1
-        });
-        join(&mut self.begun[at].1, published);
-        at
+        let i = at.unwrap_or_else(|| self.begin(t));
+        join(&mut self.sequences[i].1, published);
+        &self.sequences[i].1
+    }
+
+    fn begin(&mut self, t: ThreadId) -> usize {
+        if self.count == self.sequences.len() {
+            self.sequences.push((t, Clock::new()));
+        }
+        let (thread, clock) = &mut self.sequences[self.count];
+        *thread = t;
+        clock.clear();
+        self.count += 1;
+        self.count - 1
     }
 }
 
@@ -187,7 +208,7 @@ impl Races {
         for o in &mut self.objects {
             o.first.clear();
             o.second.clear();
-            o.begun.clear();
+            o.begun.count = 0;
             o.messages.clear();
         }
         for c in &mut self.cells[..self.used_cells] {
@@ -317,13 +338,14 @@ impl Races {
                 }
                 if writes {
                     let published = if releases { &thread.now } else { &thread.released };
+                    let OfObject { first, begun, .. } = object;
                     let own =
-                        OWN_STORES_GO_ON.load(Ordering::Relaxed).then(|| object.go_on(t, reads, published));
+                        OWN_STORES_GO_ON.load(Ordering::Relaxed).then(|| begun.go_on(t, reads, published));
                     if reads {
                         // A read-modify-write goes on with the release sequence of what it read.
-                        join(&mut object.first, published);
+                        join(first, published);
                     } else {
-                        assign(&mut object.first, own.map_or(published, |i| &object.begun[i].1));
+                        assign(first, own.unwrap_or(published));
                     }
                 }
             }

@@ -103,10 +103,8 @@ pub struct Shadow {
     free: Vec<u32>,
     /// Room for granules of pages that have become alike.
     spare: Spare,
-    /// The last touches of the running thread since its last step, by place.
-    recent: [(Place, u32); RECENT],
-    /// Whose they are, and after how many steps.
-    whose: (ThreadId, u32),
+    /// By place: the number of the last touch there, or one that is no more.
+    recent: [u32; RECENT],
     /// The last sets that were made, each with the numbers that it was made of.
     joined: [(u32, u32, u32); JOINED],
 }
@@ -177,8 +175,7 @@ impl Shadow {
             bytes: Vec::new(),
             free: Vec::new(),
             spare: Vec::new(),
-            recent: [(Place(0), 0); RECENT],
-            whose: (ThreadId::MAIN, 0),
+            recent: [0; RECENT],
             joined: [(0, 0, 0); JOINED],
         }
     }
@@ -680,40 +677,37 @@ impl Shadow {
         ex.order_steps();
         let thread = ex.current;
         let at = ex.races.steps_known_to(thread).get(thread.index()).copied().unwrap_or(0);
-        if self.epoch != ex.epoch || self.whose != (thread, at) {
-            self.turn_to(ex.epoch, thread, at);
+        if self.epoch != ex.epoch {
+            self.begin(ex.epoch);
         }
-        let i = place.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60;
-        let (known, number) = self.recent[i];
-        if known == place && number != 0 {
-            number
-        } else {
-            self.add_touch(i, Touch { thread, at, place, lent: false })
-        }
-    }
-
-    /// Another thread runs, or the thread has taken a step.
-    #[cold]
-    fn turn_to(&mut self, epoch: u32, thread: ThreadId, at: u32) {
-        self.whose = (thread, at);
-        self.recent = [(Place(0), 0); RECENT];
-        if self.epoch != epoch {
-            self.epoch = epoch;
-            self.touches.clear();
-            self.touches.push(Touch { thread, at, place: Place(0), lent: false });
-            self.bytes.clear();
-            self.free.clear();
-            self.used_sets = 0;
-            self.joined = [(0, 0, 0); JOINED];
+        let i = (place.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60) as usize;
+        let number = self.recent[i];
+        match self.touches.get(number as usize) {
+            // Since its last step the thread was here before.
+            Some(touch) if touch.place == place && touch.at == at && touch.thread == thread => number,
+            _ => self.add_touch(i, Touch { thread, at, place, lent: false }),
         }
     }
 
+    /// An execution begins.
     #[cold]
+    fn begin(&mut self, epoch: u32) {
+        self.epoch = epoch;
+        self.touches.clear();
+        // The number 0 stands for no touch.
+        self.touches.push(Touch { thread: ThreadId(u16::MAX), at: 0, place: Place(0), lent: false });
+        self.bytes.clear();
+        self.free.clear();
+        self.used_sets = 0;
+        self.joined = [(0, 0, 0); JOINED];
+    }
+
+    #[inline(never)]
     fn add_touch(&mut self, i: usize, touch: Touch) -> u32 {
         let number = self.touches.len() as u32;
         assert!(number < SETS, "too many accesses in one execution");
         self.touches.push(touch);
-        self.recent[i] = (touch.place, number);
+        self.recent[i] = number;
         number
     }
 
