@@ -4,8 +4,8 @@
 //! compiler is told that the library is there from the start, which Rust has no way to say. So on x86-64 Linux the variable is
 //! reached by hand.
 
-use crate::Place;
-use crate::execution::Execution;
+use crate::execution::{Execution, Phase};
+use crate::{Place, sync};
 use std::ptr::null_mut;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -113,6 +113,36 @@ pub(crate) fn required(what: &str, place: Place) -> *mut Execution {
         outside(what, place);
     }
     ex
+}
+
+/// The same for an operation on an object. Threads whose start was deferred come to their first operations before that.
+#[inline]
+pub(crate) fn for_operation(what: &str, place: Place) -> *mut Execution {
+    let ex = required(what, place);
+    // SAFETY: a current execution is valid, and our callers hold no reference into it.
+    unsafe {
+        if (*ex).deferred {
+            start_deferred(ex, place);
+        }
+    }
+    ex
+}
+
+/// Lets the threads that the running one has spawned come to their first operations.
+///
+/// # Safety
+///
+/// `ex` is the current execution, and the caller holds no reference into it.
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn start_deferred(ex: *mut Execution, place: Place) {
+    // SAFETY: by the contract.
+    unsafe {
+        if (*ex).phase == Phase::Running && (*ex).in_fiber {
+            (*ex).run_on_after_children(sync::site(place));
+            sync::suspend(ex);
+        }
+    }
 }
 
 #[cold]

@@ -184,6 +184,7 @@ impl Rounds {
         self.runs += 1;
         self.steps += session.last_steps();
         let Some(turns) = self.turns.filter(|_| session.gave_way()) else { return Next::GoOn };
+        crate::seldom();
         let start = *self.start.get_or_insert_with(Instant::now);
         let (most, seconds) = match (&self.completed, turns) {
             (None, FIRST_TURNS) => (2_000, 1.0),
@@ -270,6 +271,7 @@ pub fn check(
     loop {
         let mut once = session.run_once(search, test, false);
         if let Some(stop) = once.stopped.take() {
+            crate::seldom();
             if let Some(suspicion) = once.suspicion.filter(|_| stop.reason == StopReason::Limit) {
                 match doubts.at_limit(settings, &mut session, test, &stop, &suspicion) {
                     Ok(None) => {}
@@ -296,6 +298,7 @@ pub fn check(
             break;
         }
         if once.restart {
+            crate::seldom();
             search.restart();
             continue;
         }
@@ -306,6 +309,7 @@ pub fn check(
         }
         // It did not turn out to be one that tells.
         if let Some((failure, left)) = &mut doubtful {
+            crate::seldom();
             *left -= 1;
             if *left == 0 || search.divergence().is_some() || !once.again {
                 failures.push(failure.clone());
@@ -313,6 +317,7 @@ pub fn check(
             }
         }
         if let Some(divergence) = search.divergence() {
+            crate::seldom();
             // Local states may have depended on what earlier executions left on the stacks, and addresses on what they freed.
             if session.clean_stacks() || session.keep_freed() {
                 search.restart();
@@ -352,6 +357,7 @@ pub fn check(
             continue;
         }
         if let Some(found) = once.failure {
+            crate::seldom();
             let known = failures.iter().any(|f| same(f, &found));
             let race = once.race.filter(|_| found.kind == FailureKind::DataRace);
             if !known {
@@ -388,17 +394,20 @@ pub fn check(
             || session.last_steps() >= LONG
             || matches!(next, Next::Turns(3));
         if many && once.again && session.watch_eagerly() {
+            crate::seldom();
             (rounds.runs, rounds.steps, rounds.start) = (0, 0, None);
             search.restart();
             continue;
         }
         match next {
             Next::Turns(turns) => {
+                crate::seldom();
                 rounds.restart(turns);
                 session.set_turns(turns);
                 search.restart();
             }
             Next::ByPlace => {
+                crate::seldom();
                 rounds.restart(1);
                 rounds.by_place = true;
                 session.count_rounds_by_place();
@@ -409,6 +418,7 @@ pub fn check(
             Next::GoOn => {}
         }
         if let Some(stop) = session.stop_requested() {
+            crate::seldom();
             stopped = Some(stop);
             break;
         }

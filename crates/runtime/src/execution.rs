@@ -217,6 +217,8 @@ pub(crate) struct Execution {
     /// Threads that run on to their next operation before the search is asked: they were spawned, or the thread they join
     /// has ended. Neither is a step. Those before `ran_on` have.
     running_on: Vec<ThreadId>,
+    /// The running thread has spawned threads that come to their first operations before its own next one; see [`Execution::may_defer`].
+    pub(crate) deferred: bool,
     ran_on: usize,
     /// How many panics came out of threads.
     pub(crate) panics: u64,
@@ -394,6 +396,7 @@ impl Execution {
             repeat: None,
             waiters: Vec::new(),
             running_on: Vec::new(),
+            deferred: false,
             ran_on: 0,
             panics: 0,
             modes: Modes::default(),
@@ -491,6 +494,7 @@ impl Execution {
         self.last_words = None;
         self.running_on.clear();
         self.ran_on = 0;
+        self.deferred = false;
         self.panics = 0;
         self.restart = None;
         self.versioned.clear();
@@ -658,12 +662,34 @@ impl Execution {
         }
     }
 
-    /// The running thread goes on to its next operation when those have that were spawned before.
+    /// Whether the thread that was just spawned may come to its first operation later than at once, which costs less: together with others, and
+    /// before the running thread meets another object.
+    ///
+    /// The last execution did what this one does, up to the next step of the running thread at least. So what this thread does to objects that
+    /// the new one uses has been seen. Objects are numbered as they were. Addresses of new memory may differ, where a test can tell.
+    pub(crate) fn may_defer(&self) -> bool {
+        // SAFETY: as in `next_of_script`.
+        let is_replayed = unsafe { (&*self.script).len() } > self.scripted;
+        let is_first = self.running_on.len() - self.ran_on == 1;
+        let by_address = self.compared_addresses
+            | self.modes.keeps_freed
+            | self.modes.watches_cells
+            | !self.heap.is_empty();
+        is_replayed && (self.deferred || is_first) && !by_address
+    }
+
+    /// The running thread continues to its next operation after the threads that it has spawned have come to theirs.
     pub(crate) fn run_on_after_children(&mut self, site: Site) {
         let t = self.current;
         self.pending[t.index()] = Pending { op: Op::local(OpKind::Start), site, awaited: (0, 0) };
         self.enabled.remove(t);
-        self.running_on.push(t);
+        if self.deferred {
+            self.running_on.push(t);
+        } else if let Some(child) = self.running_on.pop() {
+            // Siblings of the running thread may have to start, too: its children come first, as they did where nothing is deferred.
+            let at = self.ran_on;
+            self.running_on.splice(at..at, [child, t]);
+        }
         self.next = self.decide();
     }
 
@@ -759,6 +785,7 @@ impl Execution {
             self.due = false;
         }
         if self.recording {
+            crate::seldom();
             self.record_quietly(&Op::local(kind).with(other.0 as u64, 0), site);
         }
         self.log.push(Logged::quiet(thread, kind, other));
@@ -895,6 +922,7 @@ impl Execution {
             },
             Some(t) => {
                 let t = *t;
+                self.deferred = false;
                 self.ran_on += 1;
                 if self.ran_on == self.running_on.len() {
                     self.running_on.clear();
@@ -1350,6 +1378,7 @@ impl Execution {
         let Pending { site, awaited, .. } = self.pending[ti];
         // What is handed on in branches that are seldom taken is copied there, field by field, so that it stays in registers here.
         if self.recording {
+            crate::seldom();
             let Op { kind, order, object, other, a, b, decides } = op;
             let op = Op { kind, order, object, other, a, b, decides };
             let Applied { word, access: Access { mode, aux }, value, ok } = applied;
@@ -1404,6 +1433,7 @@ impl Execution {
                 cycles::keep(self, op, site, before, &applied, option);
             }
         } else {
+            crate::seldom();
             thread.may_loop = true;
             let Op { kind, order, object, other, a, b, decides } = op;
             let op = Op { kind, order, object, other, a, b, decides };
@@ -1413,6 +1443,7 @@ impl Execution {
             turns::after_step(self, &op, site, before, &applied, option);
         }
         if self.fair.is_some() && self.is_fair() {
+            crate::seldom();
             self.note_fair_step(t, op.kind, applied.value, applied.ok);
         }
         if let Some(e) = self.next_of_script()

@@ -97,7 +97,13 @@ impl Heap {
     }
 
     /// What was allocated, or tracked, and is still there, in words, and where it was made.
+    #[inline]
     pub(crate) fn leak(&self) -> Option<(String, Place)> {
+        if self.blocks.is_empty() && self.tracked.is_empty() { None } else { self.first_leak() }
+    }
+
+    #[cold]
+    fn first_leak(&self) -> Option<(String, Place)> {
         let mut live: Vec<&Block> = self.blocks.values().filter(|b| b.freed.is_none()).collect();
         live.sort_by_key(|b| b.key);
         if let Some(block) = live.first() {
@@ -259,6 +265,9 @@ unsafe fn take_freed(ex: *mut Execution, layout: Layout, place: Place) -> Option
 unsafe fn on_allocator(ex: *mut Execution, kind: OpKind, order: MemoryOrder, place: Place) {
     // SAFETY: by the contract; the borrow of `resolve` ends before the step.
     unsafe {
+        if (*ex).deferred {
+            context::start_deferred(ex, place);
+        }
         let object = (*ex).resolve(&ALLOCATOR, Class::Heap, 0, place);
         sync::step_on(ex, Op::new(kind, object).ordered(order), place);
     }

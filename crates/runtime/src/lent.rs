@@ -66,7 +66,7 @@ impl Lent {
 
 /// Notes that a pointer to the `size` bytes at `start`, the value of a cell, is handed out.
 pub fn cell_lend(object: &Handle, start: *const u8, size: usize, place: Place) {
-    let ex = context::required("a cell", place);
+    let ex = context::for_operation("a cell", place);
     // SAFETY: the execution is valid; no reference into it is held over `fail`, which suspends.
     unsafe {
         if (*ex).phase != Phase::Running || size == 0 {

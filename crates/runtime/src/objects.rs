@@ -128,13 +128,22 @@ impl Execution {
     pub(crate) fn resolve(&mut self, handle: &Handle, class: Class, initial: u64, place: Place) -> ObjectId {
         match self.known(handle) {
             Some(id) => {
-                let before = std::mem::replace(&mut self.objects[id.index()].address, handle.address());
-                if before != handle.address() && self.unjoined > 0 && self.front.is_none() {
-                    self.object_moved(before, id, place);
+                if self.objects[id.index()].address != handle.address() {
+                    self.met_elsewhere(handle, id, place);
                 }
                 id
             }
             None => self.meet(handle, class, initial, place),
+        }
+    }
+
+    /// An object is used at another address than before.
+    #[cold]
+    #[inline(never)]
+    fn met_elsewhere(&mut self, handle: &Handle, id: ObjectId, place: Place) {
+        let before = std::mem::replace(&mut self.objects[id.index()].address, handle.address());
+        if self.unjoined > 0 && self.front.is_none() {
+            self.object_moved(before, id, place);
         }
     }
 
@@ -231,6 +240,10 @@ impl Execution {
 
     /// A new entry in the table.
     pub(crate) fn enter(&mut self, class: Class, word: u64, place: Option<Place>) -> ObjectId {
+        debug_assert!(
+            !self.deferred,
+            "an object is numbered before those of threads whose start was deferred"
+        );
         let id = ObjectId(self.objects.len() as u32);
         self.names.push(0);
         if let Some(labels) = &self.settings.labels {

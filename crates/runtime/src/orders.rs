@@ -90,8 +90,13 @@ fn weak_step(object: &Handle, initial: u64, place: Place) {
     if ex.is_null() {
         return;
     }
-    // SAFETY: as above.
-    let ex = unsafe { &mut *ex };
+    // SAFETY: as above, and no reference into it is held over the start of other threads.
+    let ex = unsafe {
+        if (*ex).deferred {
+            context::start_deferred(ex, place);
+        }
+        &mut *ex
+    };
     if ex.phase == Phase::Running {
         let id = ex.resolve(object, Class::Atomic, initial, place);
         record(ex, id, place);

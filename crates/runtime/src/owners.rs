@@ -13,8 +13,7 @@ use crate::execution::Execution;
 use crate::record::place_of;
 use crate::{Place, callers, context};
 use explore::{CaveatKind, Site};
-use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::cell::Cell;
 
 /// What is known in one check.
 #[derive(Default)]
@@ -43,13 +42,17 @@ impl Owners {
 const TEXT: &str = "a std `Arc` runs a destructor that takes steps: which thread drops its last reference is not explored (use raddle's \
                     `Arc`)";
 
+/// How many steps are remembered that are not in such a destructor.
+const REMEMBERED: usize = 256;
+
+thread_local! {
+    /// The places and depths of these steps, each at the index that they give: a step that displaced another one is only looked at again.
+    static OTHERS: [Cell<(usize, usize)>; REMEMBERED] = const { [const { Cell::new((0, 0)) }; REMEMBERED] };
+}
+
 /// Looks at a step that is about to be announced.
 #[cold]
 pub(crate) fn look(ex: &mut Execution, site: Site) {
-    thread_local! {
-        /// Where steps were not in such a destructor.
-        static OTHERS: RefCell<BTreeSet<(usize, usize)>> = RefCell::default();
-    }
     if ex.unjoined == 0 || !ex.in_fiber {
         return;
     }
@@ -58,7 +61,8 @@ pub(crate) fn look(ex: &mut Execution, site: Site) {
     let depth = thread.frames_end.wrapping_sub(std::ptr::from_ref(&marker) as usize);
     let place = place_of(site).unwrap_or(Place(0));
     let key = (place.0, depth);
-    if OTHERS.with_borrow(|o| o.contains(&key)) {
+    let index = (place.0 >> 3 ^ depth >> 4) % REMEMBERED;
+    if OTHERS.with(|o| o[index].get() == key) {
         return;
     }
     if callers::in_arc_of_std(thread.arc_drops) {
@@ -66,7 +70,7 @@ pub(crate) fn look(ex: &mut Execution, site: Site) {
         ex.owners.watching = false;
         ex.caveats.note_at(CaveatKind::ForeignTypes, TEXT, place);
     } else {
-        OTHERS.with_borrow_mut(|o| o.insert(key));
+        OTHERS.with(|o| o[index].set(key));
     }
 }
 

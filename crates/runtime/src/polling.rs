@@ -247,7 +247,7 @@ impl Execution {
 
 /// Says that what a lock guards is changed, by a thread that holds it, before it gives it back.
 pub fn changed(lock: &Handle, class: Class, place: Place) {
-    let ex = context::required("a lock", place);
+    let ex = context::for_operation("a lock", place);
     // SAFETY: a current execution is valid, and no reference into it is held over the step.
     unsafe {
         if (*ex).phase != Phase::Running {
@@ -299,7 +299,7 @@ pub fn unlock(lock: &Handle, class: Class, kind: OpKind, change: bool, place: Pl
 /// Says that a lock was given back and that what it guards is as it was.
 #[inline(never)]
 pub fn unchanged(lock: &Handle, class: Class, place: Place) {
-    let ex = context::required("a lock", place);
+    let ex = context::for_operation("a lock", place);
     // SAFETY: a current execution is valid; the borrow ends here.
     unsafe {
         if (*ex).phase == Phase::Running {

@@ -531,7 +531,7 @@ impl Races {
 
 /// Notes an access to a cell and reports a data race if another access is not ordered with it. Not a step.
 pub fn cell_access(object: &Handle, write: bool, place: Place) {
-    let ex = context::required("a cell", place);
+    let ex = context::for_operation("a cell", place);
     // SAFETY: a current execution is valid; the borrow ends before `fail`, which suspends.
     let race = unsafe {
         if (*ex).phase != Phase::Running {
@@ -665,7 +665,7 @@ pub fn forget_cell(handle: &CellHandle) {
 /// not ordered with it. Not a step.
 #[inline]
 pub fn touch_cell(handle: &CellHandle, name: u64, how: Touching, place: Place) -> Option<String> {
-    let ex = context::required("a variable", place);
+    let ex = context::for_operation("a variable", place);
     // SAFETY: a current execution is valid; the borrow ends here.
     unsafe {
         if !(*ex).is_running() {

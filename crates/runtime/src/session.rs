@@ -45,6 +45,23 @@ pub struct Once {
     pub(crate) race: Option<[Place; 2]>,
 }
 
+impl Once {
+    /// An execution that ended without anything to report.
+    fn plain(again: bool, end: End) -> Once {
+        Once {
+            again,
+            end,
+            failure: None,
+            restart: false,
+            stopped: None,
+            schedule: Schedule::default(),
+            suspicion: None,
+            course: None,
+            race: None,
+        }
+    }
+}
+
 /// An execution that may be a livelock.
 #[derive(Debug)]
 pub(crate) struct Suspicion {
@@ -320,18 +337,7 @@ impl Session {
             (Ok(()), Some(once)) => once,
             _ if self.stop_requested().is_some() => {
                 let stopped = self.stop_requested().map(Box::new);
-                let schedule = Schedule::default();
-                Once {
-                    again: false,
-                    end: End::Cut,
-                    failure: None,
-                    restart: false,
-                    stopped,
-                    schedule,
-                    suspicion: None,
-                    course: None,
-                    race: None,
-                }
+                Once { stopped, ..Once::plain(false, End::Cut) }
             }
             (ended, _) => {
                 let why = ended.err().map_or_else(|| "its process left no result".to_owned(), |c| c.0);
@@ -353,17 +359,7 @@ impl Session {
         execution.end = Some(End::Cut);
         let failure = judge(execution, End::Cut);
         let schedule = execution.schedule();
-        Once {
-            again: false,
-            end: End::Cut,
-            failure,
-            restart: false,
-            stopped: None,
-            schedule,
-            suspicion: None,
-            course: None,
-            race: None,
-        }
+        Once { failure, schedule, ..Once::plain(false, End::Cut) }
     }
 
     fn run_here(&mut self, explorer: &mut dyn Explorer, test: &dyn Fn(), record: bool) -> Once {
@@ -382,6 +378,7 @@ impl Session {
             let entered = Entered::new(ex);
             let _quarantine = (*ex).modes.keeps_freed.then(|| Quarantine::new((*ex).modes.gives_back));
             if let Some(front) = (*ex).front {
+                crate::seldom();
                 front.begin();
             }
             (*ex).test = std::mem::transmute::<*const (dyn Fn() + '_), *const (dyn Fn() + 'static)>(test);
@@ -389,6 +386,7 @@ impl Session {
             let ran = std::panic::catch_unwind(AssertUnwindSafe(|| self.resume_fibers(ex)));
             (*ex).leave_user_code();
             if ran.is_err() || (*ex).search_panicked {
+                crate::seldom();
                 // A bug of the search: it goes up as a panic of whoever called the check.
                 (*ex).search_panicked = false;
                 self.tear_down(ex);
@@ -401,25 +399,17 @@ impl Session {
                 (*ex).restart = Some(Restart::FrontLearned);
             }
             if let Some(why) = (*ex).restart {
+                crate::seldom();
                 self.tear_down(ex);
                 drop(entered);
                 (*ex).explorer = &raw mut NO_EXPLORER;
                 (*ex).modes.change(why);
-                return Once {
-                    again: true,
-                    end: End::Cut,
-                    failure: None,
-                    restart: true,
-                    stopped: None,
-                    schedule: Schedule::default(),
-                    suspicion: None,
-                    course: None,
-                    race: None,
-                };
+                return Once { restart: true, ..Once::plain(true, End::Cut) };
             }
             if (*ex).failure.is_none()
                 && let Some(stop) = (*ex).stopped.take()
             {
+                crate::seldom();
                 let mut stop = Box::new(stop);
                 if stop.reason == StopReason::Limit {
                     stop.replay = (*ex).schedule().to_string();
@@ -429,17 +419,7 @@ impl Session {
                 (*ex).forget_script();
                 drop(entered);
                 (*ex).explorer = &raw mut NO_EXPLORER;
-                return Once {
-                    again: false,
-                    end: End::Cut,
-                    failure: None,
-                    restart: false,
-                    stopped: Some(stop),
-                    schedule: Schedule::default(),
-                    suspicion,
-                    course: None,
-                    race: None,
-                };
+                return Once { stopped: Some(stop), suspicion, ..Once::plain(false, End::Cut) };
             }
             let end = (*ex).end.unwrap_or(End::Cut);
             let clean = end == End::Complete && (*ex).live.is_empty();
@@ -466,6 +446,11 @@ impl Session {
             let again = (*(*ex).explorer).end(end, &(*ex).view());
             drop(entered);
             (*ex).explorer = &raw mut NO_EXPLORER;
+            let notes_race = (*ex).met_races.get_mut().last.is_some();
+            if found.is_none() & !(*ex).suspect & (*ex).fair.is_none() & !notes_race {
+                return Once::plain(again, end);
+            }
+            crate::seldom();
             let spins = found.as_ref().is_some_and(|f| f.kind == FailureKind::Livelock);
             let suspicion = if (*ex).suspect || spins { Some(Box::new((*ex).suspicion())) } else { None };
             let schedule = if found.is_some() || (*ex).suspect {
@@ -533,6 +518,7 @@ impl Session {
                     }
                     // The watchdog made it leave its code, because the search has to stop.
                     CoroutineResult::Return(Exit::Interrupted) => {
+                        crate::seldom();
                         (*thread).running = false;
                         self.unequip(thread);
                         (*ex).end = Some(End::Cut);
@@ -541,6 +527,7 @@ impl Session {
                     }
                     // It has noted why.
                     CoroutineResult::Return(Exit::Crashed) => {
+                        crate::seldom();
                         (*thread).running = false;
                         self.unequip(thread);
                         (*ex).end = Some(End::Cut);
@@ -548,6 +535,7 @@ impl Session {
                     }
                     // A fiber is retired only between executions: this one ran out of stack.
                     CoroutineResult::Return(_) => {
+                        crate::seldom();
                         (*thread).running = false;
                         self.unequip(thread);
                         let message = signals::overflow_message(&*ex);
@@ -559,6 +547,7 @@ impl Session {
                 };
             }
             if let Some(front) = (*ex).front {
+                crate::seldom();
                 front.switch(None);
             }
         }
@@ -716,6 +705,7 @@ unsafe fn become_current(ex: *mut Execution, t: ThreadId) {
         }
         (*ex).repeat = None;
         if (*ex).recording {
+            crate::seldom();
             // A write of the thread that stops has happened.
             (*ex).finish_plain_writes();
         }

@@ -194,14 +194,17 @@ pub(crate) enum On<'a> {
 ///
 /// Nothing that changes from turn to turn may come back into that frame: it would be part of the next state. So this
 /// is a test and one call without a result, whatever comes out of it.
+///
+/// The operation is described only if somebody looks: most threads are in no loop.
 #[inline(always)]
-pub(crate) fn watch(probe: &Probe<'_>) {
+pub(crate) fn watch<'a>(kind: OpKind, probe: impl FnOnce() -> Probe<'a>) {
     // A weak compare-exchange that fails spuriously may be tried again in the same local state.
-    if !looking() && (probe.kind != OpKind::CompareExchangeWeak || context::current().is_null()) {
+    if !looking() && (kind != OpKind::CompareExchangeWeak || context::current().is_null()) {
         return;
     }
+    let probe = probe();
     // SAFETY: the probe is alive; `seen_before` gives an end only on a fiber, whose frames reach up to there.
-    unsafe { machine::watch(std::ptr::from_ref(probe).cast()) };
+    unsafe { machine::watch((&raw const probe).cast()) };
 }
 
 /// To be called last in an operation, from the caller's frame: wipes what a look left on the stack.

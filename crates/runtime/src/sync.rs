@@ -181,10 +181,12 @@ pub(crate) unsafe fn suspend(ex: *mut Execution) -> bool {
     // SAFETY: by the contract. The yielder lives at the bottom of this fiber's own stack.
     unsafe {
         if (*ex).swaps_locals {
+            crate::seldom();
             crate::std_locals::suspend(&mut *ex);
         }
         let how = session::go_on_with_next(ex);
         if (*ex).swaps_locals {
+            crate::seldom();
             crate::std_locals::resume(&mut *ex);
         }
         match how {
@@ -333,7 +335,7 @@ pub(crate) unsafe fn await_change(ex: *mut Execution, site: Site) -> bool {
 #[inline(always)]
 pub fn step(request: Request<'_>) -> Done {
     let Request { kind, object, a, b, place, .. } = request;
-    spin::watch(&Probe { kind, on: On::Object(object), a, b, place });
+    spin::watch(kind, || Probe { kind, on: On::Object(object), a, b, place });
     let done = run(&request);
     spin::leave();
     done
@@ -341,7 +343,7 @@ pub fn step(request: Request<'_>) -> Done {
 
 #[inline(never)]
 fn run(request: &Request<'_>) -> Done {
-    let ex = context::required(name(request.class), request.place);
+    let ex = context::for_operation(name(request.class), request.place);
     // SAFETY: a current execution is valid, and no reference into it is held over `step_on`.
     unsafe {
         let object = (*ex).resolve(request.object, request.class, request.initial, request.place);
@@ -363,6 +365,22 @@ fn run(request: &Request<'_>) -> Done {
 /// `ex` is the current execution, and the caller holds no reference into it.
 #[inline(always)]
 unsafe fn still_there(ex: *mut Execution, handle: &Handle, object: explore::ObjectId, place: Place) {
+    // SAFETY: by the contract; the borrow ends before `fail`, which suspends.
+    unsafe {
+        if (*ex).heap.fault.is_some() | ((*ex).known(handle) != Some(object)) {
+            not_there(ex, handle, object, place);
+        }
+    }
+}
+
+/// The same, where the memory of the object was freed or has other contents.
+///
+/// # Safety
+///
+/// As for [`still_there`].
+#[cold]
+#[inline(never)]
+unsafe fn not_there(ex: *mut Execution, handle: &Handle, object: explore::ObjectId, place: Place) {
     // SAFETY: by the contract; the borrow ends before `fail`, which suspends.
     unsafe {
         // Another thread freed or moved the object after the operation was announced, and has not come to a step of its own.
@@ -410,7 +428,7 @@ pub fn rmw(
     place: Place,
     f: impl FnOnce(u64) -> u64,
 ) -> u64 {
-    spin::watch(&Probe { kind: OpKind::Rmw, on: On::Object(object), a: 0, b: 0, place });
+    spin::watch(OpKind::Rmw, || Probe { kind: OpKind::Rmw, on: On::Object(object), a: 0, b: 0, place });
     let old = run_rmw(object, initial, order, place, f);
     spin::leave();
     old
@@ -424,7 +442,7 @@ fn run_rmw(
     place: Place,
     f: impl FnOnce(u64) -> u64,
 ) -> u64 {
-    let ex = context::required("an atomic", place);
+    let ex = context::for_operation("an atomic", place);
     // SAFETY: a current execution is valid, and no reference into it is held over the suspension or over `f`.
     unsafe {
         let handle = object;
@@ -450,14 +468,14 @@ fn run_rmw(
 /// A fence, a yield, or another step on no object.
 #[inline(always)]
 pub fn local_step(kind: OpKind, order: MemoryOrder, place: Place) {
-    spin::watch(&Probe { kind, on: On::Nothing, a: 0, b: 0, place });
+    spin::watch(kind, || Probe { kind, on: On::Nothing, a: 0, b: 0, place });
     run_local(kind, order, place);
     spin::leave();
 }
 
 #[inline(never)]
 fn run_local(kind: OpKind, order: MemoryOrder, place: Place) {
-    let ex = context::required("an operation", place);
+    let ex = context::for_operation("an operation", place);
     // SAFETY: a current execution is valid.
     unsafe { step_on(ex, Op::local(kind).ordered(order), place) };
 }
@@ -481,7 +499,13 @@ pub enum Ended {
 // Inlined for the sake of the local state, as `step`.
 #[inline(always)]
 pub fn wait(condvar: &Handle, mutex: &Handle, change: bool, limit: Option<Duration>, place: Place) -> Ended {
-    spin::watch(&Probe { kind: OpKind::Choose, on: On::Object(condvar), a: 0, b: 0, place });
+    spin::watch(OpKind::Choose, || Probe {
+        kind: OpKind::Choose,
+        on: On::Object(condvar),
+        a: 0,
+        b: 0,
+        place,
+    });
     let ended = run_wait(condvar, mutex, change, limit, place);
     spin::leave();
     ended
@@ -495,7 +519,7 @@ pub(crate) fn run_wait(
     limit: Option<Duration>,
     place: Place,
 ) -> Ended {
-    let ex = context::required("a `Condvar`", place);
+    let ex = context::for_operation("a `Condvar`", place);
     if change {
         polling::changed(mutex, Class::Mutex, place);
     }
@@ -689,7 +713,7 @@ pub fn take_word(object: &mut Handle) -> Option<u64> {
 
 /// Enters a counted object with count 1, to be reported as a leak when its count is not 0 at the end.
 pub fn enter_count(object: &Handle, place: Place) {
-    let ex = context::required("an `Arc`", place);
+    let ex = context::for_operation("an `Arc`", place);
     // SAFETY: a current execution is valid; the borrow ends here.
     unsafe {
         let id = (*ex).resolve(object, Class::Arc, 1, place);
@@ -709,7 +733,7 @@ pub(crate) const SIGNAL: u64 = 16;
 
 /// Whether a signal interrupts the running thread here, as a choice. Loops that only look do not end by a signal that does not come.
 pub fn choose_signal(place: Place) -> bool {
-    let ex = context::required("a signal", place);
+    let ex = context::for_operation("a signal", place);
     // SAFETY: a current execution is valid.
     unsafe {
         if (*ex).phase != Phase::Running {
@@ -723,7 +747,7 @@ pub fn choose_signal(place: Place) -> bool {
 // Inlined for the sake of the local state, as `step`.
 #[inline(always)]
 pub fn choose(n: u32, place: Place) -> u32 {
-    spin::watch(&Probe { kind: OpKind::Choose, on: On::Nothing, a: n as u64, b: 0, place });
+    spin::watch(OpKind::Choose, || Probe { kind: OpKind::Choose, on: On::Nothing, a: n as u64, b: 0, place });
     let chosen = run_choose(n, place);
     spin::leave();
     chosen
@@ -731,7 +755,7 @@ pub fn choose(n: u32, place: Place) -> u32 {
 
 #[inline(never)]
 fn run_choose(n: u32, place: Place) -> u32 {
-    let ex = context::required("`choose`", place);
+    let ex = context::for_operation("`choose`", place);
     // SAFETY: a current execution is valid.
     unsafe {
         if (*ex).phase != Phase::Running {
@@ -745,7 +769,7 @@ fn run_choose(n: u32, place: Place) -> u32 {
 
 /// Gives this execution up quietly unless `condition` holds.
 pub fn assume(condition: bool, place: Place) {
-    let ex = context::required("`assume`", place);
+    let ex = context::for_operation("`assume`", place);
     if condition {
         return;
     }
@@ -762,7 +786,7 @@ pub fn assume(condition: bool, place: Place) {
 /// Stops the running thread for the rest of the execution, while the others continue: since it was last in its present local state it has only
 /// looked, so an execution without these looks shows the same. See the module `cycles`.
 pub fn stop_repeating(place: Place) {
-    let ex = context::required("a lock", place);
+    let ex = context::for_operation("a lock", place);
     // SAFETY: as in `assume`.
     unsafe {
         if (*ex).phase != Phase::Running {
@@ -774,7 +798,7 @@ pub fn stop_repeating(place: Place) {
 
 /// Reports that a lock was used against its rules, or another misuse, and ends the execution.
 pub fn fail(kind: FailureKind, message: String, place: Place) -> ! {
-    let ex = context::required("`fail`", place);
+    let ex = context::for_operation("`fail`", place);
     // SAFETY: a current execution is valid, and no reference into it is held over the suspension.
     unsafe {
         if (*ex).phase == Phase::Running && (*ex).in_fiber {
@@ -797,7 +821,7 @@ pub fn fail(kind: FailureKind, message: String, place: Place) -> ! {
 /// Gives the execution up: none that continues like this counts. Executions in which the latest choices come out otherwise have all else
 /// that can happen from here.
 pub fn prune() {
-    let ex = context::required("a signal", Place(0));
+    let ex = context::for_operation("a signal", Place(0));
     // SAFETY: a current execution is valid, and no reference into it is held over the suspension.
     unsafe {
         if (*ex).phase == Phase::Running && (*ex).in_fiber {
@@ -811,7 +835,7 @@ pub fn prune() {
 
 /// The search has to stop and the running thread took no step: the execution ends here.
 pub fn stop_here(place: Place) -> ! {
-    let ex = context::required("a limit", place);
+    let ex = context::for_operation("a limit", place);
     // SAFETY: a current execution is valid, and no reference into it is held over the suspension.
     unsafe {
         if (*ex).phase == Phase::Running && (*ex).in_fiber {

@@ -296,14 +296,17 @@ pub fn spawn(name: Option<String>, stack_size: Option<usize>, place: Place, body
     // destructor of `body`.
     unsafe {
         if (*ex).phase != Phase::Running {
+            crate::seldom();
             body.discard();
             return (*ex).current;
         }
         if (*ex).has_lent() {
+            crate::seldom();
             crate::lent::settle(ex);
         }
         let parent = (*ex).current;
         let Some(child) = (*ex).intern(Some(parent)) else {
+            crate::seldom();
             let limit = (*ex).settings.max_threads;
             body.discard();
             sync::fail(
@@ -328,8 +331,12 @@ pub fn spawn(name: Option<String>, stack_size: Option<usize>, place: Place, body
         (*ex).awaken(child, Some(parent), sync::site(place));
         // The child comes to its first operation before the parent goes on: what it uses is known when the parent moves or drops it.
         if (*ex).front.is_none() && !(*ex).any_panicking && !std::thread::panicking() {
-            (*ex).run_on_after_children(sync::site(place));
-            sync::suspend(ex);
+            if (*ex).may_defer() {
+                (*ex).deferred = true;
+            } else {
+                (*ex).run_on_after_children(sync::site(place));
+                sync::suspend(ex);
+            }
         }
         child
     }
@@ -356,6 +363,7 @@ pub fn join(thread: ThreadId, place: Place) -> Result<(), Box<dyn Any + Send>> {
             }
         }
         if (*ex).phase != Phase::Running && !(&(*ex).threads)[thread.index()].ended {
+            crate::seldom();
             if std::thread::panicking() && (*ex).in_fiber {
                 sync::leave_for_good(ex);
             }
@@ -386,7 +394,7 @@ fn result_of(joined: &mut Thread) -> Result<(), Box<dyn Any + Send>> {
 /// Where no thread of a scope has thread-locals whose destructors do something, nobody can tell the end of the body from that of the
 /// thread, and this is [`join`].
 pub fn closure_ended(thread: ThreadId, place: Place) -> Result<(), Box<dyn Any + Send>> {
-    let ex = context::required("a thread", place);
+    let ex = context::for_operation("a thread", place);
     // SAFETY: as in `spawn`.
     unsafe {
         if (*ex).phase != Phase::Running || !(*ex).modes.closures_end {
@@ -426,7 +434,13 @@ pub fn value_dropped() {
 /// Whether a thread has ended.
 #[inline(always)]
 pub fn is_finished(thread: ThreadId, place: Place) -> bool {
-    spin::watch(&Probe { kind: OpKind::IsFinished, on: On::LifeOf(thread), a: 0, b: 0, place });
+    spin::watch(OpKind::IsFinished, || Probe {
+        kind: OpKind::IsFinished,
+        on: On::LifeOf(thread),
+        a: 0,
+        b: 0,
+        place,
+    });
     let done = is_finished_inner(thread, place);
     spin::leave();
     done
@@ -434,7 +448,7 @@ pub fn is_finished(thread: ThreadId, place: Place) -> bool {
 
 #[inline(never)]
 fn is_finished_inner(thread: ThreadId, place: Place) -> bool {
-    let ex = context::required("a thread", place);
+    let ex = context::for_operation("a thread", place);
     // SAFETY: as in `spawn`.
     unsafe {
         if (*ex).phase == Phase::Running && !(*ex).modes.ends_are_steps {
@@ -468,7 +482,7 @@ pub fn thread_name(thread: ThreadId) -> Option<String> {
 /// Waits for this thread's token, or until `limit`. It may also return spuriously; then it does not touch the token.
 #[inline(always)]
 pub fn park(limit: Option<Duration>, place: Place) -> Ended {
-    spin::watch(&Probe { kind: OpKind::Choose, on: On::Nothing, a: 0, b: 0, place });
+    spin::watch(OpKind::Choose, || Probe { kind: OpKind::Choose, on: On::Nothing, a: 0, b: 0, place });
     let ended = run_park(limit, place);
     spin::leave();
     ended
@@ -476,7 +490,7 @@ pub fn park(limit: Option<Duration>, place: Place) -> Ended {
 
 #[inline(never)]
 fn run_park(limit: Option<Duration>, place: Place) -> Ended {
-    let ex = context::required("`thread::park`", place);
+    let ex = context::for_operation("`thread::park`", place);
     // SAFETY: as in `spawn`.
     unsafe {
         if (*ex).phase != Phase::Running {
@@ -506,7 +520,7 @@ fn run_park(limit: Option<Duration>, place: Place) -> Ended {
 
 /// Gives a thread its token.
 pub fn unpark(thread: ThreadId, place: Place) {
-    let ex = context::required("`Thread::unpark`", place);
+    let ex = context::for_operation("`Thread::unpark`", place);
     // SAFETY: as in `spawn`.
     unsafe {
         let token = (*ex).token_of(thread);
@@ -543,6 +557,7 @@ pub(crate) unsafe fn live(ex: *mut Execution, t: ThreadId) {
         let body = (&mut (*ex).threads)[t.index()].body.take();
         let scoped = body.as_ref().is_some_and(|b| b.scoped);
         if (*ex).swaps_locals {
+            crate::seldom();
             crate::std_locals::start(&mut *ex);
         }
         crate::spin::start(&*ex, (&(*ex).threads)[t.index()].stack_floor);
@@ -554,11 +569,13 @@ pub(crate) unsafe fn live(ex: *mut Execution, t: ThreadId) {
                 None => (*test)(),
             }
             if (*ex).has_lent() && (*ex).phase == Phase::Running {
+                crate::seldom();
                 crate::lent::settle(ex);
             }
         }));
         (&mut (*ex).threads)[t.index()].panicking = false;
         if let Err(payload) = result {
+            crate::seldom();
             panics::note_end(ex, t, payload);
         }
         let runs = (*ex).phase == Phase::Running && !(*ex).search_panicked;
@@ -581,6 +598,9 @@ pub(crate) unsafe fn live(ex: *mut Execution, t: ThreadId) {
 unsafe fn end_with_steps(ex: *mut Execution, t: ThreadId, scoped: bool) {
     // SAFETY: as in `live`.
     unsafe {
+        if (*ex).deferred {
+            context::start_deferred(ex, Place(0));
+        }
         if scoped && (*ex).phase == Phase::Running && !(*ex).search_panicked {
             if (*ex).modes.closures_end {
                 let post = Op::new(OpKind::SemPost, (*ex).closure_of(t));

@@ -246,7 +246,7 @@ pub fn take_time_passed() -> bool {
 /// Reads the clock of the running thread: nanoseconds since the execution started.
 #[inline(always)]
 pub fn clock_read(place: Place) -> u64 {
-    spin::watch(&Probe { kind: OpKind::Choose, on: On::Nothing, a: 0, b: CLOCK, place });
+    spin::watch(OpKind::Choose, || Probe { kind: OpKind::Choose, on: On::Nothing, a: 0, b: CLOCK, place });
     let time = read(place, None);
     spin::leave();
     time
@@ -259,7 +259,7 @@ pub fn clock_read_in(place: Place, state: LocalState) -> u64 {
 
 #[inline(never)]
 fn read(place: Place, state: Option<LocalState>) -> u64 {
-    let ex = context::required("the clock", place);
+    let ex = context::for_operation("the clock", place);
     // SAFETY: a current execution is valid, and no reference into it is held over the step.
     unsafe {
         if (*ex).phase != Phase::Running {
@@ -326,7 +326,7 @@ pub fn clock_pass(nanoseconds: u64) {
 /// The running thread sleeps until nothing else can run, if sleeps of this length are patient. Says whether they are; if not, nothing has
 /// happened yet.
 pub fn clock_sleep_patiently(nanoseconds: u64, place: Place) -> bool {
-    let ex = context::required("`sleep`", place);
+    let ex = context::for_operation("`sleep`", place);
     // SAFETY: a current execution is valid, and no reference into it is held over the step.
     unsafe {
         if nanoseconds == 0 || (*ex).phase != Phase::Running || !(*ex).is_patient(nanoseconds) {
@@ -362,7 +362,7 @@ pub enum Patience {
 /// Decides whether a call with a limit waits for what it needs, or for its limit, if limits of this length are patient. In the second case
 /// the limit is reached when this returns.
 pub fn clock_decide_patiently(nanoseconds: u64, place: Place) -> Patience {
-    let ex = context::required("a wait with a limit", place);
+    let ex = context::for_operation("a wait with a limit", place);
     // SAFETY: a current execution is valid, and no reference into it is held over the steps.
     unsafe {
         if nanoseconds == 0 || (*ex).phase != Phase::Running || !(*ex).is_patient(nanoseconds) {
