@@ -212,7 +212,7 @@ pub(crate) fn name_compiler_flags(args: Vec<String>) -> Vec<String> {
         let ours =
             word.starts_with("--") || !word.starts_with('-') || word == "-" || word == "-h" || word == "-V";
         if ours {
-            let takes_any = word == "--cflags";
+            let takes_any = word == "--cflags" || word == "--inputs";
             out.push(word);
             if takes_any {
                 out.extend(rest.next());

@@ -147,7 +147,11 @@ fn example_exists(name: &str) -> bool {
 }
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    let Some(args) = std::env::args_os().map(|a| a.into_string().ok()).collect::<Option<Vec<String>>>()
+    else {
+        eprintln!("raddle: error: an argument is not valid UTF-8: rename the file, or make a link to it");
+        return ExitCode::from(2);
+    };
     // Build systems want a compiler to have one name: a link called raddle-cc is `raddle cc`.
     let called = args.first().and_then(|a| a.rsplit('/').next()).unwrap_or("");
     match (called, args.get(1).map(String::as_str)) {

@@ -319,6 +319,46 @@ fn a_command_line_that_cannot_be_meant_is_refused() {
     refused(&check(&["-fopenmp"]), &["OpenMP"]);
 }
 
+const INPUT: &str = "extern int __VERIFIER_nondet_int(void);
+extern unsigned char __VERIFIER_nondet_uchar(void);
+#include <assert.h>
+int main(void) { int x = __VERIFIER_nondet_int(); unsigned char c = __VERIFIER_nondet_uchar(); assert(x != 5 || c != 7); }
+";
+
+#[test]
+fn inputs_that_the_type_does_not_have_are_a_caveat_and_no_proof() {
+    let place = Place::with("inputs", &[("input.c", INPUT)]);
+    for numbers in ["4294967301", "9223372036854775807", "300", "-3..-1"] {
+        let (code, report) = place.json(&["input.c", "--inputs", numbers]);
+        assert_eq!(code, Some(0), "{report}");
+        assert_ne!(report["verdict"], "verified", "{numbers}: {report}");
+        assert_eq!(report["caveats"][0]["kind"], "inputs", "{numbers}: {report}");
+    }
+    for numbers in ["a", "5..3", ""] {
+        let output = place.check(&["input.c", &format!("--inputs={numbers}")]);
+        assert_eq!(output.status.code(), Some(2), "{numbers}: {}{}", out(&output), err(&output));
+        assert!(err(&output).contains("RADDLE_NONDET"), "{}", err(&output));
+        assert!(!err(&output).contains("failure"), "{}", err(&output));
+    }
+}
+
+#[test]
+fn names_and_sizes_that_cannot_be_used_are_refused_in_words() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = Place::with("sizes", &[("counter.c", COUNTER)]);
+    let output = place.check(&["counter.c", "--stack-size", "999999999999"]);
+    assert_eq!(output.status.code(), Some(2), "{}{}", out(&output), err(&output));
+    assert!(
+        err(&output).contains("RADDLE_STACK_SIZE") && err(&output).contains("at most"),
+        "{}",
+        err(&output)
+    );
+    let name = std::ffi::OsStr::from_bytes(b"n\xff.c");
+    fs::copy(place.0.join("counter.c"), place.0.join(name)).unwrap();
+    let output = place.command(RADDLE).arg("check").arg(name).output().unwrap();
+    refused(&output, &["not valid UTF-8"]);
+}
+
 #[test]
 fn a_machine_without_a_compiler_says_what_to_install() {
     let place = Place::with("compiler", &[("counter.c", COUNTER), ("x.cpp", "int main() {}\n")]);

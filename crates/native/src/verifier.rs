@@ -95,6 +95,8 @@ pub(crate) static mut HAS_FUNCTIONS: bool = false;
 
 /// Called before the first execution.
 pub(crate) fn prepare() {
+    // A range that cannot be read ends the program here, before it does anything.
+    range();
     let functions = crate::functions::named("__VERIFIER_atomic_");
     let learned = Learned { partly: false, blocks: !functions.is_empty(), functions };
     // SAFETY: nothing else runs yet.
@@ -126,6 +128,10 @@ fn range() -> &'static Range {
 fn input(least: i128, most: i128) -> i128 {
     let (count, nth) = range().of_type(least, most);
     if count == 0 {
+        // No number of the range is one of this type.
+        if runtime::in_execution() {
+            note_partial_inputs();
+        }
         return least;
     }
     if i128::from(count) != most - least + 1 && runtime::in_execution() {

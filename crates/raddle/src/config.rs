@@ -742,11 +742,20 @@ impl Config {
             self.follow = Some(text.parse().map_err(|e: String| bad("RADDLE_FOLLOW", &path, &e))?);
         }
         self.budget.executions = variable("RADDLE_MAX_EXECUTIONS")?.or(self.budget.executions);
-        self.budget.seconds = variable("RADDLE_MAX_SECONDS")?.or(self.budget.seconds);
+        if let Some(seconds) = variable::<f64>("RADDLE_MAX_SECONDS")? {
+            if Duration::try_from_secs_f64(seconds).is_err() {
+                return Err(bad("RADDLE_MAX_SECONDS", &seconds.to_string(), &"say a number of seconds"));
+            }
+            self.budget.seconds = Some(seconds);
+        }
         let s = &mut self.settings;
         set(&mut s.max_steps, "RADDLE_MAX_STEPS")?;
         set(&mut s.max_threads, "RADDLE_MAX_THREADS")?;
         set(&mut s.stack_size, "RADDLE_STACK_SIZE")?;
+        if s.stack_size > MOST_STACK {
+            let why = format!("say at most {MOST_STACK} bytes");
+            return Err(bad("RADDLE_STACK_SIZE", &s.stack_size.to_string(), &why));
+        }
         set(&mut s.late, "RADDLE_LATE")?;
         s.turns = variable("RADDLE_TURNS")?.or(s.turns);
         if let Some(which) = variable::<String>("RADDLE_LIVELOCKS")? {
@@ -777,6 +786,9 @@ impl Config {
         Ok(self)
     }
 }
+
+/// Stacks are not larger than this: the addresses of a process have room for many of them.
+const MOST_STACK: usize = 1 << 36;
 
 /// The address of a function that calls the test.
 fn entry<F: Fn()>(_test: &F) -> usize {
