@@ -16,7 +16,7 @@
 use crate::context;
 use crate::execution::{Execution, Phase};
 use crate::memory::Touching;
-use crate::objects::Handle;
+use crate::objects::{Handle, Home};
 use crate::{Class, Place, caveats, races, spin, sync};
 use explore::{CaveatKind, FailureKind, ObjectId, ThreadId};
 
@@ -148,7 +148,7 @@ pub fn cell_ends(object: &mut Handle) {
 /// What is to be said if the end of a cell is not ordered after all accesses to it, and where the cell was first used.
 fn dropped(ex: &mut Execution, cell: ObjectId) -> Option<(String, Place)> {
     let entry = &ex.objects[cell.index()];
-    let place = entry.place.filter(|_| !entry.is_static && (entry.cell != 0 || ex.watch.has(cell)))?;
+    let place = entry.place.filter(|_| entry.home != Home::Static && (entry.cell != 0 || ex.watch.has(cell)))?;
     let race = races::check(ex, cell, Touching { write: true, atomic: false, elsewhere: true }, place)?;
     let drops = ex.threads[ex.current.index()].arc_drops;
     let message = race.unless_watched(ex, false).filter(|_| !crate::callers::in_arc_of_std(drops))?;

@@ -48,6 +48,7 @@ mod locals;
 mod memory;
 mod objects;
 mod orders;
+mod outside;
 mod owners;
 mod panics;
 mod polling;
@@ -115,6 +116,7 @@ pub use memory::{
 };
 pub use objects::Handle;
 pub use orders::{is_concurrent, is_weak, ordered_access, ordered_fence, ordered_step};
+pub use outside::OneCheck;
 pub use owners::arc_drops_value;
 pub use polling::{Modes, changed, unchanged, unlock};
 pub use races::{
@@ -124,7 +126,7 @@ pub use races::{
 pub use rwlock::{rw_attempt, rw_reads, rw_tries_to_read, rw_writes};
 pub use session::{Once, Session};
 pub use shadow::{Accessed, Shadow};
-pub use statics::data;
+pub use statics::{data, data_of_lock};
 pub use sync::{
     Ended, active, assume, choose, choose_signal, enter_count, fail, is_for_ever, local_step, notify, prune,
     rmw, step, stop_here, stop_repeating, take_word, tearing_down, wait,

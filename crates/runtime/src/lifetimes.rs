@@ -137,6 +137,9 @@ pub fn object_gone(object: &mut Handle) {
 
 /// Marks an object as one that was dropped.
 pub(crate) fn bury(ex: &mut Execution, object: &mut Handle) {
+    if ex.keeps_values {
+        crate::outside::forget(object.address());
+    }
     // Whoever still uses it may find other bytes where the mark was.
     if ex.unjoined > 0 {
         let (address, thread, at) = (object.address(), ex.current, ex.log.len());
@@ -324,7 +327,7 @@ impl Execution {
         let (address, object) = (handle.address(), &self.objects[id.index()]);
         let known = self.lifetimes.dropped.iter().any(|d| d.address == address)
             || self.lifetimes.alone.iter().any(|a| a.address == address || a.object == Some(id));
-        if self.phase != Phase::Running || !self.in_fiber || object.is_static || known {
+        if self.phase != Phase::Running || !self.in_fiber || object.home == crate::objects::Home::Static || known {
             return None;
         }
         let what = crate::record::class_word(object.class).unwrap_or("object");

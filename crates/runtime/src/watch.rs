@@ -145,7 +145,7 @@ unsafe fn moved(ex: *mut Execution, object: &Handle, size: usize, place: Place) 
         return Some(None);
     }
     let cell = ex.resolve(object, crate::Class::Cell, 0, place);
-    if !fresh && !ex.objects[cell.index()].is_static {
+    if !fresh && ex.objects[cell.index()].home != crate::objects::Home::Static {
         return Some(None);
     }
     None
@@ -162,7 +162,7 @@ unsafe fn move_out(
     // SAFETY: as for `moved`.
     let ex = unsafe { &mut *ex };
     let cell = ex.resolve(object, crate::Class::Cell, 0, place);
-    let is_static = ex.objects[cell.index()].is_static;
+    let is_static = ex.objects[cell.index()].home == crate::objects::Home::Static;
     if ex.watch.arena.is_none() {
         ex.watch.arena = pages::Arena::new();
         ex.watch.hits.reserve_exact(MOST_HITS);
