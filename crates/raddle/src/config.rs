@@ -493,7 +493,7 @@ impl Config {
 
     /// `entry` is the address of a function that calls the test.
     fn search(&self, test: &dyn Fn(), entry: usize) -> Report {
-        let _check = runtime::OneCheck::new();
+        let _check = runtime::OneCheck::of(test);
         let start = Instant::now();
         let meter = || Meter::new(self.budget, Box::new(move || start.elapsed().as_secs_f64()));
         let stop_at =

@@ -129,3 +129,57 @@ fn a_lock_that_several_checks_use_begins_with_what_each_finds() {
         });
     }
 }
+
+/// Two executions.
+fn two() {
+    raddle::choose(2);
+}
+
+#[test]
+fn captured_variables_that_keep_a_value_are_named() {
+    let n = std::cell::Cell::new(0);
+    only_state(&default().run(|| {
+        two();
+        n.set(n.get() + 1);
+        assert!(n.get() < 100);
+    }));
+    // Behind a reference to a structure.
+    struct Counts {
+        name: &'static str,
+        first: std::cell::Cell<bool>,
+    }
+    let counts = Counts { name: "counts", first: std::cell::Cell::new(true) };
+    let counts = &counts;
+    only_state(&default().run(move || {
+        two();
+        counts.first.set(false);
+        assert_eq!(counts.name, "counts");
+    }));
+    // In the closure itself.
+    let list = std::cell::RefCell::new(vec![1]);
+    only_state(&default().run(move || {
+        two();
+        list.borrow_mut().push(1);
+    }));
+}
+
+#[test]
+fn captured_variables_that_do_not_change_are_fine() {
+    let (n, list, name) = (std::cell::Cell::new(1), std::cell::RefCell::new(Vec::with_capacity(2)), "name");
+    let (lock, condvar) = (Mutex::new(false), raddle::sync::Condvar::new());
+    verified(|| {
+        list.borrow_mut().push(2);
+        list.borrow_mut().pop();
+        thread::scope(|s| {
+            s.spawn(|| {
+                *lock.lock().unwrap() = true;
+                condvar.notify_one();
+            });
+            let mut ready = lock.lock().unwrap();
+            while !*ready {
+                ready = condvar.wait(ready).unwrap();
+            }
+        });
+        assert_eq!((n.get(), name.len()), (1, 4));
+    });
+}

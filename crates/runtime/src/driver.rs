@@ -4,6 +4,7 @@ use crate::cycles::Rule;
 use crate::front;
 use crate::labels::Labels;
 use crate::livelock::{self, Course, Learned};
+use crate::outside;
 use crate::polling::{Modes, Restart};
 use crate::races;
 use crate::record;
@@ -301,6 +302,9 @@ pub fn check(
         }
         progress(search);
         runs += 1;
+        if runs.is_power_of_two() {
+            outside::captured_is_changed();
+        }
         if session.has_owners_of_std() {
             doubtful = None;
         }
@@ -418,6 +422,10 @@ pub fn check(
     if failures.is_empty() && session.modes().hashes && depends_on_hashes(settings, session.modes(), test) {
         Caveat::new(CaveatKind::Inputs, HASHES).add_to(&mut caveats);
     }
+    // What the only execution leaves, no other one finds.
+    if runs > 1 && outside::captured_is_changed() {
+        Caveat::new(CaveatKind::State, CAPTURED).add_to(&mut caveats);
+    }
     let asked = |s: &Stop| matches!(s.reason, StopReason::Interrupt | StopReason::CpuLimit);
     let completed = rounds
         .completed
@@ -429,6 +437,9 @@ pub fn check(
     }
     Found { failures, caveats, stopped, refused_option, completed }
 }
+
+const CAPTURED: &str = "variables that the closure captures are changed: they are not put back between executions (make them in the closure that is \
+                        checked)";
 
 const HASHES: &str = "what threads do depends on the order of the elements of a hash map, which is random: one order was explored (use a `BTreeMap`)";
 

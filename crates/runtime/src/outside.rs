@@ -10,7 +10,7 @@
 
 use crate::{Class, context};
 use crate::execution::{Execution, Phase};
-use crate::objects::{Handle, Home};
+use crate::objects::{Handle, Home, is_handle};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
@@ -27,6 +27,8 @@ struct Value {
     bytes: Box<[u8]>,
     /// All bytes of the value are kept.
     whole: bool,
+    /// Where the value begins and ends, its parts that are not kept included.
+    span: (usize, usize),
     /// The execution that kept it, or put it back last.
     epoch: u32,
 }
@@ -35,16 +37,17 @@ thread_local! {
     static VALUES: RefCell<BTreeMap<usize, Value>> = const { RefCell::new(BTreeMap::new()) };
     /// How many executions the check on this OS thread has started.
     static EXECUTIONS: Cell<u32> = const { Cell::new(0) };
+    static FRAMES: RefCell<Frames> = const { RefCell::new(Frames { parts: Vec::new(), changed: false }) };
 }
 
 /// One check of a test, which may be several searches. Values are kept as long as it lives.
 pub struct OneCheck(());
 
 impl OneCheck {
-    /// A check starts on this OS thread.
-    #[expect(clippy::new_without_default, reason = "it starts something")]
-    pub fn new() -> OneCheck {
+    /// A check of a test starts on this OS thread.
+    pub fn of(test: &dyn Fn()) -> OneCheck {
         EXECUTIONS.set(0);
+        FRAMES.set(Frames::of(test));
         OneCheck(())
     }
 }
@@ -52,6 +55,7 @@ impl OneCheck {
 impl Drop for OneCheck {
     fn drop(&mut self) {
         EXECUTIONS.set(0);
+        FRAMES.take();
         let values = VALUES.take();
         let here = std::ptr::from_ref(&values) as usize;
         // Values in frames of callers are those that the check began with. Others may be gone by now.
@@ -70,6 +74,17 @@ impl Drop for OneCheck {
 
 /// Where the stack of the running OS thread ends, or 0.
 fn end_of_stack() -> usize {
+    thread_local! {
+        static END: Cell<Option<usize>> = const { Cell::new(None) };
+    }
+    END.get().unwrap_or_else(|| {
+        let end = find_end_of_stack();
+        END.set(Some(end));
+        end
+    })
+}
+
+fn find_end_of_stack() -> usize {
     #[cfg(target_os = "linux")]
     {
         let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
@@ -109,6 +124,81 @@ pub(crate) fn forget(handle: usize) {
     VALUES.with_borrow_mut(|values| values.remove(&handle));
 }
 
+/// Variables of the functions that called the check, as they are before its first execution: what the closure captures, and what lies
+/// behind references in it. The functions wait for the check, so nothing but the test changes them.
+#[derive(Default)]
+struct Frames {
+    /// Words, each part with where it starts.
+    parts: Vec<(usize, Vec<u64>)>,
+    /// The test was seen to have changed a variable.
+    changed: bool,
+}
+
+impl Frames {
+    /// So many bytes are compared behind each reference.
+    const REACH: usize = 1024;
+    /// The most references in a closure that are followed.
+    const MOST: usize = 64;
+
+    fn of(test: &dyn Fn()) -> Frames {
+        let closure = (&raw const *test).cast::<u8>() as usize & !7;
+        let (here, end) = (std::ptr::from_ref(&closure) as usize, end_of_stack() & !7);
+        let mut parts = Vec::new();
+        if closure < here || closure >= end || crate::front::front().is_some() {
+            return Frames::default();
+        }
+        let words = (size_of_val(test).div_ceil(8)).min((end - closure) / 8).min(Frames::MOST);
+        // SAFETY: these words lie in frames of callers.
+        let captured = (0..words).map(|i| unsafe { read(closure + 8 * i) } as usize & !7);
+        let is_above = |p: &usize| *p > here && *p < end;
+        let mut starts: Vec<usize> = captured.filter(is_above).collect();
+        starts.push(closure);
+        starts.sort_unstable();
+        let mut until = 0;
+        for start in starts {
+            let from = start.max(until);
+            until = until.max((start + Frames::REACH.max(8 * words)).min(end));
+            // SAFETY: as above.
+            parts.push((from, (from..until).step_by(8).map(|at| unsafe { read(at) }).collect()));
+        }
+        Frames { parts, changed: false }
+    }
+
+    /// Whether the test has changed a variable that is not put back.
+    fn have_changed(&self) -> bool {
+        self.parts.iter().any(|(start, words)| {
+            words.iter().enumerate().any(|(i, before)| {
+                let at = start + 8 * i;
+                // SAFETY: as in `of`, the callers are the same.
+                let now = unsafe { read(at) };
+                now != *before && !is_handle(now) && !is_value(at)
+            })
+        })
+    }
+}
+
+/// Compares what the closure captures with what it was before the first execution. Says whether the test was seen to have changed it, now or
+/// earlier in this check.
+pub(crate) fn captured_is_changed() -> bool {
+    FRAMES.with_borrow_mut(|frames| {
+        frames.changed = frames.changed || frames.have_changed();
+        frames.changed
+    })
+}
+
+/// # Safety
+///
+/// There is memory at the address.
+unsafe fn read(address: usize) -> u64 {
+    // SAFETY: by the contract. It may be padding, for which a volatile read gives whatever is in memory.
+    unsafe { std::ptr::with_exposed_provenance::<u64>(address).read_volatile() }
+}
+
+/// Whether an address lies in a value that is put back, or whose change is named already.
+fn is_value(address: usize) -> bool {
+    VALUES.with_borrow(|values| values.values().any(|v| (v.span.0 & !7..v.span.1).contains(&address)))
+}
+
 /// The value of an object is about to be used, for the first time in this execution or soon after it: keeps it, or puts it back.
 ///
 /// `part` is what is kept of a value that `has_destructor`.
@@ -144,6 +234,7 @@ pub(crate) unsafe fn look(
             ex.caveats.add(explore::CaveatKind::State, crate::objects::MADE_OUTSIDE.into(), place);
         }
     }
+    let whole = size;
     let (start, size) = if has_destructor { part } else { (inline, size) };
     VALUES.with_borrow_mut(|values| {
         let known = values.get_mut(&handle.address());
@@ -166,7 +257,8 @@ pub(crate) unsafe fn look(
                 // SAFETY: by the contract. The byte may be padding, for which a volatile read gives whatever is in memory.
                 *byte = unsafe { start.add(i).read_volatile() };
             }
-            let value = Value { start: start as usize, bytes, whole: !has_destructor, epoch };
+            let (start, span) = (start as usize, (inline as usize, inline as usize + whole));
+            let value = Value { start, bytes, whole: !has_destructor, span, epoch };
             values.insert(handle.address(), value);
         }
     });
