@@ -170,6 +170,17 @@ fn bugs_in_programs_over_types_of_std_are_found() {
 }
 
 #[test]
+fn the_greatest_and_the_least_value_are_steps() {
+    for reports in [reports(), with_accesses()] {
+        for ty in ["u32", "u64", "i8", "i16", "usize"] {
+            fails_in(reports, &format!("greatest::loses_{ty}"), "panic", "left: 1");
+        }
+        // Each of the two variables is changed by one thread first.
+        assert_eq!(verified_in(reports, "greatest::all_are_seen"), 4);
+    }
+}
+
+#[test]
 fn accesses_that_are_not_atomic_make_no_false_alarms() {
     for test in RIGHT {
         verified_in(with_accesses(), &format!("right::{test}"));

@@ -343,7 +343,7 @@ pub(crate) fn wait_while_taken(address: usize, value: u32, by_last: bool, call: 
 }
 
 /// A read-modify-write: gives what was there.
-fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
+pub(crate) fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
     if !is_step(address) {
         // SAFETY: the program reads and writes here, and nobody else runs.
         unsafe {

@@ -743,7 +743,13 @@ impl Config {
             self.follow = Some(text.parse().map_err(|e: String| bad("RADDLE_FOLLOW", &path, &e))?);
         }
         self.budget.executions = variable("RADDLE_MAX_EXECUTIONS")?.or(self.budget.executions);
-        self.budget.seconds = variable("RADDLE_MAX_SECONDS")?.or(self.budget.seconds);
+        if let Some(seconds) = variable::<f64>("RADDLE_MAX_SECONDS")? {
+            if seconds.is_nan() || seconds < 0.0 {
+                let text = variable::<String>("RADDLE_MAX_SECONDS")?.unwrap_or_default();
+                return Err(bad("RADDLE_MAX_SECONDS", &text, &"say a number of seconds"));
+            }
+            self.budget.seconds = Some(seconds);
+        }
         let s = &mut self.settings;
         set(&mut s.max_steps, "RADDLE_MAX_STEPS")?;
         set(&mut s.max_threads, "RADDLE_MAX_THREADS")?;
@@ -808,7 +814,7 @@ fn patience(text: &str) -> Result<Option<Duration>, String> {
             let seconds = |each: u64| n.checked_mul(each).map(Duration::from_secs).ok_or_else(why);
             match unit {
                 "ms" => Ok(Some(Duration::from_millis(n))),
-                "s" | "" => seconds(1).map(Some),
+                "s" => seconds(1).map(Some),
                 "m" | "min" => seconds(60).map(Some),
                 "h" => seconds(3600).map(Some),
                 _ => Err(why()),

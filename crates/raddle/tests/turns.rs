@@ -11,7 +11,7 @@ use std::sync::Mutex as StdMutex;
 
 /// All outcomes of a test, and the report.
 fn outcomes(config: Config, test: impl Fn() -> u64) -> (BTreeSet<u64>, Report) {
-    let seen = StdMutex::new(BTreeSet::new());
+    let seen = Box::new(StdMutex::new(BTreeSet::new()));
     let report = config.run(|| {
         let outcome = test();
         seen.lock().unwrap().insert(outcome);
@@ -447,7 +447,7 @@ mod random {
     type Outcome = Vec<u64>;
 
     fn explore(config: Config, program: &[Vec<Part>]) -> (BTreeSet<Outcome>, Report) {
-        let seen = StdMutex::new(BTreeSet::new());
+        let seen = Box::new(StdMutex::new(BTreeSet::new()));
         let report = config.run(|| {
             let x: Arc<Words> = Arc::new([AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0)]);
             let m = Arc::new(Mutex::new(()));

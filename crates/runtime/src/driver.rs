@@ -1,5 +1,6 @@
 //! The loop of a check: executions until the search has no more, and full reports for what failed.
 
+use crate::callers;
 use crate::cycles::Rule;
 use crate::front;
 use crate::labels::Labels;
@@ -435,11 +436,12 @@ pub fn check(
         completed.caveats.iter().for_each(|c| c.clone().add_to(&mut caveats));
         stopped = None;
     }
+    callers::show_users_places(&mut failures);
     Found { failures, caveats, stopped, refused_option, completed }
 }
 
 const CAPTURED: &str = "variables that the closure captures are changed: they are not put back between executions (make them in the closure that is \
-                        checked)";
+                        checked; a `Box` may gather results of all executions)";
 
 const HASHES: &str = "what threads do depends on the order of the elements of a hash map, which is random: one order was explored (use a `BTreeMap`)";
 
@@ -568,6 +570,12 @@ impl Doubts {
 /// What a search learns of machine code changes its steps. Where the schedule does not fit what is known at first, `search`, which
 /// should be the one that the schedule is from, goes over the program again, and the schedule is tried at each failure that it finds.
 pub fn replay(settings: &Settings, schedule: &Schedule, search: &mut dyn Progress, test: &dyn Fn()) -> Found {
+    let mut found = replayed(settings, schedule, search, test);
+    callers::show_users_places(&mut found.failures);
+    found
+}
+
+fn replayed(settings: &Settings, schedule: &Schedule, search: &mut dyn Progress, test: &dyn Fn()) -> Found {
     let Recorded { failure, divergence, stopped, .. } = recorded(settings, Modes::default(), test, schedule);
     let found = |failure: Option<Failure>| Found::of(failure.into_iter().collect());
     if stopped.is_some() {

@@ -99,7 +99,7 @@ pub use foreign::{
 pub use front::{Crashed, Front, Part, Place, set_front};
 pub use heap::{Tracked, address_is_kept, allocate, free, is_allocated, track, untrack};
 pub use labels::Labels;
-pub use lent::{cell_ends, cell_lend};
+pub use lent::{cell_ends, cell_lend, cell_lends_elements};
 pub use lifetimes::{object_ends, object_gone, object_owned};
 pub use limits::{
     END_AFTER, INTERRUPT_AFTER, SIGNALS as STOP_SIGNALS, end_process, is_stopping, set_last_words,

@@ -56,6 +56,28 @@ impl std::fmt::Debug for Handle {
 pub(crate) const MADE_OUTSIDE: &str = "what a lock, a cell or a channel holds that was made outside of the check is not put back between executions: \
                             make it in the closure that is checked";
 
+/// Handles are aligned, so no address of one has this bit.
+pub(crate) const GONE: usize = 1;
+
+/// A few bits of each address at which an execution has met an object.
+#[derive(Default)]
+pub(crate) struct Addresses([u64; 4]);
+
+impl Addresses {
+    /// Adds an address. Says whether it may have been there.
+    #[inline]
+    fn insert(&mut self, address: usize) -> bool {
+        let (word, bit) = (address >> 9 & 3, 1 << (address >> 3 & 63));
+        let had = self.0[word] & bit != 0;
+        self.0[word] |= bit;
+        had
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0 = [0; 4];
+    }
+}
+
 /// Where the value that an object guards is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -85,7 +107,7 @@ pub(crate) struct Object {
     pub(crate) counted: bool,
     /// Its index among the cells, plus one.
     pub(crate) cell: u32,
-    /// Where its handle was when it was last used.
+    /// Where its handle was when it was last used. [`GONE`] is added if it is not there any more.
     pub(crate) address: usize,
     /// Which thread has accessed it atomically, plus one; see [`crate::orders`].
     pub(crate) toucher: u16,
@@ -200,6 +222,9 @@ impl Execution {
                 self.met_near_blocks(address, id, place);
             }
             self.objects[id.index()].address = address;
+            if word == 0 && !is_static && self.met_addresses.insert(address) {
+                self.replaced_without_drop(address, id, place);
+            }
             if !is_static
                 && (word != 0 || self.lifetimes.has_ends())
                 && let Some(message) = self.met_at(address, id, word)

@@ -8,9 +8,9 @@
 //! Bytes of a value that has a destructor are not kept: the value may own memory that was freed since. Of such a lock only the poison flag is put
 //! back, and that the rest stays is a caveat.
 
-use crate::{Class, context};
 use crate::execution::{Execution, Phase};
 use crate::objects::{Handle, Home, is_handle};
+use crate::{Class, context};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
