@@ -416,6 +416,19 @@ fn the_address_of_a_box_that_was_freed_comes_back() {
     fails_in(&run("rust-crates", &exact), "wrong::a_box_comes_back", "panic", "another box");
 }
 
+#[test]
+fn addresses_that_come_back_to_one_thread_are_found_or_named() {
+    for reports in [reports(), with_accesses()] {
+        fails_in(reports, "exchange_of_a_freed_box", "panic", "another box");
+        fails_in(reports, "exchange_of_a_box_of_a_thread_that_has_ended", "panic", "another box");
+        assert!(no_failure_in(reports, "number_of_a_freed_box"));
+        let caveats = reports["number_of_a_freed_box"]["report"]["caveats"].to_string();
+        assert!(caveats.contains("turns addresses into numbers"), "{caveats}");
+    }
+    let all = run("rust-project", &["--reuse", "all", "number_of_a_freed_box", "--exact"]);
+    fails_in(&all, "number_of_a_freed_box", "panic", "left");
+}
+
 use std as rt;
 
 #[path = "../../raddle/tests/idioms/bodies.rs"]

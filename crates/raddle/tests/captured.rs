@@ -183,3 +183,14 @@ fn captured_variables_that_do_not_change_are_fine() {
         assert_eq!((n.get(), name.len()), (1, 4));
     });
 }
+
+#[test]
+fn a_captured_lazy_value_is_made_in_each_execution() {
+    let lazy = raddle::sync::LazyLock::new(|| 7);
+    let seen = raddle::sync::LazyLock::new(|| two);
+    verified(|| {
+        assert_eq!(raddle::sync::LazyLock::get(&lazy), None);
+        (*seen)();
+        add_twice(|| assert_eq!(*lazy, 7));
+    });
+}
