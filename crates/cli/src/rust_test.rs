@@ -534,6 +534,10 @@ mod on_linux {
         command.args(args.of_cargo());
         command.env("CARGO_ENCODED_RUSTFLAGS", flags(args, library, sysroot)).env("RUSTC", toolchain.rustc());
         command.env_remove("RUSTFLAGS");
+        // The instrumented library has no bitcode to optimise with.
+        for profile in ["DEV", "TEST"] {
+            command.env(format!("CARGO_PROFILE_{profile}_LTO"), "off");
+        }
         if args.accesses {
             command.env("RUSTC_BOOTSTRAP", "1");
         }

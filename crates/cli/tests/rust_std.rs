@@ -170,6 +170,12 @@ fn bugs_in_programs_over_types_of_std_are_found() {
 }
 
 #[test]
+fn a_scope_can_be_printed_while_its_threads_run() {
+    is_verified("scopes::printed_while_a_thread_runs");
+    is_verified("scopes::printed_by_a_thread");
+}
+
+#[test]
 fn the_greatest_and_the_least_value_are_steps() {
     for reports in [reports(), with_accesses()] {
         for ty in ["u32", "u64", "i8", "i16", "usize"] {

@@ -233,8 +233,10 @@ fn load<V: Value>(address: usize, mo: i32) -> V {
         crate::std_threads::before_quiet_load(address);
         return value();
     }
-    if V::BYTES == 8 && crate::std_threads::waits_for_scope(address) {
-        return V::of(0);
+    if V::BYTES == 8
+        && let Some(threads) = crate::std_threads::threads_in_scope(address)
+    {
+        return V::of(threads);
     }
     let (call, written) = (call(), written(mo));
     let value = load_at(address, mo, call);

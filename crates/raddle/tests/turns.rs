@@ -156,7 +156,7 @@ fn soil_stack(value: u64) {
 /// Frames of the loop that are not written yet hold what lay there before, which differs from one execution to the next.
 #[test]
 fn what_lies_on_the_stack_does_not_decide_when_a_loop_that_backs_off_is_cut() {
-    let executions = StdMutex::new(0);
+    let executions = Box::new(StdMutex::new(0));
     for limit in [4, 1] {
         let report = default().run(|| {
             let execution = {

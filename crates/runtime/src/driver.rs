@@ -5,7 +5,7 @@ use crate::cycles::Rule;
 use crate::front;
 use crate::labels::Labels;
 use crate::livelock::{self, Course, Learned};
-use crate::outside;
+use crate::outside::{self, OneCheck};
 use crate::polling::{Modes, Restart};
 use crate::races;
 use crate::record;
@@ -261,6 +261,7 @@ pub fn check(
     test: &dyn Fn(),
     progress: &mut dyn FnMut(&dyn Progress),
 ) -> Found {
+    let _check = OneCheck::of(test);
     let mut failures: Vec<Failure> = Vec::new();
     let mut stopped = None;
     let mut session = Session::new(settings);
@@ -570,6 +571,7 @@ impl Doubts {
 /// What a search learns of machine code changes its steps. Where the schedule does not fit what is known at first, `search`, which
 /// should be the one that the schedule is from, goes over the program again, and the schedule is tried at each failure that it finds.
 pub fn replay(settings: &Settings, schedule: &Schedule, search: &mut dyn Progress, test: &dyn Fn()) -> Found {
+    let _check = OneCheck::of(test);
     let mut found = replayed(settings, schedule, search, test);
     callers::show_users_places(&mut found.failures);
     found

@@ -123,6 +123,9 @@ pub fn cell_lends_elements(object: &Handle, place: Place) {
     // SAFETY: a current execution is valid, and our callers hold no reference into it.
     let ex = unsafe { &mut *ex };
     let Some(cell) = ex.known(object).filter(|_| ex.phase == Phase::Running && ex.in_fiber) else { return };
+    if crate::watch::lend_list(ex, cell) {
+        return;
+    }
     let (t, at) = (ex.current, ex.log.len());
     if ex.unjoined > 0 && ex.lent.lists.iter().any(|(c, u, _)| *c == cell && *u != t) {
         ex.order_steps();
@@ -131,7 +134,7 @@ pub fn cell_lends_elements(object: &Handle, place: Place) {
             let before = ex.log[..*at].iter().filter(|l| l.thread == *u).count() as u32;
             *c == cell && *u != t && known.get(u.index()).copied().unwrap_or(0) <= before
         };
-        if ex.lent.lists.iter().any(unordered) {
+        if ex.lent.lists.iter().any(unordered) && !watch_soon(ex) {
             ex.caveats.note_at(CaveatKind::Races, ELEMENTS, place);
         }
     }
@@ -139,7 +142,7 @@ pub fn cell_lends_elements(object: &Handle, place: Place) {
     ex.lent.lists.push((cell, t, at));
 }
 
-const ELEMENTS: &str = "threads get pointers to a list in an `UnsafeCell` with nothing that orders them: its elements lie outside of the cell, and accesses to \
+pub(crate) const ELEMENTS: &str = "threads use a list in an `UnsafeCell` with nothing that orders them: its elements lie outside of the cell, and accesses to \
                         them are not checked for data races (use a list of cells)";
 
 /// The memory of the cell is about to be used for something else.

@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 
 /// So many executions of a check keep values.
 const FIRST_EXECUTIONS: u32 = 4;
+/// No check runs on this OS thread.
+const NO_CHECK: u32 = u32::MAX;
 /// The most values that are kept.
 const MOST_VALUES: usize = 4096;
 /// Larger values are not kept.
@@ -35,26 +37,36 @@ struct Value {
 
 thread_local! {
     static VALUES: RefCell<BTreeMap<usize, Value>> = const { RefCell::new(BTreeMap::new()) };
-    /// How many executions the check on this OS thread has started.
-    static EXECUTIONS: Cell<u32> = const { Cell::new(0) };
+    /// How many executions the check on this OS thread has started, counted up to [`FIRST_EXECUTIONS`].
+    static EXECUTIONS: Cell<u32> = const { Cell::new(NO_CHECK) };
     static FRAMES: RefCell<Frames> = const { RefCell::new(Frames { parts: Vec::new(), changed: false }) };
 }
 
 /// One check of a test, which may be several searches. Values are kept as long as it lives.
-pub struct OneCheck(());
+pub struct OneCheck {
+    /// It is part of another one.
+    is_inner: bool,
+}
 
 impl OneCheck {
-    /// A check of a test starts on this OS thread.
+    /// A check of a test starts on this OS thread, or a part of one.
     pub fn of(test: &dyn Fn()) -> OneCheck {
-        EXECUTIONS.set(0);
-        FRAMES.set(Frames::of(test));
-        OneCheck(())
+        let is_inner = EXECUTIONS.get() != NO_CHECK;
+        if !is_inner {
+            EXECUTIONS.set(0);
+            FRAMES.set(Frames::of(test));
+            crate::callers::forget_panics();
+        }
+        OneCheck { is_inner }
     }
 }
 
 impl Drop for OneCheck {
     fn drop(&mut self) {
-        EXECUTIONS.set(0);
+        if self.is_inner {
+            return;
+        }
+        EXECUTIONS.set(NO_CHECK);
         FRAMES.take();
         let values = VALUES.take();
         let here = std::ptr::from_ref(&values) as usize;

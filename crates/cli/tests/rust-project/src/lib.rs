@@ -199,6 +199,29 @@ mod right {
 }
 
 /// Atomic operations that the compiler's pass leaves as they are.
+/// Looks at threads of scopes from inside.
+#[cfg(test)]
+mod scopes {
+    use std::thread;
+
+    #[test]
+    fn printed_while_a_thread_runs() {
+        thread::scope(|s| {
+            let t = s.spawn(|| 1);
+            let text = format!("{s:?}");
+            assert!(text.contains("Scope"), "{text}");
+            drop(t);
+        });
+    }
+
+    #[test]
+    fn printed_by_a_thread() {
+        thread::scope(|s| {
+            s.spawn(move || assert!(format!("{s:?}").contains("num_running_threads: 1")));
+        });
+    }
+}
+
 #[cfg(test)]
 mod greatest {
     use std::sync::atomic::{AtomicI16, AtomicI8, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst};
