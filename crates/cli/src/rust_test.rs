@@ -754,7 +754,8 @@ mod on_linux {
             "addr_of",
         ];
         const NUMBERS: [&str; 5] = ["usize", "isize", "u64", "i64", "u128"];
-        let mut words = statement.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|w| !w.is_empty());
+        let mut words =
+            statement.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|w| !w.is_empty());
         let casts = || {
             let mut before = "";
             words.any(|word| {

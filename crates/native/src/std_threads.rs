@@ -226,8 +226,10 @@ pub(crate) fn threads_in_scope(address: usize) -> Option<u64> {
     }
     let looks = contains(&found().scope_printers, shim::return_address());
     if looks {
-        let word = threads_of(address).step(OpKind::Load, call()).value;
-        return Some(explore::semantics::Channel::unpack(word).senders);
+        // A look that finds no message is ordered with each thread that comes or goes.
+        let threads = threads_of(address);
+        threads.step(OpKind::TryRecv, call());
+        return Some(explore::semantics::Channel::unpack(threads.word()).senders);
     }
     threads_of(address).step(OpKind::Recv, call());
     Some(0)
