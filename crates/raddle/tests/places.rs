@@ -55,3 +55,21 @@ fn a_panic_inside_of_std_is_at_the_users_call() {
     assert!(location.contains(&format!("places.rs:{line}")), "{location}: {}", failure.message);
     says(&failure.message, &["overflow", "library/core"]);
 }
+
+#[test]
+fn a_scope_waits_for_ever_for_a_handle_that_is_forgotten() {
+    let failure = found(FailureKind::Deadlock, || {
+        thread::scope(|s| std::mem::forget(s.spawn(|| 1)));
+    });
+    says(&failure.message, &["forgotten"]);
+    verified(|| {
+        thread::scope(|s| {
+            let joined = s.spawn(|| 1);
+            let dropped = s.spawn(|| 2);
+            let moved = s.spawn(|| 3);
+            s.spawn(move || assert_eq!(moved.join().unwrap(), 3));
+            drop(dropped);
+            assert_eq!(joined.join().unwrap(), 1);
+        });
+    });
+}
