@@ -164,6 +164,7 @@ fn bugs_in_programs_over_types_of_std_are_found() {
         fails_in(reports, "wrong::order_of_messages", "panic", "right: Ok(2)");
         fails_in(reports, "wrong::nobody_unparks", "deadlock", "");
     }
+    fails_with("wrong::fails_beside_a_loop_that_parks_with_a_limit", "panic", "always");
     fails_with("wrong::opposite_orders", "deadlock", "held by");
     fails_with("wrong::ends_the_process", "exit-code", "exit code 0");
     fails_with("wrong::ends_the_process_before_it_returns", "exit-code", "exit code 0");

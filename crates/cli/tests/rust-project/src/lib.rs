@@ -273,6 +273,23 @@ mod wrong {
     use std::sync::{mpsc, Arc, Condvar, Mutex, RwLock};
     use std::thread;
 
+    /// With patience the loop is always cut before the sleep ends.
+    #[test]
+    fn fails_beside_a_loop_that_parks_with_a_limit() {
+        use std::time::Duration;
+        let flag = std::sync::atomic::AtomicBool::new(false);
+        thread::scope(|s| {
+            s.spawn(|| {
+                while !flag.load(SeqCst) {
+                    thread::park_timeout(Duration::from_millis(1));
+                }
+            });
+            thread::sleep(Duration::from_millis(100));
+            flag.store(true, SeqCst);
+        });
+        panic!("always");
+    }
+
     #[test]
     fn lost_update() {
         let n = Arc::new(AtomicUsize::new(0));
