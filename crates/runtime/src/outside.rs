@@ -12,21 +12,24 @@ use crate::execution::{Execution, Phase};
 use crate::objects::{Handle, Home, is_handle};
 use crate::{Class, context};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 
 /// So many executions of a check keep values.
 const FIRST_EXECUTIONS: u32 = 4;
 /// No check runs on this OS thread.
 const NO_CHECK: u32 = u32::MAX;
 /// The most values that are kept.
-const MOST_VALUES: usize = 4096;
+const MOST_VALUES: usize = 1024;
 /// Larger values are not kept.
 const MOST_BYTES: usize = 1 << 16;
 
-/// The value of an object, by the address of its handle.
+/// The value of an object.
 struct Value {
+    /// The address of the handle.
+    handle: usize,
     start: usize,
-    bytes: Box<[u8]>,
+    /// Where its bytes are kept, and how many they are.
+    at: usize,
+    size: usize,
     /// All bytes of the value are kept.
     whole: bool,
     /// Where the value begins and ends, its parts that are not kept included.
@@ -35,8 +38,54 @@ struct Value {
     epoch: u32,
 }
 
+/// The values that are kept. There is room from the start: to allocate while the test runs could take a block that the test has freed and expects
+/// again.
+struct Values {
+    all: Vec<Value>,
+    bytes: Vec<u8>,
+}
+
+impl Values {
+    const NONE: Values = Values { all: Vec::new(), bytes: Vec::new() };
+
+    fn start(&mut self) {
+        const VALUES: usize = 64;
+        const BYTES: usize = 4096;
+        self.all.reserve(VALUES);
+        self.bytes.reserve(BYTES);
+    }
+
+    fn clear(&mut self) {
+        self.all.clear();
+        self.bytes.clear();
+    }
+
+    fn find(&self, handle: usize) -> Option<usize> {
+        self.all.iter().position(|v| v.handle == handle)
+    }
+
+    fn forget(&mut self, i: usize) {
+        let value = self.all.swap_remove(i);
+        if value.at + value.size == self.bytes.len() {
+            self.bytes.truncate(value.at);
+        }
+    }
+
+    /// Puts the bytes of a value back.
+    ///
+    /// # Safety
+    ///
+    /// The object is alive, and nobody has a reference to its value.
+    unsafe fn put_back(&self, value: &Value) {
+        let start = std::ptr::with_exposed_provenance_mut::<u8>(value.start);
+        let bytes = &self.bytes[value.at..value.at + value.size];
+        // SAFETY: by the contract. The bytes are of the value, which has no destructor, or of a part of it that has none.
+        unsafe { start.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    }
+}
+
 thread_local! {
-    static VALUES: RefCell<BTreeMap<usize, Value>> = const { RefCell::new(BTreeMap::new()) };
+    static VALUES: RefCell<Values> = const { RefCell::new(Values::NONE) };
     /// How many executions the check on this OS thread has started, counted up to [`FIRST_EXECUTIONS`].
     static EXECUTIONS: Cell<u32> = const { Cell::new(NO_CHECK) };
     static FRAMES: RefCell<Frames> = const { RefCell::new(Frames { parts: Vec::new(), changed: false }) };
@@ -55,6 +104,7 @@ impl OneCheck {
         if !is_inner {
             EXECUTIONS.set(0);
             FRAMES.set(Frames::of(test));
+            VALUES.with_borrow_mut(Values::start);
             crate::callers::forget_panics();
         }
         OneCheck { is_inner }
@@ -68,19 +118,21 @@ impl Drop for OneCheck {
         }
         EXECUTIONS.set(NO_CHECK);
         FRAMES.take();
-        let values = VALUES.take();
-        let here = std::ptr::from_ref(&values) as usize;
-        // Values in frames of callers are those that the check began with. Others may be gone by now.
-        let mut above = values.range(here..).filter(|(_, v)| v.start >= here).peekable();
-        if above.peek().is_none() {
-            return;
-        }
-        let end = end_of_stack();
-        for value in above.map(|(_, v)| v).filter(|v| v.start + v.bytes.len() <= end) {
-            let start = std::ptr::with_exposed_provenance_mut::<u8>(value.start);
-            // SAFETY: the frames of callers are alive, and objects in them are not moved while the check borrows them. All executions have ended.
-            unsafe { start.copy_from_nonoverlapping(value.bytes.as_ptr(), value.bytes.len()) };
-        }
+        let marker = 0u8;
+        let here = std::ptr::from_ref(&marker) as usize;
+        VALUES.with_borrow_mut(|values| {
+            // Values in frames of callers are those that the check began with. Others may be gone by now.
+            let is_above = |v: &&Value| v.handle >= here && v.start >= here;
+            if values.all.iter().any(|v| is_above(&v)) {
+                let end = end_of_stack();
+                for value in values.all.iter().filter(is_above).filter(|v| v.start + v.size <= end) {
+                    // SAFETY: the frames of callers are alive, and objects in them are not moved while the check borrows them. All executions
+                    // have ended.
+                    unsafe { values.put_back(value) };
+                }
+            }
+            values.clear();
+        });
     }
 }
 
@@ -127,13 +179,17 @@ pub(crate) fn starts() -> bool {
 
 /// Whether the value of an object is put back in each execution, if this check has used it in its first ones.
 pub(crate) fn is_put_back(handle: usize) -> Option<bool> {
-    VALUES.with_borrow(|values| values.get(&handle).map(|v| v.whole))
+    VALUES.with_borrow(|values| values.find(handle).map(|i| values.all[i].whole))
 }
 
 /// An object is dropped, in an execution that keeps values: it was made inside of the check.
 #[cold]
 pub(crate) fn forget(handle: usize) {
-    VALUES.with_borrow_mut(|values| values.remove(&handle));
+    VALUES.with_borrow_mut(|values| {
+        if let Some(i) = values.find(handle) {
+            values.forget(i);
+        }
+    });
 }
 
 /// Variables of the functions that called the check, as they are before its first execution: what the closure captures, and what lies
@@ -208,7 +264,7 @@ unsafe fn read(address: usize) -> u64 {
 
 /// Whether an address lies in a value that is put back, or whose change is named already.
 fn is_value(address: usize) -> bool {
-    VALUES.with_borrow(|values| values.values().any(|v| (v.span.0 & !7..v.span.1).contains(&address)))
+    VALUES.with_borrow(|values| values.all.iter().any(|v| (v.span.0 & !7..v.span.1).contains(&address)))
 }
 
 /// The value of an object is about to be used, for the first time in this execution or soon after it: keeps it, or puts it back.
@@ -249,29 +305,32 @@ pub(crate) unsafe fn look(
     let whole = size;
     let (start, size) = if has_destructor { part } else { (inline, size) };
     VALUES.with_borrow_mut(|values| {
-        let known = values.get_mut(&handle.address());
-        if let Some(value) = known {
-            let same = value.start == start as usize && value.bytes.len() == size;
+        if let Some(i) = values.find(handle.address()) {
+            let value = &mut values.all[i];
+            let same = value.start == start as usize && value.size == size;
             if value.epoch == epoch && same {
                 return;
             }
             if earlier && same {
                 value.epoch = epoch;
-                // SAFETY: the object was met before at this address, so these bytes are of its value, which has no destructor. By the contract
-                // nobody has a reference to it.
-                unsafe { start.copy_from_nonoverlapping(value.bytes.as_ptr(), size) };
+                // SAFETY: the object was met before at this address, so these bytes are of its value. By the contract nobody has a reference to
+                // it.
+                unsafe { values.put_back(&values.all[i]) };
                 return;
             }
-        }
-        if keeps && size <= MOST_BYTES && values.len() < MOST_VALUES {
-            let mut bytes = vec![0u8; size].into_boxed_slice();
-            for (i, byte) in bytes.iter_mut().enumerate() {
-                // SAFETY: by the contract. The byte may be padding, for which a volatile read gives whatever is in memory.
-                *byte = unsafe { start.add(i).read_volatile() };
+            if keeps {
+                values.forget(i);
             }
-            let (start, span) = (start as usize, (inline as usize, inline as usize + whole));
-            let value = Value { start, bytes, whole: !has_destructor, span, epoch };
-            values.insert(handle.address(), value);
+        }
+        if keeps && size <= MOST_BYTES && values.all.len() < MOST_VALUES {
+            let at = values.bytes.len();
+            for i in 0..size {
+                // SAFETY: by the contract. The byte may be padding, for which a volatile read gives whatever is in memory.
+                values.bytes.push(unsafe { start.add(i).read_volatile() });
+            }
+            let span = (inline as usize, inline as usize + whole);
+            let (handle, start) = (handle.address(), start.expose_provenance());
+            values.all.push(Value { handle, start, at, size, whole: !has_destructor, span, epoch });
         }
     });
 }

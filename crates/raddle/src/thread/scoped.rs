@@ -50,8 +50,12 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
     let place = Place::caller();
-    let scope =
-        Scope { threads: RealMutex::default(), handles: RealMutex::default(), scope: PhantomData, env: PhantomData };
+    let scope = Scope {
+        threads: RealMutex::default(),
+        handles: RealMutex::default(),
+        scope: PhantomData,
+        env: PhantomData,
+    };
     /// Waits also when the closure panics: the threads may borrow what unwinding drops next.
     struct End<'a, 'scope, 'env>(&'a Scope<'scope, 'env>, Place);
     impl Drop for End<'_, '_, '_> {
