@@ -275,7 +275,7 @@ pub(crate) fn prepare(known: bool) {
             return;
         }
         // Both ways of mangling.
-        if name.contains("6scoped5Scope") && name.contains("3fmt5Debug3fmt")
+        if name.contains("6scoped") && name.contains("5ScopeNt") && name.contains("3fmt5Debug3fmt")
             || name.contains("thread..scoped..Scope$u20$as$u20$core..fmt..Debug")
         {
             found.scope_printers.push(range);
