@@ -756,17 +756,11 @@ mod on_linux {
         const NUMBERS: [&str; 5] = ["usize", "isize", "u64", "i64", "u128"];
         let mut words =
             statement.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|w| !w.is_empty());
-        let casts = || {
-            let mut before = "";
-            words.any(|word| {
-                let is = before == "as" && NUMBERS.contains(&word);
-                before = word;
-                is
-            })
-        };
+        let mut before = "";
+        let casts = words.any(|word| std::mem::replace(&mut before, word) == "as" && NUMBERS.contains(&word));
         statement.contains(".addr()")
             || statement.contains("expose_provenance()")
-            || POINTERS.iter().any(|p| statement.contains(p)) && { casts }()
+            || casts && POINTERS.iter().any(|p| statement.contains(p))
     }
 
     /// How names of intrinsics start that access memory and that the compiler does not instrument.
