@@ -135,13 +135,20 @@ pub fn data_of_lock<T: ?Sized, P>(object: &Handle, _class: Class, inline: *mut T
         // SAFETY: as above; `copy_of` runs no foreign code.
         _ => return unsafe { copy_of(&mut (*ex).statics, inline) },
     }
-    // SAFETY: as above. The value lives as long as its object. Its first use in an execution comes here before there is a reference to it.
+    look(ex, object, inline, part);
+    inline
+}
+
+/// See [`outside::look`].
+#[cold]
+fn look<T: ?Sized, P>(ex: *mut Execution, object: &Handle, inline: *mut T, part: *mut P) {
+    // SAFETY: the caller has the current execution. `inline` points to the value of an object that is alive, and its first use in an execution comes
+    // here before there is a reference to it.
     unsafe {
         let size = size_of_val(&*inline);
         let part = (part.cast::<u8>(), size_of::<P>());
         outside::look(ex, object, (inline.cast::<u8>(), size), part, std::mem::needs_drop::<T>());
     }
-    inline
 }
 
 #[cold]
