@@ -534,6 +534,10 @@ mod on_linux {
         command.args(args.of_cargo());
         command.env("CARGO_ENCODED_RUSTFLAGS", flags(args, library, sysroot)).env("RUSTC", toolchain.rustc());
         command.env_remove("RUSTFLAGS");
+        // The instrumented library has no bitcode to optimise with.
+        for profile in ["DEV", "TEST"] {
+            command.env(format!("CARGO_PROFILE_{profile}_LTO"), "off");
+        }
         if args.accesses {
             command.env("RUSTC_BOOTSTRAP", "1");
         }
@@ -570,7 +574,11 @@ mod on_linux {
                     let is_test = message["profile"]["test"] == true;
                     match message["executable"].as_str() {
                         Some(path) if is_test => {
-                            let caveats = unseen(args, &[(of.0.clone(), sources(&of.1, &source))]);
+                            let files = sources(&of.1, &source);
+                            let mut caveats = unseen(args, &[(of.0.clone(), files.clone())]);
+                            if args.reuse.as_deref() != Some("all") && contents(&files).addresses {
+                                caveats.push(Caveat::new(CaveatKind::Reuse, ADDRESSES.replace("{}", &of.0)));
+                            }
                             let package = of_package(&message);
                             let kind = kinds.first().copied().unwrap_or_default().to_owned();
                             let target = (target["name"].as_str().unwrap_or_default().to_owned(), kind);
@@ -600,6 +608,9 @@ mod on_linux {
         }
         Ok(built)
     }
+
+    const ADDRESSES: &str = "{} turns addresses into numbers, which it may compare: that a block gets the address of one that was freed is explored where \
+                             atomic operations hold the address, and not for other numbers (--reuse all)";
 
     /// Names the parts of the sources of crates that the instrumentation does not see.
     fn unseen(args: &TestArgs, crates: &[(String, Vec<PathBuf>)]) -> Vec<Caveat> {
@@ -701,6 +712,8 @@ mod on_linux {
         clock: bool,
         random: bool,
         unsafe_code: bool,
+        /// Addresses as numbers, which may be compared.
+        addresses: bool,
     }
 
     fn contents(files: &[PathBuf]) -> Contents {
@@ -713,6 +726,7 @@ mod on_linux {
             };
             let text = without_comments(&String::from_utf8_lossy(&text));
             has.assembly |= text.contains("asm!");
+            has.addresses |= text.split([';', '{', '}']).any(makes_number_of_address);
             for line in text.lines() {
                 for word in line.split(|c: char| !(c.is_alphanumeric() || c == '_')) {
                     has.vectors |= UNSEEN.iter().any(|part| word.starts_with(part))
@@ -724,6 +738,29 @@ mod on_linux {
             }
         }
         has
+    }
+
+    /// Whether a statement turns a pointer into a number.
+    fn makes_number_of_address(statement: &str) -> bool {
+        const POINTERS: [&str; 9] = [
+            "as *const",
+            "as *mut",
+            "as_ptr(",
+            "as_mut_ptr(",
+            "into_raw(",
+            "&raw ",
+            "from_ref(",
+            "from_mut(",
+            "addr_of",
+        ];
+        const NUMBERS: [&str; 5] = ["usize", "isize", "u64", "i64", "u128"];
+        let mut words =
+            statement.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|w| !w.is_empty());
+        let mut before = "";
+        let casts = words.any(|word| std::mem::replace(&mut before, word) == "as" && NUMBERS.contains(&word));
+        statement.contains(".addr()")
+            || statement.contains("expose_provenance()")
+            || casts && POINTERS.iter().any(|p| statement.contains(p))
     }
 
     /// How names of intrinsics start that access memory and that the compiler does not instrument.

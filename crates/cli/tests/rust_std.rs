@@ -164,9 +164,26 @@ fn bugs_in_programs_over_types_of_std_are_found() {
         fails_in(reports, "wrong::order_of_messages", "panic", "right: Ok(2)");
         fails_in(reports, "wrong::nobody_unparks", "deadlock", "");
     }
+    fails_with("wrong::fails_beside_a_loop_that_parks_with_a_limit", "panic", "always");
     fails_with("wrong::opposite_orders", "deadlock", "held by");
     fails_with("wrong::ends_the_process", "exit-code", "exit code 0");
     fails_with("wrong::ends_the_process_before_it_returns", "exit-code", "exit code 0");
+}
+
+#[test]
+fn a_scope_can_be_printed_while_its_threads_run() {
+    is_verified("scopes::printed_while_a_thread_runs");
+    is_verified("scopes::printed_by_a_thread");
+}
+
+#[test]
+fn the_greatest_and_the_least_value_are_steps() {
+    for reports in [reports(), with_accesses()] {
+        for ty in ["u32", "u64", "i8", "i16", "usize"] {
+            fails_in(reports, &format!("greatest::loses_{ty}"), "panic", "left: 1");
+        }
+        verified_in(reports, "greatest::all_are_seen");
+    }
 }
 
 #[test]
@@ -403,6 +420,19 @@ fn the_address_of_a_box_that_was_freed_comes_back() {
     fails_in(of_crates(), "wrong::a_box_comes_back", "panic", "another box");
     let exact = ["--accesses", "wrong::a_box_comes_back", "--exact"];
     fails_in(&run("rust-crates", &exact), "wrong::a_box_comes_back", "panic", "another box");
+}
+
+#[test]
+fn addresses_that_come_back_to_one_thread_are_found_or_named() {
+    for reports in [reports(), with_accesses()] {
+        fails_in(reports, "exchange_of_a_freed_box", "panic", "another box");
+        fails_in(reports, "exchange_of_a_box_of_a_thread_that_has_ended", "panic", "another box");
+        assert!(no_failure_in(reports, "number_of_a_freed_box"));
+        let caveats = reports["number_of_a_freed_box"]["report"]["caveats"].to_string();
+        assert!(caveats.contains("turns addresses into numbers"), "{caveats}");
+    }
+    let all = run("rust-project", &["--reuse", "all", "number_of_a_freed_box", "--exact"]);
+    fails_in(&all, "number_of_a_freed_box", "panic", "left");
 }
 
 use std as rt;

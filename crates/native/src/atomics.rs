@@ -233,8 +233,10 @@ fn load<V: Value>(address: usize, mo: i32) -> V {
         crate::std_threads::before_quiet_load(address);
         return value();
     }
-    if V::BYTES == 8 && crate::std_threads::waits_for_scope(address) {
-        return V::of(0);
+    if V::BYTES == 8
+        && let Some(threads) = crate::std_threads::threads_in_scope(address)
+    {
+        return V::of(threads);
     }
     let (call, written) = (call(), written(mo));
     let value = load_at(address, mo, call);
@@ -343,7 +345,7 @@ pub(crate) fn wait_while_taken(address: usize, value: u32, by_last: bool, call: 
 }
 
 /// A read-modify-write: gives what was there.
-fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
+pub(crate) fn rmw<V: Value>(address: usize, mo: i32, f: impl FnOnce(V) -> V) -> V {
     if !is_step(address) {
         // SAFETY: the program reads and writes here, and nobody else runs.
         unsafe {

@@ -28,6 +28,7 @@ pub(crate) fn prepare() {
     names::find_guards();
     if rust_tests::is_rust() {
         crate::quiet::prepare();
+        crate::std_atomics::prepare();
         crate::std_locks::prepare();
     }
 }

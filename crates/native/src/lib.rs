@@ -76,6 +76,7 @@ mod shared_pointers;
 mod shim;
 mod signals;
 mod start;
+mod std_atomics;
 mod std_locks;
 mod std_threads;
 mod storage;

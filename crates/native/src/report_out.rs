@@ -249,6 +249,10 @@ fn with_patience(config: &mut Config, report: &mut Report, time: &Time, program:
     let patient = config.clone().timeouts("patient").max_time(most);
     let failures = if time.give_rest() {
         let second = patient.clone().last_words(write_last_words).run(program);
+        // Where no execution comes to its end, nothing was seen that does not fail.
+        if second.stats.executions == 0 && !matches!(second.verdict, Verdict::Failure | Verdict::Incomplete) {
+            return false;
+        }
         let first = std::mem::replace(report, second);
         *config = patient;
         if report.verdict == Verdict::Failure {

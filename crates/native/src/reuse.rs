@@ -5,7 +5,8 @@
 //! offers `malloc` the addresses of freed blocks.
 //!
 //! A block is a *candidate* if it was freed before in the execution, is large enough, and was *published*: its address, or one inside
-//! it, was written to memory other than the writer's stack. With `--reuse all` every freed block is one. `malloc` offers them while there is more than one thread. To free a published block is a step, to allocate is a step, and
+//! it, was written to memory other than the writer's stack. With `--reuse all` every freed block is one. `malloc` offers them while there is more than one thread,
+//! and in Rust always. To free a published block is a step, to allocate is a step, and
 //! the two conflict: the order in which they come decides what `malloc` can choose from. Two calls of `malloc` do not conflict,
 //! nor do two calls of `free`. The choice itself is a local step. To take a candidate is a step on its address: the second
 //! thread that chooses the same one finds it taken, and its execution is pruned, as the choice of another address covers it.
@@ -242,8 +243,9 @@ pub(crate) fn freed(start: usize) {
 pub(crate) fn allocate(size: usize, align: usize, zero: bool, site: usize, call: Call) -> Option<usize> {
     look_at_written();
     let is_alone = runtime::is_alone();
-    if is_alone && options().reuse != Reuse::All {
-        // Only this thread could tell, from pointers of its own that are not valid any more: see `compared`.
+    if is_alone && options().reuse != Reuse::All && !crate::rust_tests::is_rust() {
+        // Only this thread could tell, from pointers of its own that are not valid any more: see `compared`. In Rust an atomic may keep the
+        // address as a number.
         return None;
     }
     if !known().on {

@@ -20,7 +20,7 @@
 //! Functions are found by name. The offsets in a scope's data are compared with the code of std. A std that differs is explored as it is.
 
 use crate::functions::{self, Symbol};
-use crate::shim::{call, export};
+use crate::shim::{self, call, export};
 use crate::std_locks::{self, is_named};
 use crate::sync::On;
 use explore::{OpKind, ThreadId};
@@ -34,6 +34,8 @@ struct Found {
     guards: Vec<Range>,
     /// `Thread::new`.
     makers: Vec<Range>,
+    /// The functions that print a scope.
+    scope_printers: Vec<Range>,
     /// The counter of `ThreadId`.
     counter: usize,
     /// The `ThreadId` of the thread that runs `main`, and the same in its thread-local storage, as an offset from the end.
@@ -41,7 +43,14 @@ struct Found {
     own_id: usize,
 }
 
-static mut FOUND: Found = Found { guards: Vec::new(), makers: Vec::new(), counter: 0, main: 0, own_id: 0 };
+static mut FOUND: Found = Found {
+    guards: Vec::new(),
+    makers: Vec::new(),
+    scope_printers: Vec::new(),
+    counter: 0,
+    main: 0,
+    own_id: 0,
+};
 
 fn found() -> &'static Found {
     // SAFETY: set before the first execution.
@@ -207,16 +216,23 @@ extern "C" fn scope_drops(data: usize, panicked: usize) {
     threads_of(data + RUNNING).step(OpKind::DropSender, call);
 }
 
-/// Waits for the threads of a scope, if what a thread reads is their count.
+/// The count of threads of a scope, if that is what a thread reads: `scope` waits until there are none, and `Debug` only looks.
 #[inline]
-pub(crate) fn waits_for_scope(address: usize) -> bool {
+pub(crate) fn threads_in_scope(address: usize) -> Option<u64> {
     // SAFETY: one OS thread alone runs code of the program.
     let scopes = unsafe { &*(&raw const SCOPES) };
     if scopes.is_empty() || !scopes.contains(&address) {
-        return false;
+        return None;
+    }
+    let looks = contains(&found().scope_printers, shim::return_address());
+    if looks {
+        // A look that finds no message is ordered with each thread that comes or goes.
+        let threads = threads_of(address);
+        threads.step(OpKind::TryRecv, call());
+        return Some(explore::semantics::Channel::unpack(threads.word()).senders);
     }
     threads_of(address).step(OpKind::Recv, call());
-    true
+    Some(0)
 }
 
 /// What an object is called in reports, by its address.
@@ -259,6 +275,11 @@ pub(crate) fn prepare(known: bool) {
             return;
         }
         // Both ways of mangling.
+        if name.contains("6scoped") && name.contains("5ScopeNt") && name.contains("3fmt5Debug3fmt")
+            || name.contains("thread..scoped..Scope$u20$as$u20$core..fmt..Debug")
+        {
+            found.scope_printers.push(range);
+        }
         let prints = name.contains("8ThreadIdNt") && name.contains("3fmt5Debug3fmt")
             || name.contains("thread..id..ThreadId$u20$as$u20$core..fmt..Debug");
         if prints && known && std_locks::is_long_enough(range) {

@@ -90,7 +90,11 @@ impl<T: ?Sized> UnsafeCell<T> {
     #[track_caller]
     pub fn get(&self) -> *mut T {
         let value = runtime::cell_data(&self.handle.0, &self.value, Place::caller());
-        runtime::cell_lend(&self.handle.0, value.cast(), size_of_val(&self.value), Place::caller());
+        let place = Place::caller();
+        runtime::cell_lend(&self.handle.0, value.cast(), size_of_val(&self.value), place);
+        if has_elements::<T>() {
+            runtime::cell_lends_elements(&self.handle.0, place);
+        }
         value
     }
 
@@ -138,6 +142,17 @@ impl<T: ?Sized> UnsafeCell<T> {
     #[track_caller]
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
         self.access_during(true, Place::caller(), f)
+    }
+}
+
+/// Whether a type is a list whose elements lie elsewhere, with nothing of ours in them that would see accesses.
+#[inline]
+fn has_elements<T: ?Sized>() -> bool {
+    const LISTS: [&str; 3] =
+        ["alloc::vec::Vec<", "alloc::boxed::Box<[", "alloc::collections::vec_deque::VecDeque<"];
+    mem::needs_drop::<T>() && {
+        let name = std::any::type_name::<T>();
+        LISTS.iter().any(|list| name.starts_with(list)) && !name.contains("raddle::")
     }
 }
 

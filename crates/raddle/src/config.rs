@@ -493,6 +493,7 @@ impl Config {
 
     /// `entry` is the address of a function that calls the test.
     fn search(&self, test: &dyn Fn(), entry: usize) -> Report {
+        let _check = runtime::OneCheck::of(test);
         let start = Instant::now();
         let meter = || Meter::new(self.budget, Box::new(move || start.elapsed().as_secs_f64()));
         let stop_at =
@@ -744,7 +745,8 @@ impl Config {
         self.budget.executions = variable("RADDLE_MAX_EXECUTIONS")?.or(self.budget.executions);
         if let Some(seconds) = variable::<f64>("RADDLE_MAX_SECONDS")? {
             if Duration::try_from_secs_f64(seconds).is_err() {
-                return Err(bad("RADDLE_MAX_SECONDS", &seconds.to_string(), &"say a number of seconds"));
+                let text = variable::<String>("RADDLE_MAX_SECONDS")?.unwrap_or_default();
+                return Err(bad("RADDLE_MAX_SECONDS", &text, &"say a number of seconds"));
             }
             self.budget.seconds = Some(seconds);
         }
@@ -819,7 +821,7 @@ fn patience(text: &str) -> Result<Option<Duration>, String> {
             let seconds = |each: u64| n.checked_mul(each).map(Duration::from_secs).ok_or_else(why);
             match unit {
                 "ms" => Ok(Some(Duration::from_millis(n))),
-                "s" | "" => seconds(1).map(Some),
+                "s" => seconds(1).map(Some),
                 "m" | "min" => seconds(60).map(Some),
                 "h" => seconds(3600).map(Some),
                 _ => Err(why()),

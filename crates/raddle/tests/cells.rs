@@ -547,3 +547,40 @@ fn an_operation_that_a_thread_was_about_to_do_when_its_object_ended_is_a_use_aft
         drop(unsafe { Arc::from_raw(p.0) });
     });
 }
+
+#[test]
+fn elements_of_a_list_in_a_cell_are_named_where_threads_may_share_them() {
+    let named = |f: &dyn Fn()| {
+        let report = run(f);
+        assert_eq!(report.verdict, raddle::Verdict::NoFailureWithCaveats, "{}", raddle::to_json(&report));
+        assert!(report.caveats[0].text.contains("list"), "{:?}", report.caveats);
+    };
+    let list = || Arc::new(Shared(UnsafeCell::new(vec![0, 0])));
+    named(&|| {
+        let shared = list();
+        let other = shared.clone();
+        // SAFETY: it is not: both write the first element.
+        let t = thread::spawn(move || unsafe { (&mut *other.get().get())[0] = 1 });
+        // SAFETY: as above.
+        unsafe { (&mut *shared.get().get())[0] = 2 };
+        t.join().unwrap();
+    });
+    // Under a lock, and through an end of a thread.
+    holds(|| {
+        let (shared, lock) = (list(), Arc::new(Mutex::new(())));
+        let (other, others) = (shared.clone(), lock.clone());
+        let t = thread::spawn(move || {
+            let _lock = others.lock().unwrap();
+            // SAFETY: under the lock.
+            unsafe { (&mut *other.get().get())[0] = 1 };
+        });
+        {
+            let _lock = lock.lock().unwrap();
+            // SAFETY: under the lock.
+            unsafe { (&mut *shared.get().get())[0] = 2 };
+        }
+        t.join().unwrap();
+        // SAFETY: the thread has ended.
+        unsafe { (&mut *shared.get().get())[1] = 2 };
+    });
+}

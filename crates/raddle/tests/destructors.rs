@@ -298,7 +298,7 @@ const PROGRAMS: &[(&str, Program)] = &[
 
 /// All outcomes of a program: what its threads saw, and what was left when all had ended. Says also how many executions there were.
 fn explore(config: Config, program: Program) -> (BTreeSet<Outcome>, BTreeSet<String>, u64) {
-    let seen = RealMutex::new(BTreeSet::new());
+    let seen = Box::new(RealMutex::new(BTreeSet::new()));
     let report = config.keep_going(true).run(|| {
         let mut outcome = program();
         outcome.extend([look(), *LOCK.lock().unwrap()]);

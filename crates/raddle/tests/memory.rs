@@ -202,7 +202,7 @@ fn an_address_that_threads_compare_under_a_lock_comes_back_too() {
 
 /// Whether the second of two blocks can have the address of the first.
 fn same_addresses(first: Layout, second: Layout) -> BTreeSet<bool> {
-    let seen = std::sync::Mutex::new(BTreeSet::new());
+    let seen = std::boxed::Box::new(std::sync::Mutex::new(BTreeSet::new()));
     verified(|| {
         let old = Arc::new(AtomicPtr::new(null_mut()));
         let other = old.clone();

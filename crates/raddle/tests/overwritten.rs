@@ -317,3 +317,91 @@ fn objects_that_move_when_others_are_done_with_them_are_no_failure() {
         t.join().unwrap();
     });
 }
+
+fn races_are_named(f: impl Fn()) {
+    let report = common::default().run(f);
+    let kinds: Vec<_> = report.caveats.iter().map(|c| c.kind).collect();
+    assert_eq!(report.verdict, Verdict::NoFailureWithCaveats, "{}", raddle::to_json(&report));
+    assert!(kinds.contains(&raddle::CaveatKind::Races), "{}", raddle::to_json(&report));
+}
+
+/// Writes a new value without dropping the old one.
+///
+/// # Safety
+///
+/// The memory is valid.
+#[inline(never)]
+unsafe fn write_over<T>(p: Sent<T>, value: T) {
+    // SAFETY: by the contract.
+    unsafe { p.get().write(value) }
+}
+
+#[test]
+fn an_object_that_is_written_over_without_a_drop_is_found_or_named() {
+    // The thread that writes uses the new one.
+    is_misused(|| {
+        let p = on_heap(AtomicUsize::new(0));
+        // SAFETY: it is not: the atomic is replaced meanwhile.
+        let t = thread::spawn(move || unsafe { (*p.get()).fetch_add(1, SeqCst) });
+        // SAFETY: it is not.
+        unsafe {
+            (*p.get()).store(1, SeqCst);
+            write_over(p, AtomicUsize::new(5));
+            (*p.get()).store(1, SeqCst);
+        }
+        t.join().unwrap();
+        // SAFETY: nobody else has it.
+        drop(unsafe { Box::from_raw(p.get()) });
+    });
+    // Another one meets it.
+    races_are_named(|| {
+        let p = on_heap(AtomicUsize::new(0));
+        // SAFETY: nobody else has it.
+        unsafe { (*p.get()).store(1, SeqCst) };
+        // SAFETY: it is not: the atomic is replaced meanwhile.
+        let t = thread::spawn(move || unsafe { write_over(p, AtomicUsize::new(5)) });
+        // SAFETY: it is not.
+        let u = thread::spawn(move || unsafe { (*p.get()).load(SeqCst) });
+        t.join().unwrap();
+        u.join().unwrap();
+        // SAFETY: nobody else has it.
+        drop(unsafe { Box::from_raw(p.get()) });
+    });
+}
+
+#[test]
+fn objects_that_come_and_go_at_one_address_are_fine() {
+    verified(|| {
+        let slot = Mutex::new(Some(Box::new(AtomicUsize::new(1))));
+        thread::scope(|s| {
+            for _ in 0..2 {
+                s.spawn(|| {
+                    let mut slot = slot.lock().unwrap();
+                    let old = slot.take().unwrap();
+                    old.fetch_add(1, SeqCst);
+                    drop(old);
+                    let new = Box::new(AtomicUsize::new(3));
+                    new.fetch_add(1, SeqCst);
+                    *slot = Some(new);
+                });
+            }
+        });
+    });
+    verified(|| {
+        let list = Mutex::new(vec![AtomicUsize::new(0)]);
+        thread::scope(|s| {
+            for _ in 0..2 {
+                s.spawn(|| {
+                    let mut list = list.lock().unwrap();
+                    list[0].fetch_add(1, SeqCst);
+                    list[0] = AtomicUsize::new(7);
+                    list[0].fetch_add(1, SeqCst);
+                    let last = list.pop().unwrap();
+                    last.fetch_add(1, SeqCst);
+                    list.push(AtomicUsize::new(1));
+                    list[0].fetch_add(1, SeqCst);
+                });
+            }
+        });
+    });
+}

@@ -75,7 +75,7 @@ fn check(p: &Program) -> Seen {
 }
 
 fn search(p: &Program) -> Seen {
-    let ends = RefCell::new(BTreeSet::new());
+    let ends = Box::new(RefCell::new(BTreeSet::new()));
     // All loads of the interpreter are at one place, so turns say nothing.
     let config = Config::new().quiet(true).keep_going(true).spurious(32).turns(64).leaks(false).scan(false);
     let report: Report = config.shrink(false).max_executions(EXECUTIONS).run(|| {

@@ -21,7 +21,7 @@ fn plain() -> Config {
 
 /// Everything `f` can give. It must not fail.
 fn outcomes_with<T: Ord>(config: Config, f: impl Fn() -> T) -> BTreeSet<T> {
-    let seen = RealMutex::new(BTreeSet::new());
+    let seen = Box::new(RealMutex::new(BTreeSet::new()));
     let report = config.run(|| {
         let outcome = f();
         seen.lock().unwrap().insert(outcome);

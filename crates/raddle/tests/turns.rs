@@ -11,7 +11,7 @@ use std::sync::Mutex as StdMutex;
 
 /// All outcomes of a test, and the report.
 fn outcomes(config: Config, test: impl Fn() -> u64) -> (BTreeSet<u64>, Report) {
-    let seen = StdMutex::new(BTreeSet::new());
+    let seen = Box::new(StdMutex::new(BTreeSet::new()));
     let report = config.run(|| {
         let outcome = test();
         seen.lock().unwrap().insert(outcome);
@@ -156,7 +156,7 @@ fn soil_stack(value: u64) {
 /// Frames of the loop that are not written yet hold what lay there before, which differs from one execution to the next.
 #[test]
 fn what_lies_on_the_stack_does_not_decide_when_a_loop_that_backs_off_is_cut() {
-    let executions = StdMutex::new(0);
+    let executions = Box::new(StdMutex::new(0));
     for limit in [4, 1] {
         let report = default().run(|| {
             let execution = {
@@ -447,7 +447,7 @@ mod random {
     type Outcome = Vec<u64>;
 
     fn explore(config: Config, program: &[Vec<Part>]) -> (BTreeSet<Outcome>, Report) {
-        let seen = StdMutex::new(BTreeSet::new());
+        let seen = Box::new(StdMutex::new(BTreeSet::new()));
         let report = config.run(|| {
             let x: Arc<Words> = Arc::new([AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0)]);
             let m = Arc::new(Mutex::new(()));

@@ -1,7 +1,7 @@
 //! The code of the user that led to an operation inside the standard library, such as a destructor.
 
 use crate::record::place_of;
-use explore::Site;
+use explore::{Failure, Site};
 use std::backtrace::Backtrace;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -27,6 +27,41 @@ pub(crate) fn outside_std_here() -> Vec<String> {
         !["callers.rs:", "crash.rs:"].iter().any(|file| at.contains(&format!("runtime/src/{file}")))
     });
     all
+}
+
+thread_local! {
+    /// By place in the standard library: where the user's code called what panicked there, in the last execution that recorded callers.
+    static PANICS: RefCell<BTreeMap<String, String>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// A panic begins at a place, in an execution that records callers.
+#[cold]
+pub(crate) fn note_panic(location: &str) {
+    if is_std(location)
+        && let Some(user) = outside_std_here().into_iter().find(|at| !at.contains("runtime/src/panics.rs:"))
+    {
+        PANICS.with_borrow_mut(|all| all.insert(location.to_owned(), user));
+    }
+}
+
+/// Forgets the panics of an earlier check.
+pub(crate) fn forget_panics() {
+    PANICS.with_borrow_mut(BTreeMap::clear);
+}
+
+/// Gives failures that lie in the standard library the place of the user's call.
+#[cold]
+pub(crate) fn show_users_places(failures: &mut [Failure]) {
+    PANICS.with_borrow(|all| {
+        for failure in failures.iter_mut() {
+            if let Some(location) = &mut failure.location
+                && let Some(user) = all.get(location)
+            {
+                failure.message += &format!(" (in the standard library, at {location})");
+                location.clone_from(user);
+            }
+        }
+    });
 }
 
 /// Whether an `Arc` of std's is dropping its value: its last reference is gone, and raddle does not see what its counts order. So many of those on

@@ -1,9 +1,11 @@
 //! The loop of a check: executions until the search has no more, and full reports for what failed.
 
+use crate::callers;
 use crate::cycles::Rule;
 use crate::front;
 use crate::labels::Labels;
 use crate::livelock::{self, Course, Learned};
+use crate::outside::{self, OneCheck};
 use crate::polling::{Modes, Restart};
 use crate::races;
 use crate::record;
@@ -260,6 +262,7 @@ pub fn check(
     test: &dyn Fn(),
     progress: &mut dyn FnMut(&dyn Progress),
 ) -> Found {
+    let _check = OneCheck::of(test);
     let mut failures: Vec<Failure> = Vec::new();
     let mut stopped = None;
     let mut session = Session::new(settings);
@@ -304,6 +307,9 @@ pub fn check(
         }
         progress(search);
         runs += 1;
+        if runs.is_power_of_two() {
+            outside::captured_is_changed();
+        }
         if session.has_owners_of_std() {
             doubtful = None;
         }
@@ -428,6 +434,10 @@ pub fn check(
     if failures.is_empty() && session.modes().hashes && depends_on_hashes(settings, session.modes(), test) {
         Caveat::new(CaveatKind::Inputs, HASHES).add_to(&mut caveats);
     }
+    // What the only execution leaves, no other one finds.
+    if runs > 1 && outside::captured_is_changed() {
+        Caveat::new(CaveatKind::State, CAPTURED).add_to(&mut caveats);
+    }
     let asked = |s: &Stop| matches!(s.reason, StopReason::Interrupt | StopReason::CpuLimit);
     let completed = rounds
         .completed
@@ -437,8 +447,12 @@ pub fn check(
         completed.caveats.iter().for_each(|c| c.clone().add_to(&mut caveats));
         stopped = None;
     }
+    callers::show_users_places(&mut failures);
     Found { failures, caveats, stopped, refused_option, completed }
 }
+
+const CAPTURED: &str = "variables that the closure captures are changed: they are not put back between executions (make them in the closure that is \
+                        checked; a `Box` may gather results of all executions)";
 
 const HASHES: &str = "what threads do depends on the order of the elements of a hash map, which is random: one order was explored (use a `BTreeMap`)";
 
@@ -567,6 +581,13 @@ impl Doubts {
 /// What a search learns of machine code changes its steps. Where the schedule does not fit what is known at first, `search`, which
 /// should be the one that the schedule is from, goes over the program again, and the schedule is tried at each failure that it finds.
 pub fn replay(settings: &Settings, schedule: &Schedule, search: &mut dyn Progress, test: &dyn Fn()) -> Found {
+    let _check = OneCheck::of(test);
+    let mut found = replayed(settings, schedule, search, test);
+    callers::show_users_places(&mut found.failures);
+    found
+}
+
+fn replayed(settings: &Settings, schedule: &Schedule, search: &mut dyn Progress, test: &dyn Fn()) -> Found {
     let Recorded { failure, divergence, stopped, .. } = recorded(settings, Modes::default(), test, schedule);
     let found = |failure: Option<Failure>| Found::of(failure.into_iter().collect());
     if stopped.is_some() {

@@ -161,6 +161,12 @@ pub(crate) struct Execution {
     pub(crate) last_words: Option<String>,
     /// A fiber's code runs, not the loop that resumes fibers.
     pub(crate) in_fiber: bool,
+    /// The execution is one of the first of a check, which keep values of objects; see [`crate::outside`].
+    pub(crate) keeps_values: bool,
+    /// Where objects were met.
+    pub(crate) met_addresses: crate::objects::Addresses,
+    /// Memory was freed while there was one thread: which objects were in it is not known.
+    pub(crate) freed_alone: bool,
     /// The search itself panicked, on the stack of a fiber.
     pub(crate) search_panicked: bool,
     /// Operations of the fiber that is being given up.
@@ -366,6 +372,9 @@ impl Execution {
             given_up_for: None,
             last_words: None,
             in_fiber: false,
+            keeps_values: false,
+            met_addresses: Default::default(),
+            freed_alone: false,
             search_panicked: false,
             caveats: crate::caveats::Noted::default(),
             weak: crate::orders::Weak::default(),
@@ -453,6 +462,9 @@ impl Execution {
     /// Makes everything ready for the next execution.
     pub(crate) fn reset(&mut self, recording: bool) {
         self.epoch = self.epochs.next();
+        self.keeps_values = self.front.is_none() && crate::outside::starts();
+        self.met_addresses.clear();
+        self.freed_alone = false;
         self.weak.reset();
         self.met_races.get_mut().clear();
         self.phase = Phase::Running;

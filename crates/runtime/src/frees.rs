@@ -63,11 +63,15 @@ mod hooks {
     /// The execution at hand, if its threads could use what is freed.
     fn watching() -> Option<*mut Execution> {
         let ex = context::current();
+        if ex.is_null() {
+            return None;
+        }
         // SAFETY: a current execution is valid.
-        let is = !ex.is_null()
-            && unsafe {
-                (*ex).in_fiber && (*ex).unjoined > 0 && (*ex).phase == Phase::Running && (*ex).front.is_none()
-            };
+        let is = unsafe {
+            let runs = (*ex).in_fiber && (*ex).phase == Phase::Running && (*ex).front.is_none();
+            (*ex).freed_alone |= runs && (*ex).unjoined == 0;
+            runs && (*ex).unjoined > 0
+        };
         is.then_some(ex)
     }
 

@@ -16,7 +16,7 @@
 use crate::context;
 use crate::execution::{Execution, Phase};
 use crate::memory::Touching;
-use crate::objects::Handle;
+use crate::objects::{Handle, Home};
 use crate::{Class, Place, caveats, races, spin, sync};
 use explore::{CaveatKind, FailureKind, ObjectId, ThreadId};
 
@@ -35,6 +35,8 @@ struct Lent {
 /// The pointers that may still be used.
 #[derive(Default)]
 pub(crate) struct Lending {
+    /// Cells of lists, with the threads that had pointers to them, and how many steps had been taken by then.
+    lists: Vec<(ObjectId, ThreadId, usize)>,
     all: Vec<Lent>,
     /// A data race that was found, to be reported by the next operation.
     race: Option<(String, Place)>,
@@ -43,6 +45,7 @@ pub(crate) struct Lending {
 impl Lending {
     pub(crate) fn clear(&mut self) {
         self.all.clear();
+        self.lists.clear();
         self.race = None;
     }
 
@@ -109,6 +112,39 @@ pub fn cell_lend(object: &Handle, start: *const u8, size: usize, place: Place) {
     }
 }
 
+/// Notes that the pointer that was handed out leads to a list, whose elements lie outside of the cell. Accesses to them are not seen. Two threads
+/// that have such pointers, with nothing that orders them, may access the same element.
+#[cold]
+pub fn cell_lends_elements(object: &Handle, place: Place) {
+    let ex = context::current();
+    if ex.is_null() {
+        return;
+    }
+    // SAFETY: a current execution is valid, and our callers hold no reference into it.
+    let ex = unsafe { &mut *ex };
+    let Some(cell) = ex.known(object).filter(|_| ex.phase == Phase::Running && ex.in_fiber) else { return };
+    if crate::watch::lend_list(ex, cell) {
+        return;
+    }
+    let (t, at) = (ex.current, ex.log.len());
+    if ex.unjoined > 0 && ex.lent.lists.iter().any(|(c, u, _)| *c == cell && *u != t) {
+        ex.order_steps();
+        let known = ex.races.steps_known_to(t);
+        let unordered = |(c, u, at): &(ObjectId, ThreadId, usize)| {
+            let before = ex.log[..*at].iter().filter(|l| l.thread == *u).count() as u32;
+            *c == cell && *u != t && known.get(u.index()).copied().unwrap_or(0) <= before
+        };
+        if ex.lent.lists.iter().any(unordered) && !watch_soon(ex) {
+            ex.caveats.note_at(CaveatKind::Races, ELEMENTS, place);
+        }
+    }
+    ex.lent.lists.retain(|(c, u, _)| *c != cell || *u != t);
+    ex.lent.lists.push((cell, t, at));
+}
+
+pub(crate) const ELEMENTS: &str = "threads use a list in an `UnsafeCell` with nothing that orders them: its elements lie outside of the cell, and accesses to \
+                        them are not checked for data races (use a list of cells)";
+
 /// The memory of the cell is about to be used for something else.
 pub fn cell_ends(object: &mut Handle) {
     let ex = context::current();
@@ -148,7 +184,8 @@ pub fn cell_ends(object: &mut Handle) {
 /// What is to be said if the end of a cell is not ordered after all accesses to it, and where the cell was first used.
 fn dropped(ex: &mut Execution, cell: ObjectId) -> Option<(String, Place)> {
     let entry = &ex.objects[cell.index()];
-    let place = entry.place.filter(|_| !entry.is_static && (entry.cell != 0 || ex.watch.has(cell)))?;
+    let place =
+        entry.place.filter(|_| entry.home != Home::Static && (entry.cell != 0 || ex.watch.has(cell)))?;
     let race = races::check(ex, cell, Touching { write: true, atomic: false, elsewhere: true }, place)?;
     let drops = ex.threads[ex.current.index()].arc_drops;
     let message = race.unless_watched(ex, false).filter(|_| !crate::callers::in_arc_of_std(drops))?;

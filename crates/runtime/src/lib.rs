@@ -48,6 +48,7 @@ mod locals;
 mod memory;
 mod objects;
 mod orders;
+mod outside;
 mod owners;
 mod panics;
 mod polling;
@@ -98,7 +99,7 @@ pub use foreign::{
 pub use front::{Crashed, Front, Part, Place, set_front};
 pub use heap::{Tracked, address_is_kept, allocate, free, is_allocated, track, untrack};
 pub use labels::Labels;
-pub use lent::{cell_ends, cell_lend};
+pub use lent::{cell_ends, cell_lend, cell_lends_elements};
 pub use lifetimes::{object_ends, object_gone, object_owned};
 pub use limits::{
     END_AFTER, INTERRUPT_AFTER, SIGNALS as STOP_SIGNALS, end_process, is_stopping, set_last_words,
@@ -115,6 +116,7 @@ pub use memory::{
 };
 pub use objects::Handle;
 pub use orders::{is_concurrent, is_weak, ordered_access, ordered_fence, ordered_step};
+pub use outside::OneCheck;
 pub use owners::arc_drops_value;
 pub use polling::{Modes, changed, unchanged, unlock};
 pub use races::{
@@ -124,7 +126,7 @@ pub use races::{
 pub use rwlock::{rw_attempt, rw_reads, rw_tries_to_read, rw_writes};
 pub use session::{Once, Session};
 pub use shadow::{Accessed, Shadow};
-pub use statics::data;
+pub use statics::{data, data_of_lock};
 pub use sync::{
     Ended, active, assume, choose, choose_signal, enter_count, fail, is_for_ever, local_step, notify, prune,
     rmw, step, stop_here, stop_repeating, take_word, tearing_down, wait,

@@ -10,7 +10,7 @@
 //! The last reference of an `Arc` of std's may drop an object: its counts order more than is seen, so such ends are not compared.
 
 use crate::execution::{Execution, Moment, Noted, Phase};
-use crate::objects::Handle;
+use crate::objects::{GONE, Handle};
 use crate::races::Races;
 use crate::record::Logged;
 use crate::{Place, callers, context, sync};
@@ -137,6 +137,12 @@ pub fn object_gone(object: &mut Handle) {
 
 /// Marks an object as one that was dropped.
 pub(crate) fn bury(ex: &mut Execution, object: &mut Handle) {
+    if ex.keeps_values {
+        crate::outside::forget(object.address());
+    }
+    if let Some(id) = ex.known(object) {
+        ex.objects[id.index()].address |= GONE;
+    }
     // Whoever still uses it may find other bytes where the mark was.
     if ex.unjoined > 0 {
         let (address, thread, at) = (object.address(), ex.current, ex.log.len());
@@ -290,9 +296,43 @@ impl Execution {
         Some(format!("the {what} that {user} uses is overwritten by {owner}, with nothing that orders them"))
     }
 
+    /// A new object is met at an address at which another one may have been. If that one was neither dropped nor moved and its memory was
+    /// not freed, somebody has written over it, as `ptr::write` does.
+    #[cold]
+    pub(crate) fn replaced_without_drop(&mut self, address: usize, id: ObjectId, place: Place) {
+        if self.phase != Phase::Running || !self.in_fiber || self.unjoined == 0 || self.heap.fault.is_some() {
+            return;
+        }
+        let old = self.objects.iter().position(|o| o.address == address).filter(|i| *i != id.index());
+        let Some(old) = old.map(|i| ObjectId(i as u32)) else { return };
+        // What was moved out of a frame that has returned leaves nothing behind, nor does what is freed unseen.
+        let is_heap = self.holder_of_stack(address).is_none() && !crate::heap::is_allocated(address);
+        if !is_heap || !crate::frees::are_seen() || self.freed_alone {
+            return;
+        }
+        self.objects[old.index()].address |= GONE;
+        let what = crate::record::class_word(self.objects[old.index()].class).unwrap_or("object");
+        match unordered_use(self, old) {
+            Some(other) => {
+                let (user, other) = (self.thread_label(self.current), self.thread_label(other));
+                let message = format!(
+                    "the {what} that {user} uses was written over the one that {other} used, with nothing that orders them"
+                );
+                self.heap.fault = Some(Box::new((message, place)));
+                (self.due, self.attend) = (true, true);
+            }
+            None => {
+                let text = "an object is written over another one that was not dropped, as by `ptr::write`: whether the write is ordered with \
+                            what other threads do is not checked (assign, or drop the old one first)";
+                self.caveats.note_at(explore::CaveatKind::Races, text, place);
+            }
+        }
+    }
+
     /// The running thread uses an object at another address than before: it was moved. Others must have been done with it.
     #[cold]
     pub(crate) fn object_moved(&mut self, before: usize, id: ObjectId, place: Place) {
+        let before = before & !GONE;
         if before == 0 || self.phase != Phase::Running || !self.in_fiber || self.heap.fault.is_some() {
             return;
         }
@@ -324,7 +364,11 @@ impl Execution {
         let (address, object) = (handle.address(), &self.objects[id.index()]);
         let known = self.lifetimes.dropped.iter().any(|d| d.address == address)
             || self.lifetimes.alone.iter().any(|a| a.address == address || a.object == Some(id));
-        if self.phase != Phase::Running || !self.in_fiber || object.is_static || known {
+        if self.phase != Phase::Running
+            || !self.in_fiber
+            || object.home == crate::objects::Home::Static
+            || known
+        {
             return None;
         }
         let what = crate::record::class_word(object.class).unwrap_or("object");
@@ -336,6 +380,7 @@ impl Execution {
 
     /// The memory of an object that was not dropped is freed, or moved, by the running thread.
     pub(crate) fn object_leaves(&mut self, address: usize, id: ObjectId, moved: bool) {
+        self.objects[id.index()].address |= GONE;
         let (thread, at) = (self.current, self.log.len());
         // Only what is moved is known not to be an `Arc` of std's, whose counts order more than is seen.
         let other = self.about_to_use(id).or_else(|| if moved { unordered_use(self, id) } else { None });

@@ -53,8 +53,44 @@ impl std::fmt::Debug for Handle {
 }
 
 /// An object was made before the check, of the kind [`explore::CaveatKind::State`].
-const MADE_OUTSIDE: &str = "what a lock, a cell or a channel holds that was made outside of the check is not put back between executions: \
+pub(crate) const MADE_OUTSIDE: &str = "what a lock, a cell or a channel holds that was made outside of the check is not put back between executions: \
                             make it in the closure that is checked";
+
+/// Handles are aligned, so no address of one has this bit.
+pub(crate) const GONE: usize = 1;
+
+/// A few bits of each address at which an execution has met an object.
+#[derive(Default)]
+pub(crate) struct Addresses([u64; 4]);
+
+impl Addresses {
+    /// Adds an address. Says whether it may have been there.
+    #[inline]
+    fn insert(&mut self, address: usize) -> bool {
+        let (word, bit) = (address >> 9 & 3, 1 << (address >> 3 & 63));
+        let had = self.0[word] & bit != 0;
+        self.0[word] |= bit;
+        had
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0 = [0; 4];
+    }
+}
+
+/// Where the value that an object guards is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Home {
+    /// Beside its handle.
+    Inline,
+    /// In a copy that belongs to the execution: the object lies in a static.
+    Static,
+    /// Beside its handle. This execution has not used it, and keeps it if it does; see [`crate::outside`].
+    New,
+    /// Beside its handle. An earlier execution has met the object, and this one has not used the value.
+    Outside,
+}
 
 /// One shared object.
 pub(crate) struct Object {
@@ -65,13 +101,13 @@ pub(crate) struct Object {
     /// How many threads have announced an operation on it that may block.
     pub(crate) waiters: u16,
     pub(crate) class: Class,
-    /// It lies in a static.
-    pub(crate) is_static: bool,
+    /// Where its value is.
+    pub(crate) home: Home,
     /// Its count must be 0 at the end.
     pub(crate) counted: bool,
     /// Its index among the cells, plus one.
     pub(crate) cell: u32,
-    /// Where its handle was when it was last used.
+    /// Where its handle was when it was last used. [`GONE`] is added if it is not there any more.
     pub(crate) address: usize,
     /// Which thread has accessed it atomically, plus one; see [`crate::orders`].
     pub(crate) toucher: u16,
@@ -174,20 +210,30 @@ impl Execution {
             self.watch.note_handle(address);
         }
         let is_static = statics::contains(address);
-        if word != 0 && !is_static && self.phase == Phase::Running {
-            self.met_before(class, word, place);
+        let earlier = word != 0 && !is_static && self.phase == Phase::Running && self.was_met_earlier(handle);
+        if earlier {
+            self.met_before(class, address, place);
         }
         let found = if is_static { self.statics.find(address) } else { None };
         let id = found.unwrap_or_else(|| {
             let id = self.enter(class, initial, Some(place));
-            self.objects[id.index()].is_static = is_static;
             self.names[id.index()] = if is_static { address as u64 } else { self.name_on_stack(address) };
+            if is_static {
+                self.objects[id.index()].home = Home::Static;
+            } else if earlier {
+                self.objects[id.index()].home = Home::Outside;
+            } else if self.keeps_values && word == 0 && self.names[id.index()] == 0 {
+                self.objects[id.index()].home = Home::New;
+            }
             if is_static {
                 self.statics.note(address, id);
             } else if !self.heap.is_empty() {
                 self.met_near_blocks(address, id, place);
             }
             self.objects[id.index()].address = address;
+            if word == 0 && !is_static && self.met_addresses.insert(address) {
+                self.replaced_without_drop(address, id, place);
+            }
             if !is_static
                 && (word != 0 || self.lifetimes.has_ends())
                 && let Some(message) = self.met_at(address, id, word)
@@ -207,16 +253,27 @@ impl Execution {
         id
     }
 
-    /// An object that an earlier execution has met: it was made outside of the check. The word of an object starts afresh in each
-    /// execution, and what a lock, a cell or a channel holds does not.
-    #[cold]
-    fn met_before(&mut self, class: Class, word: u64, place: Place) {
+    /// Whether an earlier execution has met an object, so that it was made outside of this one.
+    pub(crate) fn was_met_earlier(&self, handle: &Handle) -> bool {
+        let word = handle.cached.load(Ordering::Relaxed);
         let (epoch, index) = ((word >> 32) as u32, word as u32);
         // Executions count up; other words are what freed memory was used for.
-        let earlier = epoch < self.epoch && self.epoch - epoch < 1 << 30 && index < 1 << 16;
-        let holds =
-            matches!(class, Class::Mutex | Class::RwLock | Class::Cell | Class::Once | Class::Channel);
-        if earlier && holds {
+        word != 0 && epoch < self.epoch && self.epoch - epoch < 1 << 30 && index < 1 << 16
+    }
+
+    /// An object that an earlier execution has met. The word of an object starts afresh in each execution. What a lock, a cell or a
+    /// channel holds does not, unless it is put back.
+    #[cold]
+    fn met_before(&mut self, class: Class, address: usize, place: Place) {
+        let stays = match class {
+            Class::Channel => true,
+            // One that is not known to this check is kept as it is now.
+            Class::Mutex | Class::RwLock | Class::Cell => {
+                !crate::outside::is_put_back(address).unwrap_or(self.keeps_values)
+            }
+            _ => false,
+        };
+        if stays {
             self.caveats.add(explore::CaveatKind::State, MADE_OUTSIDE.into(), place);
         }
     }
@@ -254,7 +311,7 @@ impl Execution {
             place,
             waiters: 0,
             class,
-            is_static: false,
+            home: Home::Inline,
             counted: false,
             cell: 0,
             address: 0,

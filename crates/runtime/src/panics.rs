@@ -56,6 +56,11 @@ fn note(info: &PanicHookInfo<'_>) -> bool {
         let ex = &mut *ex;
         let message = text(info.payload());
         let location = info.location().map(|l| l.to_string());
+        if ex.with_callers
+            && let Some(location) = &location
+        {
+            crate::callers::note_panic(location);
+        }
         if FATAL.contains(&message.as_str()) {
             last_words(ex, &message);
             return true;

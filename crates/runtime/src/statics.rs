@@ -1,8 +1,8 @@
 //! Objects in statics: which addresses those are, and the copies of their data that belong to one execution.
 
 use crate::context;
-use crate::objects::Handle;
-use crate::{Class, execution::Execution};
+use crate::objects::{Handle, Home};
+use crate::{Class, execution::Execution, outside};
 use explore::ObjectId;
 use std::alloc::Layout;
 use std::mem::MaybeUninit;
@@ -110,18 +110,44 @@ pub(crate) unsafe fn drop_copies(ex: *mut Execution) {
 ///
 /// Outside an execution it is `inline`.
 #[inline]
-pub fn data<T: ?Sized>(object: &Handle, _class: Class, inline: *mut T) -> *mut T {
+pub fn data<T: ?Sized>(object: &Handle, class: Class, inline: *mut T) -> *mut T {
+    data_of_lock(object, class, inline, std::ptr::null_mut::<()>())
+}
+
+/// The same, for an object whose value has a part that is put back in each execution although the value has a destructor.
+#[inline]
+pub fn data_of_lock<T: ?Sized, P>(object: &Handle, _class: Class, inline: *mut T, part: *mut P) -> *mut T {
     let ex = context::current();
     if ex.is_null() {
         return inline;
     }
     // SAFETY: a current execution is valid, and this shared borrow ends before anything else can run.
-    let known = unsafe { (*ex).known(object).map(|id| (&(*ex).objects)[id.index()].is_static) };
+    let known = unsafe { (*ex).known(object).map(|id| (&(*ex).objects)[id.index()].home) };
     match known {
-        Some(false) => inline,
-        None if !contains(object.address()) => inline,
+        Some(Home::Inline) => return inline,
+        Some(Home::New | Home::Outside) => {}
+        None if !contains(object.address()) => {
+            // SAFETY: as above.
+            if object.is_fresh() && unsafe { !(*ex).keeps_values } {
+                return inline;
+            }
+        }
         // SAFETY: as above; `copy_of` runs no foreign code.
-        _ => unsafe { copy_of(&mut (*ex).statics, inline) },
+        _ => return unsafe { copy_of(&mut (*ex).statics, inline) },
+    }
+    look(ex, object, inline, part);
+    inline
+}
+
+/// See [`outside::look`].
+#[cold]
+fn look<T: ?Sized, P>(ex: *mut Execution, object: &Handle, inline: *mut T, part: *mut P) {
+    // SAFETY: the caller has the current execution. `inline` points to the value of an object that is alive, and its first use in an execution comes
+    // here before there is a reference to it.
+    unsafe {
+        let size = size_of_val(&*inline);
+        let part = (part.cast::<u8>(), size_of::<P>());
+        outside::look(ex, object, (inline.cast::<u8>(), size), part, std::mem::needs_drop::<T>());
     }
 }
 

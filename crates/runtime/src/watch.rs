@@ -28,6 +28,8 @@ struct Region {
     offset: isize,
     /// The copy of a static that belongs to the execution.
     of_static: Option<usize>,
+    /// The value is a list with elements that lie elsewhere.
+    is_list: bool,
     /// The value is in its cell again.
     ended: bool,
     /// Where threads got their pointers last.
@@ -145,7 +147,7 @@ unsafe fn moved(ex: *mut Execution, object: &Handle, size: usize, place: Place) 
         return Some(None);
     }
     let cell = ex.resolve(object, crate::Class::Cell, 0, place);
-    if !fresh && !ex.objects[cell.index()].is_static {
+    if !fresh && ex.objects[cell.index()].home != crate::objects::Home::Static {
         return Some(None);
     }
     None
@@ -162,7 +164,7 @@ unsafe fn move_out(
     // SAFETY: as for `moved`.
     let ex = unsafe { &mut *ex };
     let cell = ex.resolve(object, crate::Class::Cell, 0, place);
-    let is_static = ex.objects[cell.index()].is_static;
+    let is_static = ex.objects[cell.index()].home == crate::objects::Home::Static;
     if ex.watch.arena.is_none() {
         ex.watch.arena = pages::Arena::new();
         ex.watch.hits.reserve_exact(MOST_HITS);
@@ -181,6 +183,7 @@ unsafe fn move_out(
         offset: inline as isize - object.address() as isize,
         of_static: is_static.then_some(inline as usize),
         ended: false,
+        is_list: false,
         lent: Vec::new(),
         touches: Vec::new(),
     });
@@ -195,6 +198,13 @@ pub(crate) fn lend(ex: &mut Execution, cell: ObjectId, place: Place) -> bool {
     let lent = &mut ex.watch.regions[i].lent;
     lent.retain(|l| l.0 != t);
     lent.push((t, place));
+    true
+}
+
+/// Notes that the value of a cell is a list with elements that lie elsewhere. Returns whether accesses to the value are seen.
+pub(crate) fn lend_list(ex: &mut Execution, cell: ObjectId) -> bool {
+    let Some(i) = ex.watch.find(cell) else { return false };
+    ex.watch.regions[i].is_list = true;
     true
 }
 
@@ -273,6 +283,10 @@ pub(crate) fn settle(ex: &mut Execution) -> Option<(String, Place)> {
         let other = region.touches.iter().filter(|t| (hit.write || t.2) && overlaps(&t.0));
         let found = other.map(|t| (t.1, t.2)).find(|t| races::is_concurrent(ex, &t.0));
         let found = found.or_else(|| races::announced(ex, cell, hit.write));
+        // A thread that uses an element looks for the elements first.
+        if region.is_list && region.touches.iter().any(|t| races::is_concurrent(ex, &t.1)) {
+            ex.caveats.note_at(explore::CaveatKind::Races, crate::lent::ELEMENTS, place);
+        }
         if let (Some((other, wrote)), None) = (found, &race) {
             let name = ex.object_name(cell).unwrap_or_default();
             race = Some((races::message(ex, &name, hit.write, place, &other, wrote), place));

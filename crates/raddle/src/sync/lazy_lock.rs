@@ -115,9 +115,9 @@ impl<T, F> LazyLock<T, F> {
     /// What the state of the once is if this execution has not met it.
     #[inline]
     fn initial(&self) -> Stage {
-        // SAFETY: a look at the inline bytes. They are written by the initialiser only, and never for a static; no other controlled
-        // thread runs now, and no reference to the state as a whole lives across a step.
-        match unsafe { &*self.state.get() } {
+        // SAFETY: a look at the bytes. They are written by the initialiser only; no other controlled thread runs now, and no reference to
+        // the state as a whole lives across a step.
+        match unsafe { &*self.data() } {
             State::Unmade(_) => Stage::Incomplete,
             State::Made(_) => Stage::Complete,
             State::Poisoned => Stage::Poisoned,

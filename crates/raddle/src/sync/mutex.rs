@@ -55,7 +55,7 @@ impl<T: ?Sized> Mutex<T> {
     /// Where this execution keeps the value.
     #[inline(always)]
     fn data(&self) -> *mut Guarded<T> {
-        runtime::data(&self.handle, Class::Mutex, self.guarded.get())
+        Guarded::data(&self.handle, Class::Mutex, self.guarded.get())
     }
 
     fn flag(&self) -> Flag<'_> {

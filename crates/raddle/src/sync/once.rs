@@ -160,7 +160,7 @@ impl Once {
         self.wait_for(Stage::Incomplete, true, Place::caller());
     }
 
-    /// A loop that reads one word: the search waits until the word changes.
+    /// Waits until the state changes: a thread that waits for ever is blocked.
     pub(super) fn wait_for(&self, initial: Stage, force: bool, place: Place) {
         while !runtime::tearing_down() {
             match self.stage(initial, place) {
@@ -168,7 +168,7 @@ impl Once {
                 Stage::Poisoned if !force => {
                     panic!("Once instance has previously been poisoned (at {place})")
                 }
-                _ => runtime::local_step(OpKind::Yield, MemoryOrder::None, place),
+                stage => runtime::wait_while(&self.state, stage as u64, false, place),
             }
         }
     }

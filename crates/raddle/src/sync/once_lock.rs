@@ -46,9 +46,9 @@ impl<T> OnceLock<T> {
     /// What the state of the once is if this execution has not met it: one that was made with a value is complete.
     #[inline]
     fn initial(&self) -> Stage {
-        // SAFETY: a look at the inline bytes. They are written by the initialiser only, without a step in between, and never for a
-        // static; no other controlled thread runs now.
-        if unsafe { &*self.value.get() }.is_some() { Stage::Complete } else { Stage::Incomplete }
+        // SAFETY: a look at the bytes. They are written by the initialiser only, without a step in between; no other controlled thread runs
+        // now.
+        if unsafe { &*self.data() }.is_some() { Stage::Complete } else { Stage::Incomplete }
     }
 
     /// Where this execution keeps the value.

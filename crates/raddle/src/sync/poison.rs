@@ -1,5 +1,6 @@
 //! The data of a lock with its poison flag, kept together so that both start afresh in each execution.
 
+use runtime::{Class, Handle};
 use std::cell::Cell;
 
 /// What a lock guards.
@@ -24,6 +25,14 @@ impl<T: ?Sized> Guarded<T> {
     pub(super) unsafe fn flag<'a>(this: *const Guarded<T>) -> Flag<'a> {
         // SAFETY: the caller says that the data lives; the reference covers the flag alone.
         Flag(unsafe { &(*this).poisoned })
+    }
+
+    /// Where this execution keeps what a lock guards.
+    #[inline]
+    pub(super) fn data(lock: &Handle, class: Class, inline: *mut Guarded<T>) -> *mut Guarded<T> {
+        // SAFETY: `inline` points to the data of a lock that is alive; nothing is read.
+        let flag = unsafe { &raw mut (*inline).poisoned };
+        runtime::data_of_lock(lock, class, inline, flag)
     }
 
     pub(super) fn is_poisoned(&self) -> bool {

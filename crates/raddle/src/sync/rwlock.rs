@@ -77,7 +77,7 @@ impl<T: ?Sized> RwLock<T> {
     /// Where this execution keeps the value.
     #[inline]
     fn data(&self) -> NonNull<Guarded<T>> {
-        let data = runtime::data(&self.handle, Class::RwLock, self.guarded.get());
+        let data = Guarded::data(&self.handle, Class::RwLock, self.guarded.get());
         NonNull::new(data).expect("the data of a lock has an address")
     }
 

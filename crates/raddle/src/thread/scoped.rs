@@ -10,6 +10,8 @@ use std::sync::{Arc as Real, Mutex as RealMutex, PoisonError};
 /// Where threads are made that may borrow what outlives the scope.
 pub struct Scope<'scope, 'env: 'scope> {
     threads: RealMutex<Vec<Started>>,
+    /// One for each thread, which its handle has as well.
+    handles: RealMutex<Vec<Real<()>>>,
     /// Invariant over 'scope, as std's: else it could shrink, and threads would not outlive it.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
@@ -48,7 +50,12 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
     let place = Place::caller();
-    let scope = Scope { threads: RealMutex::new(Vec::new()), scope: PhantomData, env: PhantomData };
+    let scope = Scope {
+        threads: RealMutex::default(),
+        handles: RealMutex::default(),
+        scope: PhantomData,
+        env: PhantomData,
+    };
     /// Waits also when the closure panics: the threads may borrow what unwinding drops next.
     struct End<'a, 'scope, 'env>(&'a Scope<'scope, 'env>, Place);
     impl Drop for End<'_, '_, '_> {
@@ -90,7 +97,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         // closure panics, and no thread is made after that, since all who hold the scope have ended.
         let mut inner = unsafe { builder.start_unchecked(true, f, place) };
         self.threads().push(Started { id: inner.thread.id, outcome: inner.outcome() });
-        ScopedJoinHandle { inner, scope: PhantomData }
+        let alive = Real::new(());
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner).push(alive.clone());
+        ScopedJoinHandle { inner, _alive: alive, scope: PhantomData }
     }
 
     fn threads(&self) -> std::sync::MutexGuard<'_, Vec<Started>> {
@@ -113,6 +122,14 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 thread.outcome.keep(panic);
             }
         }
+        // A handle keeps the result of its thread, and std waits until the result is dropped. Nothing that could drop the handle is left.
+        let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_kept = handles.iter().any(|h| Real::strong_count(h) > 1);
+        drop(handles);
+        if is_kept && !runtime::tearing_down() && !std::thread::panicking() {
+            let message = "the scope waits for ever: the handle of one of its threads was forgotten, and keeps the result of the thread";
+            runtime::fail(explore::FailureKind::Deadlock, message.to_owned(), place);
+        }
         // Only now: a thread of the scope may have joined another one after we did.
         self.threads().iter().any(|thread| thread.outcome.unseen())
     }
@@ -127,6 +144,8 @@ impl fmt::Debug for Scope<'_, '_> {
 /// Waits for a thread of a scope. Dropped, it leaves that to the scope.
 pub struct ScopedJoinHandle<'scope, T> {
     inner: JoinInner<T>,
+    /// The scope looks whether the handle is still there.
+    _alive: Real<()>,
     scope: PhantomData<&'scope ()>,
 }
 

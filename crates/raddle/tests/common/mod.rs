@@ -18,7 +18,7 @@ pub(crate) fn default() -> Config {
 /// Everything a program can give; it must not fail.
 #[track_caller]
 pub(crate) fn outcomes_with<T: Ord>(config: Config, f: impl Fn() -> T) -> BTreeSet<T> {
-    let seen = Mutex::new(BTreeSet::new());
+    let seen = Box::new(Mutex::new(BTreeSet::new()));
     verified_with(config, || {
         let outcome = f();
         seen.lock().unwrap().insert(outcome);

@@ -812,7 +812,7 @@ pub(crate) struct Explored {
 /// What the search sees.
 pub(crate) fn explored(program: &Program, config: Config) -> Explored {
     let locals = StdArc::new(Locals::new());
-    let ends = std::sync::Mutex::new(BTreeSet::new());
+    let ends = Box::new(std::sync::Mutex::new(BTreeSet::new()));
     let program: StdArc<Program> = StdArc::new(program.clone());
     let unparks = program.iter().flatten().any(|i| matches!(i, Unpark(_)));
     let config = config.quiet(true).scan(false).keep_going(true).shrink(false);

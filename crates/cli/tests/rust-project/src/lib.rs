@@ -198,11 +198,97 @@ mod right {
     }
 }
 
+/// Atomic operations that the compiler's pass leaves as they are.
+/// Looks at threads of scopes from inside.
+#[cfg(test)]
+mod scopes {
+    use std::thread;
+
+    #[test]
+    fn printed_while_a_thread_runs() {
+        thread::scope(|s| {
+            let t = s.spawn(|| 1);
+            let text = format!("{s:?}");
+            assert!(text.contains("Scope"), "{text}");
+            drop(t);
+        });
+    }
+
+    #[test]
+    fn printed_by_a_thread() {
+        thread::scope(|s| {
+            s.spawn(move || assert!(format!("{s:?}").contains("num_running_threads: 1")));
+        });
+    }
+}
+
+#[cfg(test)]
+mod greatest {
+    use std::sync::atomic::{AtomicI16, AtomicI8, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst};
+    use std::thread;
+
+    macro_rules! loses {
+        ($($name:ident: $ty:ident $method:ident;)*) => {$(
+            /// The greater or lesser value is lost between the load and the store.
+            #[test]
+            fn $name() {
+                let a = $ty::new(1);
+                thread::scope(|s| {
+                    s.spawn(|| {
+                        let v = a.load(SeqCst);
+                        a.store(v, SeqCst);
+                    });
+                    let old = a.$method(if stringify!($method) == "fetch_max" { 3 } else { 0 }, SeqCst);
+                    assert_eq!(old, 1);
+                });
+                assert_ne!(a.into_inner(), 1);
+            }
+        )*};
+    }
+
+    loses! {
+        loses_u32: AtomicU32 fetch_max;
+        loses_u64: AtomicU64 fetch_min;
+        loses_i8: AtomicI8 fetch_max;
+        loses_i16: AtomicI16 fetch_min;
+        loses_usize: AtomicUsize fetch_max;
+    }
+
+    #[test]
+    fn all_are_seen() {
+        let (signed, unsigned) = (AtomicI8::new(-1), AtomicU64::new(1));
+        thread::scope(|s| {
+            s.spawn(|| (signed.fetch_max(-128, SeqCst), unsigned.fetch_max(u64::MAX, SeqCst)));
+            s.spawn(|| (signed.fetch_max(1, SeqCst), unsigned.fetch_min(2, SeqCst)));
+        });
+        assert_eq!(signed.fetch_min(-5, SeqCst), 1);
+        assert_eq!(signed.into_inner(), -5);
+        assert!([2, u64::MAX].contains(&unsigned.into_inner()));
+    }
+}
+
 #[cfg(test)]
 mod wrong {
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
     use std::sync::{mpsc, Arc, Condvar, Mutex, RwLock};
     use std::thread;
+
+    /// With patience the loop is always cut before the sleep ends.
+    #[test]
+    fn fails_beside_a_loop_that_parks_with_a_limit() {
+        use std::time::Duration;
+        let flag = std::sync::atomic::AtomicBool::new(false);
+        thread::scope(|s| {
+            s.spawn(|| {
+                while !flag.load(SeqCst) {
+                    thread::park_timeout(Duration::from_millis(1));
+                }
+            });
+            thread::sleep(Duration::from_millis(100));
+            flag.store(true, SeqCst);
+        });
+        panic!("always");
+    }
 
     #[test]
     fn lost_update() {
