@@ -1,0 +1,162 @@
+//! With `Config::keep_going` every failure of a test is found, also of threads that share nothing with another one that fails.
+
+mod common;
+
+use common::default;
+use raddle::Config;
+use raddle::cell::UnsafeCell;
+use raddle::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use raddle::sync::{Arc, Mutex};
+use raddle::thread;
+
+/// What fails, as sorted kinds and messages. Each token shows its failure again.
+#[track_caller]
+fn all_failures(config: Config, f: impl Fn() + Copy) -> Vec<String> {
+    let report = config.keep_going(true).run(f);
+    assert!(report.stats.open == 0 && report.stopped.is_none(), "{}", report.guarantee);
+    let mut found: Vec<String> = vec![];
+    for failure in &report.failures {
+        let again = default().replay(&failure.replay).run(f);
+        let essence = |f: &raddle::Failure| (f.kind, f.message.clone(), f.location.clone(), f.thread);
+        assert_eq!(again.failures.iter().map(essence).collect::<Vec<_>>(), [essence(failure)], "replayed");
+        let text = failure.message.lines().next().unwrap_or_default();
+        found.push(format!("{} {text}", failure.kind.name()));
+    }
+    found.sort();
+    found
+}
+
+/// The same under several searches: these failures are found, each named by how it starts.
+#[track_caller]
+fn fails(right: &[&str], f: impl Fn() + Copy) {
+    for algorithm in ["optimal", "source", "dpor", "none"] {
+        let found = all_failures(default().algorithm(algorithm), f);
+        let same = found.len() == right.len() && found.iter().zip(right).all(|(f, r)| f.starts_with(r));
+        assert!(same, "{algorithm}: {found:?}, not {right:?}");
+    }
+}
+
+fn shared() -> Arc<AtomicU32> {
+    Arc::new(AtomicU32::new(0))
+}
+
+#[test]
+fn two_threads_that_always_panic() {
+    fails(&["panic first", "panic second"], || {
+        let x = shared();
+        let (y, z) = (x.clone(), x.clone());
+        let first = thread::spawn(move || if y.load(SeqCst) == 0 { panic!("first") });
+        let second = thread::spawn(move || if z.load(SeqCst) == 0 { panic!("second") });
+        first.join().unwrap();
+        second.join().unwrap();
+    });
+}
+
+#[test]
+fn threads_that_panic_without_a_step() {
+    fails(&["assertion assertion `left == right` failed: third", "panic first", "panic second"], || {
+        let all: [fn(); 3] = [|| panic!("first"), || panic!("second"), || assert_eq!(1, 2, "third")];
+        all.into_iter().for_each(|f| drop(thread::spawn(f)));
+    });
+}
+
+#[test]
+fn one_that_always_panics_and_one_that_panics_in_some_schedules() {
+    fails(&["panic always", "panic sometimes"], || {
+        let x = shared();
+        let y = x.clone();
+        thread::spawn(|| panic!("always"));
+        thread::spawn(move || if y.load(SeqCst) == 1 { panic!("sometimes") });
+        x.store(1, SeqCst);
+    });
+}
+
+#[test]
+fn threads_of_a_scope() {
+    fails(&["panic first", "panic second"], || {
+        thread::scope(|s| {
+            s.spawn(|| panic!("first"));
+            s.spawn(|| panic!("second"));
+        });
+    });
+}
+
+#[test]
+fn the_first_thread_beside_another_one() {
+    fails(&["panic other", "panic own"], || {
+        thread::spawn(|| panic!("other"));
+        panic!("own");
+    });
+}
+
+#[test]
+fn a_panic_that_is_handled_is_not_a_failure() {
+    fails(&["panic second"], || {
+        let first = thread::spawn(|| panic!("first"));
+        let second = thread::spawn(|| panic!("second"));
+        assert!(first.join().is_err());
+        drop(second);
+    });
+    fails(&["panic second"], || {
+        let second = thread::spawn(|| panic!("second"));
+        thread::scope(|s| {
+            assert!(s.spawn(|| panic!("first")).join().is_err());
+        });
+        drop(second);
+    });
+}
+
+struct Plain(UnsafeCell<u32>);
+// SAFETY: the tests race on purpose.
+unsafe impl Sync for Plain {}
+// SAFETY: as above.
+unsafe impl Send for Plain {}
+
+#[test]
+fn a_data_race_beside_a_panic() {
+    fails(&["data-race data race on", "panic always"], || {
+        let a = Arc::new(Plain(UnsafeCell::new(0)));
+        let b = a.clone();
+        thread::spawn(|| panic!("always"));
+        // SAFETY: none; this is the race.
+        let racing = thread::spawn(move || b.0.with_mut(|p| unsafe { *p = 1 }));
+        // SAFETY: as above.
+        a.0.with_mut(|p| unsafe { *p = 2 });
+        let _ = racing.join();
+    });
+}
+
+#[test]
+fn two_data_races_of_different_threads() {
+    fails(&["data-race data race on", "data-race data race on"], || {
+        for _ in 0..2 {
+            let a = Arc::new(Plain(UnsafeCell::new(0)));
+            let b = a.clone();
+            // SAFETY: none; this is the race.
+            thread::spawn(move || a.0.with_mut(|p| unsafe { *p = 1 }));
+            // SAFETY: as above.
+            thread::spawn(move || b.0.with_mut(|p| unsafe { *p = 2 }));
+        }
+    });
+}
+
+#[test]
+fn a_deadlock_in_some_schedules_beside_a_panic_in_others() {
+    fails(&["deadlock deadlock", "panic late"], || {
+        let locks = Arc::new((Mutex::new(0), Mutex::new(0)));
+        let other = locks.clone();
+        let t = thread::spawn(move || {
+            let _first = other.0.lock().unwrap();
+            *other.1.lock().unwrap() += 1;
+        });
+        {
+            let mut second = locks.1.lock().unwrap();
+            *second += 1;
+            drop(locks.0.lock().unwrap());
+        }
+        t.join().unwrap();
+        if *locks.1.lock().unwrap() == 2 {
+            panic!("late");
+        }
+    });
+}
