@@ -243,24 +243,38 @@ fn keep_going_finds_failures_of_threads_that_share_nothing() {
             "int r = y; if (r) assert(r == 2); else assert(r == 3)",
             &["assertion r == 2", "assertion r == 3", "assertion x == 1"],
         ),
-        ("under a lock", some, "assert(x == 1)", "pthread_mutex_lock(&m); assert(y == 0)", &[
-            "assertion x == 1",
-            "assertion y == 0",
-        ]),
+        (
+            "under a lock",
+            some,
+            "assert(x == 1)",
+            "pthread_mutex_lock(&m); assert(y == 0)",
+            &["assertion x == 1", "assertion y == 0"],
+        ),
         // The failure of one thread is all that the other one sees.
-        ("seen", "", "x = 1; assert(y == 2)", "if (x) assert(x == 2)", &["assertion x == 2", "assertion y == 2"]),
+        (
+            "seen",
+            "",
+            "x = 1; assert(y == 2)",
+            "if (x) assert(x == 2)",
+            &["assertion x == 2", "assertion y == 2"],
+        ),
         // The other one waits for what comes after the failure.
         ("waits", "", "assert(x == 1); flag = 1", "while (!flag); assert(0 && flag)", &["assertion x == 1"]),
-        ("polls", "y = 1", "assert(x == 1); flag = 1", "while (!flag) assert(y == 0)", &[
-            "assertion x == 1",
-            "assertion y == 0",
-        ]),
+        (
+            "polls",
+            "y = 1",
+            "assert(x == 1); flag = 1",
+            "while (!flag) assert(y == 0)",
+            &["assertion x == 1", "assertion y == 0"],
+        ),
         // The first thread fails, too.
-        ("three", "assert(x == 3)", "assert(x == 1)", "assert(y == 2)", &[
-            "assertion x == 1",
-            "assertion x == 3",
-            "assertion y == 2",
-        ]),
+        (
+            "three",
+            "assert(x == 3)",
+            "assert(x == 1)",
+            "assert(y == 2)",
+            &["assertion x == 1", "assertion x == 3", "assertion y == 2"],
+        ),
         // Other kinds of failures.
         ("abort", "", "x = 1; abort()", "assert(y == 2)", &["abort ", "assertion y == 2"]),
         ("exit", "", "x = 1; exit(3)", "assert(y == 2)", &["assertion y == 2", "exit-code "]),

@@ -45,8 +45,16 @@ fn two_threads_that_always_panic() {
     fails(&["panic first", "panic second"], || {
         let x = shared();
         let (y, z) = (x.clone(), x.clone());
-        let first = thread::spawn(move || if y.load(SeqCst) == 0 { panic!("first") });
-        let second = thread::spawn(move || if z.load(SeqCst) == 0 { panic!("second") });
+        let first = thread::spawn(move || {
+            if y.load(SeqCst) == 0 {
+                panic!("first")
+            }
+        });
+        let second = thread::spawn(move || {
+            if z.load(SeqCst) == 0 {
+                panic!("second")
+            }
+        });
         first.join().unwrap();
         second.join().unwrap();
     });
@@ -66,7 +74,11 @@ fn one_that_always_panics_and_one_that_panics_in_some_schedules() {
         let x = shared();
         let y = x.clone();
         thread::spawn(|| panic!("always"));
-        thread::spawn(move || if y.load(SeqCst) == 1 { panic!("sometimes") });
+        thread::spawn(move || {
+            if y.load(SeqCst) == 1 {
+                panic!("sometimes")
+            }
+        });
         x.store(1, SeqCst);
     });
 }
@@ -112,9 +124,10 @@ unsafe impl Sync for Plain {}
 // SAFETY: as above.
 unsafe impl Send for Plain {}
 
+/// A data race ends the execution, which the report says.
 #[test]
-fn a_data_race_beside_a_panic() {
-    fails(&["data-race data race on", "panic always"], || {
+fn a_data_race_may_hide_failures() {
+    let report = default().keep_going(true).run(|| {
         let a = Arc::new(Plain(UnsafeCell::new(0)));
         let b = a.clone();
         thread::spawn(|| panic!("always"));
@@ -124,20 +137,52 @@ fn a_data_race_beside_a_panic() {
         a.0.with_mut(|p| unsafe { *p = 2 });
         let _ = racing.join();
     });
+    assert!(report.failures.iter().any(|f| f.kind == raddle::FailureKind::DataRace));
+    assert!(report.caveats.iter().any(|c| c.text.contains("may be left")), "{:?}", report.caveats);
 }
 
 #[test]
-fn two_data_races_of_different_threads() {
-    fails(&["data-race data race on", "data-race data race on"], || {
-        for _ in 0..2 {
-            let a = Arc::new(Plain(UnsafeCell::new(0)));
-            let b = a.clone();
-            // SAFETY: none; this is the race.
-            thread::spawn(move || a.0.with_mut(|p| unsafe { *p = 1 }));
-            // SAFETY: as above.
-            thread::spawn(move || b.0.with_mut(|p| unsafe { *p = 2 }));
-        }
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+fn crashes_beside_panics_and_other_crashes() {
+    fn null() -> *mut u32 {
+        std::hint::black_box(std::ptr::null_mut())
+    }
+    fails(&["panic always", "signal SIGSEGV", "signal SIGSEGV"], || {
+        let x = shared();
+        let y = x.clone();
+        // SAFETY: none; this is the crash.
+        thread::spawn(|| unsafe { null().write_volatile(1) });
+        // SAFETY: as above.
+        thread::spawn(move || y.load(SeqCst) == 1 && unsafe { null().add(3).read_volatile() } == 0);
+        thread::spawn(|| panic!("always"));
+        x.store(1, SeqCst);
     });
+    fails(&["panic sometimes", "signal SIGSEGV"], || {
+        let x = shared();
+        let y = x.clone();
+        // SAFETY: none; this is the crash.
+        let crashing = thread::spawn(|| unsafe { null().write_volatile(1) });
+        thread::spawn(move || {
+            if y.load(SeqCst) == 1 {
+                panic!("sometimes")
+            }
+        });
+        x.store(1, SeqCst);
+        crashing.join().unwrap();
+    });
+}
+
+#[test]
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+fn a_panic_that_a_crashed_thread_might_handle_is_named() {
+    let report = default().keep_going(true).run(|| {
+        let panicking = thread::spawn(|| panic!("handled"));
+        // SAFETY: none; this is the crash.
+        unsafe { std::hint::black_box(std::ptr::null_mut::<u32>()).write_volatile(1) };
+        assert!(panicking.join().is_err());
+    });
+    assert_eq!(report.failures.len(), 1, "{:?}", report.failures);
+    assert!(report.caveats.iter().any(|c| c.text.contains("handled the panics")), "{:?}", report.caveats);
 }
 
 #[test]

@@ -1225,7 +1225,7 @@ impl Execution {
             return;
         }
         let counts = self.met_races.get_mut().note(kind);
-        if !counts || self.failure.is_some() && !self.continues_after_failure() {
+        if !counts || self.failure.is_some() && !self.notes_all() {
             return;
         }
         let location = place.map(|p| p.to_string());
@@ -1241,21 +1241,44 @@ impl Execution {
         self.failure = Some(noted);
     }
 
-    /// Whether the other threads continue after a failure. What they would have done decides which of their steps race with those before the
-    /// failure, and so what else there is to explore. Their own failures are failures of the program: nothing orders them after the
-    /// first one, whose thread may as well be late.
-    pub(crate) fn continues_after_failure(&self) -> bool {
+    /// Whether all failures of an execution are noted, and not only the first one.
+    pub(crate) fn notes_all(&self) -> bool {
         self.settings.keep_going && !self.recording
     }
 
+    /// Whether the other threads continue after such a failure. What they would have done decides which of their steps race with those
+    /// before the failure, and so what else there is to explore. Their own failures are failures of the program: nothing orders them after
+    /// the first one, whose thread may as well be late.
+    ///
+    /// In Rust tests what is not a step, such as to free memory or to access a cell, decides which of two threads meets a data race, or the
+    /// use of freed memory. To the search that would be a thread that does one thing and then another. So these end the execution.
+    pub(crate) fn continues_after(&self, kind: FailureKind) -> bool {
+        self.notes_all() && self.is_of_one_thread(kind)
+    }
+
+    fn is_of_one_thread(&self, kind: FailureKind) -> bool {
+        use FailureKind::{Abort, ExitCode, Signal};
+        self.front.is_some() || matches!(kind, Signal | Abort | ExitCode)
+    }
+
     /// Whether the failure at which the running thread stands is only passed by: the schedule that is followed leads to a later one.
-    pub(crate) fn passes_failure(&self) -> bool {
-        self.failure.is_none() && self.met_races.borrow().passed() < self.passes
+    pub(crate) fn passes_failure(&self, kind: FailureKind) -> bool {
+        self.failure.is_none()
+            && self.is_of_one_thread(kind)
+            && self.met_races.borrow().passed() < self.passes
     }
 
     /// How many panics are failures of an execution in which all threads have ended.
     pub(crate) fn panics_that_fail(&self) -> u32 {
         crate::panics::failures(self).len() as u32
+    }
+
+    /// The execution ends at a failure, though all failures are wanted.
+    #[cold]
+    pub(crate) fn note_end_at_failure(&mut self, place: Option<Place>) {
+        if let Some(place) = place.filter(|_| self.notes_all()) {
+            self.caveats.add(explore::CaveatKind::Depth, ENDS_AT_FAILURE.into(), place);
+        }
     }
 
     /// The failure that was noted last.
@@ -1266,7 +1289,7 @@ impl Execution {
     /// The running thread has failed and left its fiber. The execution ends, or the other threads continue: gives the next one.
     #[cold]
     pub(crate) fn others_continue(&mut self) -> Option<ThreadId> {
-        if self.failure.is_some() && !self.continues_after_failure() {
+        if self.failure.is_some() && !self.notes_all() {
             self.end = Some(End::Cut);
             return None;
         }
@@ -1633,6 +1656,9 @@ impl Execution {
 
 const CUT_AFTER_FAILURE: &str = "the execution was cut at the limit of steps after a failure, while other threads continued \
      (--max-steps, Config::max_steps)";
+
+const ENDS_AT_FAILURE: &str =
+    "executions end at this failure: failures of other threads may be left behind it";
 
 enum Asked {
     Below(u32),

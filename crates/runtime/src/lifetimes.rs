@@ -392,8 +392,15 @@ impl Execution {
             ))
         })?;
         let (kind, location) = (FailureKind::UseAfterFree, place.map(|p| p.to_string()));
-        let noted =
-            Noted { kind, message, location, thread: Some(at.1), help: None, at: Some(self.moment_of(at.0)), passed: None };
+        let noted = Noted {
+            kind,
+            message,
+            location,
+            thread: Some(at.1),
+            help: None,
+            at: Some(self.moment_of(at.0)),
+            passed: None,
+        };
         Some(Box::new(self.full_failure(noted)))
     }
 

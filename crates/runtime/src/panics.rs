@@ -135,7 +135,14 @@ pub(crate) unsafe fn note_end(ex: *mut Execution, t: ThreadId, payload: Box<dyn 
             _ => (text(&*payload), None),
         };
         if thread.panicked.is_none() {
-            thread.panicked = Some(Panicked { message, location, at, moment: thread.noted_at, seen: false, passed_on: false });
+            thread.panicked = Some(Panicked {
+                message,
+                location,
+                at,
+                moment: thread.noted_at,
+                seen: false,
+                passed_on: false,
+            });
         }
         thread.payload.replace(payload)
     };

@@ -471,7 +471,7 @@ impl Execution {
     /// The schedule that leads to a failure. Where the other threads of a native program have continued after it, it ends there. A Rust test
     /// decides at its end whether a panic is a failure.
     pub(crate) fn schedule_to(&self, moment: Option<Moment>, passed: Option<u32>) -> Schedule {
-        let ends_there = self.front.is_some() && self.continues_after_failure();
+        let ends_there = self.front.is_some() && self.notes_all();
         self.schedule_until(moment.filter(|_| ends_there), passed)
     }
 

@@ -465,7 +465,7 @@ impl Session {
                 found = leaked(&*ex).or_else(|| kept(&*ex));
             }
             (*ex).note_plain_race();
-            if clean && (found.is_none() || (*ex).continues_after_failure() || (*ex).passes > 0) {
+            if clean && (found.is_none() || (*ex).notes_all() || (*ex).passes > 0) {
                 let mut at_end = (*ex).used_after_end().or_else(|| (*ex).shared_while_alone());
                 let before = if found.is_some() { (*ex).panics_that_fail() } else { 0 };
                 if let Some(failure) = &mut at_end
@@ -475,7 +475,7 @@ impl Session {
                 }
                 match at_end {
                     Some(at_end) if found.is_none() || (*ex).passes == before => found = Some(at_end),
-                    Some(at_end) if (*ex).continues_after_failure() => more.push(*at_end),
+                    Some(at_end) if (*ex).notes_all() => more.push(*at_end),
                     _ => {}
                 }
             }
@@ -569,7 +569,7 @@ impl Session {
                         self.unequip(thread);
                         let message = signals::overflow_message(&*ex);
                         let place = crate::record::place_of((&(*ex).pending)[t.index()].site);
-                        if !(*ex).passes_failure() {
+                        if !(*ex).passes_failure(FailureKind::Signal) {
                             (*ex).note_failure(FailureKind::Signal, message, place, Some(t));
                         }
                         (*ex).others_continue()
@@ -865,15 +865,16 @@ fn judge(ex: &mut Execution, end: End) -> (Option<Box<Failure>>, Vec<Failure>) {
         }
     }
     let count = panics.len();
+    for (noted, passed) in panics.iter_mut().zip(ex.met_races.get_mut().passed()..) {
+        noted.passed = Some(passed);
+    }
     let mut more = std::mem::take(&mut ex.more);
     let (noted, cycle) = match ex.failure.take() {
         Some(noted) => (Some(noted), Vec::new()),
         None if !panics.is_empty() => {
             // A schedule that is followed may lead to a later one. A panic that nobody took came before whatever blocks.
             let which = (ex.passes - ex.met_races.get_mut().passed().min(ex.passes)) as usize;
-            let mut noted = panics.remove(if which < count { which } else { 0 });
-            noted.passed = Some(ex.passes);
-            (Some(noted), Vec::new())
+            (Some(panics.remove(if which < count { which } else { 0 })), Vec::new())
         }
         None if end == End::Complete => split(ex.blocked_failure().or_else(|| ex.lock_deadlock())),
         None if matches!(end, End::Pruned | End::Cut) => split(ex.lock_deadlock()),
@@ -892,11 +893,8 @@ fn judge(ex: &mut Execution, end: End) -> (Option<Box<Failure>>, Vec<Failure>) {
         ex.unfinished.pop();
     }
     ex.finish_plain_writes();
-    if ex.continues_after_failure() {
+    if ex.notes_all() {
         more.append(&mut panics);
-        for (noted, passed) in more.iter_mut().zip(1..) {
-            noted.passed.get_or_insert(passed);
-        }
     }
     let more = more.into_iter().map(|noted| ex.full_failure(noted)).collect();
     let mut failure = ex.full_failure(noted);
@@ -931,7 +929,8 @@ fn kept(ex: &Execution) -> Option<Box<Failure>> {
         location: Some(place.to_string()),
         thread: None,
         help: None,
-        at: None, passed: None,
+        at: None,
+        passed: None,
     };
     Some(Box::new(ex.full_failure(noted)))
 }
@@ -954,7 +953,8 @@ fn leak(ex: &Execution, i: usize) -> Box<Failure> {
         location,
         thread: None,
         help: None,
-        at: None, passed: None,
+        at: None,
+        passed: None,
     };
     Box::new(ex.full_failure(noted))
 }

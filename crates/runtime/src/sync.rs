@@ -222,10 +222,11 @@ pub(crate) unsafe fn stop_at_failure(
 ) -> ! {
     // SAFETY: by the contract. The operation is never enabled, so the fiber is only resumed to be unwound.
     unsafe {
-        if !(*ex).passes_failure() {
+        if !(*ex).passes_failure(kind) {
             let t = (*ex).current;
             (*ex).note_failure(kind, message, place, Some(t));
-            if !(*ex).continues_after_failure() {
+            if !(*ex).continues_after(kind) {
+                (*ex).note_end_at_failure(place);
                 give_up(ex)
             }
         }
