@@ -1216,6 +1216,12 @@ impl Execution {
     ) {
         if kind == FailureKind::Limit {
             // A limit of ours is not a failure of the program.
+            if let (Some(_), Some(place)) = (&self.failure, place) {
+                let text = format!(
+                    "the execution was cut after a failure, while other threads continued: {message}"
+                );
+                return self.caveats.add(explore::CaveatKind::Depth, text.into(), place);
+            }
             if self.stopped.is_none() {
                 let location = place.map(|p| p.to_string());
                 let thread = thread.map(|t| self.rank(t));

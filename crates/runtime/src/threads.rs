@@ -423,12 +423,12 @@ pub fn detached(thread: ThreadId) {
 #[cold]
 pub fn panic_passed_on(thread: ThreadId) {
     let ex = context::current();
-    // SAFETY: a current execution is valid; the borrow ends here.
-    if let Some(panicked) =
-        unsafe { (!ex.is_null()).then(|| &mut (&mut (*ex).threads)[thread.index()].seldom_mut().panicked) }
-    {
-        panicked.iter_mut().for_each(|p| p.passed_on = true);
+    if ex.is_null() {
+        return;
     }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    let thread = unsafe { &mut (&mut (*ex).threads)[thread.index()] };
+    thread.seldom_mut().panicked.iter_mut().for_each(|p| p.passed_on = true);
 }
 
 /// Whether the owners of the value of a thread, the thread and its handle, leave it by steps: the one that leaves last drops it, so which one
