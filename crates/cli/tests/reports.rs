@@ -187,7 +187,8 @@ int main(void) {
     }
 }
 
-/// The failures of a C program with `--keep-going`, as sorted messages without the places. Each token shows its failure again.
+/// The failures of a C program with `--keep-going`, sorted, as kinds and assertions or messages. Each token shows its failure again, unless
+/// another algorithm has found it.
 fn all_failures(name: &str, program: &str, options: &[&str]) -> Vec<String> {
     let (_, report) = check(name, program, &[&["--keep-going", "--json"], options].concat());
     let report: Value = serde_json::from_str(&report).unwrap();
@@ -195,10 +196,11 @@ fn all_failures(name: &str, program: &str, options: &[&str]) -> Vec<String> {
     let mut found = vec![];
     for failure in report["failures"].as_array().unwrap() {
         let token = failure["replay"].as_str().unwrap();
-        let options = if options.contains(&"--isolate") { options } else { &[] };
-        let (_, again) = check(name, program, &[&["--json", "--replay", token], options].concat());
-        let again: Value = serde_json::from_str(&again).unwrap();
-        assert_eq!(essence(&again["failures"][0]), essence(failure), "{name}: {token} {options:?}");
+        if !options.contains(&"--algorithm") {
+            let (_, again) = check(name, program, &[&["--json", "--replay", token], options].concat());
+            let again: Value = serde_json::from_str(&again).unwrap();
+            assert_eq!(essence(&again["failures"][0]), essence(failure), "{name}: {token} {options:?}");
+        }
         let message = failure["message"].as_str().unwrap();
         let quoted = message.split('`').nth(1).unwrap_or(message);
         found.push(format!("{} {quoted}", failure["kind"].as_str().unwrap()));
@@ -283,7 +285,11 @@ fn keep_going_finds_failures_of_threads_that_share_nothing() {
     ] {
         let program = TWO_THREADS.replace("MAIN;", &format!("{main};"));
         let program = program.replace("U;", &format!("{u};")).replace("V;", &format!("{v};"));
-        for options in [&[][..], &["--algorithm", "none"], &["--isolate"]] {
+        let isolate = &["--isolate"][..];
+        for options in [&[], &["--algorithm", "none"], isolate] {
+            if options == isolate && !["always", "abort", "race"].contains(&name) {
+                continue;
+            }
             let found = all_failures("neighbours", &program, options);
             let is_one = |f: &String, r: &&str| f == *r || r.ends_with(' ') && f.starts_with(*r);
             let same = found.len() == right.len() && found.iter().zip(right).all(|(f, r)| is_one(f, r));
