@@ -4,8 +4,9 @@ mod common;
 
 use common::default;
 use raddle::Config;
+use raddle::boxed::Box;
 use raddle::cell::UnsafeCell;
-use raddle::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use raddle::sync::atomic::{AtomicPtr, AtomicU32, Ordering::SeqCst};
 use raddle::sync::{Arc, Mutex};
 use raddle::thread;
 
@@ -204,4 +205,32 @@ fn a_deadlock_in_some_schedules_beside_a_panic_in_others() {
             panic!("late");
         }
     });
+}
+
+/// Which of two threads frees a block again depends on what is not a step, so such a failure ends the execution.
+#[test]
+fn a_block_that_two_threads_free_is_deterministic() {
+    let config = || default().spurious(32).turns(64).leaks(false).keep_going(true);
+    let report = config().run(|| {
+        let x = Arc::new(AtomicPtr::new(std::ptr::null_mut()));
+        let y = x.clone();
+        let first = thread::spawn(move || {
+            let p = Box::into_raw(Box::new(AtomicU32::new(7)));
+            x.store(p, SeqCst);
+            // SAFETY: it is freed here if the other thread has not done so; that it may have is the failure.
+            drop(unsafe { Box::from_raw(p) });
+            drop(Box::new(AtomicU32::new(7)));
+        });
+        let second = thread::spawn(move || {
+            let p = y.swap(std::ptr::null_mut(), SeqCst);
+            if !p.is_null() {
+                // SAFETY: as above.
+                drop(unsafe { Box::from_raw(p) });
+            }
+        });
+        first.join().unwrap();
+        second.join().unwrap();
+    });
+    let kinds: Vec<_> = report.failures.iter().map(|f| f.kind.name()).collect();
+    assert!(!kinds.is_empty() && !kinds.contains(&"nondeterminism"), "{kinds:?}");
 }
