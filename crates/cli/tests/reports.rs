@@ -187,6 +187,117 @@ int main(void) {
     }
 }
 
+/// The failures of a C program with `--keep-going`, sorted, as kinds and assertions or messages. Each token shows its failure again, unless
+/// another algorithm has found it.
+fn all_failures(name: &str, program: &str, options: &[&str]) -> Vec<String> {
+    let (_, report) = check(name, program, &[&["--keep-going", "--json"], options].concat());
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert!(report["open"] == 0 && report["stopped"].is_null(), "{name}: {report}");
+    let mut found = vec![];
+    for failure in report["failures"].as_array().unwrap() {
+        let token = failure["replay"].as_str().unwrap();
+        if !options.contains(&"--algorithm") {
+            let (_, again) = check(name, program, &[&["--json", "--replay", token], options].concat());
+            let again: Value = serde_json::from_str(&again).unwrap();
+            assert_eq!(essence(&again["failures"][0]), essence(failure), "{name}: {token} {options:?}");
+        }
+        let message = failure["message"].as_str().unwrap();
+        let quoted = message.split('`').nth(1).unwrap_or(message);
+        found.push(format!("{} {quoted}", failure["kind"].as_str().unwrap()));
+    }
+    found.sort();
+    found
+}
+
+const TWO_THREADS: &str = "\
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+static atomic_int x, y, flag;
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static int plain;
+static void *u(void *p) { U; return p; }
+static void *v(void *p) { V; return p; }
+int main(void) {
+    pthread_t s, t;
+    pthread_create(&s, 0, u, 0);
+    pthread_create(&t, 0, v, 0);
+    MAIN;
+    pthread_join(s, 0);
+    pthread_join(t, 0);
+}
+";
+
+#[test]
+fn keep_going_finds_failures_of_threads_that_share_nothing() {
+    let some = "pthread_mutex_lock(&m); y++; pthread_mutex_unlock(&m)";
+    for (name, main, u, v, right) in [
+        // Both always fail, with and without a step before.
+        ("always", "", "assert(x == 1)", "assert(y == 2)", &["assertion x == 1", "assertion y == 2"][..]),
+        ("local", "", "assert(p)", "assert(p == (void *)1)", &["assertion p", "assertion p == (void *)1"]),
+        // One always fails, and the other one in some schedules.
+        ("some", "y = 1", "assert(x == 1)", "assert(y == 0)", &["assertion x == 1", "assertion y == 0"]),
+        (
+            "other",
+            "y = 1",
+            "assert(x == 1)",
+            "int r = y; if (r) assert(r == 2); else assert(r == 3)",
+            &["assertion r == 2", "assertion r == 3", "assertion x == 1"],
+        ),
+        (
+            "under a lock",
+            some,
+            "assert(x == 1)",
+            "pthread_mutex_lock(&m); assert(y == 0)",
+            &["assertion x == 1", "assertion y == 0"],
+        ),
+        // The failure of one thread is all that the other one sees.
+        (
+            "seen",
+            "",
+            "x = 1; assert(y == 2)",
+            "if (x) assert(x == 2)",
+            &["assertion x == 2", "assertion y == 2"],
+        ),
+        // The other one waits for what comes after the failure.
+        ("waits", "", "assert(x == 1); flag = 1", "while (!flag); assert(0 && flag)", &["assertion x == 1"]),
+        (
+            "polls",
+            "y = 1",
+            "assert(x == 1); flag = 1",
+            "while (!flag) assert(y == 0)",
+            &["assertion x == 1", "assertion y == 0"],
+        ),
+        // The first thread fails, too.
+        (
+            "three",
+            "assert(x == 3)",
+            "assert(x == 1)",
+            "assert(y == 2)",
+            &["assertion x == 1", "assertion x == 3", "assertion y == 2"],
+        ),
+        // Other kinds of failures.
+        ("abort", "", "x = 1; abort()", "assert(y == 2)", &["abort ", "assertion y == 2"]),
+        ("exit", "", "x = 1; exit(3)", "assert(y == 2)", &["assertion y == 2", "exit-code "]),
+        ("crash", "", "*(volatile int *)p = 1", "free(&x)", &["invalid-free ", "signal "]),
+        ("race", "plain = 1", "assert(x == 1)", "plain = 2", &["assertion x == 1", "data-race "]),
+    ] {
+        let program = TWO_THREADS.replace("MAIN;", &format!("{main};"));
+        let program = program.replace("U;", &format!("{u};")).replace("V;", &format!("{v};"));
+        let isolate = &["--isolate"][..];
+        for options in [&[], &["--algorithm", "none"], isolate] {
+            if options == isolate && !["always", "abort", "race"].contains(&name) {
+                continue;
+            }
+            let found = all_failures("neighbours", &program, options);
+            let is_one = |f: &String, r: &&str| f == *r || r.ends_with(' ') && f.starts_with(*r);
+            let same = found.len() == right.len() && found.iter().zip(right).all(|(f, r)| is_one(f, r));
+            assert!(same, "{name} {options:?}: {found:?}, not {right:?}");
+        }
+    }
+}
+
 #[test]
 fn a_crash_and_a_double_free_beside_other_threads_are_deterministic() {
     let program = |first: &str, second: &str| {

@@ -255,7 +255,8 @@ impl Config {
         self
     }
 
-    /// Goes on after a failure and reports all that differ. `RADDLE_KEEP_GOING`.
+    /// Continues after a failure and reports all failures that differ. Where a thread fails it stops, and the other threads continue.
+    /// `RADDLE_KEEP_GOING`.
     pub fn keep_going(mut self, yes: bool) -> Config {
         self.settings.keep_going = yes;
         self
@@ -620,6 +621,9 @@ impl Config {
             (verdict, &promise, rounds.iter().find(|r| r.complete))
         {
             guarantee = format!("no failure within {bound} (complete for that bound); {guarantee}");
+        }
+        if self.settings.keep_going && verdict == Verdict::Failure {
+            guarantee += "; what a thread would do after its failure was not explored";
         }
         Report {
             verdict,

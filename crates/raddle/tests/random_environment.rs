@@ -20,7 +20,7 @@ mod program;
 
 use interpreter::{Mode, Outcomes, RIGHT, Rules, has, outcomes};
 use program::{FAMILIES, Family, Program, Stmt, Value, shrink};
-use raddle::{Config, FailureKind, Report};
+use raddle::{Config, FailureKind, Report, Verdict};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -89,7 +89,10 @@ fn search(p: &Program) -> Seen {
         failed: report.failures.iter().filter_map(|f| number(&f.message)).collect(),
         kinds: report.failures.iter().map(|f| f.kind.name()).collect(),
         caveats: report.caveats.iter().map(|c| c.kind.name()).collect(),
-        complete: report.stopped.is_none() && stats.executions + stats.blocked + 10 < EXECUTIONS,
+        complete: report.stopped.is_none()
+            && report.verdict != Verdict::Incomplete
+            && stats.open == 0
+            && stats.executions + stats.blocked + 10 < EXECUTIONS,
         text: format!(
             "{}; {:?}; {:?}",
             report.guarantee,
@@ -119,9 +122,7 @@ fn difference(p: &Program, right: &Outcomes, seen: &Seen) -> Option<String> {
     if !other.is_empty() {
         differ("failures", "none of these".to_owned(), format!("{other:?}"));
     }
-    // A failed assertion ends the execution, and plain accesses that no step leads to may come later.
-    let is_hidden = right.race && is(&["panic"]);
-    if race != right.race && (race || seen.complete && !is_hidden) {
+    if race != right.race && (race || seen.complete) {
         differ("race", right.race.to_string(), race.to_string());
     } else if !race && !right.race {
         let stuck = is(&["deadlock", "livelock"]);
@@ -129,8 +130,7 @@ fn difference(p: &Program, right: &Outcomes, seen: &Seen) -> Option<String> {
             differ("stuck", right.stuck.to_string(), stuck.to_string());
         }
         let lost = |missing: usize| seen.complete && missing > 0;
-        // Another thread may run between the step before an assertion and its failure.
-        if right.failed.is_empty() && !seen.failed.is_empty()
+        if seen.failed.difference(&right.failed).count() > 0
             || lost(right.failed.difference(&seen.failed).count())
         {
             differ("assertions", format!("{:?}", right.failed), format!("{:?}", seen.failed));

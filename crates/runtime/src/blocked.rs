@@ -60,7 +60,8 @@ impl Execution {
             let panicked = self.threads[t.index()].seldom().panicked.as_ref()?;
             Some(format!("{} had panicked by then: {}", self.thread_label(*t), panicked.message))
         });
-        let noted = Noted { kind, message, location, thread: Some(shown), help: panicked, at: None };
+        let noted =
+            Noted { kind, message, location, thread: Some(shown), help: panicked, at: None, passed: None };
         Some((noted, self.ranks(cycle)))
     }
 
@@ -75,7 +76,8 @@ impl Execution {
         let message = format!("deadlock: {}", self.describe_waits(cycle.iter()));
         let location = place_of(self.pending[shown.index()].site).map(|p| p.to_string());
         let kind = FailureKind::Deadlock;
-        let noted = Noted { kind, message, location, thread: Some(shown), help: None, at: None };
+        let noted =
+            Noted { kind, message, location, thread: Some(shown), help: None, at: None, passed: None };
         Some((noted, self.ranks(cycle)))
     }
 

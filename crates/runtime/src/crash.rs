@@ -45,10 +45,12 @@ pub(crate) unsafe fn leave(ex: *mut Execution, kind: FailureKind, message: Strin
         (*ex).leave_user_code();
         let t = (*ex).current;
         let last = record::place_of((&(*ex).pending)[t.index()].site);
-        (*ex).note_failure(kind, message, last, Some(t));
-        let here = callers::outside_std_here();
-        if let (Some(at), Some(failure)) = (here.first(), &mut (*ex).failure) {
-            failure.location = Some(at.clone());
+        if !(*ex).passes_failure(kind) {
+            (*ex).note_failure(kind, message, last, Some(t));
+            let here = callers::outside_std_here();
+            if let (Some(at), Some(failure)) = (here.first(), (*ex).last_noted()) {
+                failure.location = Some(at.clone());
+            }
         }
         let Some(fiber) = &(&(*ex).threads)[t.index()].fiber else { emergency::leave() };
         fiber.trap_handler().leave(Exit::Crashed)

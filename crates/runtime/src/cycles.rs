@@ -100,6 +100,9 @@ pub enum Rule {
 /// Operand `a` of an [`OpKind::Assume`]: the thread was stopped by the rule above.
 pub(crate) const STOPPED: u64 = 1;
 
+/// The operand of the `Assume` at which a thread stands that has stopped at a failure.
+pub(crate) const FAILED: u64 = 2;
+
 /// A step of a thread.
 #[derive(Clone, Copy)]
 struct Visit {

@@ -364,20 +364,30 @@ pub fn check(
         }
         if let Some(found) = once.failure {
             crate::seldom();
-            let known = failures.iter().any(|f| same(f, &found));
-            let race = once.race.filter(|_| found.kind == FailureKind::DataRace);
-            if !known {
+            // The race is the last one of an execution.
+            let last = once.more.last().unwrap_or(&found);
+            let race = once.race.filter(|_| last.kind == FailureKind::DataRace);
+            let mut starts_again = false;
+            for found in std::iter::once(*found).chain(once.more) {
+                if failures.iter().any(|f| same(f, &found)) {
+                    continue;
+                }
+                let schedule = found.replay.parse().unwrap_or_else(|_| once.schedule.clone());
                 let report_suspects = suspicion.is_some();
                 let modes = Modes { report_suspects, ..session.modes() };
                 let differs = |f: &Failure| f.kind == FailureKind::Nondeterminism;
                 let differed = differs(&found);
-                let failure = full(settings, modes, test, *found, &once.schedule);
+                let failure = full(settings, modes, test, found, &schedule);
                 // As above.
                 if !differed && differs(&failure) && (session.clean_stacks() || session.keep_freed()) {
-                    search.restart();
-                    continue;
+                    starts_again = true;
+                    break;
                 }
                 failures.push(failure);
+            }
+            if starts_again {
+                search.restart();
+                continue;
             }
             if !settings.keep_going || failures.len() >= MOST_FAILURES {
                 break;
@@ -538,7 +548,11 @@ impl Doubts {
                 return Ok(());
             }
         }
-        let spins = once.failure.take().is_some();
+        // Another failure is one whatever the threads that repeat themselves do.
+        let spins = once.failure.as_ref().is_some_and(|f| f.kind == FailureKind::Livelock);
+        if spins {
+            once.failure = None;
+        }
         let may_not_end = suspicion.may_not_end
             && !known
             && course == Course::Ends

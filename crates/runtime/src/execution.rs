@@ -44,6 +44,8 @@ pub(crate) struct Noted {
     pub(crate) help: Option<String>,
     /// How much of the execution came before it, where that is known.
     pub(crate) at: Option<Moment>,
+    /// How many other failures the execution has met before this one; as many as in all if this is not known.
+    pub(crate) passed: Option<u32>,
 }
 
 impl Noted {
@@ -143,8 +145,10 @@ pub(crate) struct Execution {
     pub(crate) recording: bool,
     /// Callers are recorded with each step.
     pub(crate) with_callers: bool,
-    /// An execution continues after so many races that it meets first.
+    /// An execution continues after so many failures that it meets first.
     pub(crate) passes: u32,
+    /// Failures of other threads after the first one, with [`Settings::keep_going`].
+    pub(crate) more: Vec<Noted>,
     pub(crate) met_races: RefCell<Met>,
     pub(crate) recorded: Vec<Recorded>,
     /// The records of plain writes whose values are not known yet.
@@ -362,6 +366,7 @@ impl Execution {
             recording: false,
             with_callers: false,
             passes: 0,
+            more: Vec::new(),
             met_races: RefCell::default(),
             recorded: Vec::new(),
             unfinished: Vec::new(),
@@ -501,6 +506,7 @@ impl Execution {
         self.unfinished.clear();
         self.races.reset();
         self.failure = None;
+        self.more.clear();
         self.stopped = None;
         self.given_up_for = None;
         self.last_words = None;
@@ -1148,7 +1154,11 @@ impl Execution {
             let timed = ex.threads[t.index()].seldom().timed.filter(|_| ex.waits_with_limit(t));
             timed.filter(|(_, patient)| *patient).map(|(limit, _)| limit)
         };
-        // A thread that was stopped because it repeats itself can run on in the execution that shows the same without.
+        // A thread that was stopped because it repeats itself can run on in the execution that shows the same without. One that has stopped
+        // at a failure may as well be late with it, so time does not pass.
+        if self.failure.is_some() || self.passes > 0 && self.exited {
+            return false;
+        }
         if self.live.iter().any(|t| self.pending[t.index()].op.kind == OpKind::Assume) {
             return false;
         }
@@ -1174,6 +1184,13 @@ impl Execution {
         self.end = Some(End::Cut);
         // A failure whatever the others do.
         if self.lock_deadlock().is_some() {
+            return;
+        }
+        // The others may wait in a loop for the thread that has stopped at its failure.
+        if self.failure.is_some() {
+            if let Some(place) = place {
+                self.caveats.add(explore::CaveatKind::Depth, CUT_AFTER_FAILURE.into(), place);
+            }
             return;
         }
         self.suspect = true;
@@ -1239,6 +1256,12 @@ impl Execution {
     ) {
         if kind == FailureKind::Limit {
             // A limit of ours is not a failure of the program.
+            if let (Some(_), Some(place)) = (&self.failure, place) {
+                let text = format!(
+                    "the execution was cut after a failure, while other threads continued: {message}"
+                );
+                return self.caveats.add(explore::CaveatKind::Depth, text.into(), place);
+            }
             if self.stopped.is_none() {
                 let location = place.map(|p| p.to_string());
                 let thread = thread.map(|t| self.rank(t));
@@ -1247,20 +1270,87 @@ impl Execution {
             }
             return;
         }
-        if self.failure.is_none() {
-            if let Some(front) = crate::front::front() {
-                front.failed(&message);
-            }
-            let location = place.map(|p| p.to_string());
-            let at = Some(self.now());
-            self.failure = Some(Noted { kind, message, location, thread, help: None, at });
+        let counts = self.met_races.get_mut().note(kind);
+        if !counts || self.failure.is_some() && !self.notes_all() {
+            return;
+        }
+        let location = place.map(|p| p.to_string());
+        let (at, passed) = (Some(self.now()), Some(self.met_races.get_mut().passed()));
+        let noted = Noted { kind, message, location, thread, help: None, at, passed };
+        if self.failure.is_some() {
+            self.more.push(noted);
+            return;
+        }
+        if let Some(front) = crate::front::front() {
+            front.failed(&noted.message);
+        }
+        self.failure = Some(noted);
+    }
+
+    /// Whether all failures of an execution are noted, and not only the first one.
+    pub(crate) fn notes_all(&self) -> bool {
+        self.settings.keep_going && !self.recording
+    }
+
+    /// Whether the other threads continue after such a failure. What they would have done decides which of their steps race with those
+    /// before the failure, and so what else there is to explore. Their own failures are failures of the program: nothing orders them after
+    /// the first one, whose thread may as well be late.
+    ///
+    /// In Rust tests what is not a step, such as to free memory or to access a cell, decides which of two threads meets a data race, or the
+    /// use of freed memory. To the search that would be a thread that does one thing and then another. So these end the execution.
+    pub(crate) fn continues_after(&self, kind: FailureKind) -> bool {
+        self.notes_all() && self.is_of_one_thread(kind)
+    }
+
+    fn is_of_one_thread(&self, kind: FailureKind) -> bool {
+        use FailureKind::{Abort, ExitCode, Signal};
+        self.front.is_some() || matches!(kind, Signal | Abort | ExitCode)
+    }
+
+    /// Whether the failure at which the running thread stands is only passed by: the schedule that is followed leads to a later one.
+    pub(crate) fn passes_failure(&self, kind: FailureKind) -> bool {
+        self.failure.is_none()
+            && self.is_of_one_thread(kind)
+            && self.met_races.borrow().passed() < self.passes
+    }
+
+    /// How many panics are failures of an execution in which all threads have ended.
+    pub(crate) fn panics_that_fail(&self) -> u32 {
+        crate::panics::failures(self).len() as u32
+    }
+
+    /// The execution ends at a failure, though all failures are wanted.
+    #[cold]
+    pub(crate) fn note_end_at_failure(&mut self, place: Option<Place>) {
+        if let Some(place) = place.filter(|_| self.notes_all()) {
+            self.caveats.add(explore::CaveatKind::Depth, ENDS_AT_FAILURE.into(), place);
         }
     }
 
-    /// Whether the other threads of a native program continue after a failure: what they would have done decides which of their
-    /// steps race with those before the failure, and so what else there is to explore.
-    pub(crate) fn continues_after_failure(&self) -> bool {
-        self.settings.keep_going && self.front.is_some() && !self.recording
+    /// The failure that was noted last.
+    pub(crate) fn last_noted(&mut self) -> Option<&mut Noted> {
+        self.more.last_mut().or(self.failure.as_mut())
+    }
+
+    /// The running thread has failed and left its fiber. The execution ends, or the other threads continue: gives the next one.
+    #[cold]
+    pub(crate) fn others_continue(&mut self) -> Option<ThreadId> {
+        if self.failure.is_some() && !self.notes_all() {
+            self.end = Some(End::Cut);
+            return None;
+        }
+        self.met_races.get_mut().count_failure();
+        self.exited = true;
+        let t = self.current;
+        self.threads[t.index()].left_process = true;
+        if self.front.is_some() {
+            self.ended();
+            return self.decide();
+        }
+        // A thread of a Rust test has no result that others could take, so it does not count as ended.
+        let at = self.pending[t.index()].site;
+        self.announce(Op::local(OpKind::Assume).with(cycles::FAILED, 0), at);
+        self.next
     }
 
     /// The point that the execution has come to.
@@ -1596,7 +1686,7 @@ impl Execution {
             message: noted.message,
             location: noted.location,
             thread: noted.thread.map(|t| self.rank(t)),
-            replay: self.schedule_until(noted.at.filter(|_| self.continues_after_failure())).to_string(),
+            replay: self.schedule_to(noted.at, noted.passed).to_string(),
             preemptions: self.recorded.iter().filter(|r| r.preempts.is_some()).count(),
             threads,
             cycle: Vec::new(),
@@ -1612,6 +1702,12 @@ impl Execution {
         self.last.filter(|l| *l != t && self.enabled.contains(*l) && !self.yielded.contains(*l))
     }
 }
+
+const CUT_AFTER_FAILURE: &str = "the execution was cut at the limit of steps after a failure, while other threads continued \
+     (--max-steps, Config::max_steps)";
+
+const ENDS_AT_FAILURE: &str =
+    "executions end at this failure: failures of other threads may be left behind it";
 
 enum Asked {
     Below(u32),

@@ -132,8 +132,8 @@ pub use sync::{
     rmw, step, stop_here, stop_repeating, take_word, tearing_down, wait,
 };
 pub use threads::{
-    Body, Task, closure_ended, current, is_finished, join, owners_leave, panicking, park, spawn, thread_name,
-    unpark, value_dropped,
+    Body, Task, closure_ended, current, detached, is_finished, join, owners_leave, panic_passed_on,
+    panicking, park, spawn, thread_name, unpark, value_dropped,
 };
 pub use watch::cell_data;
 

@@ -437,8 +437,15 @@ impl Execution {
             ))
         })?;
         let (kind, location) = (FailureKind::UseAfterFree, place.map(|p| p.to_string()));
-        let noted =
-            Noted { kind, message, location, thread: Some(at.1), help: None, at: Some(self.moment_of(at.0)) };
+        let noted = Noted {
+            kind,
+            message,
+            location,
+            thread: Some(at.1),
+            help: None,
+            at: Some(self.moment_of(at.0)),
+            passed: None,
+        };
         Some(Box::new(self.full_failure(noted)))
     }
 
@@ -472,7 +479,7 @@ impl Execution {
                 let location = Some(a.place.to_string());
                 let kind = FailureKind::DataRace;
                 let (thread, at) = (Some(l.thread), Some(self.moment_of(i)));
-                let noted = Noted { kind, message, location, thread, help: None, at };
+                let noted = Noted { kind, message, location, thread, help: None, at, passed: None };
                 return Some(Box::new(self.full_failure(noted)));
             }
         }

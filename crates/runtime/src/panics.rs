@@ -140,7 +140,14 @@ pub(crate) unsafe fn note_end(ex: *mut Execution, t: ThreadId, payload: Box<dyn 
             _ => (text(&*payload), None),
         };
         if thread.panicked.is_none() {
-            thread.panicked = Some(Panicked { message, location, at, moment: thread.noted_at, seen: false });
+            thread.panicked = Some(Panicked {
+                message,
+                location,
+                at,
+                moment: thread.noted_at,
+                seen: false,
+                passed_on: false,
+            });
         }
         thread.payload.replace(payload)
     };
@@ -180,37 +187,72 @@ pub(crate) fn has_left_main(ex: &Execution) -> bool {
     ex.panics > 0 && ex.threads[ThreadId::MAIN.index()].seldom().panicked.is_some()
 }
 
-/// The failure that panics amount to, if any.
-pub(crate) fn failure(ex: &Execution) -> Option<Noted> {
-    let (mut thread, mut shown) = ex.unseen_panic()?;
+/// The failures that panics amount to: the one that is shown first, and with [`Settings::keep_going`](crate::Settings::keep_going), or where
+/// a schedule leads to a later one, the others.
+pub(crate) fn failures(ex: &Execution) -> Vec<Noted> {
+    let Some((mut thread, mut shown)) = ex.unseen_panic() else { return Vec::new() };
     // The first thread fails the test whatever became of the others. If it did not just pass a panic on, its own panic is shown.
     if let Some(of_main) = &ex.threads[ThreadId::MAIN.index()].seldom().panicked
-        && of_main.location.is_some()
-        && !PASSED_ON.iter().any(|m| of_main.message.contains(m))
+        && !passes_on(of_main)
     {
         (thread, shown) = (ThreadId::MAIN, of_main);
     }
+    let mut all = vec![failure(ex, thread, shown)];
+    if !ex.settings.keep_going && ex.passes == 0 {
+        return all;
+    }
+    let mut panicked: Vec<(ThreadId, &Panicked)> = ex
+        .order
+        .iter()
+        .filter_map(|t| ex.threads[t.index()].seldom().panicked.as_ref().map(|p| (*t, p)))
+        .filter(|(_, p)| !p.seen || p.passed_on)
+        .collect();
+    panicked.sort_by_key(|(_, p)| p.at);
+    for (thread, shown) in panicked {
+        // Where a panic was passed on, each of those that it may have come from is shown.
+        let noted = match passes_on(shown) {
+            true => failure(ex, thread, shown),
+            false => noted(thread, shown, None),
+        };
+        let is_known = |other: &Noted| other.thread == noted.thread && other.message == noted.message;
+        if !all.iter().any(is_known) {
+            all.push(noted);
+        }
+    }
+    all
+}
+
+/// Whether a panic only says that another thread has panicked.
+fn passes_on(panicked: &Panicked) -> bool {
+    panicked.location.is_none() || PASSED_ON.iter().any(|m| panicked.message.contains(m))
+}
+
+/// The failure that a panic amounts to. If it only passes on another one, it is that one.
+fn failure(ex: &Execution, thread: ThreadId, shown: &Panicked) -> Noted {
     let first = ex
         .order
         .iter()
         .filter_map(|t| ex.threads[t.index()].seldom().panicked.as_ref().map(|p| (*t, p)))
-        .min_by_key(|(_, p)| p.at)
-        .filter(|(_, p)| {
-            p.seen && (shown.location.is_none() || PASSED_ON.iter().any(|m| shown.message.contains(m)))
-        });
-    let (origin, panicked) = first.unwrap_or((thread, shown));
-    let kind =
-        if panicked.message.starts_with("assertion") { FailureKind::Assertion } else { FailureKind::Panic };
+        .filter(|(_, p)| p.seen && passes_on(shown))
+        .min_by_key(|(_, p)| p.at);
     let help = first.map(|_| {
         let at = shown.location.as_ref().map_or_else(String::new, |l| format!(" at {l}"));
         format!("{} passed the panic on{at}", ex.thread_label(thread))
     });
-    Some(Noted {
+    let (origin, panicked) = first.unwrap_or((thread, shown));
+    noted(origin, panicked, help)
+}
+
+fn noted(thread: ThreadId, panicked: &Panicked, help: Option<String>) -> Noted {
+    let kind =
+        if panicked.message.starts_with("assertion") { FailureKind::Assertion } else { FailureKind::Panic };
+    Noted {
         kind,
         message: panicked.message.clone(),
         location: panicked.location.clone(),
-        thread: Some(origin),
+        thread: Some(thread),
         help,
         at: panicked.moment,
-    })
+        passed: None,
+    }
 }

@@ -589,24 +589,46 @@ pub(crate) fn continue_after(race: [Place; 2]) {
     reported().push(race);
 }
 
-/// The races that an execution of a native program has met before its failure.
+/// The races and other failures that an execution has met.
 #[derive(Debug, Default)]
 pub(crate) struct Met {
-    /// The races after which it has continued, each once.
+    /// The races after which its racing thread has continued, each once.
     passed: Vec<[Place; 2]>,
+    /// How many other failures there were after which the other threads have continued.
+    failed: u32,
     /// The race at which it has failed.
     pub(crate) last: Option<[Place; 2]>,
+    /// Later failures of this execution do not count: the search starts again, and executions continue after the last race, at which the
+    /// racing thread has stopped here.
+    closed: bool,
 }
 
 impl Met {
     pub(crate) fn clear(&mut self) {
         self.passed.clear();
-        self.last = None;
+        (self.failed, self.last, self.closed) = (0, None, false);
     }
 
-    /// After how many races it has continued.
+    /// After how many failures it has continued.
     pub(crate) fn passed(&self) -> u32 {
-        self.passed.len() as u32
+        self.passed.len() as u32 + self.failed
+    }
+
+    /// A thread stops at a failure, and the others continue.
+    pub(crate) fn count_failure(&mut self) {
+        self.failed += 1;
+    }
+
+    /// Whether a thread has stopped at a failure.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed > 0
+    }
+
+    /// A failure is noted. Says whether it counts.
+    pub(crate) fn note(&mut self, kind: FailureKind) -> bool {
+        let counts = !self.closed;
+        self.closed |= kind == FailureKind::DataRace && self.last.is_some();
+        counts
     }
 }
 
@@ -619,15 +641,13 @@ pub(crate) fn is_new(ex: &Execution, a: Place, b: Place) -> bool {
     let is_one = |r: &[Place; 2]| *r == [a, b] || *r == [b, a];
     let mut met = ex.met_races.borrow_mut();
     let is_passed = met.passed.iter().any(is_one);
-    // Other threads may continue after the failure.
-    let is_first = ex.failure.is_none();
-    if is_passed || met.passed() < ex.passes && is_first || reported().iter().any(is_one) {
-        if !is_passed && is_first {
+    if is_passed || met.passed() < ex.passes || reported().iter().any(is_one) {
+        if !is_passed {
             met.passed.push([a, b]);
         }
         return false;
     }
-    if is_first {
+    if !met.closed {
         met.last = Some([a, b]);
     }
     true

@@ -465,7 +465,14 @@ impl Execution {
 
     /// The schedule so far, with threads numbered in the order of their spawns.
     pub(crate) fn schedule(&self) -> Schedule {
-        self.schedule_until(None)
+        self.schedule_until(None, None)
+    }
+
+    /// The schedule that leads to a failure. Where the other threads of a native program have continued after it, it ends there. A Rust test
+    /// decides at its end whether a panic is a failure.
+    pub(crate) fn schedule_to(&self, moment: Option<Moment>, passed: Option<u32>) -> Schedule {
+        let ends_there = self.front.is_some() && self.notes_all();
+        self.schedule_until(moment.filter(|_| ends_there), passed)
     }
 
     /// The schedule, with the numbers that threads have in this session.
@@ -475,8 +482,8 @@ impl Execution {
         Schedule::new(threads, self.options.iter().map(|(o, _)| *o).collect())
     }
 
-    /// The schedule up to a point of the execution.
-    pub(crate) fn schedule_until(&self, moment: Option<Moment>) -> Schedule {
+    /// The schedule up to a point of the execution, and after how many failures it continues.
+    fn schedule_until(&self, moment: Option<Moment>, passed: Option<u32>) -> Schedule {
         let is_step = |l: &&Logged| !matches!(l.kind, OpKind::Spawn | OpKind::Join);
         let (steps, options) = moment.map_or((self.log.len(), self.options.len()), |m| (m.steps, m.options));
         let threads = self.log[..steps].iter().filter(is_step).map(|l| self.rank(l.thread)).collect();
@@ -484,7 +491,8 @@ impl Execution {
             .iter()
             .map(|(o, thread)| if *thread { self.rank(ThreadId(*o as u16)).0 as u32 } else { *o })
             .collect();
-        Schedule::new(threads, options).passing(self.met_races.borrow().passed())
+        let passed = passed.unwrap_or_else(|| self.met_races.borrow().passed());
+        Schedule::new(threads, options).passing(passed)
     }
 
     /// `mutex #2`, `thread 1`.

@@ -4,7 +4,7 @@ use crate::caveats::KEPT;
 use crate::context::{self, Entered};
 use crate::cycles::Rule;
 use crate::driver::Settings;
-use crate::execution::{Execution, Phase};
+use crate::execution::{Execution, Noted, Phase};
 use crate::fiber::{self, Exit, Fiber, Resume, Said, Stacks};
 use crate::front::{Front, Place};
 use crate::livelock::{Course, Fair};
@@ -29,6 +29,8 @@ pub struct Once {
     pub end: End,
     /// What went wrong. The trace is empty unless it was recorded.
     pub failure: Option<Box<Failure>>,
+    /// Failures of other threads in the same execution, with [`Settings::keep_going`]. Each has a token of its own.
+    pub more: Vec<Failure>,
     /// The test does something for which executions have to be run in another way from now on: this one does not count, and
     /// the search must start again.
     pub restart: bool,
@@ -52,6 +54,7 @@ impl Once {
             again,
             end,
             failure: None,
+            more: Vec::new(),
             restart: false,
             stopped: None,
             schedule: Schedule::default(),
@@ -357,7 +360,7 @@ impl Session {
         let thread = Some(execution.current);
         execution.note_failure(FailureKind::Signal, format!("the execution broke off: {why}"), None, thread);
         execution.end = Some(End::Cut);
-        let failure = judge(execution, End::Cut);
+        let failure = judge(execution, End::Cut).0;
         let schedule = execution.schedule();
         Once { failure, schedule, ..Once::plain(false, End::Cut) }
     }
@@ -424,14 +427,14 @@ impl Session {
             let end = (*ex).end.unwrap_or(End::Cut);
             let clean = end == End::Complete && (*ex).live.is_empty();
             let ok = clean && (*ex).failure.is_none() && (*ex).panics == 0;
-            let mut found = if ok { None } else { judge(&mut *ex, end) };
+            let (mut found, mut more) = if ok { (None, Vec::new()) } else { judge(&mut *ex, end) };
             if clean
                 && found.is_none()
                 && (*ex).settings.leaks
                 && let Some((message, place)) = (*ex).front.and_then(|f| f.leak())
             {
                 (*ex).note_failure(FailureKind::Leak, message, Some(Place::at(place)), None);
-                found = judge(&mut *ex, end);
+                found = judge(&mut *ex, end).0;
             }
             (*ex).given_up_for = found.as_ref().map(|f| format!("{}: {}", f.kind.name(), f.message));
             self.tear_down(ex);
@@ -439,15 +442,26 @@ impl Session {
                 found = leaked(&*ex).or_else(|| kept(&*ex));
             }
             (*ex).note_plain_race();
-            if clean && found.is_none() {
-                found = (*ex).used_after_end().or_else(|| (*ex).shared_while_alone());
+            if clean && (found.is_none() || (*ex).notes_all() || (*ex).passes > 0) {
+                let mut at_end = (*ex).used_after_end().or_else(|| (*ex).shared_while_alone());
+                let before = if found.is_some() { (*ex).panics_that_fail() } else { 0 };
+                if let Some(failure) = &mut at_end
+                    && let Ok(schedule) = failure.replay.parse::<Schedule>()
+                {
+                    failure.replay = schedule.passing(before).to_string();
+                }
+                match at_end {
+                    Some(at_end) if found.is_none() || (*ex).passes == before => found = Some(at_end),
+                    Some(at_end) if (*ex).notes_all() => more.push(*at_end),
+                    _ => {}
+                }
             }
             (*ex).forget_script();
             let again = (*(*ex).explorer).end(end, &(*ex).view());
             drop(entered);
             (*ex).explorer = &raw mut NO_EXPLORER;
             let notes_race = (*ex).met_races.get_mut().last.is_some();
-            if found.is_none() & !(*ex).suspect & (*ex).fair.is_none() & !notes_race {
+            if found.is_none() & more.is_empty() & !(*ex).suspect & (*ex).fair.is_none() & !notes_race {
                 return Once::plain(again, end);
             }
             crate::seldom();
@@ -464,6 +478,7 @@ impl Session {
                 again,
                 end,
                 failure: found,
+                more,
                 restart: false,
                 stopped: None,
                 schedule,
@@ -530,8 +545,7 @@ impl Session {
                         crate::seldom();
                         (*thread).running = false;
                         self.unequip(thread);
-                        (*ex).end = Some(End::Cut);
-                        None
+                        (*ex).others_continue()
                     }
                     // A fiber is retired only between executions: this one ran out of stack.
                     CoroutineResult::Return(_) => {
@@ -540,9 +554,10 @@ impl Session {
                         self.unequip(thread);
                         let message = signals::overflow_message(&*ex);
                         let place = crate::record::place_of((&(*ex).pending)[t.index()].site);
-                        (*ex).note_failure(FailureKind::Signal, message, place, Some(t));
-                        (*ex).end = Some(End::Cut);
-                        None
+                        if !(*ex).passes_failure(FailureKind::Signal) {
+                            (*ex).note_failure(FailureKind::Signal, message, place, Some(t));
+                        }
+                        (*ex).others_continue()
                     }
                 };
             }
@@ -815,24 +830,44 @@ unsafe fn make_fiber(stack: corosensei::stack::DefaultStack, ex: *mut Execution,
     })
 }
 
-/// What an execution amounts to that did not end with all threads at their ends.
+/// What an execution amounts to that did not end with all threads at their ends: a failure, and others with [`Settings::keep_going`].
 #[cold]
 #[inline(never)]
-fn judge(ex: &mut Execution, end: End) -> Option<Box<Failure>> {
+fn judge(ex: &mut Execution, end: End) -> (Option<Box<Failure>>, Vec<Failure>) {
     // Where the execution was cut, a panic may still have been taken by a join that did not come to run.
     let noted_now = ex.failure.is_none();
-    let (noted, cycle) = match ex.failure.take() {
-        Some(noted) => (noted, Vec::new()),
+    let mut panics = match end {
+        End::Complete => panics::failures(ex),
         // A panic that has left the first thread is one that nobody can take. A thread that was stopped does not change that.
-        None if end == End::Pruned && panics::has_left_main(ex) => (panics::failure(ex)?, Vec::new()),
-        None if end == End::Complete => match panics::failure(ex) {
-            // A panic that nobody took came before whatever blocks.
-            Some(panic) => (panic, Vec::new()),
-            None => ex.blocked_failure().or_else(|| ex.lock_deadlock())?,
-        },
-        None if matches!(end, End::Pruned | End::Cut) => ex.lock_deadlock()?,
-        None => return None,
+        End::Pruned if panics::has_left_main(ex) => panics::failures(ex),
+        _ => Vec::new(),
     };
+    let stopped = ex.met_races.get_mut().has_failed();
+    if (stopped || !noted_now) && !panics.is_empty() && !panics::has_left_main(ex) {
+        // The thread that has stopped may be the one that would join those that panicked.
+        let all = panics.len();
+        panics.retain(|p| p.thread.is_some_and(|t| ex.threads[t.index()].detached));
+        if panics.len() < all {
+            Caveat::new(CaveatKind::Depth, PANICS_AFTER_FAILURE).add_to(&mut ex.caveats.named);
+        }
+    }
+    let count = panics.len();
+    for (noted, passed) in panics.iter_mut().zip(ex.met_races.get_mut().passed()..) {
+        noted.passed = Some(passed);
+    }
+    let mut more = std::mem::take(&mut ex.more);
+    let (noted, cycle) = match ex.failure.take() {
+        Some(noted) => (Some(noted), Vec::new()),
+        None if !panics.is_empty() => {
+            // A schedule that is followed may lead to a later one. A panic that nobody took came before whatever blocks.
+            let which = (ex.passes - ex.met_races.get_mut().passed().min(ex.passes)) as usize;
+            (Some(panics.remove(if which < count { which } else { 0 })), Vec::new())
+        }
+        None if end == End::Complete => split(ex.blocked_failure().or_else(|| ex.lock_deadlock())),
+        None if matches!(end, End::Pruned | End::Cut) => split(ex.lock_deadlock()),
+        None => (None, Vec::new()),
+    };
+    let Some(noted) = noted else { return (None, Vec::new()) };
     // Whatever was noted before was told when it was found.
     if let Some(front) = crate::front::front().filter(|_| noted_now) {
         front.failed(&noted.message);
@@ -845,10 +880,21 @@ fn judge(ex: &mut Execution, end: End) -> Option<Box<Failure>> {
         ex.unfinished.pop();
     }
     ex.finish_plain_writes();
+    if ex.notes_all() {
+        more.append(&mut panics);
+    }
+    let more = more.into_iter().map(|noted| ex.full_failure(noted)).collect();
     let mut failure = ex.full_failure(noted);
     failure.cycle = cycle;
-    Some(Box::new(failure))
+    (Some(Box::new(failure)), more)
 }
+
+fn split(found: Option<(Noted, Vec<ThreadId>)>) -> (Option<Noted>, Vec<ThreadId>) {
+    found.map_or((None, Vec::new()), |(noted, cycle)| (Some(noted), cycle))
+}
+
+const PANICS_AFTER_FAILURE: &str = "threads panicked in an execution in which another one had stopped at a failure: whether that \
+     one would have handled the panics is not known";
 
 /// The schedule up to the failure. The other threads may have continued after it.
 fn failing_schedule(ex: &Execution, found: Option<&Failure>) -> Schedule {
@@ -871,6 +917,7 @@ fn kept(ex: &Execution) -> Option<Box<Failure>> {
         thread: None,
         help: None,
         at: None,
+        passed: None,
     };
     Some(Box::new(ex.full_failure(noted)))
 }
@@ -894,6 +941,7 @@ fn leak(ex: &Execution, i: usize) -> Box<Failure> {
         thread: None,
         help: None,
         at: None,
+        passed: None,
     };
     Box::new(ex.full_failure(noted))
 }

@@ -680,7 +680,7 @@ impl Shadow {
         if self.epoch != ex.epoch {
             self.begin(ex.epoch);
         }
-        let i = (place.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60) as usize;
+        let i = place.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60;
         let number = self.recent[i];
         match self.touches.get(number as usize) {
             // Since its last step the thread was here before.

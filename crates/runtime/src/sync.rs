@@ -166,9 +166,7 @@ unsafe fn out_of_stack(ex: *mut Execution, site: Site) -> ! {
     // SAFETY: as for `turn`, our caller.
     unsafe {
         let message = crate::signals::overflow_message(&*ex);
-        let t = (*ex).current;
-        (*ex).note_failure(FailureKind::Signal, message, crate::record::place_of(site), Some(t));
-        give_up(ex)
+        stop_at_failure(ex, FailureKind::Signal, message, crate::record::place_of(site))
     }
 }
 
@@ -208,6 +206,41 @@ pub(crate) unsafe fn give_up(ex: *mut Execution) -> ! {
         (*ex).end = Some(End::Cut);
         (*ex).next = None;
         suspend(ex);
+        leave_for_good(ex)
+    }
+}
+
+/// Notes a failure of the running thread, which stops there. With [`Settings::keep_going`](crate::Settings::keep_going) the other threads
+/// continue.
+///
+/// # Safety
+///
+/// As for [`turn`].
+pub(crate) unsafe fn stop_at_failure(
+    ex: *mut Execution,
+    kind: FailureKind,
+    message: String,
+    place: Option<Place>,
+) -> ! {
+    // SAFETY: by the contract. The operation is never enabled, so the fiber is only resumed to be unwound.
+    unsafe {
+        if !(*ex).passes_failure(kind) {
+            let t = (*ex).current;
+            (*ex).note_failure(kind, message, place, Some(t));
+            if !(*ex).continues_after(kind) {
+                (*ex).note_end_at_failure(place);
+                give_up(ex)
+            }
+        }
+        (*ex).met_races.get_mut().count_failure();
+        crate::memory::exit_process();
+        if (*ex).front.is_some() {
+            crate::memory::leave_thread();
+        }
+        let at = (&(*ex).pending)[(*ex).current.index()].site;
+        if (*ex).announce(Op::local(OpKind::Assume).with(cycles::FAILED, 0), at) || suspend(ex) {
+            debug_assert!(false, "a thread continues after its failure");
+        }
         leave_for_good(ex)
     }
 }
@@ -802,13 +835,7 @@ pub fn fail(kind: FailureKind, message: String, place: Place) -> ! {
     // SAFETY: a current execution is valid, and no reference into it is held over the suspension.
     unsafe {
         if (*ex).phase == Phase::Running && (*ex).in_fiber {
-            let t = (*ex).current;
-            (*ex).note_failure(kind, message, Some(place), Some(t));
-            if (*ex).continues_after_failure() {
-                crate::memory::exit_process();
-                crate::memory::leave_thread();
-            }
-            give_up(ex)
+            stop_at_failure(ex, kind, message, Some(place))
         }
         given_up(ex);
         if (*ex).in_fiber {

@@ -27,6 +27,8 @@ pub(crate) struct Panicked {
     pub(crate) moment: Option<crate::execution::Moment>,
     /// Somebody took the result by joining the thread.
     pub(crate) seen: bool,
+    /// The end of its scope panicked because of it.
+    pub(crate) passed_on: bool,
 }
 
 /// What a thread runs.
@@ -120,6 +122,8 @@ pub(crate) struct Thread {
     pub(crate) ended: bool,
     /// A thread has waited for its end.
     pub(crate) joined: bool,
+    /// Its handle was dropped, so no thread can join it.
+    pub(crate) detached: bool,
     /// It has ended the process: nobody sees it end.
     pub(crate) left_process: bool,
     /// Its frames are gone: it has returned from its function, or was unwound. A thread that calls `exit` keeps them.
@@ -199,6 +203,7 @@ impl Default for Thread {
             joiners: 0,
             ended: false,
             joined: false,
+            detached: false,
             left_process: false,
             frames_gone: false,
             panicking: false,
@@ -230,6 +235,7 @@ impl Thread {
         self.joiners = 0;
         self.ended = false;
         self.joined = false;
+        self.detached = false;
         self.left_process = false;
         self.frames_gone = false;
         self.panicking = false;
@@ -407,6 +413,30 @@ pub fn closure_ended(thread: ThreadId, place: Place) -> Result<(), Box<dyn Any +
         }
         result_of(&mut (&mut (*ex).threads)[thread.index()])
     }
+}
+
+/// The handle of a thread that was not joined is dropped.
+#[inline]
+pub fn detached(thread: ThreadId) {
+    let ex = context::current();
+    // SAFETY: a current execution is valid; the borrow ends here.
+    unsafe {
+        if !ex.is_null() && (*ex).phase == Phase::Running {
+            (&mut (*ex).threads)[thread.index()].detached = true;
+        }
+    }
+}
+
+/// A scope that ends panics because this thread has panicked.
+#[cold]
+pub fn panic_passed_on(thread: ThreadId) {
+    let ex = context::current();
+    if ex.is_null() {
+        return;
+    }
+    // SAFETY: a current execution is valid; the borrow ends here.
+    let thread = unsafe { &mut (&mut (*ex).threads)[thread.index()] };
+    thread.seldom_mut().panicked.iter_mut().for_each(|p| p.passed_on = true);
 }
 
 /// Whether the owners of the value of a thread, the thread and its handle, leave it by steps: the one that leaves last drops it, so which one

@@ -226,6 +226,8 @@ enum Phase {
     Reading(Vec<u8>, u128),
     /// Has written these parts.
     Writing(Vec<u8>, u128),
+    /// Before the end of the process by a failed assertion. The thread may be late with it, so the others continue.
+    Failed,
     Done,
 }
 
@@ -531,16 +533,16 @@ impl Interpreter {
         e.is_some_and(|e| e.reads.iter().any(|r| r.0 < shared) || e.writes.iter().any(|w| w.0 < shared))
     }
 
-    /// Runs a thread on to its next step. Returns false if an assertion failed.
-    fn run(&mut self, s: &mut State, t: usize) -> bool {
+    /// Runs a thread on to its next step.
+    fn run(&mut self, s: &mut State, t: usize) {
         loop {
             let thread = &mut s.threads[t];
             if thread.phase != Phase::Ready {
-                return true;
+                return;
             }
             let Some(op) = self.code[t].get(thread.at).cloned() else {
                 thread.phase = Phase::Done;
-                return true;
+                return;
             };
             let registers = &mut thread.registers;
             let next = thread.at + 1;
@@ -566,7 +568,8 @@ impl Interpreter {
                 Op::Other(Stmt::Assert(r, v, number)) => {
                     if registers[r as usize] == v {
                         self.failed.insert(number);
-                        return false;
+                        thread.phase = Phase::Failed;
+                        return;
                     }
                     next
                 }
@@ -583,10 +586,10 @@ impl Interpreter {
                     self.plain_at_once(s, t, &stmt);
                     continue;
                 }
-                _ => return true,
+                _ => return,
             };
             if self.undefined {
-                return true;
+                return;
             }
         }
     }
@@ -666,7 +669,7 @@ impl Interpreter {
         let mut n = s.clone();
         let thread = &s.threads[t];
         match &thread.phase {
-            Phase::Done => return,
+            Phase::Done | Phase::Failed => return,
             Phase::Waiting(timed, r) => {
                 if thread.spurious < self.rules.spurious {
                     n.threads[t].phase = Phase::Woken(0, *r);
@@ -695,11 +698,7 @@ impl Interpreter {
             }
         }
         for (n, _) in &mut out[first..] {
-            if !self.run(n, t) {
-                // The process is over.
-                n.threads.iter_mut().for_each(|t| t.phase = Phase::Done);
-                n.threads[t].at = usize::MAX;
-            }
+            self.run(n, t);
             if self.races() {
                 n.renumber();
             }
@@ -974,13 +973,8 @@ pub(crate) fn outcomes(p: &Program, mode: Mode, rules: Rules, most: usize) -> Re
         heap_cells: vec![],
     };
     let mut out = Outcomes::default();
-    let mut over = false;
     for t in 0..start.threads.len() {
-        over |= !it.run(&mut start, t);
-    }
-    if over {
-        // An assertion fails at once, in the first thread that comes to it.
-        return Err(Unfit::Undefined);
+        it.run(&mut start, t);
     }
     let mut numbers = HashMap::from([(start.clone(), 0usize)]);
     let mut open = vec![start];
@@ -993,13 +987,12 @@ pub(crate) fn outcomes(p: &Program, mode: Mode, rules: Rules, most: usize) -> Re
         }
         let from = numbers[&state];
         if state.threads.iter().all(|t| t.phase == Phase::Done) {
-            if state.threads.iter().all(|t| t.at != usize::MAX) {
-                ends.push(from);
-                out.ends.insert(sum(&state));
-            } else {
-                failures.push(from);
-            }
+            ends.push(from);
+            out.ends.insert(sum(&state));
             continue;
+        }
+        if state.threads.iter().any(|t| t.phase == Phase::Failed) {
+            failures.push(from);
         }
         next.clear();
         for t in 0..state.threads.len() {

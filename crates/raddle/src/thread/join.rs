@@ -241,6 +241,10 @@ impl<T> JoinInner<T> {
 
 impl<T> Drop for JoinInner<T> {
     fn drop(&mut self) {
+        // The scope waits for its threads.
+        if !self.joined && self.outcome.is_none() {
+            runtime::detached(self.thread.id);
+        }
         if std::mem::needs_drop::<T>() && !self.joined && runtime::owners_leave() {
             // SAFETY: the packet begins with its owners, and is there until this handle has left.
             unsafe { self.value.cast::<Owners>().as_ref() }.leave();

@@ -131,7 +131,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             runtime::fail(explore::FailureKind::Deadlock, message.to_owned(), place);
         }
         // Only now: a thread of the scope may have joined another one after we did.
-        self.threads().iter().any(|thread| thread.outcome.unseen())
+        let threads = self.threads();
+        let unseen = threads.iter().filter(|thread| thread.outcome.unseen());
+        unseen.map(|thread| runtime::panic_passed_on(thread.id)).count() > 0
     }
 }
 
