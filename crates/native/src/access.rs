@@ -7,7 +7,7 @@ use crate::front::Program;
 use crate::options::{Races, options};
 use crate::shim::{Call, call, export, export_if, export_quick};
 use crate::table::{self, Entry, Found};
-use crate::{alone, changes, heap, reuse, unwritten};
+use crate::{alone, changes, heap, looks, reuse, touch, unwritten};
 use explore::{CaveatKind, FailureKind, MemoryOrder, OpKind, ThreadId};
 use runtime::{Accessed, Class, Front, Handle, Request, Touching};
 
@@ -490,6 +490,9 @@ pub(crate) fn read_again(handle: &'static Handle) -> u64 {
 macro_rules! accesses {
     ($($read:ident $any_read:ident, $write:ident $any_write:ident, $both:ident: $bytes:literal;)*) => {$(
         extern "C" fn $read(address: usize) {
+            if $bytes < 8 && touch::looks() {
+                looks::read_part(address);
+            }
             if !alone::may_read(address, $bytes) {
                 $any_read(address);
             }

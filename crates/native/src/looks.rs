@@ -2,8 +2,8 @@
 //!
 //! Which address a block, a thread's variables or a handle get is left to the C library. Two things are not explored, or not always:
 //! that a later one gets what an earlier one had, and that the order of two is another one. The program finds out by comparing
-//! (`a == b`, `a < b`, `a - b`, `memcmp`), and by computing with both (a hash, a remainder), which is taken for a comparison of each two with
-//! which it has computed. Pairs of one block, of one stack, and of variables with a fixed place are ordinary arithmetic.
+//! (`a == b`, `a < b`, `a - b`, `memcmp`), and by computing with both (a hash, a remainder, the bytes of a pointer), which is taken for a comparison
+//! of each two with which it has computed. Pairs of one block, of one stack, and of variables with a fixed place are ordinary arithmetic.
 //!
 //! That the program computes with addresses of blocks is seen only while it can matter. So when it is first seen to do so, the search
 //! starts again, and from then on looks from the beginning of each execution.
@@ -179,6 +179,17 @@ pub(crate) fn numbers(a: usize, b: usize, call: Call) {
     if !crate::rust_tests::is_rust() {
         number(a, a & b, call);
         number(b, a & b, call);
+    }
+}
+
+/// The program reads a part of a word through a pointer. If the word is an address, what it computes with the part depends on the address: a hash
+/// of bytes.
+#[inline]
+pub(crate) fn read_part(address: usize) {
+    // SAFETY: the program is about to read a part of this word, so it can be read.
+    let word = unsafe { ((address & !7) as *const usize).read() };
+    if touch::may_be_address(word) && runtime::in_execution() {
+        numbers(word, 0, shim::call());
     }
 }
 

@@ -98,12 +98,23 @@ const BY_ARGUMENTS: &[&str] = &[
     "__wcstoull_internal", "__wcsxfrm_l", "__wctomb_chk", "__wctrans_l", "__wctype_l", "__wmemcpy_chk", "__wmemmove_chk",
     "__wmempcpy_chk", "__wmemset_chk", "__xstat64", "alphasort", "alphasort64", "argz_count", "argz_next", "argz_stringify",
     "c8rtomb", "dn_expand", "dn_skipname", "envz_entry", "envz_get", "envz_remove", "envz_strip", "ether_line", "flistxattr",
-    "fstatfs64", "fstatvfs64", "ftime", "glob_pattern_p", "group_member", "hasmntopt", "inet_nsap_addr", "inet_nsap_ntoa",
+    "fstatfs64", "fstatvfs64", "ftime", "glob_pattern_p", "group_member", "inet_nsap_addr", "inet_nsap_ntoa",
     "llistxattr", "mbrtoc8", "name_to_handle_at", "ns_name_ntop", "ns_name_pton", "ns_name_skip", "ns_name_unpack",
     "posix_spawn_file_actions_destroy", "posix_spawn_file_actions_init", "posix_spawnattr_destroy", "posix_spawnattr_init",
     "res_dnok", "res_hnok", "res_mailok", "res_ownok", "rpmatch", "statfs64", "statvfs64", "strfromf128", "strfromf32", "strfromf32x",
     "strfromf64", "strfromf64x", "towctrans_l", "versionsort", "versionsort64", "wcstoq", "wcstouq", "wcswcs", "wcsxfrm_l",
     "wctrans_l",
+];
+
+/// Those of them whose arguments lead to pointers, which lead on.
+const NESTED: &[&str] = &[
+    "__cmsg_nxthdr",
+    "alphasort",
+    "alphasort64",
+    "envz_remove",
+    "envz_strip",
+    "versionsort",
+    "versionsort64",
 ];
 
 /// Another name by which a function is known.
@@ -265,7 +276,9 @@ fn is_mathematics(real: usize) -> bool {
 /// Before a call of a function that accesses what its arguments lead to.
 pub(super) fn before(stub: &Stub, words: &Words) {
     runtime::end_looking();
-    if has_threads() && words[..WORDS].iter().any(|w| is_shared(*w)) {
+    let leads_on = NESTED.contains(&stub.name.as_str());
+    let leads = |w: usize| is_shared(w) || leads_on && pointers(w).any(is_shared);
+    if has_threads() && words[..WORDS].iter().any(|w| leads(*w)) {
         let text = format!(
             "the library function `{}` is called with a pointer to memory that threads may share, and what it reads and writes \
              there is not known",
@@ -292,12 +305,25 @@ fn has_threads() -> bool {
     runtime::next_child().is_none_or(|t| t.index() > 1)
 }
 
+/// The first words of a structure on the stack of the running thread.
+fn pointers(structure: usize) -> impl Iterator<Item = usize> {
+    let is_there =
+        runtime::may_be_on_stack(structure) && runtime::on_own_stack(structure) && structure & 7 == 0;
+    // SAFETY: the stack can be read up to its end, which is further up than the frame of the caller.
+    (0..if is_there { 8 } else { 0 }).map(move |i| unsafe { (structure as *const usize).add(i).read() })
+}
+
 /// Whether a word is the address of memory that threads may share: a variable with a fixed place, a live block of the heap, or the stack
 /// of a thread, if it is another one's or one that threads look at.
 fn is_shared(word: usize) -> bool {
     if runtime::may_be_on_stack(word) {
         return crate::table::looks_at_stacks() || !runtime::on_own_stack(word);
     }
+    is_memory_of_program(word)
+}
+
+/// Whether a word is the address of a variable with a fixed place or of a live block of the heap.
+pub(super) fn is_memory_of_program(word: usize) -> bool {
     word > 4096
         && (crate::start::is_variable(word) || matches!(crate::heap::heap().state_of(word), State::Live(_)))
 }

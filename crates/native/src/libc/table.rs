@@ -2,8 +2,8 @@
 
 use super::accesses::{
     Access, ask, at, attributes, before, change, changes_variable, count, fd, float, integer, k, length,
-    look, made, named, ok, path, paths, r, s, s_until, set, sn, status, w, when, wide_compared, wide_has,
-    wide_length, wide_until, ws, wsn,
+    look, made, named, ok, path, paths, r, result, s, s_until, set, sn, status, w, when, wide_compared,
+    wide_has, wide_length, wide_until, ws, wsn,
 };
 use super::blocks::{addresses, entries, given, handed_over, overwritten, symbols};
 use super::handles::{appended, base, conversion, has_offset, locale, new_conversion, new_locale, words};
@@ -115,6 +115,89 @@ fn environment() -> Access {
     before(r(list, 8), Call::unknown());
     let n = if at(list) == 0 { 0 } else { (0..).take_while(|i| at(at(list) + i * 8) != 0).count() + 1 };
     r(at(list), n * 8)
+}
+
+/// The library compares a name with the strings of the environment. Those that the program has handed to `putenv`, or put into the list, lie in
+/// memory of the program.
+fn entries_of_environment(name: usize) -> Access {
+    let list = at(&raw const environ as usize);
+    if list != 0 && name != 0 {
+        for entry in (0..).map(|i| at(list + i * 8)).take_while(|e| *e != 0) {
+            if super::outside::is_memory_of_program(entry) {
+                before(r(entry, compared_with_name(entry, name)), Call::unknown());
+            }
+        }
+    }
+    Access::Nothing
+}
+
+/// How much of a string of the environment is compared with a name, which may end at a `=`.
+fn compared_with_name(entry: usize, name: usize) -> usize {
+    // SAFETY: both are strings.
+    let (entry, name) =
+        unsafe { (CStr::from_ptr(entry as *const c_char), CStr::from_ptr(name as *const c_char)) };
+    let same = entry.to_bytes().iter().zip(name.to_bytes()).take_while(|(a, b)| a == b).count();
+    // The first two bytes are read at once.
+    (same + 1).max(2).min(entry.count_bytes() + 1)
+}
+
+/// The description of the long option that `getopt_long` has just found. `single`: long options may begin with one `-`.
+fn found_option(argv: usize, long: usize, single: bool) -> Option<usize> {
+    // SAFETY: the variables are the C library's.
+    let (index, argument) = unsafe { (optind, optarg as usize) };
+    // The option is the word in front of `optind`, or its argument is, which `optarg` points to.
+    let word = |back: i32| if index < back { 0 } else { at(argv + (index - back) as usize * 8) };
+    let is_argument = argument != 0 && argument == word(1);
+    let option = word(if is_argument { 2 } else { 1 });
+    if option == 0 || long == 0 {
+        return None;
+    }
+    // SAFETY: the words of `argv` and the names of options are strings.
+    let string = |p: usize| unsafe { CStr::from_ptr(p as *const c_char) }.to_bytes();
+    let text = string(option);
+    let text = text.strip_prefix(b"--").or_else(|| text.strip_prefix(b"-").filter(|_| single))?;
+    let text = text.split(|b| *b == b'=').next().unwrap_or_default();
+    let all = || (0..).map(|i| long + i * OPTION).take_while(|o| at(*o) != 0);
+    all().find(|o| string(at(*o)) == text).or_else(|| all().find(|o| string(at(*o)).starts_with(text)))
+}
+
+/// `getopt_long` has found an option. It stores the option where its description says, and the number of the description.
+fn stored_by_option(done: usize, argv: usize, long: usize, index: usize, single: bool) -> Access {
+    let Some(option) = found_option(argv, long, single) else { return Access::Nothing };
+    let (flag, value) = (at(option + 16), at(option + 24) as i32);
+    let expected = if flag == 0 { value } else { 0 };
+    if done as i32 != expected {
+        return Access::Nothing;
+    }
+    if index != 0 {
+        result(w(index, 4), Call::unknown());
+    }
+    when(flag != 0, || w(flag, 4))
+}
+
+/// The bytes of `struct option`.
+const OPTION: usize = 32;
+
+/// The descriptions of long options, with their names.
+fn long_options(long: usize) -> Access {
+    if long == 0 {
+        return Access::Nothing;
+    }
+    let count = (0..).take_while(|i| at(long + i * OPTION) != 0).count();
+    (0..count).for_each(|i| before(s(at(long + i * OPTION)), Call::unknown()));
+    r(long, (count + 1) * OPTION)
+}
+
+/// The next word of `argv`, which `getopt` reads.
+fn argument(argc: usize, argv: usize) -> Access {
+    // SAFETY: the variable is the C library's.
+    let next = unsafe { optind }.max(1);
+    if next >= argc as i32 {
+        return Access::Nothing;
+    }
+    let slot = argv + next as usize * 8;
+    before(r(slot, 8), Call::unknown());
+    when(at(slot) != 0, || s(at(slot)))
 }
 
 /// Whether `strerror` and `strsignal` have a buffer for all threads. Since version 2.32 of the C library each thread has its own.
@@ -747,21 +830,23 @@ rows! { SYSTEM:
     sched_getparam(pid, out) pure [ask(&SCHEDULING), w(out, 4)] -> _x [];
     getitimer(which, out) impure [w(out, 32)] -> _x [];
     confstr(name, out, n) pure [k(out, n)] -> size [w(out, n.min(size))];
-    getopt(argc, argv, options) impure [s(options), change(&OPTIONS), r(&raw const opterr as usize, 4), w(&raw const optind as usize, 4),
+    getopt(argc, argv, options) impure [s(options), argument(argc, argv), change(&OPTIONS), r(&raw const opterr as usize, 4), w(&raw const optind as usize, 4),
         w(&raw const optarg as usize, 8), w(&raw const optopt as usize, 4)] -> _x [];
-    getopt_long_only(argc, argv, options, long, index) impure [s(options), change(&OPTIONS), r(&raw const opterr as usize, 4),
-        w(&raw const optind as usize, 4), w(&raw const optarg as usize, 8), w(&raw const optopt as usize, 4)] -> _x [];
-    getopt_long(argc, argv, options, long, index) impure [s(options), change(&OPTIONS), r(&raw const opterr as usize, 4), w(&raw const optind as usize, 4),
-        w(&raw const optarg as usize, 8), w(&raw const optopt as usize, 4)] -> _x [];
+    getopt_long_only(argc, argv, options, long, index) impure [s(options), argument(argc, argv), long_options(long), change(&OPTIONS), r(&raw const opterr as usize, 4),
+        w(&raw const optind as usize, 4), w(&raw const optarg as usize, 8), w(&raw const optopt as usize, 4)] -> done [stored_by_option(done, argv, long, index, true)];
+    getopt_long(argc, argv, options, long, index) impure [s(options), argument(argc, argv), long_options(long), change(&OPTIONS), r(&raw const opterr as usize, 4), w(&raw const optind as usize, 4),
+        w(&raw const optarg as usize, 8), w(&raw const optopt as usize, 4)] -> done [stored_by_option(done, argv, long, index, false)];
+    // The text of the options is searched.
+    hasmntopt(entry, name) pure [r(entry + 24, 8), s(at(entry + 24)), s(name)] -> _x [];
     strsignal(n) impure [] -> _x [when(has_one_buffer(), || change(&STRSIGNAL))];
 }
 
 fronts! { SYSTEM_FRONTS:
-    getenv(name) impure [s(name), environment()];
-    secure_getenv(name) impure [s(name), environment()];
-    setenv(name, value, always) impure [s(name), s(value), change(&ENV), variable(name, always as u32 != 0, false)];
-    unsetenv(name) impure [s(name), change(&ENV), variable(name, true, true)];
-    putenv(p) impure [s(p), change(&ENV), variable(p, true, false)];
+    getenv(name) impure [s(name), environment(), entries_of_environment(name)];
+    secure_getenv(name) impure [s(name), environment(), entries_of_environment(name)];
+    setenv(name, value, always) impure [s(name), s(value), entries_of_environment(name), change(&ENV), variable(name, always as u32 != 0, false)];
+    unsetenv(name) impure [s(name), entries_of_environment(name), change(&ENV), variable(name, true, true)];
+    putenv(p) impure [s(p), entries_of_environment(p), change(&ENV), variable(p, true, false)];
     clearenv() impure [change(&ENV), w(&raw const environ as usize, 8)];
     getrandom(out, n) impure [w(out, n), from_outside("getrandom")];
     getentropy(out, n) impure [w(out, n), from_outside("getentropy")];
