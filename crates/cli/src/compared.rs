@@ -16,7 +16,8 @@ use std::fmt::Write as _;
 
 const MARK: &str = "# raddle looks: ";
 /// A source that mentions none of these has neither handles nor addresses that come back, or leaves them alone.
-const SUBJECTS: [&str; 9] = [
+const SUBJECTS: [&str; 10] = [
+    "sigaltstack",
     "pthread_create",
     "pthread_self",
     "thrd_create",

@@ -491,7 +491,7 @@ macro_rules! accesses {
     ($($read:ident $any_read:ident, $write:ident $any_write:ident, $both:ident: $bytes:literal;)*) => {$(
         extern "C" fn $read(address: usize) {
             if $bytes < 8 && touch::looks() {
-                looks::read_part(address);
+                looks::read_part(address, $bytes);
             }
             if !alone::may_read(address, $bytes) {
                 $any_read(address);

@@ -83,6 +83,12 @@ pub(crate) fn set_variables(low: usize, high: usize) {
     unsafe { VARIABLES = [low, high - 1] };
 }
 
+/// Variables are to be looked at, too.
+pub(crate) fn forget_variables() {
+    // SAFETY: as above.
+    unsafe { VARIABLES = NOWHERE };
+}
+
 /// A recorded address may belong to a freed block.
 #[inline]
 pub(crate) fn forget_ranges() {
@@ -131,7 +137,7 @@ unsafe extern "C" fn touched(address: usize, bytes: usize, kind: u32, saved: *co
         READ => {
             heap::check_own_frame(address, bytes, false, call);
             if bytes < 8 && looks() {
-                crate::looks::read_part(address);
+                crate::looks::read_part(address, bytes);
             }
             access::access(address, bytes, false, call);
             unwritten::read(address, bytes, call);

@@ -175,6 +175,12 @@ fn stored_by_option(done: usize, argv: usize, long: usize, index: usize, single:
     when(flag != 0, || w(flag, 4))
 }
 
+/// What `fstat` has written.
+fn status_written(f: usize, out: usize) -> Access {
+    crate::pipes::describe(f as c_int, out as *mut libc::stat);
+    w(out, STAT)
+}
+
 /// The bytes of `struct option`.
 const OPTION: usize = 32;
 
@@ -578,7 +584,7 @@ rows! { FILES:
     stat64(name, out) impure [s(name), path(told(name)), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
     lstat(name, out) impure [s(name), path(told(name).follows(false)), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
     lstat64(name, out) impure [s(name), path(told(name).follows(false)), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
-    fstat(f, out) impure [status(f), k(out, STAT), fd(f)] -> done [when(ok(done), || w(out, STAT))];
+    fstat(f, out) impure [status(f), k(out, STAT), fd(f)] -> done [when(ok(done), || status_written(f, out))];
     fstat64(f, out) impure [status(f), k(out, STAT), fd(f)] -> done [when(ok(done), || w(out, STAT))];
     fstatat(at, name, out, flags) impure [s(name), path(told(name).at(at).follows(follows(flags))), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
     fstatat64(at, name, out, flags) impure [s(name), path(told(name).at(at).follows(follows(flags))), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
@@ -768,12 +774,6 @@ rows! { SYSTEM:
     textdomain(d) impure [s(d), if d == 0 { look(&TEXT_DOMAIN) } else { change(&TEXT_DOMAIN) }] -> _x [];
     bindtextdomain(d, p) impure [s(d), s(p), if p == 0 { look(&TEXT_DOMAIN) } else { change(&TEXT_DOMAIN) }] -> _x [];
     bind_textdomain_codeset(d, p) impure [s(d), s(p), if p == 0 { look(&TEXT_DOMAIN) } else { change(&TEXT_DOMAIN) }] -> _x [];
-    getpeername(fd, out, n) impure [r(n, 4), k(out, at(n) as u32 as usize), k(n, 4)]
-        -> done [when(ok(done), || w(out, at(n) as u32 as usize)), when(ok(done), || w(n, 4))];
-    getsockname(fd, out, n) impure [r(n, 4), k(out, at(n) as u32 as usize), k(n, 4)]
-        -> done [when(ok(done), || w(out, at(n) as u32 as usize)), when(ok(done), || w(n, 4))];
-    getsockopt(fd, level, name, out, n) impure [r(n, 4), k(out, at(n) as u32 as usize), k(n, 4)]
-        -> done [when(ok(done), || w(out, at(n) as u32 as usize)), when(ok(done), || w(n, 4))];
     tcgetattr(fd, out) impure [k(out, 60)] -> done [when(ok(done), || w(out, 60))];
     mincore(p, n, out) impure [k(out, n.div_ceil(4096))] -> done [when(ok(done), || w(out, n.div_ceil(4096)))];
     ptsname_r(fd, out, n) impure [k(out, n)] -> done [when(done as i32 == 0, || w(out, length(out)))];
@@ -1047,6 +1047,9 @@ fronts! { THREAD_FRONTS:
     recv(f) pure [fd(f)];
     recvfrom(f) pure [fd(f)];
     isatty(f) pure [fd(f)];
+    getpeername(f, out, n) impure [r(n, 4), w(out, at(n) as u32 as usize), w(n, 4), fd(f)];
+    getsockname(f, out, n) impure [r(n, 4), w(out, at(n) as u32 as usize), w(n, 4), fd(f)];
+    getsockopt(f, level, name, out, n) impure [r(n, 4), w(out, at(n) as u32 as usize), w(n, 4), fd(f)];
     accept(f) impure [fd(f), Access::MakesDescriptor];
     accept4(f) impure [fd(f), Access::MakesDescriptor];
     pthread_getcpuclockid(t, out) pure [w(out, 4)];
