@@ -108,8 +108,10 @@ fn cannot_race(write: bool) -> bool {
 /// Records an access of an execution that is shown.
 #[inline]
 fn record(address: usize, bytes: usize, write: bool, call: Call) {
-    if runtime::records_plain() && (write || !crate::names::is_nameless(address)) {
-        runtime::record_plain(address as u64, bytes, write, call.place);
+    // Names may be read from files, which changes `errno`.
+    let is_shown = || write || !crate::libc::keeping_errno(|| crate::names::is_nameless(address));
+    if runtime::records_plain() && is_shown() {
+        crate::libc::keeping_errno(|| runtime::record_plain(address as u64, bytes, write, call.place));
     }
 }
 

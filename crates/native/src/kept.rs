@@ -30,6 +30,10 @@ fn of_program() -> bool {
 
 extern "C" fn map(at: usize, bytes: usize, protection: c_int, flags: c_int, fd: c_int, offset: i64) -> usize {
     let is_programs = of_program();
+    if is_programs && flags & libc::MAP_ANONYMOUS == 0 && crate::pipes::open_of(fd).is_some() {
+        crate::sync::with_errno(libc::ENODEV);
+        return usize::MAX;
+    }
     let start = map_inside(at, bytes, protection, flags, fd, offset);
     if is_programs && start != usize::MAX {
         mapped().push((start, bytes));

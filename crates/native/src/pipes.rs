@@ -46,6 +46,8 @@ pub(crate) struct Queue {
     place: usize,
     bytes: VecDeque<u8>,
     capacity: usize,
+    /// The pages of a pipe, as Linux gives them out: how many bytes of each are left to read, and how many were written.
+    pages: VecDeque<(usize, usize)>,
     /// The sizes of messages, where their borders are kept.
     packets: Option<VecDeque<usize>>,
     /// The value of an event descriptor, whether a timer is armed, or how often a list has changed.
@@ -177,6 +179,28 @@ fn at_place(place: usize) -> On {
 }
 
 impl Queue {
+    /// Linux puts a write of at most a page into the last page where it fits, and into a page of its own otherwise. Says whether there is one.
+    fn give_pages(&mut self, n: usize) -> bool {
+        match self.pages.back_mut() {
+            Some((left, end)) if *end + n <= ATOMIC => (*left, *end) = (*left + n, *end + n),
+            _ => self.pages.push_back((n, n)),
+        }
+        self.pages.len() <= PIPE / ATOMIC
+    }
+
+    /// So many bytes were read.
+    fn take_pages(&mut self, mut n: usize) {
+        while n > 0
+            && let Some((left, _)) = self.pages.front_mut()
+        {
+            let taken = n.min(*left);
+            (*left, n) = (*left - taken, n - taken);
+            if *left == 0 {
+                self.pages.pop_front();
+            }
+        }
+    }
+
     pub(crate) fn on(&self) -> On {
         at_place(self.place)
     }
@@ -294,6 +318,7 @@ fn new_queue(kind: Kind, capacity: usize, call: Call) -> usize {
         place: new_place(what, call),
         bytes: VecDeque::new(),
         capacity,
+        pages: VecDeque::new(),
         packets: None,
         count: 0,
         due: 0,
@@ -655,7 +680,10 @@ pub(crate) fn read_from(fd: c_int, buffer: usize, n: usize, flags: c_int, call: 
                     // What of a message has no room is lost; bytes of a stream stay.
                     match q.packets.as_mut().and_then(VecDeque::pop_front) {
                         Some(size) => out.extend(q.bytes.drain(..size).take(n - got)),
-                        None => out.extend(q.bytes.drain(..q.bytes.len().min(n - got))),
+                        None => {
+                            out.extend(q.bytes.drain(..q.bytes.len().min(n - got)));
+                            q.take_pages(out.len());
+                        }
                     }
                 }
             }
@@ -732,7 +760,7 @@ pub(crate) fn write_to(fd: c_int, buffer: usize, n: usize, flags: c_int, call: C
         if wait && is_interrupted(queue, (least as u64) << 32, call) {
             return if sent > 0 { Some(sent as isize) } else { fail(libc::EINTR) };
         }
-        let (mut broken, mut now) = (false, 0);
+        let (mut broken, mut crowded, mut now) = (false, false, 0);
         let done = step(how, queue, (least as u64) << 32, MemoryOrder::Release, call, |q| {
             broken = q.readers == 0;
             if !broken {
@@ -740,6 +768,7 @@ pub(crate) fn write_to(fd: c_int, buffer: usize, n: usize, flags: c_int, call: C
                 // SAFETY: the program hands in `n` bytes.
                 let bytes = unsafe { std::slice::from_raw_parts((buffer + sent) as *const u8, now) };
                 q.bytes.extend(bytes);
+                crowded = kind == Kind::Pipe && n <= ATOMIC && !q.give_pages(now);
                 if let Some(packets) = &mut q.packets {
                     packets.push_back(now);
                 }
@@ -754,6 +783,9 @@ pub(crate) fn write_to(fd: c_int, buffer: usize, n: usize, flags: c_int, call: C
                 crate::signals::broken_pipe(call);
             }
             return if sent > 0 { Some(sent as isize) } else { fail(libc::EPIPE) };
+        }
+        if crowded {
+            not_modelled("a pipe with more than 16 writes that do not share a page", call);
         }
         sent += now;
         if sent == n {
@@ -1236,6 +1268,14 @@ extern "C" fn getsockname_here(fd: c_int, out: usize, n: *mut libc::socklen_t) -
 extern "C" fn getpeername_here(fd: c_int, out: usize, n: *mut libc::socklen_t) -> c_int {
     name_of_socket(fd, out, n, call())
         .unwrap_or_else(|| real!(getpeername(fd, out, n): fn(c_int, usize, *mut libc::socklen_t) -> c_int))
+}
+
+/// The sender of what is received from a socket of a pair has no address.
+pub(crate) fn give_no_address(fd: c_int, length: usize) {
+    if length != 0 && open_of(fd).is_some() {
+        // SAFETY: the program hands in a place for the length.
+        unsafe { (length as *mut libc::socklen_t).write_unaligned(0) };
+    }
 }
 
 /// What `fstat` says of a descriptor that is modelled. The number of its file and its times are those of a placeholder.

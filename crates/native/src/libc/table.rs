@@ -87,6 +87,7 @@ fn date() -> usize {
 
 /// The C library sets the variables of the time zone, under its lock.
 fn time_zone() -> Access {
+    entries_of_environment(c"TZ".as_ptr() as usize);
     for variable in [(&raw const timezone as usize, 8), (&raw const daylight as usize, 4)] {
         before(changes_variable(variable.0, variable.1), Call::unknown());
     }
@@ -649,8 +650,8 @@ rows! { SORTING:
     tdestroy(root, f) impure [when(root != 0, || w(root & !1, 24))] -> _x [];
     twalk(root, f) impure [r(root, 8)] -> _x [];
     twalk_r(root, f, x) impure [r(root, 8)] -> _x [];
-    hsearch(a, b, c) impure [change(&HASH)] -> _x [];
-    hsearch_r(key, data, action, out, t) impure [s(key), r(t, 16), when(action as u32 == 1, || w(t, 16)), k(out, 8)] -> _x [w(out, 8)];
+    hsearch(key, data, action) impure [s(key), change(&HASH)] -> found [when(found != 0, || s(at(found)))];
+    hsearch_r(key, data, action, out, t) impure [s(key), r(t, 16), when(action as u32 == 1, || w(t, 16)), k(out, 8)] -> _x [w(out, 8), when(at(out) != 0, || s(at(at(out))))];
     hcreate_r(n, t) impure [w(t, 16)] -> _x [w(t, 16)];
     hdestroy_r(t) impure [w(t, 16)] -> _x [];
     hcreate(n) impure [change(&HASH)] -> _x [];
@@ -855,6 +856,8 @@ fronts! { SYSTEM_FRONTS:
     srand() impure [];
     random() impure [];
     srandom() impure [];
+    initstate(seed, p, n) impure [set(&STATES), w(p, n)];
+    setstate(p) impure [set(&STATES), r(p, 4)];
     lrand48() impure [look(&DRAND48_PARAMETERS), change(&DRAND48)];
     mrand48() impure [look(&DRAND48_PARAMETERS), change(&DRAND48)];
     drand48() impure [look(&DRAND48_PARAMETERS), change(&DRAND48)];
@@ -912,8 +915,6 @@ rows! { OTHER:
     rand_r(seed) pure [r(seed, 4), w(seed, 4)] -> _x [];
     random_r(state, out) pure [r(state, 48), w(state, 48), w(out, 4)] -> _x [];
     srandom_r(seed, state) pure [w(state, 48)] -> _x [];
-    initstate(seed, p, n) impure [set(&STATES), w(p, n)] -> _x [];
-    setstate(p) impure [set(&STATES)] -> _x [];
     lrand48_r(state, out) pure [r(state, 24), w(state, 24), w(out, 8)] -> _x [];
     mrand48_r(state, out) pure [r(state, 24), w(state, 24), w(out, 8)] -> _x [];
     drand48_r(state, out) pure [r(state, 24), w(state, 24), w(out, 8)] -> _x [];
