@@ -844,9 +844,9 @@ fn strings_that_the_library_keeps_or_looks_up_are_read() {
         ("flag-of-an-option", "static int flag; static char *v[] = {\"p\", \"--abc\", 0};
             static void *f(void *a) { struct option o[] = {{\"abc\", 0, &flag, 1}, {0}}; getopt_long(2, v, \"\", o, 0); return 0; }
             int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); int x = flag; pthread_join(t, 0); return x; }"),
-        ("index-of-an-option", "static int index; static char *v[] = {\"p\", \"--abc\", 0};
-            static void *f(void *a) { struct option o[] = {{\"abc\", 0, 0, 1}, {0}}; getopt_long(2, v, \"\", o, &index); return 0; }
-            int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); int x = index; pthread_join(t, 0); return x; }"),
+        ("index-of-an-option", "static int which; static char *v[] = {\"p\", \"--abc\", 0};
+            static void *f(void *a) { struct option o[] = {{\"abc\", 0, 0, 1}, {0}}; getopt_long(2, v, \"\", o, &which); return 0; }
+            int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); int x = which; pthread_join(t, 0); return x; }"),
         ("text-of-an-option", "static char b[] = \"-a\"; static char *v[] = {\"p\", b, 0}; static void *f(void *a) { getopt(2, v, \"ab\"); return 0; }
             int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); b[1] = 'b'; pthread_join(t, 0); }"),
         ("hasmntopt", "static char b[] = \"rw,ro\"; static void *f(void *a) { struct mntent m = {.mnt_opts = b}; hasmntopt(&m, \"ro\"); return 0; }

@@ -43,8 +43,20 @@ fn used(sem: Sem, call: Call) -> On {
     if !is_stamp(unsafe { at::<u64>(sem as usize, OWN) }) {
         on.misuse("it was never initialized", call);
     }
+    // SAFETY: the places of semaphores with names are ours.
+    if is_named(sem) && unsafe { at::<u64>(sem as usize, OPENED) } == 0 {
+        on.misuse("it is used after it was closed", call);
+    }
     on.is_original(sem as usize + OWN, call);
     on
+}
+
+/// Whether a semaphore is one that `sem_open` has given.
+fn is_named(sem: Sem) -> bool {
+    let start = &raw const PLACES as usize;
+    // SAFETY: only its size is asked for.
+    let bytes = size_of_val(unsafe { &*(&raw const PLACES) });
+    (start..start + bytes).contains(&(sem as usize))
 }
 
 extern "C" fn init(sem: Sem, shared: Code, value: u32) -> Code {

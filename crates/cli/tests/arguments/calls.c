@@ -29,7 +29,7 @@
 #include <limits.h>
 #include <string.h>
 #include <stdint.h>
-static int sp[2], pi[2], ev, tf, ep, reg, dg[2];
+static int junk[2], sp[2], pi[2], ev, tf, ep, reg, dg[2];
 static char buf[64], state[128];
 static struct timespec bad = {0, 2000000000}, neg = {-1, 0}, negn = {0, -1}, zero = {0, 0}, past = {1, 0};
 static struct itimerspec ibad = {{0, 0}, {0, 2000000000}}, ineg = {{-1, 0}, {0, 1}}, izero, ione = {{0, 0}, {1, 0}}, ibadi = {{0, 2000000000}, {1, 0}}, iget;
@@ -81,9 +81,9 @@ T(timerfd_settime(tf, 99, &izero, 0)) \
 T(timerfd_settime(tf, 4, &izero, 0)) \
 T(timerfd_settime(tf, 0, 0, 0)) \
 T(timerfd_settime(pi[1], 0, &izero, 0)) \
-T(socketpair(AF_UNIX, SOCK_STREAM, 77, sp)) \
-T(socketpair(AF_UNIX, SOCK_RDM, 0, sp)) \
-T(socketpair(AF_UNIX, 0, 0, sp)) \
+T(socketpair(AF_UNIX, SOCK_STREAM, 77, junk)) \
+T(socketpair(AF_UNIX, SOCK_RDM, 0, junk)) \
+T(socketpair(AF_UNIX, 0, 0, junk)) \
 T(read(ep, buf, 8)) \
 T(read(pi[0], buf, -1L)) \
 T(recv(sp[0], buf, 0, MSG_DONTWAIT)) \

@@ -176,6 +176,52 @@ fn stored_by_option(done: usize, argv: usize, long: usize, index: usize, single:
     when(flag != 0, || w(flag, 4))
 }
 
+/// An entry of a table of `hsearch`.
+struct Entered {
+    execution: u64,
+    /// The table; 0 for that of `hsearch`.
+    table: usize,
+    key: usize,
+    /// What the key was when it was entered: its place in the table depends on that.
+    text: Vec<u8>,
+}
+
+static mut ENTERED: Vec<Entered> = Vec::new();
+
+/// A key has been looked up in a table, or entered.
+fn entered(table: usize, entry: usize, key: usize) -> Access {
+    // The entry of another key with the same text has been found.
+    if entry != 0 && at(entry) == key {
+        let execution = crate::threads::execution();
+        // SAFETY: one OS thread alone runs code of the program; the key is a string.
+        unsafe {
+            let text = CStr::from_ptr(key as *const c_char).to_bytes().to_vec();
+            let all = &mut *(&raw mut ENTERED);
+            all.retain(|e| e.execution == execution && (e.table, e.key) != (table, key));
+            all.push(Entered { execution, table, key, text });
+        }
+    }
+    Access::Nothing
+}
+
+/// A key is about to be compared with the ones in the table that have its place there.
+fn compared_in_table(table: usize, key: usize) -> Access {
+    let execution = crate::threads::execution();
+    // SAFETY: as above.
+    let (all, text) = unsafe { (&*(&raw const ENTERED), CStr::from_ptr(key as *const c_char).to_bytes()) };
+    for e in all.iter().filter(|e| e.execution == execution && e.table == table && e.text == text) {
+        before(r(e.key, compared_with_name(e.key, key)), Call::unknown());
+    }
+    Access::Nothing
+}
+
+/// A table of `hsearch` goes.
+fn table_goes(table: usize) -> Access {
+    // SAFETY: as above.
+    unsafe { (*(&raw mut ENTERED)).retain(|e| e.table != table) };
+    Access::Nothing
+}
+
 /// What `fstat` has written.
 fn status_written(f: usize, out: usize) -> Access {
     crate::pipes::describe(f as c_int, out as *mut libc::stat);
@@ -650,12 +696,12 @@ rows! { SORTING:
     tdestroy(root, f) impure [when(root != 0, || w(root & !1, 24))] -> _x [];
     twalk(root, f) impure [r(root, 8)] -> _x [];
     twalk_r(root, f, x) impure [r(root, 8)] -> _x [];
-    hsearch(key, data, action) impure [s(key), change(&HASH)] -> found [when(found != 0, || s(at(found)))];
-    hsearch_r(key, data, action, out, t) impure [s(key), r(t, 16), when(action as u32 == 1, || w(t, 16)), k(out, 8)] -> _x [w(out, 8), when(at(out) != 0, || s(at(at(out))))];
+    hsearch(key, data, action) impure [s(key), change(&HASH), compared_in_table(0, key)] -> found [entered(0, found, key)];
+    hsearch_r(key, data, action, out, t) impure [s(key), r(t, 16), compared_in_table(t, key), when(action as u32 == 1, || w(t, 16)), k(out, 8)] -> _x [w(out, 8), entered(t, at(out), key)];
     hcreate_r(n, t) impure [w(t, 16)] -> _x [w(t, 16)];
-    hdestroy_r(t) impure [w(t, 16)] -> _x [];
+    hdestroy_r(t) impure [w(t, 16), table_goes(t)] -> _x [];
     hcreate(n) impure [change(&HASH)] -> _x [];
-    hdestroy() impure [change(&HASH)] -> _x [];
+    hdestroy() impure [change(&HASH), table_goes(0)] -> _x [];
 }
 
 rows! { TIME_ROWS:
