@@ -351,4 +351,82 @@ mod tests {
             assert_eq!(kind_in_c_library(name), Kind::Unknown, "{name}");
         }
     }
+
+    /// The functions that a library exports, by `nm`; none where it is not found.
+    fn exported(function: &std::ffi::CStr) -> Vec<String> {
+        // SAFETY: the name ends with a zero byte; `dladdr` fills the description.
+        let file = unsafe {
+            let at = libc::dlsym(libc::RTLD_DEFAULT, function.as_ptr());
+            let mut about: libc::Dl_info = std::mem::zeroed();
+            if at.is_null() || libc::dladdr(at, &mut about) == 0 {
+                return Vec::new();
+            }
+            std::ffi::CStr::from_ptr(about.dli_fname).to_string_lossy().into_owned()
+        };
+        let Ok(out) = std::process::Command::new("nm").args(["-D", "--defined-only", &file]).output() else {
+            return Vec::new();
+        };
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        let function = |line: &str| {
+            let mut words = line.split_whitespace().skip(1);
+            let is_function = matches!(words.next(), Some("T" | "W" | "i"));
+            words.next().filter(|_| is_function).map(|n| n.split('@').next().unwrap_or(n).to_owned())
+        };
+        text.lines().filter_map(function).collect()
+    }
+
+    #[test]
+    fn no_function_of_the_c_library_is_harmless_by_the_beginning_of_its_name() {
+        // These register destructors and run them.
+        const LOOKED_AT: [&str; 4] =
+            ["__cxa_at_quick_exit", "__cxa_atexit", "__cxa_finalize", "__cxa_thread_atexit_impl"];
+        let is_wrapped = |name: &str| include_str!("../../wrapped.txt").lines().any(|l| l == name);
+        let by_beginning = |name: &String| {
+            let name = name.as_str();
+            kind_in_c_library(name) == Kind::Harmless
+                && !PURE.contains(&name)
+                && !is_wrapped(name)
+                && !crate::libc::has_hook(name)
+                && !LOOKED_AT.contains(&name)
+        };
+        let found: Vec<String> = exported(c"getpid").into_iter().filter(by_beginning).collect();
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn functions_of_mathematics_that_take_a_pointer_have_accesses() {
+        const TAKE_POINTERS: &[&str] = &[
+            "canonicalize",
+            "frexp",
+            "getpayload",
+            "setpayload",
+            "setpayloadsig",
+            "lgamma",
+            "modf",
+            "nan",
+            "remquo",
+            "sincos",
+            "totalorder",
+            "totalordermag",
+        ];
+        const TYPES: [&str; 7] = ["f32x", "f64x", "f128", "f32", "f64", "f", "l"];
+        let takes_pointer = |name: &str| {
+            let reentrant = name.strip_suffix("_r");
+            let plain = reentrant.unwrap_or(name);
+            let is_one =
+                |stem: &str| TAKE_POINTERS.contains(&stem) && (reentrant.is_some() || stem != "lgamma");
+            is_one(plain) || TYPES.iter().any(|t| plain.strip_suffix(t).is_some_and(is_one))
+        };
+        let known = |name: &str| {
+            crate::libc::has_hook(name)
+                || match alias(name) {
+                    Some(Alias::Same(other)) => crate::libc::has_hook(other),
+                    Some(Alias::Alike(other)) => crate::libc::has_hook(&other),
+                    None => false,
+                }
+        };
+        let unknown: Vec<String> =
+            exported(c"frexp").into_iter().filter(|n| takes_pointer(n) && !known(n)).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+    }
 }
