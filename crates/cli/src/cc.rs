@@ -564,6 +564,11 @@ fn to_assembly(
     if !is_asked {
         command.args(warnings::FLAGS);
     }
+    let is_asked_for_ended =
+        !is_silent && flags(line).any(|f| f.contains("dangling-pointer") || f == "-Wall");
+    if !is_asked_for_ended && !compiler.is_clang() && compiler.version() >= warnings::DANGLING_SINCE {
+        command.args(warnings::DANGLING);
+    }
     if std::io::stderr().is_terminal() && !flags(line).any(|f| f.contains("diagnostics-color")) {
         command.arg("-fdiagnostics-color=always");
     }

@@ -39,6 +39,8 @@ pub(crate) struct Compiler {
     /// The program and arguments that always come first: `CC="ccache gcc"` is two words.
     words: Vec<String>,
     family: Family,
+    /// The first number of its version.
+    version: u32,
     /// Where it runs, if not here.
     directory: Option<PathBuf>,
 }
@@ -46,6 +48,11 @@ pub(crate) struct Compiler {
 impl Compiler {
     pub(crate) fn is_clang(&self) -> bool {
         self.family == Family::Clang
+    }
+
+    /// The first number of its version.
+    pub(crate) fn version(&self) -> u32 {
+        self.version
     }
 
     /// The compiler for a language: what the variable `CC` or `CXX` names, or what is there.
@@ -127,7 +134,7 @@ impl Compiler {
                 "`{name}` is version {major}, and its instrumentation is too old: gcc 11 or clang 14 is needed"
             )));
         }
-        Ok(Compiler { words, family, directory: None })
+        Ok(Compiler { words, family, version: major, directory: None })
     }
 
     /// The same, run in another directory.

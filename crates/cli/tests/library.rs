@@ -816,3 +816,56 @@ fn unknown_functions_with_shared_pointers_are_named() {
     ];
     programs("unknown", &rows);
 }
+
+#[test]
+fn calls_with_invalid_arguments_give_what_they_give_without_raddle() {
+    let directory = place("invalid");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/arguments/calls.c");
+    let source = source.to_str().unwrap();
+    let plain = directory.join("plain");
+    let made = Command::new("gcc").args(["-w", source, "-o"]).arg(&plain).status().unwrap();
+    assert!(made.success());
+    let expected = Command::new(&plain).output().unwrap();
+    assert!(expected.status.success());
+    fs::write(directory.join("expected.h"), &expected.stdout).unwrap();
+    let header = format!("-DEXPECTED=\"{}\"", directory.join("expected.h").display());
+    let program = compile(&directory, &[source, &header]);
+    let report = run(&directory, &program, &[]);
+    assert!(verdict(&report).starts_with("verified"), "{report:#}");
+}
+
+#[test]
+fn strings_that_the_library_keeps_or_looks_up_are_read() {
+    const CASES: [(&str, &str); 9] = [
+        ("getenv", "static char b[] = \"A=1\"; static void *f(void *a) { getenv(\"A\"); return 0; }
+            int main(void) { putenv(b); pthread_t t; pthread_create(&t, 0, f, 0); b[0] = 'B'; pthread_join(t, 0); }"),
+        ("setenv", "static char b[] = \"A=1\"; static void *f(void *a) { setenv(\"A\", \"2\", 1); return 0; }
+            int main(void) { putenv(b); pthread_t t; pthread_create(&t, 0, f, 0); b[0] = 'B'; pthread_join(t, 0); }"),
+        ("flag-of-an-option", "static int flag; static char *v[] = {\"p\", \"--abc\", 0};
+            static void *f(void *a) { struct option o[] = {{\"abc\", 0, &flag, 1}, {0}}; getopt_long(2, v, \"\", o, 0); return 0; }
+            int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); int x = flag; pthread_join(t, 0); return x; }"),
+        ("index-of-an-option", "static int which; static char *v[] = {\"p\", \"--abc\", 0};
+            static void *f(void *a) { struct option o[] = {{\"abc\", 0, 0, 1}, {0}}; getopt_long(2, v, \"\", o, &which); return 0; }
+            int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); int x = which; pthread_join(t, 0); return x; }"),
+        ("text-of-an-option", "static char b[] = \"-a\"; static char *v[] = {\"p\", b, 0}; static void *f(void *a) { getopt(2, v, \"ab\"); return 0; }
+            int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); b[1] = 'b'; pthread_join(t, 0); }"),
+        ("hasmntopt", "static char b[] = \"rw,ro\"; static void *f(void *a) { struct mntent m = {.mnt_opts = b}; hasmntopt(&m, \"ro\"); return 0; }
+            int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); b[3] = 'x'; pthread_join(t, 0); }"),
+        ("hsearch", "static char b[] = \"ab\"; static void *f(void *a) { hsearch((ENTRY){\"ab\", 0}, FIND); return 0; }
+            int main(void) { hcreate(8); hsearch((ENTRY){b, 0}, ENTER); pthread_t t; pthread_create(&t, 0, f, 0); b[1] = 'x'; pthread_join(t, 0); }"),
+        ("sem_open", "static char d[] = \"/ab\"; static void *f(void *a) { sem_open(d, O_CREAT, 0600, 1); return 0; }
+            int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); d[1] = 'x'; pthread_join(t, 0); }"),
+        ("numbers-of-random", "static char st[128]; static void *f(void *a) { random(); return 0; }
+            int main(void) { initstate(1, st, 128); pthread_t t; pthread_create(&t, 0, f, 0); memset(st + 4, 0, 124); pthread_join(t, 0); }"),
+    ];
+    const HEADERS: &str = "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <getopt.h>\n#include <mntent.h>\n#include <pthread.h>\n#include <search.h>\n\
+        #include <semaphore.h>\n#include <stdlib.h>\n#include <string.h>\n";
+    for (name, text) in CASES {
+        let directory = place(&format!("kept-{name}"));
+        let source = directory.join("program.c");
+        fs::write(&source, format!("{HEADERS}{text}")).unwrap();
+        let program = compile(&directory, &[source.to_str().unwrap()]);
+        let found = verdict(&run(&directory, &program, &[]));
+        assert!(found.starts_with("failure data-race"), "{name}: {found}");
+    }
+}

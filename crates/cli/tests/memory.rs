@@ -1090,6 +1090,28 @@ fn addresses_are_looked_at_as_numbers() {
                 int main(void) { char *a = malloc(8); unsigned k = h(a); free(a); char *b = malloc(8); assert(h(b) != k); free(b); }", Named("reuse")),
             ("mask", "", "static unsigned h(void *p) { return (uintptr_t)p & 0xfffff; }
                 int main(void) { char *a = malloc(8); unsigned k = h(a); free(a); char *b = malloc(8); assert(h(b) != k); free(b); }", Named("reuse")),
+            ("hash-of-the-lower-half", "", "static unsigned h(void *p) { return (uint32_t)(uintptr_t)p * 2654435761u; }
+                int main(void) { char *a = malloc(8); unsigned k = h(a); free(a); char *b = malloc(8); assert(h(b) != k); free(b); }", Named("reuse")),
+            ("lower-half-in-a-variable", "", "static unsigned h(void *p) { uint32_t x = (uintptr_t)p; x ^= x >> 15; return x; }
+                int main(void) { char *a = malloc(8); unsigned k = h(a); free(a); char *b = malloc(8); assert(h(b) != k); free(b); }", Named("reuse")),
+            ("lower-half-of-a-result", "", "static unsigned h(void *p) { return (uintptr_t)p; }
+                int main(void) { char *a = malloc(8); unsigned k = h(a); free(a); char *b = malloc(8); assert(h(b) != k); free(b); }", Named("reuse")),
+            ("lowest-bytes", "", "static unsigned h(void *p) { return (uint16_t)(uintptr_t)p; }
+                int main(void) { char *a = malloc(8); unsigned k = h(a); free(a); char *b = malloc(8); assert(h(b) != k); free(b); }", Named("reuse")),
+            ("hash-of-bytes", "", "static unsigned h(void *p) { unsigned char *b = (unsigned char *)&p; unsigned x = 0; for (int i = 0; i < 8; i++) x = x * 31 + b[i]; return x; }
+                int main(void) { char *a = malloc(8); unsigned k = h(a); free(a); char *b = malloc(8); assert(h(b) != k); free(b); }", Named("reuse")),
+            ("hash-of-bytes-of-a-key", "", "struct K { void *p; long n; }; static unsigned h(struct K *k) { unsigned char *b = (unsigned char *)k; unsigned x = 0; for (unsigned i = 0; i < sizeof *k; i++) x = (x ^ b[i]) * 16777619u; return x; }
+                int main(void) { struct K *k = malloc(sizeof *k); char *a = malloc(8); *k = (struct K){a, 1}; unsigned x = h(k); free(a); k->p = malloc(8); assert(h(k) != x); }", Named("reuse")),
+            ("halves-of-a-union", "", "static unsigned h(void *p) { union { void *p; unsigned w[2]; } u = {p}; return u.w[0] ^ u.w[1]; }
+                int main(void) { char *a = malloc(8); unsigned k = h(a); free(a); char *b = malloc(8); assert(h(b) != k); free(b); }", Named("reuse")),
+            ("multiple", "", "static unsigned long h(void *p) { return (uintptr_t)p * 3; }
+                int main(void) { char *a = malloc(8); unsigned long k = h(a); free(a); char *b = malloc(8); assert(h(b) % 1021 != k % 1021); free(b); }", Named("reuse")),
+            ("shifted-to-the-left", "", "static unsigned long h(void *p) { return (uintptr_t)p << 16; }
+                int main(void) { char *a = malloc(8); unsigned long k = h(a); free(a); char *b = malloc(8); assert(h(b) != k); free(b); }", Named("reuse")),
+            ("as-a-double", "", "static double h(void *p) { return (double)(long)p; }
+                int main(void) { char *a = malloc(8); double k = h(a); free(a); char *b = malloc(8); assert(h(b) != k); free(b); }", Named("reuse")),
+            ("bytes-of-a-handle", "", "static unsigned h(pthread_t t) { unsigned char *b = (unsigned char *)&t; unsigned x = 0; for (int i = 0; i < 8; i++) x = x * 31 + b[i]; return x; } static void *f(void *a) { return a; }
+                int main(void) { pthread_t a, b; pthread_create(&a, 0, f, 0); pthread_join(a, 0); unsigned k = h(a); pthread_create(&b, 0, f, 0); pthread_join(b, 0); assert(h(b) != k); }", Named("reuse")),
             ("set.cpp", "", "#include <cassert>\n#include <set>\nint main() { std::set<void *> s; auto p = new int; s.insert(p); delete p; auto q = new int; assert(s.insert(q).second); }", Named("reuse")),
             ("unordered-set.cpp", "", "#include <cassert>\n#include <unordered_set>\nint main() { std::unordered_set<void *> s; auto p = new int; s.insert(p); delete p; auto q = new int; assert(s.insert(q).second); }", Named("reuse")),
             ("order-of-two-threads", "", "static uintptr_t p, q; static void *f(void *a) { p = (uintptr_t)malloc(8); return 0; } static void *g(void *a) { q = (uintptr_t)malloc(8); return 0; }
@@ -1116,6 +1138,9 @@ fn addresses_are_looked_at_as_numbers() {
             ("tags-and-lengths", "", "static void *f(void *a) { int n = 5; char v[n + (a != 0)]; v[0] = 1; return (void *)(uintptr_t)v[0]; }
                 int main(void) { for (int i = 0; i < 2; i++) { pthread_t t; pthread_create(&t, 0, f, &t); pthread_join(t, 0); char *p = malloc(8); uintptr_t tagged = (uintptr_t)p | 1; assert(tagged & 1); free((void *)(tagged & ~(uintptr_t)1)); } }", Verified),
             ("hash-of-numbers", "", "int main(void) { free(malloc(8)); uint64_t h = 0x9e3779b97f4a7c15u; for (int i = 0; i < 50; i++) { h ^= h >> 13; h *= 0x5bd1e995u; h += h % 1021; } assert(h != 1); }", Verified),
+            ("parts-of-numbers", "", "struct S { int a, b; long n; }; static int g(struct S s) { return s.a + s.b; } static int f(void *a) { return (int)(long)a; }
+                int main(void) { char *p = malloc(16), *q; free(malloc(8)); for (int i = 0; i < 3; i++) { q = malloc(8); memset(q, 'a', 7); q[7] = 0; int n = (int)(q + 3 - q), w[9]; w[n] = f((void *)(long)n);
+                    int is = q ? 1 : 0; assert(w[n] == 3 && is && strlen(q) == 7 && q[2] == 'a' && g((struct S){1, 2, 3}) == 3 && ((uintptr_t)q & 7) == 0); free(q); } free(p); }", Verified),
             ("strings-in-strings.cpp", "", "#include <string>\n#include <vector>\n#include <algorithm>\nint main() { std::u16string s(20, u'a'), t(30, u'b'); s.append(t); s.replace(2, 3, t.data(), 5); std::vector<std::string> v{\"b\", \"a\"}; std::sort(v.begin(), v.end()); return v[0] == \"a\" ? 0 : 1; }", Verified),
         ],
     );

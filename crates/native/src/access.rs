@@ -7,7 +7,7 @@ use crate::front::Program;
 use crate::options::{Races, options};
 use crate::shim::{Call, call, export, export_if, export_quick};
 use crate::table::{self, Entry, Found};
-use crate::{alone, changes, heap, reuse, unwritten};
+use crate::{alone, changes, heap, looks, reuse, touch, unwritten};
 use explore::{CaveatKind, FailureKind, MemoryOrder, OpKind, ThreadId};
 use runtime::{Accessed, Class, Front, Handle, Request, Touching};
 
@@ -108,8 +108,10 @@ fn cannot_race(write: bool) -> bool {
 /// Records an access of an execution that is shown.
 #[inline]
 fn record(address: usize, bytes: usize, write: bool, call: Call) {
-    if runtime::records_plain() && (write || !crate::names::is_nameless(address)) {
-        runtime::record_plain(address as u64, bytes, write, call.place);
+    // Names may be read from files, which changes `errno`.
+    let is_shown = || write || !crate::libc::keeping_errno(|| crate::names::is_nameless(address));
+    if runtime::records_plain() && is_shown() {
+        crate::libc::keeping_errno(|| runtime::record_plain(address as u64, bytes, write, call.place));
     }
 }
 
@@ -490,6 +492,9 @@ pub(crate) fn read_again(handle: &'static Handle) -> u64 {
 macro_rules! accesses {
     ($($read:ident $any_read:ident, $write:ident $any_write:ident, $both:ident: $bytes:literal;)*) => {$(
         extern "C" fn $read(address: usize) {
+            if $bytes < 8 && touch::looks() {
+                looks::read_part(address, $bytes);
+            }
             if !alone::may_read(address, $bytes) {
                 $any_read(address);
             }

@@ -92,7 +92,10 @@ extern "C" fn set_scheduling(thread: Thread, policy: Code, parameters: *const li
     used(thread, call());
     let is_policy = (libc::SCHED_OTHER..=libc::SCHED_RR).contains(&policy)
         || matches!(policy, libc::SCHED_BATCH | libc::SCHED_IDLE | libc::SCHED_DEADLINE);
-    if !is_policy {
+    // SAFETY: the program hands in parameters.
+    let priority = unsafe { (*parameters).sched_priority };
+    let has_priorities = matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR);
+    if !is_policy || has_priorities != (1..=99).contains(&priority) || !has_priorities && priority != 0 {
         return libc::EINVAL;
     }
     0
@@ -117,7 +120,8 @@ extern "C" fn set_priority(thread: Thread, priority: Code) -> Code {
         return real!(pthread_setschedprio(thread, priority): fn(Thread, Code) -> Code);
     }
     used(thread, call());
-    0
+    // Threads have the usual policy, which knows no other priority.
+    if priority == 0 { 0 } else { libc::EINVAL }
 }
 
 extern "C" fn set_affinity(thread: Thread, size: usize, set: *const libc::cpu_set_t) -> Code {
@@ -139,7 +143,7 @@ extern "C" fn get_affinity(thread: Thread, size: usize, set: *mut libc::cpu_set_
     }
     used(thread, call());
     // SAFETY: the program hands in room for a set. All threads run where the process does.
-    let code = unsafe { libc::sched_getaffinity(0, size, set) };
+    let code = crate::libc::keeping_errno(|| unsafe { libc::sched_getaffinity(0, size, set) });
     if code == 0 { 0 } else { libc::EINVAL }
 }
 

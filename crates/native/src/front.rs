@@ -52,11 +52,12 @@ pub(crate) fn author() -> Author {
 
 impl Front for Program {
     fn place(&self, address: usize) -> String {
-        names::place(address)
+        crate::libc::keeping_errno(|| names::place(address))
     }
 
     fn part(&self, thread: ThreadId, name: u64) -> Option<Part> {
-        if name == 0 || name & SYNC != 0 { None } else { names::part_of(thread, name as usize) }
+        let of = || names::part_of(thread, name as usize);
+        if name == 0 || name & SYNC != 0 { None } else { crate::libc::keeping_errno(of) }
     }
 
     fn speaks_c(&self) -> bool {
@@ -64,7 +65,7 @@ impl Front for Program {
     }
 
     fn callers(&self, thread: ThreadId) -> Vec<String> {
-        names::callers(thread)
+        crate::libc::keeping_errno(|| names::callers(thread))
     }
 
     fn name_of(&self, handle: &Handle) -> u64 {
@@ -100,11 +101,14 @@ impl Front for Program {
         }
         // Some objects have a second one, a few bytes into the same variable.
         let is_second = name & SYNC != 0 && address & 3 == crate::sync::SECOND;
-        Some(names::describe(if is_second { address - crate::sync::SECOND } else { address }))
+        let first = if is_second { address - crate::sync::SECOND } else { address };
+        // It may read files with debug information.
+        Some(crate::libc::keeping_errno(|| names::describe(first)))
     }
 
     fn value(&self, name: u64, word: u64) -> Option<String> {
-        if name == 0 || name & SYNC != 0 { None } else { names::value(name as usize, word) }
+        let of = || names::value(name as usize, word);
+        if name == 0 || name & SYNC != 0 { None } else { crate::libc::keeping_errno(of) }
     }
 
     fn word_now(&self, name: u64) -> Option<u64> {

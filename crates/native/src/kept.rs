@@ -30,6 +30,10 @@ fn of_program() -> bool {
 
 extern "C" fn map(at: usize, bytes: usize, protection: c_int, flags: c_int, fd: c_int, offset: i64) -> usize {
     let is_programs = of_program();
+    if is_programs && flags & libc::MAP_ANONYMOUS == 0 && crate::pipes::open_of(fd).is_some() {
+        crate::sync::with_errno(libc::ENODEV);
+        return usize::MAX;
+    }
     let start = map_inside(at, bytes, protection, flags, fd, offset);
     if is_programs && start != usize::MAX {
         mapped().push((start, bytes));
@@ -124,18 +128,28 @@ extern "C" fn set_break(to: usize) -> c_int {
     real!(brk(to): fn(usize) -> c_int)
 }
 
-/// The stack on which our handlers run stays.
+/// The stack on which our handlers run stays. What the program sets is kept for it to read.
 extern "C" fn set_signal_stack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
     if !of_program() {
         return real!(sigaltstack(new, old): fn(*const libc::stack_t, *mut libc::stack_t) -> c_int);
     }
-    if !old.is_null() {
-        // SAFETY: the program hands in a place.
-        unsafe {
-            old.write(libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 })
-        };
+    if !runtime::in_execution() {
+        return 0;
     }
-    0
+    // SAFETY: the program hands in a stack or nothing.
+    let wanted = unsafe { new.as_ref() }.map(|s| (s.ss_sp as usize, s.ss_size, s.ss_flags));
+    match crate::signals::alternate_stack(wanted) {
+        Ok((start, size, flags)) => {
+            if !old.is_null() {
+                // SAFETY: the program hands in a place.
+                unsafe {
+                    old.write(libc::stack_t { ss_sp: start as *mut c_void, ss_flags: flags, ss_size: size });
+                }
+            }
+            0
+        }
+        Err(code) => crate::sync::with_errno(code),
+    }
 }
 
 /// Memory that grows or moves is tracked as what it is afterwards.

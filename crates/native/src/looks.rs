@@ -2,8 +2,8 @@
 //!
 //! Which address a block, a thread's variables or a handle get is left to the C library. Two things are not explored, or not always:
 //! that a later one gets what an earlier one had, and that the order of two is another one. The program finds out by comparing
-//! (`a == b`, `a < b`, `a - b`, `memcmp`), and by computing with both (a hash, a remainder), which is taken for a comparison of each two with
-//! which it has computed. Pairs of one block, of one stack, and of variables with a fixed place are ordinary arithmetic.
+//! (`a == b`, `a < b`, `a - b`, `memcmp`), and by computing with both (a hash, a remainder, the bytes of a pointer), which is taken for a comparison
+//! of each two with which it has computed. Pairs of one block, of one stack, and of variables with a fixed place are ordinary arithmetic.
 //!
 //! That the program computes with addresses of blocks is seen only while it can matter. So when it is first seen to do so, the search
 //! starts again, and from then on looks from the beginning of each execution.
@@ -57,6 +57,8 @@ fn known() -> &'static mut Known {
 pub(crate) fn begin() {
     let known = known();
     known.computed.clear();
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe { (*(&raw mut PARTS)).iter_mut().for_each(|p| p.at = 0) };
     touch::forget_ranges();
     touch::set_looks(known.from_start);
 }
@@ -90,6 +92,7 @@ pub(crate) fn compared(a: usize, b: usize, top: usize, call: Call) {
         reuse::compared(a, b, call);
         threads::compared(a, b, call.place);
     } else if touch::may_be_address(a) && touch::may_be_address(b) {
+        refuse_alternate_stack(a, b, call);
         let (x, y) = (thing_of(a), thing_of(b));
         remember_range(a, b, x, y);
         if let (Some(x), Some(y)) = (x, y) {
@@ -122,11 +125,22 @@ fn equality((x, a): (Thing, usize), (y, b): (Thing, usize), top: usize, call: Ca
     runtime::caveat_at(CaveatKind::Reuse, text, call.place);
 }
 
+/// Handlers run on the stack of their thread. One that looks whether it runs on the alternate stack gets no answer.
+fn refuse_alternate_stack(a: usize, b: usize, call: Call) {
+    if crate::signals::sees_its_stack(a, b) {
+        crate::sync::not_modelled(
+            "a handler that compares addresses with those of its alternate stack",
+            call,
+        );
+    }
+}
+
 /// The program asks which of two values that differ is larger, or for their difference.
 pub(crate) fn ordered(a: usize, b: usize, top: usize, call: Call) {
     if crate::rust_tests::is_rust() {
         return;
     }
+    refuse_alternate_stack(a, b, call);
     let (x, y) = (thing_of(a), thing_of(b));
     remember_range(a, b, x, y);
     let (Some(x), Some(y)) = (x, y) else { return };
@@ -152,6 +166,9 @@ pub(crate) fn ordered(a: usize, b: usize, top: usize, call: Call) {
 fn remember_range(a: usize, b: usize, x: Option<Thing>, y: Option<Thing>) {
     /// So far apart two addresses of which nothing is known may be.
     const NEAR: usize = 1 << 20;
+    if crate::signals::is_on_alternate_stack() {
+        return;
+    }
     match (x, y) {
         (Some(Thing::Block(p)), Some(Thing::Block(q))) if p == q => {
             if let State::Live(block) = heap().state_of(p) {
@@ -179,6 +196,42 @@ pub(crate) fn numbers(a: usize, b: usize, call: Call) {
     if !crate::rust_tests::is_rust() {
         number(a, a & b, call);
         number(b, a & b, call);
+    }
+}
+
+/// A word of which the program has read parts.
+#[derive(Clone, Copy)]
+struct Parts {
+    at: usize,
+    word: usize,
+    /// One bit for each byte that was read.
+    read: u8,
+}
+
+/// By place: the words that were read in parts last.
+static mut PARTS: [Parts; 8] = [Parts { at: 0, word: 0, read: 0 }; 8];
+
+/// The bytes in which addresses differ.
+const ADDRESS: u8 = 0x3f;
+
+/// The program reads a part of a word through a pointer. If it has read the other parts too, and the word is an address, it computes with the
+/// address: a hash of bytes. One part alone may be a variable beside the remains of an address.
+#[inline]
+pub(crate) fn read_part(address: usize, bytes: usize) {
+    let at = address & !7;
+    // SAFETY: the program is about to read a part of this word, so it can be read.
+    let word = unsafe { (at as *const usize).read() };
+    if touch::may_be_address(word) && (address & 7) + bytes <= 8 {
+        // SAFETY: one OS thread alone runs code of the program.
+        let parts = unsafe { &mut (*(&raw mut PARTS))[at >> 3 & 7] };
+        if parts.at != at || parts.word != word {
+            *parts = Parts { at, word, read: 0 };
+        }
+        parts.read |= (((1_u32 << bytes) - 1) << (address & 7)) as u8;
+        if parts.read & ADDRESS == ADDRESS && runtime::in_execution() {
+            parts.at = 0;
+            numbers(word, 0, shim::call());
+        }
     }
 }
 

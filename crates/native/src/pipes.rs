@@ -46,6 +46,8 @@ pub(crate) struct Queue {
     place: usize,
     bytes: VecDeque<u8>,
     capacity: usize,
+    /// The pages of a pipe, as Linux gives them out: how many bytes of each are left to read, and how many were written.
+    pages: VecDeque<(usize, usize)>,
     /// The sizes of messages, where their borders are kept.
     packets: Option<VecDeque<usize>>,
     /// The value of an event descriptor, whether a timer is armed, or how often a list has changed.
@@ -56,6 +58,8 @@ pub(crate) struct Queue {
     clock: libc::clockid_t,
     /// How often it was found not expired.
     not_yet: u32,
+    /// The type of a socket.
+    socket: c_int,
     writers: u32,
     readers: u32,
     /// How often something came, and how often something was taken: events of edge-triggered waits.
@@ -175,6 +179,28 @@ fn at_place(place: usize) -> On {
 }
 
 impl Queue {
+    /// Linux puts a write of at most a page into the last page where it fits, and into a page of its own otherwise. Says whether there is one.
+    fn give_pages(&mut self, n: usize) -> bool {
+        match self.pages.back_mut() {
+            Some((left, end)) if *end + n <= ATOMIC => (*left, *end) = (*left + n, *end + n),
+            _ => self.pages.push_back((n, n)),
+        }
+        self.pages.len() <= PIPE / ATOMIC
+    }
+
+    /// So many bytes were read.
+    fn take_pages(&mut self, mut n: usize) {
+        while n > 0
+            && let Some((left, _)) = self.pages.front_mut()
+        {
+            let taken = n.min(*left);
+            (*left, n) = (*left - taken, n - taken);
+            if *left == 0 {
+                self.pages.pop_front();
+            }
+        }
+    }
+
     pub(crate) fn on(&self) -> On {
         at_place(self.place)
     }
@@ -292,12 +318,14 @@ fn new_queue(kind: Kind, capacity: usize, call: Call) -> usize {
         place: new_place(what, call),
         bytes: VecDeque::new(),
         capacity,
+        pages: VecDeque::new(),
         packets: None,
         count: 0,
         due: 0,
         interval: 0,
         clock: 0,
         not_yet: 0,
+        socket: 0,
         writers: 1,
         readers: 1,
         arrived: 0,
@@ -434,6 +462,9 @@ fn pair(ends: [usize; 2], cloexec: bool, out: *mut c_int, call: Call) -> c_int {
     0
 }
 
+/// The kernel's types of sockets have lower numbers.
+const SOCK_MAX: c_int = 11;
+
 extern "C" fn socketpair_here(domain: c_int, kind: c_int, protocol: c_int, out: *mut c_int) -> c_int {
     if !of_program() {
         return real!(socketpair(domain, kind, protocol, out): fn(c_int, c_int, c_int, *mut c_int) -> c_int);
@@ -443,12 +474,26 @@ extern "C" fn socketpair_here(domain: c_int, kind: c_int, protocol: c_int, out: 
     let flags = kind & (libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC);
     let kind = kind & !flags;
     if domain != libc::AF_UNIX {
-        return with_errno(libc::EOPNOTSUPP);
+        // The kernel knows which error it is; hardly any other domain has pairs.
+        let code = real!(socketpair(domain, kind | flags, protocol, out): fn(c_int, c_int, c_int, *mut c_int) -> c_int);
+        if code == 0 {
+            not_modelled("a pair of sockets of this domain", call);
+        }
+        return code;
     }
-    if !matches!(kind, libc::SOCK_STREAM | libc::SOCK_DGRAM | libc::SOCK_SEQPACKET) {
+    // The kernel makes a socket for datagrams of a raw one.
+    let kind = if kind == libc::SOCK_RAW { libc::SOCK_DGRAM } else { kind };
+    if !(0..SOCK_MAX).contains(&kind) {
         return with_errno(libc::EINVAL);
     }
+    if protocol != 0 && protocol != libc::PF_UNIX {
+        return with_errno(libc::EPROTONOSUPPORT);
+    }
+    if !matches!(kind, libc::SOCK_STREAM | libc::SOCK_DGRAM | libc::SOCK_SEQPACKET) {
+        return with_errno(libc::ESOCKTNOSUPPORT);
+    }
     let queues = [new_queue(Kind::Socket, SOCKET, call), new_queue(Kind::Socket, SOCKET, call)];
+    queues.iter().for_each(|q| state().queues[*q].socket = kind);
     if kind != libc::SOCK_STREAM {
         queues.iter().for_each(|q| state().queues[*q].packets = Some(VecDeque::new()));
     }
@@ -500,16 +545,23 @@ extern "C" fn timerfd_settime_here(
     old: *mut libc::itimerspec,
 ) -> c_int {
     let call = call();
-    let Some(queue) = used(fd, call).and_then(|o| state().opens[o].input) else {
+    let Some(open) = used(fd, call) else {
         return real!(timerfd_settime(fd, flags, new, old):
             fn(c_int, c_int, *const libc::itimerspec, *mut libc::itimerspec) -> c_int);
     };
-    if state().queues[queue].kind != Kind::Timer {
-        return with_errno(libc::EINVAL);
+    if new.is_null() {
+        return with_errno(libc::EFAULT);
     }
     access::access(new as usize, size_of::<libc::itimerspec>(), false, call);
     // SAFETY: the program hands in a time.
     let new = unsafe { *new };
+    let is_valid = time::is_duration(&new.it_value) && time::is_duration(&new.it_interval);
+    if !is_valid || flags & !(libc::TFD_TIMER_ABSTIME | libc::TFD_TIMER_CANCEL_ON_SET) != 0 {
+        return with_errno(libc::EINVAL);
+    }
+    let Some(queue) = state().opens[open].input.filter(|q| state().queues[*q].kind == Kind::Timer) else {
+        return with_errno(libc::EINVAL);
+    };
     let clock = state().queues[queue].clock;
     let absolute = (flags & libc::TFD_TIMER_ABSTIME != 0).then_some(clock);
     let due = time::due(&new.it_value, absolute);
@@ -578,7 +630,13 @@ pub(crate) fn read_from(fd: c_int, buffer: usize, n: usize, flags: c_int, call: 
     let nonblocking = is_nonblocking(open, call);
     let Open { kind, input, .. } = state().opens[open];
     let fail = |code| Some(with_errno(code) as isize);
-    let Some(queue) = input.filter(|_| kind != Kind::Epoll) else { return fail(libc::EBADF) };
+    let Some(queue) = input else { return fail(libc::EBADF) };
+    if kind == Kind::Epoll {
+        return fail(libc::EINVAL);
+    }
+    if n > isize::MAX as usize {
+        return fail(libc::EFAULT);
+    }
     if flags & IS_SOCKET != 0 && kind != Kind::Socket {
         return fail(libc::ENOTSOCK);
     }
@@ -591,7 +649,8 @@ pub(crate) fn read_from(fd: c_int, buffer: usize, n: usize, flags: c_int, call: 
     if is_number && n < 8 {
         return fail(libc::EINVAL);
     }
-    if n == 0 {
+    // `recv` looks for a message all the same.
+    if n == 0 && flags & IS_SOCKET == 0 {
         return Some(0);
     }
     if kind == Kind::Timer && !wait && (look(queue, call) == 0 || !is_expired(queue, call)) {
@@ -621,7 +680,10 @@ pub(crate) fn read_from(fd: c_int, buffer: usize, n: usize, flags: c_int, call: 
                     // What of a message has no room is lost; bytes of a stream stay.
                     match q.packets.as_mut().and_then(VecDeque::pop_front) {
                         Some(size) => out.extend(q.bytes.drain(..size).take(n - got)),
-                        None => out.extend(q.bytes.drain(..q.bytes.len().min(n - got))),
+                        None => {
+                            out.extend(q.bytes.drain(..q.bytes.len().min(n - got)));
+                            q.take_pages(out.len());
+                        }
                     }
                 }
             }
@@ -698,7 +760,7 @@ pub(crate) fn write_to(fd: c_int, buffer: usize, n: usize, flags: c_int, call: C
         if wait && is_interrupted(queue, (least as u64) << 32, call) {
             return if sent > 0 { Some(sent as isize) } else { fail(libc::EINTR) };
         }
-        let (mut broken, mut now) = (false, 0);
+        let (mut broken, mut crowded, mut now) = (false, false, 0);
         let done = step(how, queue, (least as u64) << 32, MemoryOrder::Release, call, |q| {
             broken = q.readers == 0;
             if !broken {
@@ -706,6 +768,7 @@ pub(crate) fn write_to(fd: c_int, buffer: usize, n: usize, flags: c_int, call: C
                 // SAFETY: the program hands in `n` bytes.
                 let bytes = unsafe { std::slice::from_raw_parts((buffer + sent) as *const u8, now) };
                 q.bytes.extend(bytes);
+                crowded = kind == Kind::Pipe && n <= ATOMIC && !q.give_pages(now);
                 if let Some(packets) = &mut q.packets {
                     packets.push_back(now);
                 }
@@ -720,6 +783,9 @@ pub(crate) fn write_to(fd: c_int, buffer: usize, n: usize, flags: c_int, call: C
                 crate::signals::broken_pipe(call);
             }
             return if sent > 0 { Some(sent as isize) } else { fail(libc::EPIPE) };
+        }
+        if crowded {
+            not_modelled("a pipe with more than 16 writes that do not share a page", call);
         }
         sent += now;
         if sent == n {
@@ -812,6 +878,13 @@ extern "C" fn dup_here(fd: c_int) -> c_int {
 
 fn copy(fd: c_int, least: c_int, cloexec: bool) -> c_int {
     let call = call();
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a system call with a place for the limit.
+    unsafe { libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, 0, &raw mut limit) };
+    if u64::try_from(least).is_ok_and(|n| n < limit.rlim_cur) {
+    } else if used(fd, call).is_some() {
+        return with_errno(libc::EINVAL);
+    }
     match used(fd, call) {
         Some(open) => new_descriptor(open, least, cloexec, call),
         None => with_errno(libc::EBADF),
@@ -823,6 +896,9 @@ extern "C" fn dup2_here(old: c_int, new: c_int) -> c_int {
 }
 
 extern "C" fn dup3_here(old: c_int, new: c_int, flags: c_int) -> c_int {
+    if old == new {
+        return with_errno(libc::EINVAL);
+    }
     copy_to(old, new, flags, true)
 }
 
@@ -898,10 +974,10 @@ extern "C" fn fcntl_here(fd: c_int, command: c_int, argument: usize) -> c_int {
     let open = &mut state().opens[open];
     match command {
         libc::F_GETFL => {
-            let mode = match (open.input, open.output) {
-                (Some(_), Some(_)) => libc::O_RDWR,
-                (None, Some(_)) => libc::O_WRONLY,
-                _ => libc::O_RDONLY,
+            let mode = match (open.kind, open.output) {
+                (Kind::Pipe, Some(_)) => libc::O_WRONLY,
+                (Kind::Pipe, None) => libc::O_RDONLY,
+                _ => libc::O_RDWR,
             };
             mode | if open.nonblocking { libc::O_NONBLOCK } else { 0 }
         }
@@ -915,8 +991,8 @@ extern "C" fn fcntl_here(fd: c_int, command: c_int, argument: usize) -> c_int {
             real!(fcntl(fd, command, argument): fn(c_int, c_int, usize) -> c_int)
         }
         libc::F_GETPIPE_SZ => match open.input.or(open.output) {
-            Some(q) => state().queues[q].capacity as c_int,
-            None => with_errno(libc::EBADF),
+            Some(q) if open.kind == Kind::Pipe => state().queues[q].capacity as c_int,
+            _ => with_errno(libc::EBADF),
         },
         _ => not_modelled("this command of `fcntl` on a pipe", call),
     }
@@ -936,7 +1012,10 @@ extern "C" fn ioctl_here(fd: c_int, request: libc::c_ulong, argument: usize) -> 
             state().opens[open].nonblocking = unsafe { *(argument as *const c_int) } != 0;
             0
         }
-        (libc::FIONREAD, Some(queue)) => {
+        (libc::FIONREAD, _) if matches!(state().opens[open].kind, Kind::Event { .. } | Kind::Timer) => {
+            with_errno(libc::ENOTTY)
+        }
+        (libc::FIONREAD, Some(queue)) if state().opens[open].kind != Kind::Epoll => {
             look(queue, call);
             let n = state().queues[queue].bytes.len() as c_int;
             access::access(argument, 4, true, call);
@@ -956,6 +1035,9 @@ extern "C" fn shutdown_here(fd: c_int, how: c_int) -> c_int {
     let Open { kind, input, output, .. } = state().opens[open];
     if kind != Kind::Socket {
         return with_errno(libc::ENOTSOCK);
+    }
+    if !(libc::SHUT_RD..=libc::SHUT_RDWR).contains(&how) {
+        return with_errno(libc::EINVAL);
     }
     if how != libc::SHUT_WR
         && let Some(q) = input
@@ -977,10 +1059,13 @@ extern "C" fn shutdown_here(fd: c_int, how: c_int) -> c_int {
 }
 
 extern "C" fn write_here(fd: c_int, buffer: usize, n: usize) -> isize {
-    if open_of(fd).is_some()
-        && let Some(written) = write_to(fd, buffer, n, 0, call())
-    {
-        return written;
+    if open_of(fd).is_some() {
+        if n > isize::MAX as usize {
+            return with_errno(libc::EFAULT) as isize;
+        }
+        if let Some(written) = write_to(fd, buffer, n, 0, call()) {
+            return written;
+        }
     }
     real!(write(fd, buffer, n): fn(c_int, usize, usize) -> isize)
 }
@@ -1016,8 +1101,12 @@ pub(crate) fn receive(fd: c_int, buffer: usize, n: usize, flags: c_int, call: Ca
 }
 
 fn vectors(fd: c_int, vectors: *const libc::iovec, count: c_int, is_write: bool) -> Option<isize> {
-    open_of(fd)?;
+    let open = &state().opens[open_of(fd)?];
     let call = call();
+    if (if is_write { open.output } else { open.input }).is_none() && open.kind == Kind::Pipe {
+        with_errno(libc::EBADF);
+        return Some(-1);
+    }
     if crate::libc::streams::number_of_pieces(count as usize) != count as usize {
         with_errno(libc::EINVAL);
         return Some(-1);
@@ -1065,6 +1154,9 @@ unsafe fn list_of<'a>(list: *const libc::iovec, count: c_int) -> &'a [libc::iove
 /// `lseek`: pipes and sockets have no offset. That of others is always 0.
 extern "C" fn lseek_here(fd: c_int, offset: i64, whence: c_int) -> i64 {
     if let Some(open) = open_of(fd) {
+        if !(libc::SEEK_SET..=libc::SEEK_HOLE).contains(&whence) {
+            return with_errno(libc::EINVAL).into();
+        }
         let has_none = matches!(state().opens[open].kind, Kind::Pipe | Kind::Socket);
         return if has_none { with_errno(libc::ESPIPE).into() } else { 0 };
     }
@@ -1099,6 +1191,126 @@ fail_on_modelled! {
     fails_posix_fallocate posix_fallocate ESPIPE true;
     fails_posix_fadvise posix_fadvise ESPIPE true;
     fails_fchdir fchdir ENOTDIR false;
+}
+
+extern "C" fn isatty_here(fd: c_int) -> c_int {
+    if open_of(fd).is_some() {
+        with_errno(libc::ENOTTY);
+        return 0;
+    }
+    real!(isatty(fd): fn(c_int) -> c_int)
+}
+
+/// `accept` on a descriptor that is modelled: none of these sockets listens.
+pub(crate) fn accept_from(fd: c_int, _: usize, _: usize, _: c_int, call: Call) -> Option<isize> {
+    let open = used(fd, call)?;
+    let code = match type_of_socket(open) {
+        None => libc::ENOTSOCK,
+        Some(libc::SOCK_DGRAM) => libc::EOPNOTSUPP,
+        Some(_) => libc::EINVAL,
+    };
+    Some(with_errno(code) as isize)
+}
+
+/// The type of a socket; nothing for an open file that is none.
+fn type_of_socket(open: usize) -> Option<c_int> {
+    let Open { kind, input, output, .. } = state().opens[open];
+    input.or(output).filter(|_| kind == Kind::Socket).map(|q| state().queues[q].socket)
+}
+
+extern "C" fn getsockopt_here(
+    fd: c_int,
+    level: c_int,
+    name: c_int,
+    out: usize,
+    n: *mut libc::socklen_t,
+) -> c_int {
+    let call = call();
+    let Some(open) = used(fd, call) else {
+        return real!(getsockopt(fd, level, name, out, n): fn(c_int, c_int, c_int, usize, *mut libc::socklen_t) -> c_int);
+    };
+    let Some(kind) = type_of_socket(open) else { return with_errno(libc::ENOTSOCK) };
+    let value: c_int = match (level, name) {
+        (libc::SOL_SOCKET, libc::SO_TYPE) => kind,
+        (libc::SOL_SOCKET, libc::SO_DOMAIN) => libc::AF_UNIX,
+        (libc::SOL_SOCKET, libc::SO_PROTOCOL | libc::SO_ERROR | libc::SO_ACCEPTCONN) => 0,
+        _ => not_modelled("this option of a socket", call),
+    };
+    // SAFETY: the program hands in a length, and room for so many bytes.
+    unsafe {
+        let room = (*n as usize).min(4);
+        std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), out as *mut u8, room);
+        n.write(room as libc::socklen_t);
+    }
+    0
+}
+
+/// The name of a socket of a pair, or of its peer: it has none.
+fn name_of_socket(fd: c_int, out: usize, n: *mut libc::socklen_t, call: Call) -> Option<c_int> {
+    let open = used(fd, call)?;
+    if type_of_socket(open).is_none() {
+        return Some(with_errno(libc::ENOTSOCK));
+    }
+    let family = libc::AF_UNIX as libc::sa_family_t;
+    // SAFETY: the program hands in a length, and room for so many bytes.
+    unsafe {
+        std::ptr::copy_nonoverlapping((&raw const family).cast::<u8>(), out as *mut u8, (*n as usize).min(2));
+        n.write(2);
+    }
+    Some(0)
+}
+
+extern "C" fn getsockname_here(fd: c_int, out: usize, n: *mut libc::socklen_t) -> c_int {
+    name_of_socket(fd, out, n, call())
+        .unwrap_or_else(|| real!(getsockname(fd, out, n): fn(c_int, usize, *mut libc::socklen_t) -> c_int))
+}
+
+extern "C" fn getpeername_here(fd: c_int, out: usize, n: *mut libc::socklen_t) -> c_int {
+    name_of_socket(fd, out, n, call())
+        .unwrap_or_else(|| real!(getpeername(fd, out, n): fn(c_int, usize, *mut libc::socklen_t) -> c_int))
+}
+
+/// The sender of what is received from a socket of a pair has no address.
+pub(crate) fn give_no_address(fd: c_int, length: usize) {
+    if length != 0 && open_of(fd).is_some() {
+        // SAFETY: the program hands in a place for the length.
+        unsafe { (length as *mut libc::socklen_t).write_unaligned(0) };
+    }
+}
+
+/// What `fstat` says of a descriptor that is modelled. The number of its file and its times are those of a placeholder.
+pub(crate) fn describe(fd: c_int, out: *mut libc::stat) {
+    let Some(open) = open_of(fd) else { return };
+    let mode = match state().opens[open].kind {
+        Kind::Pipe => libc::S_IFIFO | 0o600,
+        Kind::Socket => libc::S_IFSOCK | 0o777,
+        Kind::Event { .. } | Kind::Timer | Kind::Epoll => 0o600,
+    };
+    // SAFETY: the program hands in a place.
+    unsafe { ((*out).st_mode, (*out).st_size, (*out).st_blocks, (*out).st_nlink) = (mode, 0, 0, 1) };
+}
+
+/// Functions of sockets that are not modelled: what is no socket fails as in the kernel.
+macro_rules! of_sockets {
+    ($($function:ident $name:ident;)*) => {
+        $(extern "C" fn $function(fd: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
+            if let Some(open) = open_of(fd) {
+                if state().opens[open].kind != Kind::Socket {
+                    return with_errno(libc::ENOTSOCK);
+                }
+                not_modelled(concat!("`", stringify!($name), "` on a socket of a pair"), call());
+            }
+            real!($name(fd, a, b, c, d): fn(c_int, usize, usize, usize, usize) -> c_int)
+        })*
+        export! { $($name => $function;)* }
+    };
+}
+
+of_sockets! {
+    no_bind bind;
+    no_connect connect;
+    no_listen listen;
+    no_setsockopt setsockopt;
 }
 
 extern "C" fn readv_here(fd: c_int, list: *const libc::iovec, count: c_int) -> isize {
@@ -1183,6 +1395,9 @@ macro_rules! refuse_modelled {
 
 refuse_modelled! {
     no_fdopen fdopen [0];
+    no_fchmod fchmod [0];
+    no_fchown fchown [0];
+    no_futimens futimens [0];
     no_splice splice [0, 2];
     no_tee tee [0, 1];
     no_vmsplice vmsplice [0];
@@ -1210,6 +1425,10 @@ export! {
     pipe => pipe_here;
     pipe2 => pipe2_here;
     socketpair => socketpair_here;
+    getsockopt => getsockopt_here;
+    getsockname => getsockname_here;
+    getpeername => getpeername_here;
+    isatty => isatty_here;
     eventfd => eventfd_here;
     eventfd_read => eventfd_read_here;
     eventfd_write => eventfd_write_here;

@@ -43,8 +43,20 @@ fn used(sem: Sem, call: Call) -> On {
     if !is_stamp(unsafe { at::<u64>(sem as usize, OWN) }) {
         on.misuse("it was never initialized", call);
     }
+    // SAFETY: the places of semaphores with names are ours.
+    if is_named(sem) && unsafe { at::<u64>(sem as usize, OPENED) } == 0 {
+        on.misuse("it is used after it was closed", call);
+    }
     on.is_original(sem as usize + OWN, call);
     on
+}
+
+/// Whether a semaphore is one that `sem_open` has given.
+fn is_named(sem: Sem) -> bool {
+    let start = &raw const PLACES as usize;
+    // SAFETY: only its size is asked for.
+    let bytes = size_of_val(unsafe { &*(&raw const PLACES) });
+    (start..start + bytes).contains(&(sem as usize))
 }
 
 extern "C" fn init(sem: Sem, shared: Code, value: u32) -> Code {
@@ -228,6 +240,19 @@ fn place_of(name: *const libc::c_char, call: Call) -> Sem {
     }
 }
 
+/// The name is read.
+fn read_name(name: *const libc::c_char, call: Call) {
+    crate::access::range(name as usize, crate::strings::extent(name, usize::MAX), false, call);
+}
+
+/// Whether a semaphore may have this name: slashes in front do not count.
+fn is_name(name: *const libc::c_char) -> bool {
+    // SAFETY: the program hands in a string.
+    let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+    let start = name.iter().take_while(|b| **b == b'/').count();
+    start < name.len() && !name[start..].contains(&b'/')
+}
+
 /// Whether the name of a semaphore is taken: 1, or 0.
 fn taken(sem: Sem) -> On {
     On::new(sem as usize + SECOND, Class::Once)
@@ -238,11 +263,15 @@ extern "C" fn open(name: *const libc::c_char, flags: Code, mode: libc::mode_t, v
         return real!(sem_open(name, flags, mode, value): fn(*const libc::c_char, Code, libc::mode_t, u32) -> Sem);
     }
     let call = call();
-    let sem = place_of(name, call);
     let fail = |error| {
         with_errno(error);
         libc::SEM_FAILED
     };
+    read_name(name, call);
+    if !is_name(name) || flags & libc::O_CREAT != 0 && u64::from(value) > MOST {
+        return fail(libc::EINVAL);
+    }
+    let sem = place_of(name, call);
     if flags & libc::O_CREAT == 0 {
         let exists = taken(sem).step_with(OpKind::Load, 0, 0, MemoryOrder::Acquire, call).value == 1;
         if !exists {
@@ -286,6 +315,10 @@ extern "C" fn unlink(name: *const libc::c_char) -> Code {
         return real!(sem_unlink(name): fn(*const libc::c_char) -> Code);
     }
     let call = call();
+    read_name(name, call);
+    if !is_name(name) {
+        return with_errno(libc::ENOENT);
+    }
     let sem = place_of(name, call);
     let freed = taken(sem).step_with(OpKind::CompareExchange, 1, 0, MemoryOrder::AcqRel, call).ok;
     if freed { 0 } else { with_errno(libc::ENOENT) }

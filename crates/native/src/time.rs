@@ -71,6 +71,22 @@ pub(crate) fn is_valid(until: *const libc::timespec) -> bool {
     unsafe { until.as_ref() }.is_none_or(|t| (0..SECOND as i64).contains(&t.tv_nsec))
 }
 
+/// Whether a time is a duration: not negative, and with valid nanoseconds.
+pub(crate) fn is_duration(time: &libc::timespec) -> bool {
+    nanoseconds(time).is_some()
+}
+
+/// Whether a time limit of the kernel is valid, or there is none.
+pub(crate) fn may_be_limit(time: *const libc::timespec) -> bool {
+    // SAFETY: the program hands in a time or nothing.
+    unsafe { time.as_ref() }.is_none_or(is_duration)
+}
+
+/// Whether the kernel has timers and sleeps by a clock that exists.
+pub(crate) fn has_sleeps(clock: libc::clockid_t) -> bool {
+    !matches!(clock, libc::CLOCK_MONOTONIC_RAW | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_MONOTONIC_COARSE)
+}
+
 /// The time limit of the running thread is over.
 pub(crate) fn reach(clock: libc::clockid_t, until: *const libc::timespec) {
     // SAFETY: the program hands in a time or nothing.
@@ -105,9 +121,12 @@ pub(crate) fn let_others_run(call: crate::shim::Call) {
 /// How long it is from now, on the running thread's clock, until a time limit.
 pub(crate) fn left(clock: libc::clockid_t, until: *const libc::timespec) -> std::time::Duration {
     // SAFETY: the program hands in a time or nothing.
-    let Some(until) = (unsafe { until.as_ref() }).and_then(nanoseconds) else {
-        return std::time::Duration::MAX;
-    };
+    let until = unsafe { until.as_ref() };
+    if until.is_some_and(|t| t.tv_sec < 0) {
+        // A time before the clock began is over.
+        return std::time::Duration::ZERO;
+    }
+    let Some(until) = until.and_then(nanoseconds) else { return std::time::Duration::MAX };
     let now = base(clock).saturating_add(now());
     std::time::Duration::from_nanos(until.saturating_sub(now))
 }
@@ -143,7 +162,9 @@ pub(crate) fn within(
 /// How long after the beginning of the execution a time is.
 pub(crate) fn since_start(clock: libc::clockid_t, time: *const libc::timespec) -> std::time::Duration {
     // SAFETY: the program hands in a time or nothing.
-    let time = unsafe { time.as_ref() }.and_then(nanoseconds).unwrap_or(u64::MAX);
+    let time = unsafe { time.as_ref() };
+    let is_over = time.is_some_and(|t| t.tv_sec < 0);
+    let time = if is_over { 0 } else { time.and_then(nanoseconds).unwrap_or(u64::MAX) };
     std::time::Duration::from_nanos(time.saturating_sub(base(clock)))
 }
 
@@ -218,6 +239,9 @@ extern "C" fn clock_nanosleep_here(
     }
     if !is_clock(clock) || clock == libc::CLOCK_THREAD_CPUTIME_ID {
         return libc::EINVAL;
+    }
+    if !has_sleeps(clock) {
+        return libc::EOPNOTSUPP;
     }
     // SAFETY: the program hands in a time.
     let Some(n) = unsafe { time.as_ref() }.and_then(nanoseconds) else { return libc::EINVAL };
@@ -363,12 +387,14 @@ extern "C" fn give_way_inside() -> libc::c_int {
 
 /// `thrd_sleep` of C11: 0, or a negative number for an error.
 extern "C" fn thrd_sleep_here(time: *const libc::timespec, left: *mut libc::timespec) -> libc::c_int {
-    match nanosleep_here(time, left) {
+    let before = crate::libc::errno();
+    let code = match nanosleep_here(time, left) {
         0 => 0,
-        // SAFETY: `errno` can always be read.
-        _ if unsafe { *libc::__errno_location() } == libc::EINTR => -1,
+        _ if crate::libc::errno() == libc::EINTR => -1,
         _ => -2,
-    }
+    };
+    crate::libc::set_errno(before);
+    code
 }
 
 extern "C" fn thrd_yield_here() {

@@ -56,8 +56,13 @@ pub(crate) fn may_be_address(value: usize) -> bool {
     (1..0x8000).contains(&(value >> 32))
 }
 
-/// Two addresses between these need not be looked at: from the first to the second, both included.
-static mut NEAR: [usize; 2] = [usize::MAX, 0];
+/// Two addresses in this range need not be looked at: its first address, and how far the last one is from it. The program asks for itself.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals)]
+pub static mut __raddle_near: [usize; 2] = NOWHERE;
+
+const NOWHERE: [usize; 2] = [usize::MAX, 0];
+
 /// The same for two addresses above the stack pointer.
 static mut STACK: [usize; 2] = [usize::MAX, 0];
 /// The same for the first of two addresses.
@@ -65,7 +70,7 @@ static mut VARIABLES: [usize; 2] = [usize::MAX, 0];
 
 pub(crate) fn set_near(low: usize, high: usize) {
     // SAFETY: one OS thread alone runs code of the program.
-    unsafe { NEAR = [low, high] };
+    unsafe { __raddle_near = [low, high - low] };
 }
 
 pub(crate) fn set_stack(low: usize, high: usize) {
@@ -78,12 +83,18 @@ pub(crate) fn set_variables(low: usize, high: usize) {
     unsafe { VARIABLES = [low, high - 1] };
 }
 
+/// Variables are to be looked at, too.
+pub(crate) fn forget_variables() {
+    // SAFETY: as above.
+    unsafe { VARIABLES = NOWHERE };
+}
+
 /// A recorded address may belong to a freed block.
 #[inline]
 pub(crate) fn forget_ranges() {
     // SAFETY: as above.
     unsafe {
-        NEAR = [usize::MAX, 0];
+        __raddle_near = NOWHERE;
         STACK = [usize::MAX, 0];
     }
 }
@@ -125,6 +136,9 @@ unsafe extern "C" fn touched(address: usize, bytes: usize, kind: u32, saved: *co
     match kind {
         READ => {
             heap::check_own_frame(address, bytes, false, call);
+            if bytes < 8 && looks() {
+                crate::looks::read_part(address, bytes);
+            }
             access::access(address, bytes, false, call);
             unwritten::read(address, bytes, call);
         }
@@ -488,17 +502,6 @@ macro_rules! compares {
                 "jae 9f",
                 "jmp 4f",
                 "1:",
-                "mov rax, [rip + {near}]",
-                "cmp rdi, rax",
-                "jb 2f",
-                "cmp rsi, rax",
-                "jb 2f",
-                "mov rax, [rip + {near} + 8]",
-                "cmp rdi, rax",
-                "ja 2f",
-                "cmp rsi, rax",
-                "jbe 9f",
-                "2:",
                 "cmp rdi, [rip + {variables}]",
                 "jb 3f",
                 "cmp rdi, [rip + {variables} + 8]",
@@ -525,7 +528,6 @@ macro_rules! compares {
                 when = const $when,
                 added = const ADDED,
                 looks = sym LOOKS,
-                near = sym NEAR,
                 variables = sym VARIABLES,
                 stack = sym STACK,
                 slowly = sym $slowly,

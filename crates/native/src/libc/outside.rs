@@ -98,12 +98,23 @@ const BY_ARGUMENTS: &[&str] = &[
     "__wcstoull_internal", "__wcsxfrm_l", "__wctomb_chk", "__wctrans_l", "__wctype_l", "__wmemcpy_chk", "__wmemmove_chk",
     "__wmempcpy_chk", "__wmemset_chk", "__xstat64", "alphasort", "alphasort64", "argz_count", "argz_next", "argz_stringify",
     "c8rtomb", "dn_expand", "dn_skipname", "envz_entry", "envz_get", "envz_remove", "envz_strip", "ether_line", "flistxattr",
-    "fstatfs64", "fstatvfs64", "ftime", "glob_pattern_p", "group_member", "hasmntopt", "inet_nsap_addr", "inet_nsap_ntoa",
+    "fstatfs64", "fstatvfs64", "ftime", "glob_pattern_p", "group_member", "inet_nsap_addr", "inet_nsap_ntoa",
     "llistxattr", "mbrtoc8", "name_to_handle_at", "ns_name_ntop", "ns_name_pton", "ns_name_skip", "ns_name_unpack",
     "posix_spawn_file_actions_destroy", "posix_spawn_file_actions_init", "posix_spawnattr_destroy", "posix_spawnattr_init",
     "res_dnok", "res_hnok", "res_mailok", "res_ownok", "rpmatch", "statfs64", "statvfs64", "strfromf128", "strfromf32", "strfromf32x",
     "strfromf64", "strfromf64x", "towctrans_l", "versionsort", "versionsort64", "wcstoq", "wcstouq", "wcswcs", "wcsxfrm_l",
     "wctrans_l",
+];
+
+/// Those of them whose arguments lead to pointers, which lead on.
+const NESTED: &[&str] = &[
+    "__cmsg_nxthdr",
+    "alphasort",
+    "alphasort64",
+    "envz_remove",
+    "envz_strip",
+    "versionsort",
+    "versionsort64",
 ];
 
 /// Another name by which a function is known.
@@ -265,7 +276,9 @@ fn is_mathematics(real: usize) -> bool {
 /// Before a call of a function that accesses what its arguments lead to.
 pub(super) fn before(stub: &Stub, words: &Words) {
     runtime::end_looking();
-    if has_threads() && words[..WORDS].iter().any(|w| is_shared(*w)) {
+    let leads_on = NESTED.contains(&stub.name.as_str());
+    let leads = |w: usize| is_shared(w) || leads_on && pointers(w).any(is_shared);
+    if has_threads() && words[..WORDS].iter().any(|w| leads(*w)) {
         let text = format!(
             "the library function `{}` is called with a pointer to memory that threads may share, and what it reads and writes \
              there is not known",
@@ -292,12 +305,25 @@ fn has_threads() -> bool {
     runtime::next_child().is_none_or(|t| t.index() > 1)
 }
 
+/// The first words of a structure on the stack of the running thread.
+fn pointers(structure: usize) -> impl Iterator<Item = usize> {
+    let is_there =
+        runtime::may_be_on_stack(structure) && runtime::on_own_stack(structure) && structure & 7 == 0;
+    // SAFETY: the stack can be read up to its end, which is further up than the frame of the caller.
+    (0..if is_there { 8 } else { 0 }).map(move |i| unsafe { (structure as *const usize).add(i).read() })
+}
+
 /// Whether a word is the address of memory that threads may share: a variable with a fixed place, a live block of the heap, or the stack
 /// of a thread, if it is another one's or one that threads look at.
 fn is_shared(word: usize) -> bool {
     if runtime::may_be_on_stack(word) {
         return crate::table::looks_at_stacks() || !runtime::on_own_stack(word);
     }
+    is_memory_of_program(word)
+}
+
+/// Whether a word is the address of a variable with a fixed place or of a live block of the heap.
+pub(super) fn is_memory_of_program(word: usize) -> bool {
     word > 4096
         && (crate::start::is_variable(word) || matches!(crate::heap::heap().state_of(word), State::Live(_)))
 }
@@ -324,5 +350,83 @@ mod tests {
         {
             assert_eq!(kind_in_c_library(name), Kind::Unknown, "{name}");
         }
+    }
+
+    /// The functions that a library exports, by `nm`; none where it is not found.
+    fn exported(function: &std::ffi::CStr) -> Vec<String> {
+        // SAFETY: the name ends with a zero byte; `dladdr` fills the description.
+        let file = unsafe {
+            let at = libc::dlsym(libc::RTLD_DEFAULT, function.as_ptr());
+            let mut about: libc::Dl_info = std::mem::zeroed();
+            if at.is_null() || libc::dladdr(at, &mut about) == 0 {
+                return Vec::new();
+            }
+            std::ffi::CStr::from_ptr(about.dli_fname).to_string_lossy().into_owned()
+        };
+        let Ok(out) = std::process::Command::new("nm").args(["-D", "--defined-only", &file]).output() else {
+            return Vec::new();
+        };
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        let function = |line: &str| {
+            let mut words = line.split_whitespace().skip(1);
+            let is_function = matches!(words.next(), Some("T" | "W" | "i"));
+            words.next().filter(|_| is_function).map(|n| n.split('@').next().unwrap_or(n).to_owned())
+        };
+        text.lines().filter_map(function).collect()
+    }
+
+    #[test]
+    fn no_function_of_the_c_library_is_harmless_by_the_beginning_of_its_name() {
+        // These register destructors and run them.
+        const LOOKED_AT: [&str; 4] =
+            ["__cxa_at_quick_exit", "__cxa_atexit", "__cxa_finalize", "__cxa_thread_atexit_impl"];
+        let is_wrapped = |name: &str| include_str!("../../wrapped.txt").lines().any(|l| l == name);
+        let by_beginning = |name: &String| {
+            let name = name.as_str();
+            kind_in_c_library(name) == Kind::Harmless
+                && !PURE.contains(&name)
+                && !is_wrapped(name)
+                && !crate::libc::has_hook(name)
+                && !LOOKED_AT.contains(&name)
+        };
+        let found: Vec<String> = exported(c"getpid").into_iter().filter(by_beginning).collect();
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn functions_of_mathematics_that_take_a_pointer_have_accesses() {
+        const TAKE_POINTERS: &[&str] = &[
+            "canonicalize",
+            "frexp",
+            "getpayload",
+            "setpayload",
+            "setpayloadsig",
+            "lgamma",
+            "modf",
+            "nan",
+            "remquo",
+            "sincos",
+            "totalorder",
+            "totalordermag",
+        ];
+        const TYPES: [&str; 7] = ["f32x", "f64x", "f128", "f32", "f64", "f", "l"];
+        let takes_pointer = |name: &str| {
+            let reentrant = name.strip_suffix("_r");
+            let plain = reentrant.unwrap_or(name);
+            let is_one =
+                |stem: &str| TAKE_POINTERS.contains(&stem) && (reentrant.is_some() || stem != "lgamma");
+            is_one(plain) || TYPES.iter().any(|t| plain.strip_suffix(t).is_some_and(is_one))
+        };
+        let known = |name: &str| {
+            crate::libc::has_hook(name)
+                || match alias(name) {
+                    Some(Alias::Same(other)) => crate::libc::has_hook(other),
+                    Some(Alias::Alike(other)) => crate::libc::has_hook(&other),
+                    None => false,
+                }
+        };
+        let unknown: Vec<String> =
+            exported(c"frexp").into_iter().filter(|n| takes_pointer(n) && !known(n)).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
     }
 }

@@ -704,7 +704,7 @@ fronts! { OUTPUT:
     ferror_unlocked(file) impure [bare(file)];
     clearerr(file) impure [f(file, Change)];
     clearerr_unlocked(file) impure [bare(file)];
-    fileno(file) pure [];
+    fileno(file) pure [Access::Stream(file, Use::Look)];
     rewinddir(file) impure [f(file, Change)];
     seekdir(file) impure [f(file, Change)];
     telldir(file) impure [f(file, Look)];

@@ -2,8 +2,8 @@
 
 use super::accesses::{
     Access, ask, at, attributes, before, change, changes_variable, count, fd, float, integer, k, length,
-    look, made, named, ok, path, paths, r, s, s_until, set, sn, status, w, when, wide_compared, wide_has,
-    wide_length, wide_until, ws, wsn,
+    look, made, named, ok, path, paths, r, result, s, s_until, set, sn, status, w, when, wide_compared,
+    wide_has, wide_length, wide_until, ws, wsn,
 };
 use super::blocks::{addresses, entries, given, handed_over, overwritten, symbols};
 use super::handles::{appended, base, conversion, has_offset, locale, new_conversion, new_locale, words};
@@ -87,6 +87,7 @@ fn date() -> usize {
 
 /// The C library sets the variables of the time zone, under its lock.
 fn time_zone() -> Access {
+    entries_of_environment(c"TZ".as_ptr() as usize);
     for variable in [(&raw const timezone as usize, 8), (&raw const daylight as usize, 4)] {
         before(changes_variable(variable.0, variable.1), Call::unknown());
     }
@@ -115,6 +116,141 @@ fn environment() -> Access {
     before(r(list, 8), Call::unknown());
     let n = if at(list) == 0 { 0 } else { (0..).take_while(|i| at(at(list) + i * 8) != 0).count() + 1 };
     r(at(list), n * 8)
+}
+
+/// The library compares a name with the strings of the environment. Those that the program has handed to `putenv`, or put into the list, lie in
+/// memory of the program.
+fn entries_of_environment(name: usize) -> Access {
+    let list = at(&raw const environ as usize);
+    if list != 0 && name != 0 {
+        for entry in (0..).map(|i| at(list + i * 8)).take_while(|e| *e != 0) {
+            if super::outside::is_memory_of_program(entry) {
+                before(r(entry, compared_with_name(entry, name)), Call::unknown());
+            }
+        }
+    }
+    Access::Nothing
+}
+
+/// How much of a string of the environment is compared with a name, which may end at a `=`.
+fn compared_with_name(entry: usize, name: usize) -> usize {
+    // SAFETY: both are strings.
+    let (entry, name) =
+        unsafe { (CStr::from_ptr(entry as *const c_char), CStr::from_ptr(name as *const c_char)) };
+    let same = entry.to_bytes().iter().zip(name.to_bytes()).take_while(|(a, b)| a == b).count();
+    // The first two bytes are read at once.
+    (same + 1).max(2).min(entry.count_bytes() + 1)
+}
+
+/// The description of the long option that `getopt_long` has just found. `single`: long options may begin with one `-`.
+fn found_option(argv: usize, long: usize, single: bool) -> Option<usize> {
+    // SAFETY: the variables are the C library's.
+    let (index, argument) = unsafe { (optind, optarg as usize) };
+    // The option is the word in front of `optind`, or its argument is, which `optarg` points to.
+    let word = |back: i32| if index < back { 0 } else { at(argv + (index - back) as usize * 8) };
+    let is_argument = argument != 0 && argument == word(1);
+    let option = word(if is_argument { 2 } else { 1 });
+    if option == 0 || long == 0 {
+        return None;
+    }
+    // SAFETY: the words of `argv` and the names of options are strings.
+    let string = |p: usize| unsafe { CStr::from_ptr(p as *const c_char) }.to_bytes();
+    let text = string(option);
+    let text = text.strip_prefix(b"--").or_else(|| text.strip_prefix(b"-").filter(|_| single))?;
+    let text = text.split(|b| *b == b'=').next().unwrap_or_default();
+    let all = || (0..).map(|i| long + i * OPTION).take_while(|o| at(*o) != 0);
+    all().find(|o| string(at(*o)) == text).or_else(|| all().find(|o| string(at(*o)).starts_with(text)))
+}
+
+/// `getopt_long` has found an option. It stores the option where its description says, and the number of the description.
+fn stored_by_option(done: usize, argv: usize, long: usize, index: usize, single: bool) -> Access {
+    let Some(option) = found_option(argv, long, single) else { return Access::Nothing };
+    let (flag, value) = (at(option + 16), at(option + 24) as i32);
+    let expected = if flag == 0 { value } else { 0 };
+    if done as i32 != expected {
+        return Access::Nothing;
+    }
+    if index != 0 {
+        result(w(index, 4), Call::unknown());
+    }
+    when(flag != 0, || w(flag, 4))
+}
+
+/// An entry of a table of `hsearch`.
+struct Entered {
+    execution: u64,
+    /// The table; 0 for that of `hsearch`.
+    table: usize,
+    key: usize,
+    /// What the key was when it was entered: its place in the table depends on that.
+    text: Vec<u8>,
+}
+
+static mut ENTERED: Vec<Entered> = Vec::new();
+
+/// A key has been looked up in a table, or entered.
+fn entered(table: usize, entry: usize, key: usize) -> Access {
+    // The entry of another key with the same text has been found.
+    if entry != 0 && at(entry) == key {
+        let execution = crate::threads::execution();
+        // SAFETY: one OS thread alone runs code of the program; the key is a string.
+        unsafe {
+            let text = CStr::from_ptr(key as *const c_char).to_bytes().to_vec();
+            let all = &mut *(&raw mut ENTERED);
+            all.retain(|e| e.execution == execution && (e.table, e.key) != (table, key));
+            all.push(Entered { execution, table, key, text });
+        }
+    }
+    Access::Nothing
+}
+
+/// A key is about to be compared with the ones in the table that have its place there.
+fn compared_in_table(table: usize, key: usize) -> Access {
+    let execution = crate::threads::execution();
+    // SAFETY: as above.
+    let (all, text) = unsafe { (&*(&raw const ENTERED), CStr::from_ptr(key as *const c_char).to_bytes()) };
+    for e in all.iter().filter(|e| e.execution == execution && e.table == table && e.text == text) {
+        before(r(e.key, compared_with_name(e.key, key)), Call::unknown());
+    }
+    Access::Nothing
+}
+
+/// A table of `hsearch` goes.
+fn table_goes(table: usize) -> Access {
+    // SAFETY: as above.
+    unsafe { (*(&raw mut ENTERED)).retain(|e| e.table != table) };
+    Access::Nothing
+}
+
+/// What `fstat` has written.
+fn status_written(f: usize, out: usize) -> Access {
+    crate::pipes::describe(f as c_int, out as *mut libc::stat);
+    w(out, STAT)
+}
+
+/// The bytes of `struct option`.
+const OPTION: usize = 32;
+
+/// The descriptions of long options, with their names.
+fn long_options(long: usize) -> Access {
+    if long == 0 {
+        return Access::Nothing;
+    }
+    let count = (0..).take_while(|i| at(long + i * OPTION) != 0).count();
+    (0..count).for_each(|i| before(s(at(long + i * OPTION)), Call::unknown()));
+    r(long, (count + 1) * OPTION)
+}
+
+/// The next word of `argv`, which `getopt` reads.
+fn argument(argc: usize, argv: usize) -> Access {
+    // SAFETY: the variable is the C library's.
+    let next = unsafe { optind }.max(1);
+    if next >= argc as i32 {
+        return Access::Nothing;
+    }
+    let slot = argv + next as usize * 8;
+    before(r(slot, 8), Call::unknown());
+    when(at(slot) != 0, || s(at(slot)))
 }
 
 /// Whether `strerror` and `strsignal` have a buffer for all threads. Since version 2.32 of the C library each thread has its own.
@@ -495,7 +631,7 @@ rows! { FILES:
     stat64(name, out) impure [s(name), path(told(name)), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
     lstat(name, out) impure [s(name), path(told(name).follows(false)), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
     lstat64(name, out) impure [s(name), path(told(name).follows(false)), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
-    fstat(f, out) impure [status(f), k(out, STAT), fd(f)] -> done [when(ok(done), || w(out, STAT))];
+    fstat(f, out) impure [status(f), k(out, STAT), fd(f)] -> done [when(ok(done), || status_written(f, out))];
     fstat64(f, out) impure [status(f), k(out, STAT), fd(f)] -> done [when(ok(done), || w(out, STAT))];
     fstatat(at, name, out, flags) impure [s(name), path(told(name).at(at).follows(follows(flags))), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
     fstatat64(at, name, out, flags) impure [s(name), path(told(name).at(at).follows(follows(flags))), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
@@ -560,12 +696,12 @@ rows! { SORTING:
     tdestroy(root, f) impure [when(root != 0, || w(root & !1, 24))] -> _x [];
     twalk(root, f) impure [r(root, 8)] -> _x [];
     twalk_r(root, f, x) impure [r(root, 8)] -> _x [];
-    hsearch(a, b, c) impure [change(&HASH)] -> _x [];
-    hsearch_r(key, data, action, out, t) impure [s(key), r(t, 16), when(action as u32 == 1, || w(t, 16)), k(out, 8)] -> _x [w(out, 8)];
+    hsearch(key, data, action) impure [s(key), change(&HASH), compared_in_table(0, key)] -> found [entered(0, found, key)];
+    hsearch_r(key, data, action, out, t) impure [s(key), r(t, 16), compared_in_table(t, key), when(action as u32 == 1, || w(t, 16)), k(out, 8)] -> _x [w(out, 8), entered(t, at(out), key)];
     hcreate_r(n, t) impure [w(t, 16)] -> _x [w(t, 16)];
-    hdestroy_r(t) impure [w(t, 16)] -> _x [];
+    hdestroy_r(t) impure [w(t, 16), table_goes(t)] -> _x [];
     hcreate(n) impure [change(&HASH)] -> _x [];
-    hdestroy() impure [change(&HASH)] -> _x [];
+    hdestroy() impure [change(&HASH), table_goes(0)] -> _x [];
 }
 
 rows! { TIME_ROWS:
@@ -685,12 +821,6 @@ rows! { SYSTEM:
     textdomain(d) impure [s(d), if d == 0 { look(&TEXT_DOMAIN) } else { change(&TEXT_DOMAIN) }] -> _x [];
     bindtextdomain(d, p) impure [s(d), s(p), if p == 0 { look(&TEXT_DOMAIN) } else { change(&TEXT_DOMAIN) }] -> _x [];
     bind_textdomain_codeset(d, p) impure [s(d), s(p), if p == 0 { look(&TEXT_DOMAIN) } else { change(&TEXT_DOMAIN) }] -> _x [];
-    getpeername(fd, out, n) impure [r(n, 4), k(out, at(n) as u32 as usize), k(n, 4)]
-        -> done [when(ok(done), || w(out, at(n) as u32 as usize)), when(ok(done), || w(n, 4))];
-    getsockname(fd, out, n) impure [r(n, 4), k(out, at(n) as u32 as usize), k(n, 4)]
-        -> done [when(ok(done), || w(out, at(n) as u32 as usize)), when(ok(done), || w(n, 4))];
-    getsockopt(fd, level, name, out, n) impure [r(n, 4), k(out, at(n) as u32 as usize), k(n, 4)]
-        -> done [when(ok(done), || w(out, at(n) as u32 as usize)), when(ok(done), || w(n, 4))];
     tcgetattr(fd, out) impure [k(out, 60)] -> done [when(ok(done), || w(out, 60))];
     mincore(p, n, out) impure [k(out, n.div_ceil(4096))] -> done [when(ok(done), || w(out, n.div_ceil(4096)))];
     ptsname_r(fd, out, n) impure [k(out, n)] -> done [when(done as i32 == 0, || w(out, length(out)))];
@@ -747,21 +877,23 @@ rows! { SYSTEM:
     sched_getparam(pid, out) pure [ask(&SCHEDULING), w(out, 4)] -> _x [];
     getitimer(which, out) impure [w(out, 32)] -> _x [];
     confstr(name, out, n) pure [k(out, n)] -> size [w(out, n.min(size))];
-    getopt(argc, argv, options) impure [s(options), change(&OPTIONS), r(&raw const opterr as usize, 4), w(&raw const optind as usize, 4),
+    getopt(argc, argv, options) impure [s(options), argument(argc, argv), change(&OPTIONS), r(&raw const opterr as usize, 4), w(&raw const optind as usize, 4),
         w(&raw const optarg as usize, 8), w(&raw const optopt as usize, 4)] -> _x [];
-    getopt_long_only(argc, argv, options, long, index) impure [s(options), change(&OPTIONS), r(&raw const opterr as usize, 4),
-        w(&raw const optind as usize, 4), w(&raw const optarg as usize, 8), w(&raw const optopt as usize, 4)] -> _x [];
-    getopt_long(argc, argv, options, long, index) impure [s(options), change(&OPTIONS), r(&raw const opterr as usize, 4), w(&raw const optind as usize, 4),
-        w(&raw const optarg as usize, 8), w(&raw const optopt as usize, 4)] -> _x [];
+    getopt_long_only(argc, argv, options, long, index) impure [s(options), argument(argc, argv), long_options(long), change(&OPTIONS), r(&raw const opterr as usize, 4),
+        w(&raw const optind as usize, 4), w(&raw const optarg as usize, 8), w(&raw const optopt as usize, 4)] -> done [stored_by_option(done, argv, long, index, true)];
+    getopt_long(argc, argv, options, long, index) impure [s(options), argument(argc, argv), long_options(long), change(&OPTIONS), r(&raw const opterr as usize, 4), w(&raw const optind as usize, 4),
+        w(&raw const optarg as usize, 8), w(&raw const optopt as usize, 4)] -> done [stored_by_option(done, argv, long, index, false)];
+    // The text of the options is searched.
+    hasmntopt(entry, name) pure [r(entry + 24, 8), s(at(entry + 24)), s(name)] -> _x [];
     strsignal(n) impure [] -> _x [when(has_one_buffer(), || change(&STRSIGNAL))];
 }
 
 fronts! { SYSTEM_FRONTS:
-    getenv(name) impure [s(name), environment()];
-    secure_getenv(name) impure [s(name), environment()];
-    setenv(name, value, always) impure [s(name), s(value), change(&ENV), variable(name, always as u32 != 0, false)];
-    unsetenv(name) impure [s(name), change(&ENV), variable(name, true, true)];
-    putenv(p) impure [s(p), change(&ENV), variable(p, true, false)];
+    getenv(name) impure [s(name), environment(), entries_of_environment(name)];
+    secure_getenv(name) impure [s(name), environment(), entries_of_environment(name)];
+    setenv(name, value, always) impure [s(name), s(value), entries_of_environment(name), change(&ENV), variable(name, always as u32 != 0, false)];
+    unsetenv(name) impure [s(name), entries_of_environment(name), change(&ENV), variable(name, true, true)];
+    putenv(p) impure [s(p), entries_of_environment(p), change(&ENV), variable(p, true, false)];
     clearenv() impure [change(&ENV), w(&raw const environ as usize, 8)];
     getrandom(out, n) impure [w(out, n), from_outside("getrandom")];
     getentropy(out, n) impure [w(out, n), from_outside("getentropy")];
@@ -770,6 +902,8 @@ fronts! { SYSTEM_FRONTS:
     srand() impure [];
     random() impure [];
     srandom() impure [];
+    initstate(seed, p, n) impure [set(&STATES), w(p, n)];
+    setstate(p) impure [set(&STATES), r(p, 4)];
     lrand48() impure [look(&DRAND48_PARAMETERS), change(&DRAND48)];
     mrand48() impure [look(&DRAND48_PARAMETERS), change(&DRAND48)];
     drand48() impure [look(&DRAND48_PARAMETERS), change(&DRAND48)];
@@ -827,8 +961,6 @@ rows! { OTHER:
     rand_r(seed) pure [r(seed, 4), w(seed, 4)] -> _x [];
     random_r(state, out) pure [r(state, 48), w(state, 48), w(out, 4)] -> _x [];
     srandom_r(seed, state) pure [w(state, 48)] -> _x [];
-    initstate(seed, p, n) impure [set(&STATES), w(p, n)] -> _x [];
-    setstate(p) impure [set(&STATES)] -> _x [];
     lrand48_r(state, out) pure [r(state, 24), w(state, 24), w(out, 8)] -> _x [];
     mrand48_r(state, out) pure [r(state, 24), w(state, 24), w(out, 8)] -> _x [];
     drand48_r(state, out) pure [r(state, 24), w(state, 24), w(out, 8)] -> _x [];
@@ -962,6 +1094,9 @@ fronts! { THREAD_FRONTS:
     recv(f) pure [fd(f)];
     recvfrom(f) pure [fd(f)];
     isatty(f) pure [fd(f)];
+    getpeername(f, out, n) impure [r(n, 4), w(out, at(n) as u32 as usize), w(n, 4), fd(f)];
+    getsockname(f, out, n) impure [r(n, 4), w(out, at(n) as u32 as usize), w(n, 4), fd(f)];
+    getsockopt(f, level, name, out, n) impure [r(n, 4), w(out, at(n) as u32 as usize), w(n, 4), fd(f)];
     accept(f) impure [fd(f), Access::MakesDescriptor];
     accept4(f) impure [fd(f), Access::MakesDescriptor];
     pthread_getcpuclockid(t, out) pure [w(out, 4)];

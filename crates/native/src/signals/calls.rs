@@ -13,12 +13,17 @@ use crate::threads;
 use explore::CaveatKind;
 use std::ffi::c_int;
 
+/// Whether a program may set the action for a signal: the C library keeps two for itself.
+fn has_action(signal: c_int) -> bool {
+    is_valid(signal) && !matches!(signal, 32 | 33)
+}
+
 /// A handler of the program for a signal that its own mistakes raise is not called: the failure is reported instead.
 extern "C" fn set_action(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
     if !of_program() {
         return real!(sigaction(signal, new, old): fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int);
     }
-    if !is_valid(signal) || !new.is_null() && matches!(signal, libc::SIGKILL | libc::SIGSTOP) {
+    if !has_action(signal) || !new.is_null() && matches!(signal, libc::SIGKILL | libc::SIGSTOP) {
         return with_errno(libc::EINVAL);
     }
     let mut before = signals().actions[signal as usize];
@@ -44,7 +49,7 @@ extern "C" fn set_handler(signal: c_int, handler: usize) -> usize {
     if !of_program() {
         return real!(signal(signal, handler): fn(c_int, usize) -> usize);
     }
-    if !is_valid(signal) || matches!(signal, libc::SIGKILL | libc::SIGSTOP) {
+    if !has_action(signal) || handler == libc::SIG_ERR || matches!(signal, libc::SIGKILL | libc::SIGSTOP) {
         with_errno(libc::EINVAL);
         return libc::SIG_ERR;
     }
@@ -281,7 +286,7 @@ extern "C" fn sigtimedwait_here(
     if limit.is_null() {
         return sigwaitinfo_here(set, info);
     }
-    if !crate::time::is_valid(limit) {
+    if !crate::time::may_be_limit(limit) {
         return with_errno(libc::EINVAL);
     }
     let call = call();

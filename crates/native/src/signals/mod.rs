@@ -107,6 +107,10 @@ struct Of {
     handled: c_int,
     /// Where it has accessed memory of handlers without a step in between, and how often.
     turns: (Option<Place>, u32),
+    /// Its alternate stack for handlers: the lowest address and the size, 0 for none, and its flags.
+    stack: (usize, usize, c_int),
+    /// It runs a handler that is to run on the alternate stack. It runs on that of the thread.
+    on_stack: bool,
 }
 
 const NOTHING: Of = Of {
@@ -122,6 +126,8 @@ const NOTHING: Of = Of {
     inside: None,
     handled: 0,
     turns: (None, 0),
+    stack: (0, 0, 0),
+    on_stack: false,
 };
 
 /// So often in a row a thread may be interrupted at one access without a step in between.
@@ -856,6 +862,11 @@ fn handle(signal: c_int, action: Action, call: Call) {
     of(i).depth += 1;
     of(i).busy = false;
     of(i).handled = signal;
+    if action.flags & libc::SA_ONSTACK != 0 && of(i).stack.1 > 0 {
+        of(i).on_stack = true;
+        crate::touch::forget_ranges();
+        crate::touch::forget_variables();
+    }
     let errno = crate::libc::errno();
     // SAFETY: the program has set this handler to be called so.
     unsafe {
@@ -877,9 +888,50 @@ fn handle(signal: c_int, action: Action, call: Call) {
     of(i).interrupted = saved.interrupted;
     of(i).inside = saved.inside;
     of(i).handled = saved.handled;
+    of(i).on_stack = saved.on_stack;
     of(i).busy = saved.busy;
     runtime::end_looking();
     put_mask(saved.mask, call);
+}
+
+/// Sets the alternate stack of the running thread, and gives the one before: the lowest address, the size, and the flags.
+pub(crate) fn alternate_stack(new: Option<(usize, usize, c_int)>) -> Result<(usize, usize, c_int), c_int> {
+    /// A stack must have room for what the kernel puts there.
+    const LEAST: usize = libc::MINSIGSTKSZ;
+    /// `SS_AUTODISARM`.
+    const AUTODISARM: c_int = c_int::MIN;
+    let thread = of(me());
+    let before = match (thread.stack, thread.on_stack) {
+        ((_, 0, _), _) => (0, 0, libc::SS_DISABLE),
+        ((start, size, flags), on) => {
+            (start, size, flags & AUTODISARM | if on { libc::SS_ONSTACK } else { 0 })
+        }
+    };
+    if let Some((start, size, flags)) = new {
+        if thread.on_stack {
+            return Err(libc::EPERM);
+        }
+        thread.stack = match flags & !AUTODISARM {
+            libc::SS_DISABLE => (0, 0, 0),
+            0 | libc::SS_ONSTACK if size < LEAST => return Err(libc::ENOMEM),
+            0 | libc::SS_ONSTACK => (start, size, flags),
+            _ => return Err(libc::EINVAL),
+        };
+        signals().changed = true;
+    }
+    Ok(before)
+}
+
+/// Whether the running thread compares the address of a local variable with its alternate stack, in a handler that is to run there.
+pub(crate) fn sees_its_stack(a: usize, b: usize) -> bool {
+    let Of { on_stack, stack: (start, size, _), .. } = *of(me());
+    let is_there = |x: usize| (start..=start + size).contains(&x);
+    on_stack && (runtime::on_own_stack(a) && is_there(b) || runtime::on_own_stack(b) && is_there(a))
+}
+
+/// Whether the running thread runs a handler that is to run on the alternate stack.
+pub(crate) fn is_on_alternate_stack() -> bool {
+    of(me()).on_stack
 }
 
 /// Memory is accessed: by a handler, or by a thread that a handler may interrupt there.

@@ -162,6 +162,9 @@ extern "C" fn timer_create_here(
     if !crate::time::is_clock(kind) {
         return with_errno(libc::EINVAL);
     }
+    if !crate::time::has_sleeps(kind) {
+        return with_errno(libc::EOPNOTSUPP);
+    }
     if matches!(kind, libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID) {
         not_modelled("a timer of CPU time", call);
     }
@@ -176,6 +179,7 @@ extern "C" fn timer_create_here(
             timer.value = words.read();
             timer.signal = (*event).sigev_signo;
             match (*event).sigev_notify {
+                libc::SIGEV_SIGNAL if !is_valid(timer.signal) => return with_errno(libc::EINVAL),
                 libc::SIGEV_SIGNAL => {}
                 libc::SIGEV_NONE => timer.signal = 0,
                 libc::SIGEV_THREAD => (timer.function, timer.signal) = (words.add(2).read(), 0),
@@ -214,7 +218,7 @@ extern "C" fn timer_settime_here(
             fn(usize, c_int, *const libc::itimerspec, *mut libc::itimerspec) -> c_int);
     }
     let call = call();
-    let Some(i) = timer_of(id) else { return with_errno(libc::EINVAL) };
+    let Some(i) = timer_of(id).filter(|_| !new.is_null()) else { return with_errno(libc::EINVAL) };
     // SAFETY: the program hands in a time.
     let new = unsafe { *new };
     let is = |t: libc::timespec| t.tv_sec != 0 || t.tv_nsec != 0;
