@@ -44,7 +44,10 @@ fn gives_up(count: usize, several: bool, call: Call) {
     let a = runtime::peek(object).unwrap_or(0) + 1;
     let (class, kind, order) = (Class::Atomic, OpKind::Rmw, MemoryOrder::AcqRel);
     keeping_errno(|| {
-        runtime::step_in(&Request { kind, object, class, initial: 0, a, b: 0, order, place: call.place }, call.state);
+        runtime::step_in(
+            &Request { kind, object, class, initial: 0, a, b: 0, order, place: call.place },
+            call.state,
+        );
     });
 }
 

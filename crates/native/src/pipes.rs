@@ -1191,7 +1191,9 @@ fn vectors(fd: c_int, vectors: *const libc::iovec, count: c_int, is_write: bool)
         for one in list.iter().filter(|one| one.iov_len > 0) {
             access::access(one.iov_base as usize, one.iov_len, false, call);
             // SAFETY: as above.
-            bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(one.iov_base as *const u8, one.iov_len) });
+            bytes.extend_from_slice(unsafe {
+                std::slice::from_raw_parts(one.iov_base as *const u8, one.iov_len)
+            });
         }
         return write_known(fd, bytes.as_ptr() as usize, bytes.len(), 0, call);
     }

@@ -154,7 +154,10 @@ fn step(generator: usize) -> Option<Call> {
     // The state is not memory of the program: other threads can tell only that a thread has drawn.
     // SAFETY: one OS thread alone runs code of the program.
     let a = unsafe { *draws }.wrapping_add(1);
-    runtime::step_in(&Request { kind, object, class, initial: 0, a, b: 0, order, place: call.place }, call.state);
+    runtime::step_in(
+        &Request { kind, object, class, initial: 0, a, b: 0, order, place: call.place },
+        call.state,
+    );
     // SAFETY: as above.
     unsafe { *draws = a };
     Some(call)

@@ -7,11 +7,13 @@
 #include <getopt.h>
 #include <mntent.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <search.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,6 +47,19 @@ static void secure_name(void) { put("A=x", 0); beside(get_securely, write_text);
 static void setenv_name(void) { put("OTH=x", 1); beside(set_other, write_text); }
 static void tzset_value(void) { put("TZ=UTC", 4); beside(set_zone, write_text); }
 static void localtime_value(void) { put("TZ=UTC", 4); beside(local, write_text); }
+
+static void *look(void *x) { number = text[2]; return 0; }
+static void *set(void *x) { setenv("A", "y", 1); return 0; }
+static void setenv_of_own(void) { put("A=x", 2); beside(set, look); }
+
+/* Texts that the library reads or writes later. */
+static struct passwd *user;
+static void *other_user(void *x) { getpwnam("daemon"); return 0; }
+static void *look_at_user(void *x) { number = user->pw_name[0]; return 0; }
+static void user_text(void) { user = getpwnam("root"); assert(user); beside(other_user, look_at_user); }
+static void *message(void *x) { syslog(LOG_DEBUG, "x"); return 0; }
+static void identity(void) { setlogmask(LOG_MASK(LOG_ERR)); openlog(strcpy(text, "abc"), 0, LOG_USER); beside(message, write_text); }
+static void identity_left(void) { openlog(strcpy(text, "abc"), 0, LOG_USER); closelog(); beside(message, write_text); }
 
 /* Options. */
 static char *arguments[5] = {"p", text, "c", "-b", 0};
@@ -169,6 +184,7 @@ static const struct { const char *name, *verdict; void (*run)(void); } rows[] = 
 #define GOOD(row) {#row, "verified", row},
     RACE(getenv_name) RACE(getenv_other_name) GOOD(getenv_value) GOOD(getenv_behind) GOOD(getenv_ordered)
     RACE(secure_name) RACE(setenv_name) RACE(tzset_value) RACE(localtime_value)
+    GOOD(setenv_of_own) RACE(user_text) RACE(identity) GOOD(identity_left)
     RACE(getopt_text) GOOD(getopt_not_yet) RACE(getopt_order) RACE(getopt_flag) GOOD(getopt_other_flag) RACE(getopt_index)
     RACE(getopt_name) RACE(getopt_option_text) GOOD(getopt_results) GOOD(getopt_again)
     RACE(mount_options) GOOD(mount_ordered) RACE(key) GOOD(other_key) GOOD(key_ordered) RACE(key_in) GOOD(table_again)

@@ -147,7 +147,8 @@ impl Parser {
             b'-' => Ordering::Return,
             b'+' => Ordering::Require,
             _ => {
-                let is_set = super::keeping_errno(|| super::table::has_variable(b"POSIXLY_CORRECT", self.call));
+                let is_set =
+                    super::keeping_errno(|| super::table::has_variable(b"POSIXLY_CORRECT", self.call));
                 if is_set { Ordering::Require } else { Ordering::Permute }
             }
         };
@@ -280,7 +281,10 @@ impl Parser {
                 let here = self.long + first * OPTION;
                 let differs = |field: usize| number(here + field) != number(option + field);
                 if first != count
-                    && (only_long || differs(HAS_ARGUMENT) || differs(VALUE) || at(here + FLAG) != at(option + FLAG))
+                    && (only_long
+                        || differs(HAS_ARGUMENT)
+                        || differs(VALUE)
+                        || at(here + FLAG) != at(option + FLAG))
                 {
                     ambiguous.push(count);
                 }
@@ -299,8 +303,9 @@ impl Parser {
             return Some(b'?'.into());
         }
         let Some(found) = found else {
-            let is_long =
-                !only_long || byte(self.argument(self.optind) + 1) == b'-' || self.find(byte(given)).is_none();
+            let is_long = !only_long
+                || byte(self.argument(self.optind) + 1) == b'-'
+                || self.find(byte(given)).is_none();
             if !is_long {
                 return None;
             }
@@ -311,7 +316,8 @@ impl Parser {
             return Some(b'?'.into());
         };
         let option = self.long + found * OPTION;
-        let (has_argument, flag, value) = (number(option + HAS_ARGUMENT), at(option + FLAG), number(option + VALUE));
+        let (has_argument, flag, value) =
+            (number(option + HAS_ARGUMENT), at(option + FLAG), number(option + VALUE));
         self.optind += 1;
         self.position.next = 0;
         if byte(given + n) != 0 {
@@ -424,9 +430,11 @@ fn parse(call: Call, [argc, argv, options, long, index]: [usize; 5], only_long: 
         };
         let result = parser.run();
         POSITION = parser.position;
-        for (variable, bytes) in
-            [(&raw const optind as usize, 4), (&raw const optarg as usize, 8), (&raw const optopt as usize, 4)]
-        {
+        for (variable, bytes) in [
+            (&raw const optind as usize, 4),
+            (&raw const optarg as usize, 8),
+            (&raw const optopt as usize, 4),
+        ] {
             super::keeping_errno(|| super::accesses::after(w(variable, bytes), call));
         }
         optind = parser.optind as c_int;
@@ -448,18 +456,24 @@ extern "C" fn short_options(argc: usize, argv: usize, options: usize) -> c_int {
 extern "C" fn long_options(argc: usize, argv: usize, options: usize, long: usize, index: usize) -> c_int {
     match incoming(false) {
         Some(call) => parse(call, [argc, argv, options, long, index], false),
-        None => undisturbed(|| {
-            real!(getopt_long(argc, argv, options, long, index): fn(usize, usize, usize, usize, usize) -> c_int)
-        }),
+        None => undisturbed(
+            || real!(getopt_long(argc, argv, options, long, index): fn(usize, usize, usize, usize, usize) -> c_int),
+        ),
     }
 }
 
-extern "C" fn only_long_options(argc: usize, argv: usize, options: usize, long: usize, index: usize) -> c_int {
+extern "C" fn only_long_options(
+    argc: usize,
+    argv: usize,
+    options: usize,
+    long: usize,
+    index: usize,
+) -> c_int {
     match incoming(false) {
         Some(call) => parse(call, [argc, argv, options, long, index], true),
-        None => undisturbed(|| {
-            real!(getopt_long_only(argc, argv, options, long, index): fn(usize, usize, usize, usize, usize) -> c_int)
-        }),
+        None => undisturbed(
+            || real!(getopt_long_only(argc, argv, options, long, index): fn(usize, usize, usize, usize, usize) -> c_int),
+        ),
     }
 }
 

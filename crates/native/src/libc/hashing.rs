@@ -24,15 +24,15 @@ fn table() -> usize {
 /// An execution begins: the table of the last one is freed.
 pub(super) fn begin() {
     // SAFETY: no thread of the program runs.
-    unsafe {
-        if IS_MADE {
-            IS_MADE = false;
-            if heap::heap().state_of(TABLE[0]) == State::NotHeap {
-                real!(hdestroy_r(table()): fn(usize) -> ());
-            }
-            TABLE = [0; 2];
-        }
+    let (is_made, entries) = unsafe { (std::mem::take(&mut *(&raw mut IS_MADE)), TABLE[0]) };
+    if !is_made {
+        return;
     }
+    if heap::heap().state_of(entries) == State::NotHeap {
+        real!(hdestroy_r(table()): fn(usize) -> ());
+    }
+    // SAFETY: as above.
+    unsafe { TABLE = [0; 2] };
 }
 
 /// An entry of the table: the hash of its key, the key, and the data.
@@ -111,9 +111,9 @@ extern "C" fn search(key: usize, data: usize, action: usize) -> usize {
     }
     let mut found = 0usize;
     let place = &raw mut found as usize;
-    undisturbed(|| {
-        real!(hsearch_r(key, data, action, place, table()): fn(usize, usize, usize, usize, usize) -> c_int)
-    });
+    undisturbed(
+        || real!(hsearch_r(key, data, action, place, table()): fn(usize, usize, usize, usize, usize) -> c_int),
+    );
     found
 }
 
@@ -129,9 +129,9 @@ extern "C" fn search_in(key: usize, data: usize, action: usize, out: usize, tabl
             before(w(out, 8), call);
         });
     }
-    undisturbed(|| {
-        real!(hsearch_r(key, data, action, out, table): fn(usize, usize, usize, usize, usize) -> c_int)
-    })
+    undisturbed(
+        || real!(hsearch_r(key, data, action, out, table): fn(usize, usize, usize, usize, usize) -> c_int),
+    )
 }
 
 pub(super) static ROWS: &[Row] = &[

@@ -54,7 +54,7 @@ const PURE: &[&str] = &[
     "__register_atfork", "__sbrk", "__sched_cpualloc", "__sched_cpufree", "__sched_get_priority_max", "__sched_get_priority_min",
     "__signbit", "__signbitf", "__signbitl", "__sigsetjmp", "__stack_chk_fail", "__sysconf", "__tls_get_addr", "__towctrans",
     "__wait", "__waitpid", "_exit", "_mcount", "_setjmp", "_tolower", "_toupper", "abort", "abs", "alarm", "aligned_alloc",
-    "at_quick_exit", "atexit", "brk", "bsearch", "calloc", "cfree", "clone", "clone3", "closelog", "copysign", "copysignf",
+    "at_quick_exit", "atexit", "brk", "bsearch", "calloc", "cfree", "clone", "clone3", "copysign", "copysignf",
     "copysignl", "daemon", "difftime", "div", "dl_iterate_phdr", "dlerror", "dup2", "dup3", "dysize", "exit",
     "feclearexcept", "fegetexcept", "fegetround", "feraiseexcept", "fetestexcept", "ffs", "ffsl", "ffsll", "finite", "finitef",
     "finitel", "flock", "fork", "fpathconf", "free", "gai_strerror", "get_avphys_pages", "get_nprocs", "get_nprocs_conf",

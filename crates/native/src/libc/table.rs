@@ -2,8 +2,8 @@
 
 use super::accesses::{
     Access, ask, at, attributes, before, change, changes_variable, count, fd, float, integer, k, length,
-    look, made, named, ok, path, paths, r, s, s_until, set, sn, status, unmodelled, w, when, wide_compared, wide_has,
-    wide_length, wide_until, ws, wsn,
+    look, made, named, ok, path, paths, r, s, s_until, set, sn, status, unmodelled, w, when, wide_compared,
+    wide_has, wide_length, wide_until, ws, wsn,
 };
 use super::blocks::{addresses, entries, given, handed_over, overwritten, symbols};
 use super::handles::{appended, base, conversion, has_offset, locale, new_conversion, new_locale, words};
@@ -12,9 +12,8 @@ use super::objects::Use;
 use super::objects::{
     BASE64, CALLS, CONCURRENCY, CRYPT, DIGITS, DIRECTORY, DRAND48, DRAND48_PARAMETERS, ENV, FILE_SYSTEMS,
     GROUP, GROUP_SHADOW, GROUPS, HOST, HOSTS, LOCALE, LOGIN, LOGINS, LONG_DIGITS, MAIL, MASK, MOUNTS,
-    MULTIBYTE, NAMES, NETGROUPS, NETWORKS, PASSWORDS, PRIORITY, PROTOCOLS, SCHEDULING, SERVICES,
-    SHADOW, SHELLS, STRERROR, STRSIGNAL, STRTOK, SYSLOG, TERMINALS, TEXT_DOMAIN, TMPNAM, TTYNAME,
-    USERS,
+    MULTIBYTE, NAMES, NETGROUPS, NETWORKS, PASSWORDS, PRIORITY, PROTOCOLS, SCHEDULING, SERVICES, SHADOW,
+    SHELLS, STRERROR, STRSIGNAL, STRTOK, SYSLOG, TERMINALS, TEXT_DOMAIN, TMPNAM, TTYNAME, USERS,
 };
 use super::paths::Lookup;
 use super::streams::HERE;
@@ -162,7 +161,16 @@ fn asks_for(name: &'static [u8]) -> Access {
 fn locale_variables(name: usize) -> Access {
     // SAFETY: the program hands in a string.
     if name != 0 && unsafe { *(name as *const u8) } == 0 {
-        for variable in [&b"LC_ALL"[..], b"LC_CTYPE", b"LC_NUMERIC", b"LC_TIME", b"LC_COLLATE", b"LC_MONETARY", b"LC_MESSAGES", b"LANG"] {
+        for variable in [
+            &b"LC_ALL"[..],
+            b"LC_CTYPE",
+            b"LC_NUMERIC",
+            b"LC_TIME",
+            b"LC_COLLATE",
+            b"LC_MONETARY",
+            b"LC_MESSAGES",
+            b"LANG",
+        ] {
             before(asks_for(variable), Call::unknown());
         }
     }
@@ -674,7 +682,9 @@ extern "C" fn own_name(f: usize, out: usize, n: usize) -> c_int {
     let call = incoming(false);
     match call.and_then(|call| crate::pipes::socket(f as c_int, call)) {
         Some(kind) => told_by_socket(out, n, call, || told_by_model(kind.map(|_| &UNNAMED[..]), out, n)),
-        None => told_by_socket(out, n, call, || real!(getsockname(f, out, n): fn(usize, usize, usize) -> c_int)),
+        None => {
+            told_by_socket(out, n, call, || real!(getsockname(f, out, n): fn(usize, usize, usize) -> c_int))
+        }
     }
 }
 
@@ -682,16 +692,21 @@ extern "C" fn name_of_peer(f: usize, out: usize, n: usize) -> c_int {
     let call = incoming(false);
     match call.and_then(|call| crate::pipes::socket(f as c_int, call)) {
         Some(kind) => told_by_socket(out, n, call, || told_by_model(kind.map(|_| &UNNAMED[..]), out, n)),
-        None => told_by_socket(out, n, call, || real!(getpeername(f, out, n): fn(usize, usize, usize) -> c_int)),
+        None => {
+            told_by_socket(out, n, call, || real!(getpeername(f, out, n): fn(usize, usize, usize) -> c_int))
+        }
     }
 }
 
 extern "C" fn socket_option(f: usize, level: usize, name: usize, out: usize, n: usize) -> c_int {
     let call = incoming(false);
     let Some(kind) = call.and_then(|call| crate::pipes::socket(f as c_int, call)) else {
-        return told_by_socket(out, n, call, || {
-            real!(getsockopt(f, level, name, out, n): fn(usize, usize, usize, usize, usize) -> c_int)
-        });
+        return told_by_socket(
+            out,
+            n,
+            call,
+            || real!(getsockopt(f, level, name, out, n): fn(usize, usize, usize, usize, usize) -> c_int),
+        );
     };
     let value = match (kind, level as c_int, name as c_int) {
         (Err(error), ..) => Err(error),
@@ -780,18 +795,18 @@ rows! { SYSTEM:
         -> _x [when(at(result) != 0, || w(out, 32)), when(at(result) != 0, || w(buffer, n))];
     getgrgid_r(id, out, buffer, n, result) impure [k(out, 32), k(buffer, n), w(result, 8)]
         -> _x [when(at(result) != 0, || w(out, 32)), when(at(result) != 0, || w(buffer, n))];
-    getpwnam(name) impure [s(name), change(&PASSWORDS)] -> got [w(got, 48)];
-    getpwuid(id) impure [change(&PASSWORDS)] -> got [w(got, 48)];
-    getpwent() impure [change(&PASSWORDS)] -> got [w(got, 48)];
-    getgrnam(name) impure [s(name), change(&GROUP)] -> got [w(got, 32)];
-    getgrgid(id) impure [change(&GROUP)] -> got [w(got, 32)];
-    getgrent() impure [change(&GROUP)] -> got [w(got, 32)];
-    gethostbyname(name) impure [s(name), change(&HOSTS)] -> got [w(got, 32)];
-    gethostbyaddr(a, n, t) impure [r(a, n as u32 as usize), change(&HOSTS)] -> got [w(got, 32)];
-    getservbyname(a, b) impure [s(a), change(&SERVICES)] -> got [w(got, 32)];
-    getservbyport(a, b) impure [change(&SERVICES)] -> got [w(got, 32)];
-    getprotobyname(a) impure [s(a), change(&PROTOCOLS)] -> got [w(got, 24)];
-    getprotobynumber(a) impure [change(&PROTOCOLS)] -> got [w(got, 24)];
+    getpwnam(name) impure [s(name), change(&PASSWORDS)] -> got [w(got, 48), texts(got, &[0, 8, 24, 32, 40])];
+    getpwuid(id) impure [change(&PASSWORDS)] -> got [w(got, 48), texts(got, &[0, 8, 24, 32, 40])];
+    getpwent() impure [change(&PASSWORDS)] -> got [w(got, 48), texts(got, &[0, 8, 24, 32, 40])];
+    getgrnam(name) impure [s(name), change(&GROUP)] -> got [w(got, 32), texts(got, &[0, 8])];
+    getgrgid(id) impure [change(&GROUP)] -> got [w(got, 32), texts(got, &[0, 8])];
+    getgrent() impure [change(&GROUP)] -> got [w(got, 32), texts(got, &[0, 8])];
+    gethostbyname(name) impure [s(name), change(&HOSTS)] -> got [w(got, 32), texts(got, &[0])];
+    gethostbyaddr(a, n, t) impure [r(a, n as u32 as usize), change(&HOSTS)] -> got [w(got, 32), texts(got, &[0])];
+    getservbyname(a, b) impure [s(a), change(&SERVICES)] -> got [w(got, 32), texts(got, &[0, 24])];
+    getservbyport(a, b) impure [change(&SERVICES)] -> got [w(got, 32), texts(got, &[0, 24])];
+    getprotobyname(a) impure [s(a), change(&PROTOCOLS)] -> got [w(got, 24), texts(got, &[0])];
+    getprotobynumber(a) impure [change(&PROTOCOLS)] -> got [w(got, 24), texts(got, &[0])];
     getaddrinfo(node, service, hints, out) impure [s(node), s(service), r(hints, 48), k(out, 8)]
         -> done [when(done as i32 == 0, || w(out, 8)), when(done as i32 == 0, || addresses(out))];
     ether_ntoa(a) impure [r(a, 6)] -> got [w(got, length(got))];
@@ -814,7 +829,7 @@ rows! { SYSTEM:
     endutent() impure [change(&LOGINS)] -> _x [];
     utmpname(name) impure [s(name), change(&LOGINS)] -> _x [];
     utmpxname(name) impure [s(name), change(&LOGINS)] -> _x [];
-    getmntent(file) impure [Access::Stream(file, Use::Change), change(&MOUNTS)] -> got [w(got, 40)];
+    getmntent(file) impure [Access::Stream(file, Use::Change), change(&MOUNTS)] -> got [w(got, 40), texts(got, &[0, 8, 16, 24])];
     getmntent_r(file, out, text, n) impure [Access::Stream(file, Use::Change), k(out, 40), k(text, n as u32 as usize)]
         -> got [when(got != 0, || w(out, 40)), when(got != 0, || w(text, n as u32 as usize))];
     hasmntopt(entry, option) pure [r(entry + MOUNT_OPTIONS, 8), s(option), s(at(entry + MOUNT_OPTIONS))] -> _x [];
@@ -870,21 +885,21 @@ rows! { SYSTEM:
     endpwent() impure [change(&PASSWORDS)] -> _x [];
     setgrent() impure [change(&GROUP)] -> _x [];
     endgrent() impure [change(&GROUP)] -> _x [];
-    gethostent() impure [change(&HOSTS)] -> got [w(got, 32)];
+    gethostent() impure [change(&HOSTS)] -> got [w(got, 32), texts(got, &[0])];
     sethostent(stay) impure [change(&HOSTS)] -> _x [];
     endhostent() impure [change(&HOSTS)] -> _x [];
-    gethostbyname2(name, family) impure [s(name), change(&HOSTS)] -> got [w(got, 32)];
-    getservent() impure [change(&SERVICES)] -> got [w(got, 32)];
+    gethostbyname2(name, family) impure [s(name), change(&HOSTS)] -> got [w(got, 32), texts(got, &[0])];
+    getservent() impure [change(&SERVICES)] -> got [w(got, 32), texts(got, &[0, 24])];
     setservent(stay) impure [change(&SERVICES)] -> _x [];
     endservent() impure [change(&SERVICES)] -> _x [];
-    getprotoent() impure [change(&PROTOCOLS)] -> got [w(got, 24)];
+    getprotoent() impure [change(&PROTOCOLS)] -> got [w(got, 24), texts(got, &[0])];
     setprotoent(stay) impure [change(&PROTOCOLS)] -> _x [];
     endprotoent() impure [change(&PROTOCOLS)] -> _x [];
-    getnetent() impure [change(&NETWORKS)] -> got [w(got, 24)];
-    getnetbyname(name) impure [s(name), change(&NETWORKS)] -> got [w(got, 24)];
+    getnetent() impure [change(&NETWORKS)] -> got [w(got, 24), texts(got, &[0])];
+    getnetbyname(name) impure [s(name), change(&NETWORKS)] -> got [w(got, 24), texts(got, &[0])];
     getnetbyaddr(net, family) impure [change(&NETWORKS)] -> _x [];
-    getspnam(name) impure [s(name), change(&SHADOW)] -> got [w(got, 72)];
-    getspent() impure [change(&SHADOW)] -> got [w(got, 72)];
+    getspnam(name) impure [s(name), change(&SHADOW)] -> got [w(got, 72), texts(got, &[0, 8])];
+    getspent() impure [change(&SHADOW)] -> got [w(got, 72), texts(got, &[0, 8])];
     fgetpwent(file) impure [Access::Stream(file, Use::Change), change(&PASSWORDS)] -> _x [];
     fgetgrent(file) impure [Access::Stream(file, Use::Change), change(&GROUP)] -> _x [];
     getutxent() impure [change(&LOGINS)] -> _x [];
@@ -942,7 +957,8 @@ fronts! { SYSTEM_FRONTS:
     erand48(x) impure [look(&DRAND48_PARAMETERS), r(x, 6), w(x, 6)];
     nrand48(x) impure [look(&DRAND48_PARAMETERS), r(x, 6), w(x, 6)];
     jrand48(x) impure [look(&DRAND48_PARAMETERS), r(x, 6), w(x, 6)];
-    openlog(name) impure [s(name), change(&SYSLOG)];
+    openlog(name) impure [change(&SYSLOG), identifies(name)];
+    closelog() impure [identifies_no_more()];
     opendir(name) impure [s(name), super::streams::made_unseen(), path(Lookup::look(name).lists())];
     access(name) impure [s(name), path(Lookup::look(name))];
     euidaccess(name) impure [s(name), path(Lookup::look(name))];
@@ -1026,6 +1042,39 @@ rows! { OTHER:
 /// Where `struct mntent` has its options.
 const MOUNT_OPTIONS: usize = 24;
 
+/// The text that `openlog` has been handed. The library keeps the pointer, and each message begins with the text as it is then.
+static mut IDENTITY: usize = 0;
+
+fn identifies(name: usize) -> Access {
+    if name != 0 && runtime::in_execution() {
+        // SAFETY: one OS thread alone runs code of the program.
+        unsafe { IDENTITY = name };
+    }
+    Access::Nothing
+}
+
+fn identifies_no_more() -> Access {
+    // SAFETY: as in `identifies`.
+    unsafe { IDENTITY = 0 };
+    Access::Nothing
+}
+
+/// A message is logged.
+pub(super) fn reads_identity() -> Access {
+    // SAFETY: as in `identifies`.
+    s(unsafe { IDENTITY })
+}
+
+/// A result in memory of the C library has pointers to strings there, which the call has written, too.
+fn texts(result: usize, pointers: &[usize]) -> Access {
+    if result != 0 {
+        for text in pointers.iter().map(|offset| at(result + offset)).filter(|text| *text != 0) {
+            super::accesses::after(w(text, length(text)), Call::unknown());
+        }
+    }
+    Access::Nothing
+}
+
 /// The library reads the strings that a structure begins with pointers to.
 fn texts_of(p: usize, n: usize) -> Access {
     for i in 0..n {
@@ -1065,7 +1114,13 @@ fn variable(name: usize, always: bool, removed: bool) -> Access {
         match find_variable(bytes, call) {
             Some(_) if !always => Access::Nothing,
             Some(slot) => {
-                super::accesses::before(w(at(slot), length(at(slot))), call);
+                // A text of the program, which it has handed to `putenv`, stays as it is.
+                let text = at(slot);
+                let is_programs = crate::start::is_variable(text)
+                    || crate::heap::heap().state_of(text) != image::arena::State::NotHeap;
+                if !is_programs {
+                    super::accesses::before(w(text, length(text)), call);
+                }
                 let last = if removed { start + texts().count() * 8 } else { slot };
                 w(slot, last - slot + 8)
             }
@@ -1311,7 +1366,7 @@ static mut REST: usize = 0;
 /// An execution begins.
 pub(super) fn begin() {
     // SAFETY: no thread of the program runs.
-    unsafe { (REST, LEVEL) = (0, 0) };
+    unsafe { (REST, LEVEL, IDENTITY) = (0, 0, 0) };
 }
 
 /// The next token from `start` on, and where the rest begins; the byte that ends the token is written.
