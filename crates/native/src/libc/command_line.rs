@@ -39,10 +39,19 @@ struct Position {
     next: usize,
     /// The arguments that are not options and were skipped: the first, and the one behind the last.
     skipped: (usize, usize),
+    /// The values that the variables of these names get at the end of each call.
+    optarg: usize,
+    optopt: c_int,
 }
 
-const START: Position =
-    Position { has_started: false, ordering: Ordering::Permute, next: 0, skipped: (0, 0) };
+const START: Position = Position {
+    has_started: false,
+    ordering: Ordering::Permute,
+    next: 0,
+    skipped: (0, 0),
+    optarg: 0,
+    optopt: 0,
+};
 
 static mut POSITION: Position = START;
 
@@ -68,10 +77,8 @@ struct Parser {
     long: usize,
     index: usize,
     only_long: bool,
-    /// The variables of the same names.
+    /// The variable of the same name.
     optind: usize,
-    optarg: usize,
-    optopt: c_int,
     prints: bool,
 }
 
@@ -160,7 +167,7 @@ impl Parser {
         if (self.argc as c_int) < 1 {
             return -1;
         }
-        self.optarg = 0;
+        self.position.optarg = 0;
         self.makes(s(self.options));
         if self.optind == 0 || !self.position.has_started {
             self.start();
@@ -224,7 +231,7 @@ impl Parser {
             if self.position.ordering == Ordering::Require {
                 return Some(-1);
             }
-            self.optarg = self.argument(self.optind);
+            self.position.optarg = self.argument(self.optind);
             self.optind += 1;
             return Some(1);
         }
@@ -299,7 +306,7 @@ impl Parser {
             self.complain(&line);
             self.position.next = given + length(given) - 1;
             self.optind += 1;
-            self.optopt = 0;
+            self.position.optopt = 0;
             return Some(b'?'.into());
         }
         let Some(found) = found else {
@@ -312,7 +319,7 @@ impl Parser {
             self.complain(&format!("unrecognized option '{prefix}{}'", text(given)));
             self.position.next = 0;
             self.optind += 1;
-            self.optopt = 0;
+            self.position.optopt = 0;
             return Some(b'?'.into());
         };
         let option = self.long + found * OPTION;
@@ -323,17 +330,17 @@ impl Parser {
         if byte(given + n) != 0 {
             if has_argument == 0 {
                 self.complain(&format!("option '{prefix}{}' doesn't allow an argument", text(at(option))));
-                self.optopt = value;
+                self.position.optopt = value;
                 return Some(b'?'.into());
             }
-            self.optarg = given + n + 1;
+            self.position.optarg = given + n + 1;
         } else if has_argument == 1 {
             if self.optind >= self.argc {
                 self.complain(&format!("option '{prefix}{}' requires an argument", text(at(option))));
-                self.optopt = value;
+                self.position.optopt = value;
                 return Some(self.missing());
             }
-            self.optarg = self.argument(self.optind);
+            self.position.optarg = self.argument(self.optind);
             self.optind += 1;
         }
         if self.index != 0 {
@@ -365,7 +372,7 @@ impl Parser {
         let shown = char::from(c);
         let Some(found) = self.find(c).filter(|_| c != b':' && c != b';') else {
             self.complain(&format!("invalid option -- '{shown}'"));
-            self.optopt = result;
+            self.position.optopt = result;
             return b'?'.into();
         };
         let requires = format!("option requires an argument -- '{shown}'");
@@ -373,7 +380,7 @@ impl Parser {
             if byte(rest) == 0 {
                 if self.optind >= self.argc {
                     self.complain(&requires);
-                    self.optopt = result;
+                    self.position.optopt = result;
                     return self.missing();
                 }
                 self.position.next = self.argument(self.optind);
@@ -386,15 +393,15 @@ impl Parser {
         }
         self.position.next = 0;
         if byte(rest) != 0 {
-            self.optarg = rest;
+            self.position.optarg = rest;
             self.optind += 1;
         } else if byte(found + 2) != b':' {
             if self.optind >= self.argc {
                 self.complain(&requires);
-                self.optopt = result;
+                self.position.optopt = result;
                 return self.missing();
             }
-            self.optarg = self.argument(self.optind);
+            self.position.optarg = self.argument(self.optind);
             self.optind += 1;
         }
         result
@@ -424,8 +431,6 @@ fn parse(call: Call, [argc, argv, options, long, index]: [usize; 5], only_long: 
             index,
             only_long,
             optind: optind.max(0) as usize,
-            optarg: 0,
-            optopt,
             prints: opterr != 0,
         };
         let result = parser.run();
@@ -438,10 +443,8 @@ fn parse(call: Call, [argc, argv, options, long, index]: [usize; 5], only_long: 
             super::keeping_errno(|| super::accesses::after(w(variable, bytes), call));
         }
         optind = parser.optind as c_int;
-        if argc as c_int >= 1 {
-            optarg = parser.optarg as *mut c_char;
-        }
-        optopt = parser.optopt;
+        optarg = parser.position.optarg as *mut c_char;
+        optopt = parser.position.optopt;
         result
     }
 }
