@@ -36,6 +36,7 @@ mod channels;
 mod condvar;
 mod crash;
 mod debugger;
+mod exception_pointers;
 mod exceptions;
 mod file_locks;
 mod files;

@@ -25,6 +25,10 @@ use std::ffi::{c_int, c_uint};
 /// What a pipe holds, and what is written to it in one step.
 const PIPE: usize = 65536;
 const ATOMIC: usize = 4096;
+/// Linux keeps the bytes of a pipe in buffers of a page. A write adds to the last buffer if the bytes fit there, and takes new ones
+/// otherwise, so a pipe can be full that holds fewer bytes.
+const PAGE: usize = 4096;
+const PAGES: usize = PIPE / PAGE;
 /// What one direction of a socket pair holds.
 const SOCKET: usize = 212_992;
 /// In either half of a word: nobody is left at the other end.
@@ -50,6 +54,10 @@ pub(crate) struct Queue {
     pages: VecDeque<(usize, usize)>,
     /// The sizes of messages, where their borders are kept.
     packets: Option<VecDeque<usize>>,
+    /// The buffers of a pipe: where the bytes that are left begin in each, and where they end.
+    pages: VecDeque<(usize, usize)>,
+    /// The writing end was closed with bytes that it had not read: the next read at the end fails.
+    reset: bool,
     /// The value of an event descriptor, whether a timer is armed, or how often a list has changed.
     pub(crate) count: u64,
     /// When the timer expires, and how far expirations are apart.
@@ -86,6 +94,8 @@ pub(crate) struct Open {
     pub(crate) input: Option<usize>,
     pub(crate) output: Option<usize>,
     nonblocking: bool,
+    /// `SOCK_STREAM` and so on; 0 for what is not a socket.
+    socket: c_int,
     /// What stands for its flags.
     flags: usize,
     pub(crate) descriptors: u32,
@@ -205,16 +215,67 @@ impl Queue {
         at_place(self.place)
     }
 
+    /// The largest write that fits in one step, of a pipe at most the pages that are free.
     fn room(&self) -> usize {
-        self.capacity - self.bytes.len()
+        if self.kind != Kind::Pipe {
+            return self.capacity - self.bytes.len();
+        }
+        match PAGES - self.pages.len() {
+            0 => self.room_in_page(),
+            free => free * PAGE,
+        }
+    }
+
+    /// How much fits into the last page.
+    fn room_in_page(&self) -> usize {
+        self.pages.back().map_or(0, |page| PAGE - page.1)
+    }
+
+    /// Puts as much of `n` bytes into a pipe as fits, as Linux does: how much. `starts` says whether they are the first of a write: only
+    /// those are added to a page that others have begun.
+    fn fill(&mut self, n: usize, starts: bool) -> usize {
+        let mut left = n;
+        let odd = n % PAGE;
+        if starts && odd > 0 && odd <= self.room_in_page() {
+            if let Some(page) = self.pages.back_mut() {
+                page.1 += odd;
+            }
+            left -= odd;
+        }
+        while left > 0 && self.pages.len() < PAGES {
+            let bytes = left.min(PAGE);
+            self.pages.push_back((0, bytes));
+            left -= bytes;
+        }
+        n - left
+    }
+
+    /// Takes bytes out of the pages of a pipe.
+    fn drain_pages(&mut self, mut n: usize) {
+        while let Some(page) = self.pages.front_mut().filter(|_| n > 0) {
+            let bytes = n.min(page.1 - page.0);
+            page.0 += bytes;
+            n -= bytes;
+            if page.0 == page.1 {
+                self.pages.pop_front();
+            }
+        }
+    }
+
+    /// Whether writes fail. A socket may be shut down by its own side.
+    fn is_broken(&self) -> bool {
+        self.readers == 0 || self.kind == Kind::Socket && self.writers == 0
     }
 
     /// The word of its object.
     fn word(&self) -> u64 {
         let (low, high) = match self.kind {
             Kind::Pipe | Kind::Socket => {
-                let gone = |n: u32| if n == 0 { GONE } else { 0 };
-                (self.bytes.len() as u64 | gone(self.writers), self.room() as u64 | gone(self.readers))
+                let gone = |is: bool| if is { GONE } else { 0 };
+                (
+                    self.bytes.len() as u64 | gone(self.writers == 0),
+                    self.room() as u64 | gone(self.is_broken()),
+                )
             }
             Kind::Event { .. } => (self.count.min(MOST), (u64::MAX - 1 - self.count).min(MOST)),
             Kind::Timer => (self.count, 0),
@@ -241,20 +302,35 @@ impl Queue {
             Kind::Epoll => false,
         };
         let ended = matches!(self.kind, Kind::Pipe | Kind::Socket) && self.writers == 0;
+        let readable = libc::POLLIN as u32 | libc::POLLRDNORM as u32;
         let of_end = match self.kind {
-            Kind::Socket => libc::POLLIN as u32 | libc::POLLRDHUP as u32,
+            Kind::Socket => readable | libc::POLLRDHUP as u32,
             _ => libc::POLLHUP as u32,
         };
-        (if data { libc::POLLIN as u32 | libc::POLLRDNORM as u32 } else { 0 })
+        (if data { readable } else { 0 })
             | if ended { of_end } else { 0 }
+            | if self.reset { libc::POLLERR as u32 } else { 0 }
+    }
+
+    /// Whether a socket can neither read from this queue, nor write to `output`.
+    pub(crate) fn hangs_up(&self, output: &Queue) -> bool {
+        self.kind == Kind::Socket && self.writers == 0 && output.is_broken()
+    }
+
+    /// Whether nothing more will come.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.writers == 0
     }
 
     /// The same for one that writes to it.
     pub(crate) fn out_events(&self) -> u32 {
         let writable = libc::POLLOUT as u32 | libc::POLLWRNORM as u32;
         match self.kind {
-            Kind::Pipe if self.readers == 0 => writable | libc::POLLERR as u32,
-            Kind::Socket if self.readers == 0 => writable | libc::POLLHUP as u32,
+            Kind::Pipe if self.readers == 0 => {
+                libc::POLLERR as u32 | if self.room() >= ATOMIC { writable } else { 0 }
+            }
+            // Both directions are closed if the one that is read is, too: then there is `POLLHUP`.
+            Kind::Socket if self.is_broken() => writable,
             Kind::Pipe | Kind::Socket if self.room() >= ATOMIC => writable,
             Kind::Event { .. } if self.count < u64::MAX - 1 => writable,
             _ => 0,
@@ -320,6 +396,8 @@ fn new_queue(kind: Kind, capacity: usize, call: Call) -> usize {
         capacity,
         pages: VecDeque::new(),
         packets: None,
+        pages: VecDeque::new(),
+        reset: false,
         count: 0,
         due: 0,
         interval: 0,
@@ -377,7 +455,8 @@ fn new_open(kind: Kind, input: Option<usize>, output: Option<usize>, flags: c_in
     let place = |q: Option<usize>| q.map_or(0, |q| state().queues[q].place as u64 + 1);
     let flags = objects::key_of_file(FLAGS, place(input) << 32 | place(output));
     objects::name(flags, || "the flags of a descriptor".to_owned());
-    state().opens.push(Open { kind, input, output, nonblocking, flags, descriptors: 0, items: Vec::new() });
+    let items = Vec::new();
+    state().opens.push(Open { kind, input, output, nonblocking, socket: 0, flags, descriptors: 0, items });
     state().opens.len() - 1
 }
 
@@ -500,6 +579,7 @@ extern "C" fn socketpair_here(domain: c_int, kind: c_int, protocol: c_int, out: 
     let [a, b] = queues;
     let ends =
         [new_open(Kind::Socket, Some(a), Some(b), flags), new_open(Kind::Socket, Some(b), Some(a), flags)];
+    ends.iter().for_each(|open| state().opens[*open].socket = kind);
     pair(ends, flags & libc::SOCK_CLOEXEC != 0, out, call)
 }
 
@@ -653,6 +733,7 @@ pub(crate) fn read_from(fd: c_int, buffer: usize, n: usize, flags: c_int, call: 
     if n == 0 && flags & IS_SOCKET == 0 {
         return Some(0);
     }
+    let is_datagram = state().opens[open].socket == libc::SOCK_DGRAM;
     if kind == Kind::Timer && !wait && (look(queue, call) == 0 || !is_expired(queue, call)) {
         return fail(libc::EAGAIN);
     }
@@ -663,6 +744,7 @@ pub(crate) fn read_from(fd: c_int, buffer: usize, n: usize, flags: c_int, call: 
             return if got > 0 { Some(got as isize) } else { fail(libc::EINTR) };
         }
         let how = if wait { OpKind::Transfer } else { OpKind::TryTransfer };
+        let (mut is_reset, mut is_closed) = (false, false);
         let done = step(how, queue, 1, MemoryOrder::Acquire, call, |q| {
             let out = scratch();
             out.clear();
@@ -677,18 +759,34 @@ pub(crate) fn read_from(fd: c_int, buffer: usize, n: usize, flags: c_int, call: 
                     out.extend_from_slice(&1u64.to_ne_bytes());
                 }
                 _ => {
+                    is_closed = match &q.packets {
+                        Some(packets) => packets.is_empty(),
+                        None => q.bytes.is_empty(),
+                    };
                     // What of a message has no room is lost; bytes of a stream stay.
-                    match q.packets.as_mut().and_then(VecDeque::pop_front) {
+                    // Messages that are left come after the error.
+                    is_reset = q.packets.is_some() && std::mem::take(&mut q.reset);
+                    match q.packets.as_mut().filter(|_| !is_reset).and_then(VecDeque::pop_front) {
+                        None if is_reset => {}
                         Some(size) => out.extend(q.bytes.drain(..size).take(n - got)),
                         None => {
-                            out.extend(q.bytes.drain(..q.bytes.len().min(n - got)));
-                            q.take_pages(out.len());
+                            is_reset |= is_closed && std::mem::take(&mut q.reset);
+                            let bytes = q.bytes.len().min(n - got);
+                            out.extend(q.bytes.drain(..bytes));
+                            q.drain_pages(bytes);
                         }
                     }
                 }
             }
             q.left += 1;
         });
+        if is_reset && got == 0 {
+            return fail(libc::ECONNRESET);
+        }
+        if done.ok && is_closed && is_datagram {
+            // A read waits for ever, or for another sender.
+            not_modelled("a read from a datagram socket whose other end is closed", call);
+        }
         if !done.ok {
             return if got > 0 { Some(got as isize) } else { fail(libc::EAGAIN) };
         }
@@ -707,6 +805,14 @@ pub(crate) fn read_from(fd: c_int, buffer: usize, n: usize, flags: c_int, call: 
 
 /// Writes to a descriptor, if it is modelled.
 pub(crate) fn write_to(fd: c_int, buffer: usize, n: usize, flags: c_int, call: Call) -> Option<isize> {
+    if n > 0 && open_of(fd).is_some() {
+        access::access(buffer, n, false, call);
+    }
+    write_known(fd, buffer, n, flags, call)
+}
+
+/// The same for bytes whose access was made.
+fn write_known(fd: c_int, buffer: usize, n: usize, flags: c_int, call: Call) -> Option<isize> {
     let open = used(fd, call)?;
     runtime::settle();
     let nonblocking = is_nonblocking(open, call);
@@ -723,9 +829,6 @@ pub(crate) fn write_to(fd: c_int, buffer: usize, n: usize, flags: c_int, call: C
     }
     let wait = !nonblocking && flags & DONT_WAIT == 0;
     let how = if wait { OpKind::Transfer } else { OpKind::TryTransfer };
-    if n > 0 {
-        access::access(buffer, n, false, call);
-    }
     if let Kind::Event { .. } = kind {
         if n < 8 {
             return fail(libc::EINVAL);
@@ -748,6 +851,11 @@ pub(crate) fn write_to(fd: c_int, buffer: usize, n: usize, flags: c_int, call: C
         return if done.ok { Some(8) } else { fail(libc::EAGAIN) };
     }
     let is_packet = state().queues[queue].packets.is_some();
+    let is_datagram = state().opens[open].socket == libc::SOCK_DGRAM;
+    let is_reset = |q: usize| state().queues[q].reset;
+    if is_packet && state().opens[open].input.is_some_and(is_reset) {
+        not_modelled("a write to a socket whose other end was closed with messages left", call);
+    }
     if is_packet && n > SOCKET {
         return fail(libc::EMSGSIZE);
     }
@@ -756,15 +864,24 @@ pub(crate) fn write_to(fd: c_int, buffer: usize, n: usize, flags: c_int, call: C
     }
     let mut sent = 0;
     loop {
-        let least = if is_packet || n <= ATOMIC { n } else { 1 };
+        let least = match kind {
+            _ if is_packet || n <= ATOMIC => n,
+            // The part that does not fill a page may fit into the last one. The rest needs new pages.
+            Kind::Pipe if sent == 0 && n % PAGE > 0 => n % PAGE,
+            Kind::Pipe => PAGE,
+            _ => 1,
+        };
         if wait && is_interrupted(queue, (least as u64) << 32, call) {
             return if sent > 0 { Some(sent as isize) } else { fail(libc::EINTR) };
         }
         let (mut broken, mut crowded, mut now) = (false, false, 0);
         let done = step(how, queue, (least as u64) << 32, MemoryOrder::Release, call, |q| {
-            broken = q.readers == 0;
+            broken = q.is_broken();
             if !broken {
-                now = (n - sent).min(q.room());
+                now = match q.kind {
+                    Kind::Pipe => q.fill(n - sent, sent == 0),
+                    _ => (n - sent).min(q.room()),
+                };
                 // SAFETY: the program hands in `n` bytes.
                 let bytes = unsafe { std::slice::from_raw_parts((buffer + sent) as *const u8, now) };
                 q.bytes.extend(bytes);
@@ -778,8 +895,12 @@ pub(crate) fn write_to(fd: c_int, buffer: usize, n: usize, flags: c_int, call: C
         if !done.ok {
             return if sent > 0 { Some(sent as isize) } else { fail(libc::EAGAIN) };
         }
+        if broken && is_datagram {
+            return fail(libc::ECONNREFUSED);
+        }
         if broken {
-            if flags & libc::MSG_NOSIGNAL == 0 {
+            // Sockets of messages send no signal.
+            if flags & libc::MSG_NOSIGNAL == 0 && !is_packet {
                 crate::signals::broken_pipe(call);
             }
             return if sent > 0 { Some(sent as isize) } else { fail(libc::EPIPE) };
@@ -802,16 +923,20 @@ fn release(open: usize, call: Call) {
     }
     let Open { kind, input, output, .. } = state().opens[open];
     if matches!(kind, Kind::Pipe | Kind::Socket) {
+        // As in the kernel, the other end cannot write any more when it finds that nothing more will come.
+        let mut unread = false;
+        if let Some(q) = input {
+            change(q, MemoryOrder::Release, call, |q| {
+                unread = kind == Kind::Socket && !q.bytes.is_empty();
+                q.readers = 0;
+                q.left += 1;
+            });
+        }
         if let Some(q) = output {
             change(q, MemoryOrder::Release, call, |q| {
                 q.writers = 0;
+                q.reset = unread;
                 q.arrived += 1;
-            });
-        }
-        if let Some(q) = input {
-            change(q, MemoryOrder::Release, call, |q| {
-                q.readers = 0;
-                q.left += 1;
             });
         }
     }
@@ -1039,6 +1164,9 @@ extern "C" fn shutdown_here(fd: c_int, how: c_int) -> c_int {
     if !(libc::SHUT_RD..=libc::SHUT_RDWR).contains(&how) {
         return with_errno(libc::EINVAL);
     }
+    if state().opens[open].socket == libc::SOCK_DGRAM {
+        not_modelled("`shutdown` of a datagram socket", call);
+    }
     if how != libc::SHUT_WR
         && let Some(q) = input
     {
@@ -1100,6 +1228,30 @@ pub(crate) fn receive(fd: c_int, buffer: usize, n: usize, flags: c_int, call: Ca
     read_from(fd, buffer, n, flags | IS_SOCKET, call)
 }
 
+/// Where the next [`receive_from`] stores the length of the sender's address.
+static mut SENDER: usize = 0;
+
+/// The flags of a `recvfrom`, which asks for the address of the sender if `address` is not null.
+pub(crate) fn with_sender(flags: c_int, address: usize, length: usize) -> c_int {
+    // SAFETY: one OS thread alone runs code of the program, and `receive_from` comes next.
+    unsafe { SENDER = if address == 0 { 0 } else { length } };
+    flags
+}
+
+/// The same as [`receive`], for a caller that may ask for the address of the sender. A socket of a pair has none.
+pub(crate) fn receive_from(fd: c_int, buffer: usize, n: usize, flags: c_int, call: Call) -> Option<isize> {
+    // SAFETY: as above; the read is before any step.
+    let length = unsafe { SENDER };
+    let got = receive(fd, buffer, n, flags, call)?;
+    if got >= 0 && length != 0 {
+        access::access(length, 4, false, call);
+        access::access(length, 4, true, call);
+        // SAFETY: the program hands in a place for a number.
+        unsafe { (length as *mut c_uint).write(0) };
+    }
+    Some(got)
+}
+
 fn vectors(fd: c_int, vectors: *const libc::iovec, count: c_int, is_write: bool) -> Option<isize> {
     let open = &state().opens[open_of(fd)?];
     let call = call();
@@ -1113,6 +1265,20 @@ fn vectors(fd: c_int, vectors: *const libc::iovec, count: c_int, is_write: bool)
     }
     if state().opens[open_of(fd)?].kind != Kind::Pipe && count > 1 {
         not_modelled("`readv` or `writev` with several buffers on a socket", call);
+    }
+    if is_write && count > 1 {
+        // All parts are one write: it is atomic if it is small, and takes pages as one.
+        // SAFETY: the program hands in so many vectors, each with its bytes.
+        let list = unsafe { std::slice::from_raw_parts(vectors, count as usize) };
+        let mut bytes = Vec::new();
+        for one in list.iter().filter(|one| one.iov_len > 0) {
+            access::access(one.iov_base as usize, one.iov_len, false, call);
+            // SAFETY: as above.
+            bytes.extend_from_slice(unsafe {
+                std::slice::from_raw_parts(one.iov_base as *const u8, one.iov_len)
+            });
+        }
+        return write_known(fd, bytes.as_ptr() as usize, bytes.len(), 0, call);
     }
     let mut all = 0;
     for i in 0..count.max(0) as usize {
@@ -1406,6 +1572,53 @@ refuse_modelled! {
     no_recvmsg recvmsg [0];
     no_sendmmsg sendmmsg [0];
     no_recvmmsg recvmmsg [0];
+}
+
+/// Refuses a function that is not modelled on a descriptor that is.
+pub(crate) fn refuse(fd: c_int, name: &str) {
+    if open_of(fd).is_some() {
+        let name = if name.contains('`') { name.to_owned() } else { format!("`{name}`") };
+        not_modelled(&format!("{name} on a pipe or another descriptor of the program"), Call::unknown());
+    }
+}
+
+/// What the kernel says of a modelled descriptor for `fstat`.
+pub(crate) fn status(fd: c_int, call: Call) -> Option<libc::stat> {
+    let open = used(fd, call)?;
+    let Open { kind, input, output, .. } = state().opens[open];
+    // SAFETY: zero is a valid description.
+    let mut about: libc::stat = unsafe { std::mem::zeroed() };
+    let (mode, device) = match kind {
+        Kind::Pipe => (libc::S_IFIFO | 0o600, 14),
+        Kind::Socket => (libc::S_IFSOCK | 0o777, 8),
+        _ => not_modelled("`fstat` on a descriptor of events", call),
+    };
+    // Both ends of a pipe are one file.
+    let queue = input.or(output).unwrap_or_default();
+    (about.st_mode, about.st_dev) = (mode, device);
+    about.st_ino = 100_000 + state().queues[queue].place as u64;
+    about.st_nlink = 1;
+    about.st_blksize = PAGE as i64;
+    // SAFETY: system calls without preconditions.
+    unsafe { (about.st_uid, about.st_gid) = (libc::geteuid(), libc::getegid()) };
+    Some(about)
+}
+
+/// Whether a modelled descriptor is a socket; the error if not.
+pub(crate) fn socket(fd: c_int, call: Call) -> Option<Result<c_int, c_int>> {
+    let open = used(fd, call)?;
+    Some(match state().opens[open].socket {
+        0 => Err(libc::ENOTSOCK),
+        kind => Ok(kind),
+    })
+}
+
+/// Takes the pending error of a socket.
+pub(crate) fn take_error(fd: c_int, call: Call) -> c_int {
+    let Some(queue) = open_of(fd).and_then(|open| state().opens[open].input) else { return 0 };
+    let mut is_reset = false;
+    change(queue, MemoryOrder::Acquire, call, |q| is_reset = std::mem::take(&mut q.reset));
+    if is_reset { libc::ECONNRESET } else { 0 }
 }
 
 /// A list for `epoll`.

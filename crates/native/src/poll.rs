@@ -147,10 +147,15 @@ impl Asked {
                 self.counts.1 = state().queues[q].left;
             }
         }
-        if let Some(q) = output.filter(|_| output != input && (self.events & !IN != 0 || input.is_none())) {
+        let is_closed = input.is_some_and(|q| kind == Kind::Socket && state().queues[q].has_ended());
+        let asks = self.events & !IN != 0 || input.is_none() || is_closed;
+        if let Some(q) = output.filter(|_| output != input && asks) {
             words.add(q, look(q, call));
             self.found |= state().queues[q].out_events();
             self.counts.1 = state().queues[q].left;
+            if input.is_some_and(|i| state().queues[i].hangs_up(&state().queues[q])) {
+                self.found |= libc::POLLHUP as u32;
+            }
         }
         self.found &= self.events | ALWAYS;
     }

@@ -1,19 +1,24 @@
-//! Random numbers of the C library that follow from a seed: those of its own generators, from the same state in every execution.
+//! Random numbers of the C library: glibc's own, which start anew in each execution.
 //!
-//! The state is shared by all threads, so who draws first decides what the others get: each draw is a step. The generators are the functions of
-//! the C library that work on a state of the caller (`random_r`, `lrand48_r`), with a state in here.
+//! glibc documents the numbers of `rand`, `random` and `drand48` for a seed, so a program may count on them. They come from the
+//! reentrant forms (`random_r`, `drand48_r`) on state that is kept here. All threads share that state, so the first thread that
+//! draws decides what the others get: each draw is a step.
+//!
+//! `initstate` and `setstate` hand over a buffer of the program, which each later call of `random` reads and writes under the lock of
+//! the library.
 
-use crate::real::real;
-use crate::shim::{call, export};
+use crate::libc::accesses::{Access, before, changes_variable};
+use crate::libc::{keeping_errno, set_errno};
+use crate::shim::{Call, call, export};
 use crate::table;
 use explore::{MemoryOrder, OpKind};
 use runtime::{Class, Request};
 use std::ffi::{c_char, c_double, c_int, c_long, c_uint};
-use std::ptr::null_mut;
 
-/// The state of `random`: where its numbers are, and of which kind they are. As in `stdlib.h`.
+/// `struct random_data` of glibc.
+#[derive(Clone, Copy)]
 #[repr(C)]
-struct RandomData {
+struct Additive {
     front: *mut i32,
     rear: *mut i32,
     state: *mut i32,
@@ -23,190 +28,291 @@ struct RandomData {
     end: *mut i32,
 }
 
-/// The state of `drand48`, as in `stdlib.h`.
+/// `struct drand48_data` of glibc.
+#[derive(Clone, Copy)]
 #[repr(C)]
-struct Drand48Data {
-    x: [u16; 3],
+struct Linear {
+    now: [u16; 3],
     old: [u16; 3],
-    c: u16,
-    is_initialized: u16,
-    a: u64,
+    addend: u16,
+    is_set: u16,
+    factor: u64,
 }
 
 unsafe extern "C" {
-    fn random_r(state: *mut RandomData, out: *mut i32) -> c_int;
-    fn srandom_r(seed: c_uint, state: *mut RandomData) -> c_int;
-    fn initstate_r(seed: c_uint, at: *mut c_char, n: usize, state: *mut RandomData) -> c_int;
-    fn setstate_r(at: *mut c_char, state: *mut RandomData) -> c_int;
-    fn lrand48_r(state: *mut Drand48Data, out: *mut c_long) -> c_int;
-    fn mrand48_r(state: *mut Drand48Data, out: *mut c_long) -> c_int;
-    fn drand48_r(state: *mut Drand48Data, out: *mut c_double) -> c_int;
-    fn srand48_r(seed: c_long, state: *mut Drand48Data) -> c_int;
-    fn seed48_r(seed: *mut u16, state: *mut Drand48Data) -> c_int;
-    fn lcong48_r(parameters: *mut u16, state: *mut Drand48Data) -> c_int;
+    fn random_r(data: *mut Additive, out: *mut i32) -> c_int;
+    fn srandom_r(seed: c_uint, data: *mut Additive) -> c_int;
+    fn initstate_r(seed: c_uint, buffer: *mut c_char, bytes: usize, data: *mut Additive) -> c_int;
+    fn setstate_r(buffer: *mut c_char, data: *mut Additive) -> c_int;
+    fn drand48_r(data: *mut Linear, out: *mut c_double) -> c_int;
+    fn erand48_r(x: *mut u16, data: *mut Linear, out: *mut c_double) -> c_int;
+    fn lrand48_r(data: *mut Linear, out: *mut c_long) -> c_int;
+    fn nrand48_r(x: *mut u16, data: *mut Linear, out: *mut c_long) -> c_int;
+    fn mrand48_r(data: *mut Linear, out: *mut c_long) -> c_int;
+    fn jrand48_r(x: *mut u16, data: *mut Linear, out: *mut c_long) -> c_int;
+    fn srand48_r(seed: c_long, data: *mut Linear) -> c_int;
+    fn seed48_r(x: *mut u16, data: *mut Linear) -> c_int;
+    fn lcong48_r(parameters: *mut u16, data: *mut Linear) -> c_int;
 }
 
-/// How often something was drawn or set: the word of the generators as an object.
-static mut DRAWN: u64 = 0;
-/// The execution for which [`RANDOM`] was set.
-static mut SET_FOR: Option<u64> = None;
-static mut RANDOM: RandomData = RandomData {
-    front: null_mut(),
-    rear: null_mut(),
-    state: null_mut(),
-    kind: 0,
-    degree: 0,
-    separation: 0,
-    end: null_mut(),
+/// The words of the state array that `random` starts with.
+const WORDS: usize = 32;
+
+/// The words that a state array of a kind has behind its first one.
+pub(crate) fn words(kind: usize) -> usize {
+    [1, 7, 15, 31, 63].get(kind).copied().unwrap_or(0)
+}
+
+/// The kind of the state array that fits into a buffer; none if the buffer is too small.
+pub(crate) fn kind_for(bytes: usize) -> Option<usize> {
+    match bytes {
+        0..8 => None,
+        8..32 => Some(0),
+        32..64 => Some(1),
+        64..128 => Some(2),
+        128..256 => Some(3),
+        _ => Some(4),
+    }
+}
+
+/// The state of both generators.
+#[derive(Clone, Copy)]
+struct State {
+    table: [i32; WORDS],
+    additive: Additive,
+    linear: Linear,
+    /// How often a thread has drawn, or set the state, of each generator.
+    draws: [u64; 2],
+}
+
+static mut STATE: State = State {
+    table: [0; WORDS],
+    additive: Additive {
+        front: std::ptr::null_mut(),
+        rear: std::ptr::null_mut(),
+        state: std::ptr::null_mut(),
+        kind: 0,
+        degree: 0,
+        separation: 0,
+        end: std::ptr::null_mut(),
+    },
+    linear: Linear { now: [0; 3], old: [0; 3], addend: 0, is_set: 0, factor: 0 },
+    draws: [0; 2],
 };
-/// The numbers of `random` as long as the program gives it no other place for them.
-static mut NUMBERS: [u64; 16] = [0; 16];
-const NEW_DRAND48: Drand48Data = Drand48Data { x: [0; 3], old: [0; 3], c: 0, is_initialized: 0, a: 0 };
-static mut DRAND48: Drand48Data = NEW_DRAND48;
+
+/// The state that each execution starts with: what was drawn before `main` is drawn.
+static mut KEPT: Option<State> = None;
+
+fn state() -> *mut State {
+    let state = &raw mut STATE;
+    // SAFETY: one OS thread alone runs code of the program. The table has room for the state array.
+    unsafe {
+        if (*state).additive.state.is_null() {
+            let table = (&raw mut (*state).table).cast::<c_char>();
+            initstate_r(1, table, WORDS * 4, &raw mut (*state).additive);
+        }
+    }
+    state
+}
 
 /// An execution begins.
 pub(crate) fn begin() {
     // SAFETY: no thread of the program runs.
     unsafe {
-        (DRAWN, SET_FOR) = (0, None);
-        DRAND48 = NEW_DRAND48;
-    }
-}
-
-/// The state of `random`, which starts with the seed 1.
-fn random_state() -> *mut RandomData {
-    let now = Some(crate::threads::execution());
-    // SAFETY: one OS thread alone runs code of the program. The place for the numbers is large enough.
-    unsafe {
-        if SET_FOR != now {
-            SET_FOR = now;
-            RANDOM.state = null_mut();
-            initstate_r(1, (&raw mut NUMBERS).cast(), 128, &raw mut RANDOM);
-        }
-        &raw mut RANDOM
-    }
-}
-
-/// The library changes numbers of `random` in a place that the program has given it, under a lock of its own.
-fn changes_numbers() {
-    // SAFETY: as in `random`; the kind 0 has one number.
-    unsafe {
-        let state = &*random_state();
-        if runtime::in_execution() && state.state != (&raw mut NUMBERS).cast::<i32>().add(1) {
-            let used = if state.kind == 0 { [state.state, state.state] } else { [state.front, state.rear] };
-            for number in used {
-                let access = crate::libc::accesses::changes_variable(number as usize, 4);
-                crate::libc::keeping_errno(|| {
-                    crate::libc::accesses::before(access, crate::shim::Call::unknown())
-                });
-            }
+        let state = state();
+        match *(&raw const KEPT) {
+            Some(kept) => *state = kept,
+            None => KEPT = Some(*state),
         }
     }
 }
 
-/// A step on the generator, in an execution.
-fn step() {
-    if runtime::in_execution() {
-        let call = call();
-        let object = &table::sync(&raw const DRAWN as usize).handle;
-        let (class, order) = (Class::Atomic, MemoryOrder::Relaxed);
-        let kind = OpKind::Rmw;
-        // The state is no memory of the program: that somebody drew is all that others can tell.
-        // SAFETY: one OS thread alone runs code of the program.
-        let a = unsafe { DRAWN } + 1;
-        runtime::step_in(
-            &Request { kind, object, class, initial: 0, a, b: 0, order, place: call.place },
-            call.state,
-        );
+fn additive() -> *mut Additive {
+    // SAFETY: a field of a static.
+    unsafe { &raw mut (*state()).additive }
+}
+
+fn linear() -> *mut Linear {
+    // SAFETY: a field of a static.
+    unsafe { &raw mut (*state()).linear }
+}
+
+const ADDITIVE: usize = 0;
+const LINEAR: usize = 1;
+
+/// A step on a generator, in an execution.
+fn step(generator: usize) -> Option<Call> {
+    if !runtime::in_execution() {
+        return None;
+    }
+    let call = call();
+    // SAFETY: an element of a field of a static.
+    let draws = unsafe { &raw mut (*state()).draws[generator] };
+    let object = &table::sync(draws as usize).handle;
+    let (class, order) = (Class::Atomic, MemoryOrder::Relaxed);
+    let kind = OpKind::Rmw;
+    // The state is not memory of the program: other threads can tell only that a thread has drawn.
+    // SAFETY: one OS thread alone runs code of the program.
+    let a = unsafe { *draws }.wrapping_add(1);
+    runtime::step_in(
+        &Request { kind, object, class, initial: 0, a, b: 0, order, place: call.place },
+        call.state,
+    );
+    // SAFETY: as above.
+    unsafe { *draws = a };
+    Some(call)
+}
+
+/// An access of a word of a state array, unless the array is the initial one.
+fn uses(word: *mut i32, words: usize, write: bool, call: Option<Call>) {
+    // SAFETY: a field of a static.
+    let table = unsafe { (&raw const (*state()).table).cast::<i32>() };
+    if let Some(call) = call
+        && !(table..table.wrapping_add(WORDS)).contains(&word.cast_const())
+    {
+        let (at, bytes) = (word as usize, words * 4);
+        let access = if write { changes_variable(at, bytes) } else { Access::Variable(at, bytes, false) };
+        keeping_errno(|| before(access, call));
     }
 }
 
-/// A draw, or another change of the state.
-fn drawn() {
-    step();
-    // SAFETY: one OS thread alone runs code of the program, and it is this thread's turn.
-    unsafe { DRAWN += 1 };
+/// The next 31 bits of `random`.
+fn draw() -> i32 {
+    let call = step(ADDITIVE);
+    let data = additive();
+    let mut drawn = 0;
+    // SAFETY: one OS thread alone runs code of the program. The pointers lead into the state array.
+    unsafe {
+        if (*data).kind == 0 {
+            uses((*data).state, 1, true, call);
+        } else {
+            uses((*data).rear, 1, false, call);
+            uses((*data).front, 1, true, call);
+        }
+        random_r(data, &mut drawn);
+    }
+    drawn
 }
 
 extern "C" fn number() -> c_int {
-    drawn();
-    changes_numbers();
-    let mut out = 0;
-    // SAFETY: the state is set.
-    unsafe { random_r(random_state(), &mut out) };
-    out
+    draw()
 }
 
 extern "C" fn long_number() -> c_long {
-    c_long::from(number())
+    c_long::from(draw())
 }
 
 extern "C" fn seed(seed: c_uint) {
-    drawn();
-    changes_numbers();
-    // SAFETY: as above.
-    unsafe { srandom_r(seed, random_state()) };
-}
-
-/// Where the numbers of the state are, as `initstate` and `setstate` give it.
-fn place() -> *mut c_char {
-    // SAFETY: one word about the kind stands in front of the numbers.
-    unsafe { (*random_state()).state.sub(1).cast() }
-}
-
-/// The hooks in front make the accesses to the place.
-extern "C" fn initialize(seed: c_uint, at: *mut c_char, n: usize) -> *mut c_char {
-    drawn();
-    let before = place();
-    // SAFETY: the program hands in a place of that size.
-    if unsafe { initstate_r(seed, at, n, random_state()) } == 0 { before } else { null_mut() }
-}
-
-extern "C" fn set_state(at: *mut c_char) -> *mut c_char {
-    drawn();
-    let before = place();
-    // SAFETY: the program hands in a place that was initialized.
-    if unsafe { setstate_r(at, random_state()) } == 0 { before } else { null_mut() }
-}
-
-macro_rules! draws_of_48_bits {
-    ($($function:ident $by:ident $ty:ty;)*) => {
-        $(extern "C" fn $function() -> $ty {
-            drawn();
-            let mut out = <$ty>::default();
-            // SAFETY: one OS thread alone runs code of the program.
-            unsafe { $by(&raw mut DRAND48, &mut out) };
-            out
-        })*
-    };
-}
-
-draws_of_48_bits! {
-    long_48 lrand48_r c_long;
-    signed_48 mrand48_r c_long;
-    fraction_48 drand48_r c_double;
-}
-
-extern "C" fn seed_48(seed: c_long) {
-    drawn();
-    // SAFETY: as above.
-    unsafe { srand48_r(seed, &raw mut DRAND48) };
-}
-
-extern "C" fn long_seed_48(seed: *mut u16) -> *mut u16 {
-    drawn();
-    // SAFETY: as above; the program hands in three numbers.
+    let call = step(ADDITIVE);
+    let data = additive();
+    // SAFETY: as in `draw`.
     unsafe {
-        seed48_r(seed, &raw mut DRAND48);
-        (&raw mut DRAND48.old).cast()
+        uses((*data).state, words((*data).kind as usize), true, call);
+        srandom_r(seed, data);
     }
 }
 
-extern "C" fn parameters_48(parameters: *mut u16) {
-    drawn();
-    // SAFETY: as above; the program hands in seven numbers. `erand48` uses the parameters that the C library has.
-    unsafe { lcong48_r(parameters, &raw mut DRAND48) };
-    real!(lcong48(parameters): fn(*mut u16) -> ());
+/// The start of the state array in use, where its kind and position are saved when another one takes its place.
+fn array() -> *mut i32 {
+    // SAFETY: the state array has a word in front of the first one in use.
+    unsafe { (*additive()).state.sub(1) }
+}
+
+extern "C" fn new_array(seed: c_uint, buffer: *mut c_char, bytes: usize) -> *mut c_char {
+    let call = step(ADDITIVE);
+    let old = array();
+    let Some(kind) = kind_for(bytes) else {
+        set_errno(libc::EINVAL);
+        return std::ptr::null_mut();
+    };
+    uses(old, 1, true, call);
+    uses(buffer.cast(), words(kind) + 1, true, call);
+    // SAFETY: the program hands in a buffer of so many bytes.
+    match unsafe { initstate_r(seed, buffer, bytes, additive()) } {
+        0 => old.cast(),
+        _ => std::ptr::null_mut(),
+    }
+}
+
+extern "C" fn other_array(buffer: *mut c_char) -> *mut c_char {
+    let call = step(ADDITIVE);
+    let old = array();
+    uses(old, 1, true, call);
+    uses(buffer.cast(), 1, false, call);
+    // SAFETY: the program hands in a buffer that `initstate` has filled.
+    match unsafe { setstate_r(buffer, additive()) } {
+        0 => old.cast(),
+        _ => std::ptr::null_mut(),
+    }
+}
+
+/// Draws from the linear generator, whose state is shared.
+fn linear_draw<T: Default>(draw: unsafe extern "C" fn(*mut Linear, *mut T) -> c_int) -> T {
+    step(LINEAR);
+    let mut drawn = T::default();
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe { draw(linear(), &mut drawn) };
+    drawn
+}
+
+/// The same with a state of the caller: only the parameters are shared, and they are read.
+fn own_draw<T: Default>(
+    draw: unsafe extern "C" fn(*mut u16, *mut Linear, *mut T) -> c_int,
+    x: *mut u16,
+) -> T {
+    let mut drawn = T::default();
+    // SAFETY: the program hands in three numbers.
+    unsafe { draw(x, linear(), &mut drawn) };
+    drawn
+}
+
+extern "C" fn fraction() -> c_double {
+    linear_draw(drand48_r)
+}
+
+extern "C" fn linear_number() -> c_long {
+    linear_draw(lrand48_r)
+}
+
+extern "C" fn signed_number() -> c_long {
+    linear_draw(mrand48_r)
+}
+
+extern "C" fn own_fraction(x: *mut u16) -> c_double {
+    own_draw(erand48_r, x)
+}
+
+extern "C" fn own_number(x: *mut u16) -> c_long {
+    own_draw(nrand48_r, x)
+}
+
+extern "C" fn own_signed(x: *mut u16) -> c_long {
+    own_draw(jrand48_r, x)
+}
+
+extern "C" fn linear_seed(seed: c_long) {
+    step(LINEAR);
+    // SAFETY: as in `linear_draw`.
+    unsafe { srand48_r(seed, linear()) };
+}
+
+extern "C" fn linear_state(x: *mut u16) -> *mut u16 {
+    step(LINEAR);
+    // SAFETY: the program hands in three numbers.
+    unsafe { seed48_r(x, linear()) };
+    previous_state() as *mut u16
+}
+
+/// Where `seed48` leaves the state before.
+pub(crate) fn previous_state() -> usize {
+    // SAFETY: a field of a static.
+    unsafe { &raw mut (*linear()).old as usize }
+}
+
+extern "C" fn linear_parameters(parameters: *mut u16) {
+    step(LINEAR);
+    // SAFETY: the program hands in seven numbers.
+    unsafe { lcong48_r(parameters, linear()) };
 }
 
 export! {
@@ -214,12 +320,15 @@ export! {
     srand => seed;
     random => long_number;
     srandom => seed;
-    initstate => initialize;
-    setstate => set_state;
-    lrand48 => long_48;
-    mrand48 => signed_48;
-    drand48 => fraction_48;
-    srand48 => seed_48;
-    seed48 => long_seed_48;
-    lcong48 => parameters_48;
+    initstate => new_array;
+    setstate => other_array;
+    lrand48 => linear_number;
+    mrand48 => signed_number;
+    drand48 => fraction;
+    erand48 => own_fraction;
+    nrand48 => own_number;
+    jrand48 => own_signed;
+    srand48 => linear_seed;
+    seed48 => linear_state;
+    lcong48 => linear_parameters;
 }

@@ -56,6 +56,7 @@ pub(crate) fn begin() {
     crate::rwlock::begin();
     crate::semaphore::begin();
     crate::shared_pointers::begin();
+    crate::exception_pointers::begin();
     crate::verifier::begin();
     inside().clear();
     on_stacks().clear();

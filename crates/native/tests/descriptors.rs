@@ -206,6 +206,202 @@ int main(void) {
 }
 "#;
 
+const PAGES: &str = r#"
+#define _GNU_SOURCE
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/uio.h>
+#include <unistd.h>
+static int p[2];
+static char big[80000];
+static void *reader(void *u) {
+    char b[3000];
+    for (int i = 0; i < 18; i++) assert(read(p[0], b, 3000) == 3000);
+    return 0;
+}
+static int fill(int n) {
+    int count = 0;
+    fcntl(p[1], F_SETFL, O_NONBLOCK);
+    while (write(p[1], big, n) == n) count++;
+    assert(errno == EAGAIN || n > 4096);
+    return count;
+}
+static int writable(void) {
+    struct pollfd q = {p[1], POLLOUT, 0};
+    return poll(&q, 1, 0);
+}
+int main(void) {
+    pipe(p);
+#if HOW == 1 /* writes that do not fit into the last page begin new ones: 16 fill it */
+    assert(fill(3000) == 16);
+#elif HOW == 2 /* a blocking writer waits for a reader that is started later */
+    for (int i = 0; i < 20; i++) assert(write(p[1], big, 3000) == 3000);
+    pthread_t t;
+    pthread_create(&t, 0, reader, 0);
+    pthread_join(t, 0);
+#elif HOW == 3
+    pthread_t t;
+    for (int i = 0; i < 16; i++) assert(write(p[1], big, 3000) == 3000);
+    pthread_create(&t, 0, reader, 0);
+    for (int i = 0; i < 2; i++) assert(write(p[1], big, 3000) == 3000);
+    pthread_join(t, 0);
+#elif HOW == 4 /* small writes share pages */
+    assert(fill(1024) == 64 && !writable());
+    assert(read(p[0], big, 4095) == 4095 && !writable() && write(p[1], "x", 1) == -1);
+    assert(read(p[0], big, 1) == 1 && writable() && write(p[1], "x", 1) == 1);
+#elif HOW == 5 /* what was read of a page is not free */
+    assert(write(p[1], big, 4000) == 4000 && read(p[0], big, 3999) == 3999);
+    assert(fill(4096) == 15 && write(p[1], "x", 1) == -1);
+#elif HOW == 6 /* the part that does not fill a page comes first */
+    assert(write(p[1], big, 100) == 100 && fill(4096 + 3996) == 8);
+    assert(read(p[0], big, 80000) == 100 + 8 * 8092);
+#elif HOW == 7 /* several parts are one write */
+    struct iovec v[2] = {{big, 2000}, {big, 2000}};
+    for (int i = 0; i < 16; i++) assert(writev(p[1], v, 2) == 4000);
+    fcntl(p[1], F_SETFL, O_NONBLOCK);
+    assert(write(p[1], "x", 97) == -1 && write(p[1], big, 96) == 96 && write(p[1], "x", 1) == -1);
+#endif
+    return 0;
+}
+"#;
+
+#[test]
+fn a_pipe_is_a_list_of_pages() {
+    run_table(&[
+        ("pages.c", &["-DHOW=1"], PAGES, Verified),
+        ("pages.c", &["-DHOW=2"], PAGES, Fails("deadlock")),
+        ("pages.c", &["-DHOW=3"], PAGES, Verified),
+        ("pages.c", &["-DHOW=4"], PAGES, Verified),
+        ("pages.c", &["-DHOW=5"], PAGES, Verified),
+        ("pages.c", &["-DHOW=6"], PAGES, Verified),
+        ("pages.c", &["-DHOW=7"], PAGES, Verified),
+    ]);
+}
+
+const KERNEL: &str = r#"
+#define _GNU_SOURCE
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+static int s[2], p[2];
+static int option(int name) {
+    int v = -1;
+    socklen_t l = sizeof v;
+    assert(getsockopt(s[0], SOL_SOCKET, name, &v, &l) == 0 && l == sizeof v);
+    return v;
+}
+static int events(int asked) {
+    struct pollfd q = {s[0], asked, 0};
+    poll(&q, 1, 0);
+    return q.revents;
+}
+int main(void) {
+    struct sockaddr_un a;
+    socklen_t l = sizeof a;
+    struct stat st, other;
+    char b[8];
+    socketpair(AF_UNIX, KIND, 0, s);
+    pipe(p);
+    signal(SIGPIPE, SIG_IGN);
+#if HOW == 1
+    assert(option(SO_TYPE) == KIND && option(SO_DOMAIN) == AF_UNIX && option(SO_ERROR) == 0);
+    assert(getsockopt(p[0], SOL_SOCKET, SO_TYPE, b, &l) == -1 && errno == ENOTSOCK);
+#elif HOW == 2
+    assert(getsockname(s[0], (void *)&a, &l) == 0 && l == 2 && a.sun_family == AF_UNIX);
+    l = sizeof a;
+    assert(getpeername(s[0], (void *)&a, &l) == 0 && l == 2 && a.sun_family == AF_UNIX);
+    assert(getpeername(p[0], (void *)&a, &l) == -1 && errno == ENOTSOCK);
+    l = 1, a.sun_family = 0x5555;
+    assert(getsockname(s[0], (void *)&a, &l) == 0 && l == 2 && a.sun_family == 0x5501);
+#elif HOW == 3
+    assert(write(s[1], "abcd", 4) == 4 && recvfrom(s[0], b, 4, 0, (void *)&a, &l) == 4 && l == 0);
+    l = 7;
+    assert(recvfrom(s[0], b, 4, MSG_DONTWAIT, (void *)&a, &l) == -1 && l == 7);
+#elif HOW == 4
+    assert(fstat(s[0], &st) == 0 && S_ISSOCK(st.st_mode));
+    assert(fstat(p[0], &st) == 0 && S_ISFIFO(st.st_mode) && fstat(p[1], &other) == 0 && st.st_ino == other.st_ino);
+#elif HOW == 5 /* the other end is closed */
+    close(s[1]);
+    assert(events(POLLIN | POLLRDHUP) == (POLLIN | POLLHUP | POLLRDHUP) && events(0) == POLLHUP);
+    assert(events(POLLIN | POLLOUT) == (POLLIN | POLLOUT | POLLHUP));
+    assert(read(s[0], b, 1) == 0 && write(s[0], b, 1) == -1 && errno == EPIPE);
+#elif HOW == 6 /* and had not read everything */
+    write(s[0], "a", 1), write(s[1], "b", 1), close(s[1]);
+    assert(events(POLLIN) == (POLLIN | POLLHUP | POLLERR) && read(s[0], b, 8) == 1);
+    assert(read(s[0], b, 8) == -1 && errno == ECONNRESET && read(s[0], b, 8) == 0 && events(POLLIN) == (POLLIN | POLLHUP));
+#elif HOW == 7
+    write(s[0], "a", 1), close(s[1]);
+    assert(option(SO_ERROR) == ECONNRESET && option(SO_ERROR) == 0 && read(s[0], b, 8) == 0);
+#elif HOW == 8 /* shut down by this end */
+    shutdown(s[0], SHUT_WR);
+    assert(write(s[0], b, 1) == -1 && errno == EPIPE && events(POLLIN) == 0);
+    write(s[1], "b", 1), shutdown(s[1], SHUT_WR);
+    assert(events(POLLIN) == (POLLIN | POLLHUP) && read(s[0], b, 8) == 1 && read(s[0], b, 8) == 0);
+#elif HOW == 9
+    int on = 1;
+    setsockopt(s[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+#elif HOW == 10
+    fchmod(p[0], 0600);
+#elif HOW == 11
+    int v;
+    l = sizeof v;
+    getsockopt(s[0], SOL_SOCKET, SO_RCVBUF, &v, &l);
+#elif HOW == 12
+    fstat(eventfd(0, 0), &st);
+#elif HOW == 13
+    shutdown(s[0], SHUT_WR);
+#elif HOW == 14
+    close(s[1]);
+    assert(write(s[0], b, 1) == -1 && errno == ECONNREFUSED);
+#elif HOW == 15
+    close(s[1]);
+    read(s[0], b, 1);
+#elif HOW == 16 /* sockets of messages have the error before what is left */
+    write(s[0], "a", 1), write(s[1], "b", 1), close(s[1]);
+    assert(events(POLLIN) == (POLLIN | POLLHUP | POLLERR) && read(s[0], b, 8) == -1 && errno == ECONNRESET);
+    assert(read(s[0], b, 8) == 1 && read(s[0], b, 8) == 0);
+#endif
+    return 0;
+}
+"#;
+
+#[test]
+fn descriptors_answer_as_the_kernel_does_or_are_refused() {
+    const STREAM: &str = "-DKIND=SOCK_STREAM";
+    const DATAGRAM: &str = "-DKIND=SOCK_DGRAM";
+    run_table(&[
+        ("kernel.c", &["-DHOW=1", STREAM], KERNEL, Verified),
+        ("kernel.c", &["-DHOW=1", DATAGRAM], KERNEL, Verified),
+        ("kernel.c", &["-DHOW=2", STREAM], KERNEL, Verified),
+        ("kernel.c", &["-DHOW=3", STREAM], KERNEL, Verified),
+        ("kernel.c", &["-DHOW=3", DATAGRAM], KERNEL, Verified),
+        ("kernel.c", &["-DHOW=4", STREAM], KERNEL, Verified),
+        ("kernel.c", &["-DHOW=5", STREAM], KERNEL, Verified),
+        ("kernel.c", &["-DHOW=5", "-DKIND=SOCK_SEQPACKET"], KERNEL, Verified),
+        ("kernel.c", &["-DHOW=6", STREAM], KERNEL, Verified),
+        ("kernel.c", &["-DHOW=16", "-DKIND=SOCK_SEQPACKET"], KERNEL, Verified),
+        ("kernel.c", &["-DHOW=7", STREAM], KERNEL, Verified),
+        ("kernel.c", &["-DHOW=8", STREAM], KERNEL, Verified),
+        ("kernel.c", &["-DHOW=9", STREAM], KERNEL, Refused),
+        ("kernel.c", &["-DHOW=10", STREAM], KERNEL, Refused),
+        ("kernel.c", &["-DHOW=11", STREAM], KERNEL, Refused),
+        ("kernel.c", &["-DHOW=12", STREAM], KERNEL, Refused),
+        ("kernel.c", &["-DHOW=13", DATAGRAM], KERNEL, Refused),
+        ("kernel.c", &["-DHOW=14", DATAGRAM], KERNEL, Verified),
+        ("kernel.c", &["-DHOW=15", DATAGRAM], KERNEL, Refused),
+    ]);
+}
+
 #[test]
 fn sockets_counters_and_closing() {
     run_table(&[

@@ -218,6 +218,12 @@ pub(crate) fn fd(fd: usize) -> Access {
     Access::Descriptor(fd as i32)
 }
 
+/// Refuses a function on a descriptor that is modelled, if its effect there is not.
+pub(crate) fn unmodelled(fd: usize, name: &str) -> Access {
+    crate::pipes::refuse(fd as i32, name);
+    Access::Nothing
+}
+
 /// Uses a path.
 pub(crate) fn path(lookup: Lookup) -> Access {
     Access::Paths([Some(lookup), None])

@@ -42,6 +42,9 @@ pub(super) fn hook(name: &str) -> Option<Hook> {
             Some(|_, a| crate::thread_exit::registers(a[0]))
         }
         "_ZNSt8ios_base15sync_with_stdioEb" => Some(sync_with_stdio),
+        "__cxa_end_catch" => Some(|_, _| crate::exception_pointers::leaves_handler()),
+        "_ZNSt15__exception_ptr13exception_ptr9_M_addrefEv" => Some(|_, a| reads(a[0], 8)),
+        "_ZSt17rethrow_exceptionNSt15__exception_ptr13exception_ptrE" => Some(|_, a| reads(a[0], 8)),
         // The pointer to the table of virtual functions.
         "__dynamic_cast" => Some(|_, a| reads(a[0], 8)),
         "_ZSt13set_terminatePFvvE" | "_ZSt15set_new_handlerPFvvE" | "_ZNSt6locale6globalERKS_" => {

@@ -18,9 +18,11 @@
 pub(crate) mod accesses;
 pub(crate) mod aliases;
 mod blocks;
+mod command_line;
 pub(crate) mod cxx;
 pub(crate) mod format;
 mod handles;
+mod hashing;
 mod inputs;
 pub(crate) mod objects;
 mod outside;
@@ -503,7 +505,13 @@ fn watch_readers_of_the_locale() {
 }
 
 fn all_rows() -> impl Iterator<Item = &'static Row> {
-    table::all_rows().chain(streams::rows_of()).chain(scanning::ROWS).chain(blocks::ROWS).chain(handles::ROWS)
+    table::all_rows()
+        .chain(streams::rows_of())
+        .chain(scanning::ROWS)
+        .chain(blocks::ROWS)
+        .chain(handles::ROWS)
+        .chain(command_line::ROWS)
+        .chain(hashing::ROWS)
 }
 
 fn all_fronts() -> impl Iterator<Item = &'static Front> {

@@ -92,7 +92,6 @@ process! {
     KEYS 7 "the numbers of thread-specific keys";
     DESCRIPTORS 8 "the numbers of descriptors";
     EXIT 9 "the list of functions to call at exit";
-    STATES 10 "the state arrays of `random`";
     HOST 11 "the name of the host";
     GROUPS 12 "the process group and session";
     SHELLS 13 "the list of shells";

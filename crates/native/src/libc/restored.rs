@@ -68,6 +68,8 @@ fn kept() -> &'static mut Kept {
 /// An execution begins.
 pub(crate) fn begin() {
     super::table::begin();
+    super::command_line::begin();
+    super::hashing::begin();
     super::cxx::begin();
     super::streams::begin();
     super::aliases::begin();

@@ -203,6 +203,7 @@ extern "C" fn log(priority: c_int, format: *const c_char, arguments: *mut Argume
     if let Some(call) = incoming() {
         // SAFETY: the program hands in the arguments of the format.
         keeping_errno(|| unsafe { printing::read_arguments(format, arguments, call) });
+        keeping_errno(|| super::accesses::before(super::table::reads_identity(), call));
     }
     real!(vsyslog(priority, format, arguments): fn(c_int, *const c_char, *mut Arguments) -> ())
 }

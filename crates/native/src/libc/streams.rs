@@ -4,10 +4,10 @@
 //! lock (`putc_unlocked`) race. `flockfile` holds the lock over several calls: from then on each use of that stream takes it.
 
 use super::accesses::{
-    Access, ask, attributes, before, count, fd, file, k, known_file, length, part, r, s, w, when,
+    Access, ask, attributes, before, count, fd, file, k, known_file, length, part, r, s, unmodelled, w, when,
     wide_length, ws,
 };
-use super::objects::{self, DIRECTORY, MASK, Use};
+use super::objects::{self, DIRECTORY, Finding, MASK, Part, Use};
 use super::paths::{Lookup, OpenFile};
 use super::{Row, fronts, incoming, rows};
 use crate::real::real;
@@ -249,6 +249,36 @@ unsafe fn close_in_memory(m: &InMemory) {
             places.iter().zip(words).for_each(|(place, word)| place.write_unaligned(word));
         }
     }
+}
+
+/// The number of the descriptor of a stream that this execution has opened: when a stream is closed matters to a thread that asks for it.
+/// What others write to the stream does not.
+fn number_of(file: usize, how: Use) -> Access {
+    if let Some((_, thread, ordinal)) = opened_streams().iter().find(|o| o.0 == file).copied() {
+        let key = objects::key_of_file(NUMBER + thread as u64, ordinal);
+        objects::name(key, || "whether a stream is open".to_owned());
+        objects::together(&[Part { key, how, finding: Finding::Unordered }], Call::unknown());
+    }
+    Access::Nothing
+}
+
+/// In place of the number of a device, for the keys of [`number_of`].
+const NUMBER: u64 = (1 << 62) + (1 << 20);
+
+/// The program asks for the descriptor of a stream or a directory.
+fn numbered(file: usize) -> Access {
+    must_be_open(file, Call::unknown());
+    number_of(file, Use::Look);
+    // It may have been closed while this thread waited for its turn.
+    must_be_open(file, Call::unknown());
+    Access::Nothing
+}
+
+/// A stream or a directory is about to be closed.
+fn ends(file: usize) -> Access {
+    number_of(file, Use::Change);
+    must_be_open(file, Call::unknown());
+    Access::Nothing
 }
 
 /// The program closes a stream or a directory.
@@ -538,6 +568,7 @@ extern "C" fn close(file: usize) -> c_int {
     let places = places_of(file);
     super::keeping_errno(|| {
         before(f(file, Change), call);
+        before(ends(file), call);
         before(reported(file), call);
         before(closed_unseen(file), call);
         before(closed(file), call);
@@ -704,17 +735,19 @@ fronts! { OUTPUT:
     ferror_unlocked(file) impure [bare(file)];
     clearerr(file) impure [f(file, Change)];
     clearerr_unlocked(file) impure [bare(file)];
-    fileno(file) pure [Access::Stream(file, Use::Look)];
+    fileno(file) pure [numbered(file)];
+    fileno_unlocked(file) pure [numbered(file)];
+    dirfd(file) pure [numbered(file)];
     rewinddir(file) impure [f(file, Change)];
     seekdir(file) impure [f(file, Change)];
     telldir(file) impure [f(file, Look)];
-    endmntent(file) impure [f(file, Change), closed_unseen(file), closed(file)];
+    endmntent(file) impure [f(file, Change), ends(file), closed_unseen(file), closed(file)];
     setmntent(path, mode) impure [s(path), s(mode), made_unseen(), super::restored::stream_opened(path, mode)];
     __fpurge(file) impure [bare(file)];
     __fpending(file) impure [bare(file)];
-    closedir(file) impure [f(file, Change), super::blocks::freed(file), closed_unseen(file), closed(file)];
+    closedir(file) impure [f(file, Change), ends(file), super::blocks::freed(file), closed_unseen(file), closed(file)];
     fcloseall() impure [];
-    freopen(path, mode, file) impure [s(path), s(mode), f(file, Change), super::restored::stream_opened(path, mode),
+    freopen(path, mode, file) impure [s(path), s(mode), f(file, Change), ends(file), super::restored::stream_opened(path, mode),
         super::restored::stream(file)];
     setvbuf(file, p, mode, n) impure [f(file, Change), super::restored::stream(file), buffered(file, p, mode, n)];
     setbuf(file, p) impure [f(file, Change), super::restored::stream(file), buffered(file, p, 0, libc::BUFSIZ as usize)];
@@ -752,15 +785,15 @@ fronts! { OUTPUT:
         file(to, Some(Append), Append), fd(d), fd(to)];
     sendfile64(to, d, at) impure [r(at, 8), w(at, 8), file(d, (at == 0).then_some(Change), Look),
         file(to, Some(Append), Append), fd(d), fd(to)];
-    fchmod(d) impure [super::restored::lasting("fchmod"), attributes(d, Change), fd(d)];
-    fchown(d) impure [super::restored::lasting("fchown"), attributes(d, Change), fd(d)];
-    futimens(d, times) impure [r(times, 32), super::restored::lasting("futimens"), attributes(d, Change), fd(d)];
-    futimes(d, times) impure [r(times, 32), super::restored::lasting("futimes"), attributes(d, Change), fd(d)];
+    fchmod(d) impure [unmodelled(d, "fchmod"), super::restored::lasting("fchmod"), attributes(d, Change), fd(d)];
+    fchown(d) impure [unmodelled(d, "fchown"), super::restored::lasting("fchown"), attributes(d, Change), fd(d)];
+    futimens(d, times) impure [unmodelled(d, "futimens"), r(times, 32), super::restored::lasting("futimens"), attributes(d, Change), fd(d)];
+    futimes(d, times) impure [unmodelled(d, "futimes"), r(times, 32), super::restored::lasting("futimes"), attributes(d, Change), fd(d)];
     fsync(d) impure [fd(d)];
     fdatasync() impure [];
-    bind(fd, a, n) impure [r(a, n as u32 as usize)];
-    connect(fd, a, n) impure [r(a, n as u32 as usize)];
-    setsockopt(fd, level, name, p, n) impure [r(p, n as u32 as usize)];
+    bind(fd, a, n) impure [unmodelled(fd, "bind"), r(a, n as u32 as usize)];
+    connect(fd, a, n) impure [unmodelled(fd, "connect"), r(a, n as u32 as usize)];
+    setsockopt(fd, level, name, p, n) impure [unmodelled(fd, "setsockopt"), r(p, n as u32 as usize)];
 }
 
 // Calls inside the C++ library, of `basic_filebuf`. Those of `read` come in like the program's own. The buffers are the library's,

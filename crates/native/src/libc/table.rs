@@ -2,7 +2,7 @@
 
 use super::accesses::{
     Access, ask, at, attributes, before, change, changes_variable, count, fd, float, integer, k, length,
-    look, made, named, ok, path, paths, r, result, s, s_until, set, sn, status, w, when, wide_compared,
+    look, made, named, ok, path, paths, r, s, s_until, set, sn, status, unmodelled, w, when, wide_compared,
     wide_has, wide_length, wide_until, ws, wsn,
 };
 use super::blocks::{addresses, entries, given, handed_over, overwritten, symbols};
@@ -11,10 +11,9 @@ use super::inputs::{channel, from_outside};
 use super::objects::Use;
 use super::objects::{
     BASE64, CALLS, CONCURRENCY, CRYPT, DIGITS, DIRECTORY, DRAND48, DRAND48_PARAMETERS, ENV, FILE_SYSTEMS,
-    GROUP, GROUP_SHADOW, GROUPS, HASH, HOST, HOSTS, LOCALE, LOGIN, LOGINS, LONG_DIGITS, MAIL, MASK, MOUNTS,
-    MULTIBYTE, NAMES, NETGROUPS, NETWORKS, OPTIONS, PASSWORDS, PRIORITY, PROTOCOLS, SCHEDULING, SERVICES,
-    SHADOW, SHELLS, STATES, STRERROR, STRSIGNAL, STRTOK, SYSLOG, TERMINALS, TEXT_DOMAIN, TMPNAM, TTYNAME,
-    USERS,
+    GROUP, GROUP_SHADOW, GROUPS, HOST, HOSTS, LOCALE, LOGIN, LOGINS, LONG_DIGITS, MAIL, MASK, MOUNTS,
+    MULTIBYTE, NAMES, NETGROUPS, NETWORKS, PASSWORDS, PRIORITY, PROTOCOLS, SCHEDULING, SERVICES, SHADOW,
+    SHELLS, STRERROR, STRSIGNAL, STRTOK, SYSLOG, TERMINALS, TEXT_DOMAIN, TMPNAM, TTYNAME, USERS,
 };
 use super::paths::Lookup;
 use super::streams::HERE;
@@ -33,11 +32,7 @@ const SIGSET: usize = 128;
 const UT: usize = 384;
 
 unsafe extern "C" {
-    static mut optarg: *mut c_char;
-    static mut optind: c_int;
-    static mut optopt: c_int;
     static mut signgam: c_int;
-    static mut opterr: c_int;
     static mut environ: *mut *mut c_char;
     static mut timezone: c_long;
     static mut daylight: c_int;
@@ -51,7 +46,7 @@ unsafe extern "C" {
 }
 
 pub(super) fn all_rows() -> impl Iterator<Item = &'static Row> {
-    [MEMORY, WIDE, NUMBERS, FILES, SORTING, TIME_ROWS, SYSTEM, OTHER, CONVERTING, SPLITTING]
+    [MEMORY, WIDE, NUMBERS, FILES, DESCRIPTORS, SORTING, TIME_ROWS, SYSTEM, OTHER, CONVERTING, SPLITTING]
         .into_iter()
         .flatten()
 }
@@ -109,13 +104,83 @@ fn names_zone(format: usize) -> bool {
             .any(|w| w[0] == b'%' && b"Zs".contains(&w[1]))
 }
 
-/// The library reads the list of the environment, which the program can see and change.
-fn environment() -> Access {
+/// The library looks for a variable in the environment, which the program can see and change.
+fn environment(name: usize) -> Access {
+    if name != 0 {
+        // SAFETY: the program hands in a string.
+        has_variable(unsafe { CStr::from_ptr(name as *const c_char) }.to_bytes(), Call::unknown());
+    }
+    Access::Nothing
+}
+
+/// Looks for a variable in the environment, and says whether it is there.
+pub(super) fn has_variable(name: &[u8], call: Call) -> bool {
     let list = &raw const environ as usize;
-    before(look(&ENV), Call::unknown());
-    before(r(list, 8), Call::unknown());
-    let n = if at(list) == 0 { 0 } else { (0..).take_while(|i| at(at(list) + i * 8) != 0).count() + 1 };
-    r(at(list), n * 8)
+    before(look(&ENV), call);
+    before(r(list, 8), call);
+    find_variable(name, call).is_some()
+}
+
+/// The slot of a variable in the list of the environment. The library compares the names one after the other, where the texts are:
+/// `putenv` leaves them in the memory of the program.
+fn find_variable(name: &[u8], call: Call) -> Option<usize> {
+    let start = environ_now();
+    let slots = (0..).map(|i| start + i * 8).take_while(|slot| start != 0 && at(*slot) != 0);
+    let mut found = None;
+    let mut seen = 0;
+    for slot in slots {
+        seen += 1;
+        let text = at(slot);
+        // SAFETY: the environment is a list of strings.
+        let bytes = unsafe { CStr::from_ptr(text as *const c_char) }.to_bytes();
+        let same = bytes.iter().zip(name).take_while(|(a, b)| a == b).count();
+        before(r(text, same + 1), call);
+        if same == name.len() && bytes.get(same) == Some(&b'=') {
+            found = Some(slot);
+            break;
+        }
+    }
+    // The null at the end was read by a search that has found nothing.
+    before(r(start, (seen + usize::from(start != 0 && found.is_none())) * 8), call);
+    found
+}
+
+fn environ_now() -> usize {
+    // SAFETY: a variable of the C library.
+    unsafe { environ as usize }
+}
+
+/// The library looks for a variable of the environment and reads its value.
+fn asks_for(name: &'static [u8]) -> Access {
+    let call = Call::unknown();
+    before(look(&ENV), call);
+    before(r(&raw const environ as usize, 8), call);
+    find_variable(name, call).map_or(Access::Nothing, |slot| s(at(slot)))
+}
+
+/// A locale without a name is the one that variables of the environment name.
+fn locale_variables(name: usize) -> Access {
+    // SAFETY: the program hands in a string.
+    if name != 0 && unsafe { *(name as *const u8) } == 0 {
+        for variable in [
+            &b"LC_ALL"[..],
+            b"LC_CTYPE",
+            b"LC_NUMERIC",
+            b"LC_TIME",
+            b"LC_COLLATE",
+            b"LC_MONETARY",
+            b"LC_MESSAGES",
+            b"LANG",
+        ] {
+            before(asks_for(variable), Call::unknown());
+        }
+    }
+    Access::Nothing
+}
+
+/// The library reads the variable of the time zone.
+fn zone_variable() -> Access {
+    asks_for(b"TZ")
 }
 
 /// The library compares a name with the strings of the environment. Those that the program has handed to `putenv`, or put into the list, lie in
@@ -631,18 +696,15 @@ rows! { FILES:
     stat64(name, out) impure [s(name), path(told(name)), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
     lstat(name, out) impure [s(name), path(told(name).follows(false)), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
     lstat64(name, out) impure [s(name), path(told(name).follows(false)), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
-    fstat(f, out) impure [status(f), k(out, STAT), fd(f)] -> done [when(ok(done), || status_written(f, out))];
-    fstat64(f, out) impure [status(f), k(out, STAT), fd(f)] -> done [when(ok(done), || w(out, STAT))];
-    fstatat(at, name, out, flags) impure [s(name), path(told(name).at(at).follows(follows(flags))), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
-    fstatat64(at, name, out, flags) impure [s(name), path(told(name).at(at).follows(follows(flags))), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    fstatat(at, name, out, flags) impure [by_descriptor(at, name, flags, "fstatat"), s(name), path(told(name).at(at).follows(follows(flags))), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
+    fstatat64(at, name, out, flags) impure [by_descriptor(at, name, flags, "fstatat"), s(name), path(told(name).at(at).follows(follows(flags))), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
     __xstat(v, name, out) impure [s(name), path(told(name)), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
     __lxstat(v, name, out) impure [s(name), path(told(name).follows(false)), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
-    __fxstat(v, f, out) impure [status(f), k(out, STAT)] -> done [when(ok(done), || w(out, STAT))];
-    statx(at, name, flags, mask, out) impure [s(name), path(told(name).at(at).follows(follows(flags))), k(out, 256)] -> done [when(ok(done), || w(out, 256))];
+    statx(at, name, flags, mask, out) impure [by_descriptor(at, name, flags, "statx"), s(name), path(told(name).at(at).follows(follows(flags))), k(out, 256)] -> done [when(ok(done), || w(out, 256))];
     statfs(name, out) impure [s(name), path(Lookup::look(name)), k(out, 120)] -> done [when(ok(done), || w(out, 120))];
-    fstatfs(fd, out) impure [k(out, 120)] -> done [when(ok(done), || w(out, 120))];
+    fstatfs(fd, out) impure [unmodelled(fd, "fstatfs"), k(out, 120)] -> done [when(ok(done), || w(out, 120))];
     statvfs(name, out) impure [s(name), path(Lookup::look(name)), k(out, 112)] -> done [when(ok(done), || w(out, 112))];
-    fstatvfs(fd, out) impure [k(out, 112)] -> done [when(ok(done), || w(out, 112))];
+    fstatvfs(fd, out) impure [unmodelled(fd, "fstatvfs"), k(out, 112)] -> done [when(ok(done), || w(out, 112))];
     readlink(name, out, n) impure [s(name), path(Lookup::look(name).follows(false)), k(out, n)] -> got [w(out, count(got))];
     readlinkat(at, name, out, n) impure [s(name), path(Lookup::look(name).at(at).follows(false)), k(out, n)] -> got [w(out, count(got))];
     realpath(name, out) impure [s(name), path(Lookup::look(name)), k(out, 4096)]
@@ -652,7 +714,7 @@ rows! { FILES:
         -> got [if out == 0 { handed_over(got, n.max(length(got))) } else { w(got, length(got)) }];
     getwd(out) impure [k(out, 4096), ask(&DIRECTORY)] -> got [when(got != 0, || w(got, length(got)))];
     get_current_dir_name() impure [ask(&DIRECTORY)] -> got [handed_over(got, length(got))];
-    tempnam(directory, prefix) impure [s(directory), s(prefix)] -> got [handed_over(got, length(got))];
+    tempnam(directory, prefix) impure [asks_for(b"TMPDIR"), s(directory), s(prefix)] -> got [handed_over(got, length(got))];
     scandir(name, list, select, order) impure [s(name), path(Lookup::look(name).lists()), k(list, 8)]
         -> got [when(ok(got), || w(list, 8)), entries(list, got)];
     scandir64(name, list, select, order) impure [s(name), path(Lookup::look(name).lists()), k(list, 8)]
@@ -660,7 +722,7 @@ rows! { FILES:
     backtrace_symbols(list, n) impure [r(list, n as u32 as usize * 8)] -> got [symbols(got, n as u32 as usize)];
     getxattr(file, name, out, n) impure [s(file), s(name), path(Lookup::look(file)), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
     lgetxattr(file, name, out, n) impure [s(file), s(name), path(Lookup::look(file)), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
-    fgetxattr(f, name, out, n) impure [s(name), attributes(f, Use::Look), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
+    fgetxattr(f, name, out, n) impure [unmodelled(f, "fgetxattr"), s(name), attributes(f, Use::Look), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
     listxattr(file, out, n) impure [s(file), path(Lookup::look(file)), k(out, n)] -> got [when(n > 0, || w(out, count(got)))];
     readdir(d) impure [Access::Stream(d, Use::Change), super::streams::listed(d), overwritten(d)] -> got [given(d, got)];
     readdir64(d) impure [Access::Stream(d, Use::Change), super::streams::listed(d), overwritten(d)] -> got [given(d, got)];
@@ -675,7 +737,7 @@ rows! { FILES:
     wordexp(text, out, flags) impure [s(text), w(out, 24), appended(out, flags as i32 & WRDE_APPEND != 0)]
         -> done [w(out, 24), when(done as i32 == 0, || words(out, true))];
     iconv_open(to, from) impure [s(to), s(from)] -> cd [new_conversion(cd)];
-    newlocale(mask, name, of) impure [s(name), base(of)] -> l [new_locale(l)];
+    newlocale(mask, name, of) impure [s(name), locale_variables(name), base(of)] -> l [new_locale(l)];
     duplocale(l) impure [locale(l)] -> new [new_locale(new)];
     regcomp(regex, pattern, flags) impure [s(pattern), w(regex, 64)] -> _x [w(regex, 64)];
     regexec(regex, p, n, out, flags) pure [r(regex, 64), s(p), k(out, n * 8)] -> done [when(done as i32 == 0, || w(out, n * 8))];
@@ -683,6 +745,133 @@ rows! { FILES:
     regerror(code, regex, out, n) pure [r(regex, 64), k(out, n)] -> size [w(out, n.min(size))];
     getgroups(n, out) impure [k(out, n as u32 as usize * 4)] -> got [when(n as u32 > 0, || w(out, count(got as i32 as usize) * 4))];
 }
+
+/// A path that is empty stands for the descriptor, which may be one that is modelled.
+fn by_descriptor(fd: usize, name: usize, flags: usize, function: &str) -> Access {
+    // SAFETY: the program hands in a string.
+    let is_empty = name == 0 || unsafe { *(name as *const u8) } == 0;
+    when(is_empty && flags as c_int & libc::AT_EMPTY_PATH != 0, || unmodelled(fd, function))
+}
+
+extern "C" fn file_status(f: usize, out: usize) -> c_int {
+    let call = incoming(false);
+    if let Some(call) = call {
+        super::keeping_errno(|| before(fd(f), call));
+        if let Some(about) = crate::pipes::status(f as c_int, call) {
+            super::keeping_errno(|| before(w(out, STAT), call));
+            // SAFETY: the program hands in a place.
+            unsafe { (out as *mut libc::stat).write(about) };
+            return 0;
+        }
+        super::keeping_errno(|| [status(f), k(out, STAT)].into_iter().for_each(|a| before(a, call)));
+    }
+    let done = crate::shim::undisturbed(|| real!(fstat(f, out): fn(usize, usize) -> c_int));
+    if let Some(call) = call.filter(|_| done == 0) {
+        super::keeping_errno(|| super::accesses::after(w(out, STAT), call));
+    }
+    done
+}
+
+extern "C" fn old_file_status(_version: usize, f: usize, out: usize) -> c_int {
+    file_status(f, out)
+}
+
+/// Runs a function that fills a place `out` of `*n` bytes and stores how many those are.
+fn told_by_socket(out: usize, n: usize, call: Option<Call>, real: impl FnOnce() -> c_int) -> c_int {
+    let room = at(n) as u32 as usize;
+    if let Some(call) = call {
+        super::keeping_errno(|| [r(n, 4), k(out, room), k(n, 4)].into_iter().for_each(|a| before(a, call)));
+    }
+    let done = crate::shim::undisturbed(real);
+    if let Some(call) = call.filter(|_| done == 0) {
+        let told = room.min(at(n) as u32 as usize);
+        super::keeping_errno(|| {
+            [w(out, told), w(n, 4)].into_iter().for_each(|a| super::accesses::after(a, call));
+        });
+    }
+    done
+}
+
+/// The same by a model: copies what it tells, or fails.
+fn told_by_model(told: Result<&[u8], c_int>, out: usize, n: usize) -> c_int {
+    let fail = |error| {
+        super::set_errno(error);
+        -1
+    };
+    let told = match told {
+        Ok(told) => told,
+        Err(error) => return fail(error),
+    };
+    // SAFETY: the program hands in a place for a number, and as many bytes as that says.
+    unsafe {
+        let Ok(room) = usize::try_from(*(n as *const c_int)) else { return fail(libc::EINVAL) };
+        std::ptr::copy_nonoverlapping(told.as_ptr(), out as *mut u8, told.len().min(room));
+        (n as *mut c_int).write(told.len() as c_int);
+    }
+    0
+}
+
+/// The address of a socket of a pair: a family and nothing else.
+const UNNAMED: [u8; 2] = (libc::AF_UNIX as u16).to_ne_bytes();
+
+extern "C" fn own_name(f: usize, out: usize, n: usize) -> c_int {
+    let call = incoming(false);
+    match call.and_then(|call| crate::pipes::socket(f as c_int, call)) {
+        Some(kind) => told_by_socket(out, n, call, || told_by_model(kind.map(|_| &UNNAMED[..]), out, n)),
+        None => {
+            told_by_socket(out, n, call, || real!(getsockname(f, out, n): fn(usize, usize, usize) -> c_int))
+        }
+    }
+}
+
+extern "C" fn name_of_peer(f: usize, out: usize, n: usize) -> c_int {
+    let call = incoming(false);
+    match call.and_then(|call| crate::pipes::socket(f as c_int, call)) {
+        Some(kind) => told_by_socket(out, n, call, || told_by_model(kind.map(|_| &UNNAMED[..]), out, n)),
+        None => {
+            told_by_socket(out, n, call, || real!(getpeername(f, out, n): fn(usize, usize, usize) -> c_int))
+        }
+    }
+}
+
+extern "C" fn socket_option(f: usize, level: usize, name: usize, out: usize, n: usize) -> c_int {
+    let call = incoming(false);
+    let Some(kind) = call.and_then(|call| crate::pipes::socket(f as c_int, call)) else {
+        return told_by_socket(
+            out,
+            n,
+            call,
+            || real!(getsockopt(f, level, name, out, n): fn(usize, usize, usize, usize, usize) -> c_int),
+        );
+    };
+    let value = match (kind, level as c_int, name as c_int) {
+        (Err(error), ..) => Err(error),
+        (Ok(kind), libc::SOL_SOCKET, libc::SO_TYPE) => Ok(kind),
+        (Ok(_), libc::SOL_SOCKET, libc::SO_DOMAIN) => Ok(libc::AF_UNIX),
+        (Ok(_), libc::SOL_SOCKET, libc::SO_PROTOCOL | libc::SO_ACCEPTCONN) => Ok(0),
+        (Ok(_), libc::SOL_SOCKET, libc::SO_ERROR) => {
+            Ok(call.map_or(0, |call| crate::pipes::take_error(f as c_int, call)))
+        }
+        _ => {
+            crate::pipes::refuse(f as c_int, "this option of `getsockopt`");
+            Ok(0)
+        }
+    };
+    let bytes = value.map(c_int::to_ne_bytes);
+    // An option tells at most as many bytes as there is room for.
+    let room = at(n) as u32 as usize;
+    let told = bytes.as_ref().map(|b| &b[..b.len().min(room)]).map_err(|e| *e);
+    told_by_socket(out, n, call, || told_by_model(told, out, n))
+}
+
+static DESCRIPTORS: &[Row] = &[
+    Row { name: "fstat", entry: super::entry!(file_status) },
+    Row { name: "fstat64", entry: super::entry!(file_status) },
+    Row { name: "__fxstat", entry: super::entry!(old_file_status) },
+    Row { name: "getsockname", entry: super::entry!(own_name) },
+    Row { name: "getpeername", entry: super::entry!(name_of_peer) },
+    Row { name: "getsockopt", entry: super::entry!(socket_option) },
+];
 
 rows! { SORTING:
     qsort(a, n, size, f) impure [r(a, n * size), w(a, n * size)] -> _x [w(a, n * size)];
@@ -696,33 +885,29 @@ rows! { SORTING:
     tdestroy(root, f) impure [when(root != 0, || w(root & !1, 24))] -> _x [];
     twalk(root, f) impure [r(root, 8)] -> _x [];
     twalk_r(root, f, x) impure [r(root, 8)] -> _x [];
-    hsearch(key, data, action) impure [s(key), change(&HASH), compared_in_table(0, key)] -> found [entered(0, found, key)];
-    hsearch_r(key, data, action, out, t) impure [s(key), r(t, 16), compared_in_table(t, key), when(action as u32 == 1, || w(t, 16)), k(out, 8)] -> _x [w(out, 8), entered(t, at(out), key)];
     hcreate_r(n, t) impure [w(t, 16)] -> _x [w(t, 16)];
-    hdestroy_r(t) impure [w(t, 16), table_goes(t)] -> _x [];
-    hcreate(n) impure [change(&HASH)] -> _x [];
-    hdestroy() impure [change(&HASH), table_goes(0)] -> _x [];
+    hdestroy_r(t) impure [w(t, 16)] -> _x [];
 }
 
 rows! { TIME_ROWS:
     gmtime(t) impure [r(t, 8)] -> tm [named(tm, TM, DATE)];
-    localtime(t) impure [r(t, 8), look(&ENV), time_zone()] -> tm [named(tm, TM, DATE)];
+    localtime(t) impure [r(t, 8), zone_variable(), time_zone()] -> tm [named(tm, TM, DATE)];
     asctime(tm) impure [r(tm, TM)] -> text [named(text, length(text), TEXT)];
-    ctime(t) impure [r(t, 8), look(&ENV), time_zone(), named(date(), TM, DATE)] -> text [named(text, length(text), TEXT)];
+    ctime(t) impure [r(t, 8), zone_variable(), time_zone(), named(date(), TM, DATE)] -> text [named(text, length(text), TEXT)];
     gmtime_r(t, tm) pure [r(t, 8), w(tm, TM)] -> _x [];
-    localtime_r(t, tm) pure [r(t, 8), w(tm, TM), look(&ENV), zone_names()] -> _x [];
+    localtime_r(t, tm) pure [r(t, 8), w(tm, TM), zone_variable(), zone_names()] -> _x [];
     asctime_r(tm, out) pure [r(tm, TM), k(out, 26)] -> text [w(text, length(text))];
-    ctime_r(t, out) pure [r(t, 8), k(out, 26), look(&ENV), zone_names()] -> text [w(text, length(text))];
-    mktime(tm) impure [r(tm, TM), w(tm, TM), look(&ENV), time_zone()] -> _x [];
-    timelocal(tm) impure [r(tm, TM), w(tm, TM), look(&ENV), time_zone()] -> _x [];
+    ctime_r(t, out) pure [r(t, 8), k(out, 26), zone_variable(), zone_names()] -> text [w(text, length(text))];
+    mktime(tm) impure [r(tm, TM), w(tm, TM), zone_variable(), time_zone()] -> _x [];
+    timelocal(tm) impure [r(tm, TM), w(tm, TM), zone_variable(), time_zone()] -> _x [];
     timegm(tm) pure [r(tm, TM), w(tm, TM)] -> _x [];
-    strftime(out, n, format, tm) impure [s(format), r(tm, TM), k(out, n), look(&ENV), when(names_zone(format), time_zone)] -> size [when(size > 0, || w(out, size + 1))];
-    wcsftime(out, n, format, tm) impure [ws(format), r(tm, TM), k(out, n * 4), look(&ENV)]
+    strftime(out, n, format, tm) impure [s(format), r(tm, TM), k(out, n), zone_variable(), when(names_zone(format), time_zone)] -> size [when(size > 0, || w(out, size + 1))];
+    wcsftime(out, n, format, tm) impure [ws(format), r(tm, TM), k(out, n * 4), zone_variable()]
         -> size [when(size > 0, || w(out, (size + 1) * 4))];
     strptime(p, format, tm) pure [s(p), s(format), r(tm, TM), k(tm, TM)] -> _x [w(tm, TM)];
-    getdate(p) impure [s(p), look(&ENV), time_zone()] -> tm [w(tm, TM), when(tm == 0, || w(&raw const getdate_err as usize, 4))];
-    getdate_r(p, tm) impure [s(p), look(&ENV), k(tm, TM), time_zone()] -> done [when(done as i32 == 0, || w(tm, TM))];
-    tzset() impure [look(&ENV), time_zone()] -> _x [];
+    getdate(p) impure [s(p), zone_variable(), time_zone()] -> tm [w(tm, TM), when(tm == 0, || w(&raw const getdate_err as usize, 4))];
+    getdate_r(p, tm) impure [s(p), zone_variable(), k(tm, TM), time_zone()] -> done [when(done as i32 == 0, || w(tm, TM))];
+    tzset() impure [zone_variable(), time_zone()] -> _x [];
     clock_getres(clock, out) pure [w(out, TIME)] -> _x [];
 }
 
@@ -746,18 +931,18 @@ rows! { SYSTEM:
         -> _x [when(at(result) != 0, || w(out, 32)), when(at(result) != 0, || w(buffer, n))];
     getgrgid_r(id, out, buffer, n, result) impure [k(out, 32), k(buffer, n), w(result, 8)]
         -> _x [when(at(result) != 0, || w(out, 32)), when(at(result) != 0, || w(buffer, n))];
-    getpwnam(name) impure [s(name), change(&PASSWORDS)] -> got [w(got, 48)];
-    getpwuid(id) impure [change(&PASSWORDS)] -> got [w(got, 48)];
-    getpwent() impure [change(&PASSWORDS)] -> got [w(got, 48)];
-    getgrnam(name) impure [s(name), change(&GROUP)] -> got [w(got, 32)];
-    getgrgid(id) impure [change(&GROUP)] -> got [w(got, 32)];
-    getgrent() impure [change(&GROUP)] -> got [w(got, 32)];
-    gethostbyname(name) impure [s(name), change(&HOSTS)] -> got [w(got, 32)];
-    gethostbyaddr(a, n, t) impure [r(a, n as u32 as usize), change(&HOSTS)] -> got [w(got, 32)];
-    getservbyname(a, b) impure [s(a), change(&SERVICES)] -> got [w(got, 32)];
-    getservbyport(a, b) impure [change(&SERVICES)] -> got [w(got, 32)];
-    getprotobyname(a) impure [s(a), change(&PROTOCOLS)] -> got [w(got, 24)];
-    getprotobynumber(a) impure [change(&PROTOCOLS)] -> got [w(got, 24)];
+    getpwnam(name) impure [s(name), change(&PASSWORDS)] -> got [w(got, 48), texts(got, &[0, 8, 24, 32, 40])];
+    getpwuid(id) impure [change(&PASSWORDS)] -> got [w(got, 48), texts(got, &[0, 8, 24, 32, 40])];
+    getpwent() impure [change(&PASSWORDS)] -> got [w(got, 48), texts(got, &[0, 8, 24, 32, 40])];
+    getgrnam(name) impure [s(name), change(&GROUP)] -> got [w(got, 32), texts(got, &[0, 8])];
+    getgrgid(id) impure [change(&GROUP)] -> got [w(got, 32), texts(got, &[0, 8])];
+    getgrent() impure [change(&GROUP)] -> got [w(got, 32), texts(got, &[0, 8])];
+    gethostbyname(name) impure [s(name), change(&HOSTS)] -> got [w(got, 32), texts(got, &[0])];
+    gethostbyaddr(a, n, t) impure [r(a, n as u32 as usize), change(&HOSTS)] -> got [w(got, 32), texts(got, &[0])];
+    getservbyname(a, b) impure [s(a), change(&SERVICES)] -> got [w(got, 32), texts(got, &[0, 24])];
+    getservbyport(a, b) impure [change(&SERVICES)] -> got [w(got, 32), texts(got, &[0, 24])];
+    getprotobyname(a) impure [s(a), change(&PROTOCOLS)] -> got [w(got, 24), texts(got, &[0])];
+    getprotobynumber(a) impure [change(&PROTOCOLS)] -> got [w(got, 24), texts(got, &[0])];
     getaddrinfo(node, service, hints, out) impure [s(node), s(service), r(hints, 48), k(out, 8)]
         -> done [when(done as i32 == 0, || w(out, 8)), when(done as i32 == 0, || addresses(out))];
     ether_ntoa(a) impure [r(a, 6)] -> got [w(got, length(got))];
@@ -780,9 +965,11 @@ rows! { SYSTEM:
     endutent() impure [change(&LOGINS)] -> _x [];
     utmpname(name) impure [s(name), change(&LOGINS)] -> _x [];
     utmpxname(name) impure [s(name), change(&LOGINS)] -> _x [];
-    getmntent(file) impure [Access::Stream(file, Use::Change), change(&MOUNTS)] -> got [w(got, 40)];
+    getmntent(file) impure [Access::Stream(file, Use::Change), change(&MOUNTS)] -> got [w(got, 40), texts(got, &[0, 8, 16, 24])];
     getmntent_r(file, out, text, n) impure [Access::Stream(file, Use::Change), k(out, 40), k(text, n as u32 as usize)]
         -> got [when(got != 0, || w(out, 40)), when(got != 0, || w(text, n as u32 as usize))];
+    hasmntopt(entry, option) pure [r(entry + MOUNT_OPTIONS, 8), s(option), s(at(entry + MOUNT_OPTIONS))] -> _x [];
+    addmntent(file, entry) impure [Access::Stream(file, Use::Change), r(entry, 40), texts_of(entry, 4)] -> _x [];
     setfsent() impure [change(&FILE_SYSTEMS)] -> _x [];
     endfsent() impure [change(&FILE_SYSTEMS)] -> _x [];
     getfsent() impure [change(&FILE_SYSTEMS)] -> _x [];
@@ -834,21 +1021,21 @@ rows! { SYSTEM:
     endpwent() impure [change(&PASSWORDS)] -> _x [];
     setgrent() impure [change(&GROUP)] -> _x [];
     endgrent() impure [change(&GROUP)] -> _x [];
-    gethostent() impure [change(&HOSTS)] -> got [w(got, 32)];
+    gethostent() impure [change(&HOSTS)] -> got [w(got, 32), texts(got, &[0])];
     sethostent(stay) impure [change(&HOSTS)] -> _x [];
     endhostent() impure [change(&HOSTS)] -> _x [];
-    gethostbyname2(name, family) impure [s(name), change(&HOSTS)] -> got [w(got, 32)];
-    getservent() impure [change(&SERVICES)] -> got [w(got, 32)];
+    gethostbyname2(name, family) impure [s(name), change(&HOSTS)] -> got [w(got, 32), texts(got, &[0])];
+    getservent() impure [change(&SERVICES)] -> got [w(got, 32), texts(got, &[0, 24])];
     setservent(stay) impure [change(&SERVICES)] -> _x [];
     endservent() impure [change(&SERVICES)] -> _x [];
-    getprotoent() impure [change(&PROTOCOLS)] -> got [w(got, 24)];
+    getprotoent() impure [change(&PROTOCOLS)] -> got [w(got, 24), texts(got, &[0])];
     setprotoent(stay) impure [change(&PROTOCOLS)] -> _x [];
     endprotoent() impure [change(&PROTOCOLS)] -> _x [];
-    getnetent() impure [change(&NETWORKS)] -> got [w(got, 24)];
-    getnetbyname(name) impure [s(name), change(&NETWORKS)] -> got [w(got, 24)];
+    getnetent() impure [change(&NETWORKS)] -> got [w(got, 24), texts(got, &[0])];
+    getnetbyname(name) impure [s(name), change(&NETWORKS)] -> got [w(got, 24), texts(got, &[0])];
     getnetbyaddr(net, family) impure [change(&NETWORKS)] -> _x [];
-    getspnam(name) impure [s(name), change(&SHADOW)] -> got [w(got, 72)];
-    getspent() impure [change(&SHADOW)] -> got [w(got, 72)];
+    getspnam(name) impure [s(name), change(&SHADOW)] -> got [w(got, 72), texts(got, &[0, 8])];
+    getspent() impure [change(&SHADOW)] -> got [w(got, 72), texts(got, &[0, 8])];
     fgetpwent(file) impure [Access::Stream(file, Use::Change), change(&PASSWORDS)] -> _x [];
     fgetgrent(file) impure [Access::Stream(file, Use::Change), change(&GROUP)] -> _x [];
     getutxent() impure [change(&LOGINS)] -> _x [];
@@ -877,23 +1064,15 @@ rows! { SYSTEM:
     sched_getparam(pid, out) pure [ask(&SCHEDULING), w(out, 4)] -> _x [];
     getitimer(which, out) impure [w(out, 32)] -> _x [];
     confstr(name, out, n) pure [k(out, n)] -> size [w(out, n.min(size))];
-    getopt(argc, argv, options) impure [s(options), argument(argc, argv), change(&OPTIONS), r(&raw const opterr as usize, 4), w(&raw const optind as usize, 4),
-        w(&raw const optarg as usize, 8), w(&raw const optopt as usize, 4)] -> _x [];
-    getopt_long_only(argc, argv, options, long, index) impure [s(options), argument(argc, argv), long_options(long), change(&OPTIONS), r(&raw const opterr as usize, 4),
-        w(&raw const optind as usize, 4), w(&raw const optarg as usize, 8), w(&raw const optopt as usize, 4)] -> done [stored_by_option(done, argv, long, index, true)];
-    getopt_long(argc, argv, options, long, index) impure [s(options), argument(argc, argv), long_options(long), change(&OPTIONS), r(&raw const opterr as usize, 4), w(&raw const optind as usize, 4),
-        w(&raw const optarg as usize, 8), w(&raw const optopt as usize, 4)] -> done [stored_by_option(done, argv, long, index, false)];
-    // The text of the options is searched.
-    hasmntopt(entry, name) pure [r(entry + 24, 8), s(at(entry + 24)), s(name)] -> _x [];
     strsignal(n) impure [] -> _x [when(has_one_buffer(), || change(&STRSIGNAL))];
 }
 
 fronts! { SYSTEM_FRONTS:
-    getenv(name) impure [s(name), environment(), entries_of_environment(name)];
-    secure_getenv(name) impure [s(name), environment(), entries_of_environment(name)];
-    setenv(name, value, always) impure [s(name), s(value), entries_of_environment(name), change(&ENV), variable(name, always as u32 != 0, false)];
-    unsetenv(name) impure [s(name), entries_of_environment(name), change(&ENV), variable(name, true, true)];
-    putenv(p) impure [s(p), entries_of_environment(p), change(&ENV), variable(p, true, false)];
+    getenv(name) impure [s(name), environment(name)];
+    secure_getenv(name) impure [s(name), environment(name)];
+    setenv(name, value, always) impure [s(name), s(value), change(&ENV), variable(name, always as u32 != 0, false)];
+    unsetenv(name) impure [s(name), change(&ENV), variable(name, true, true)];
+    putenv(p) impure [s(p), change(&ENV), variable(p, true, false)];
     clearenv() impure [change(&ENV), w(&raw const environ as usize, 8)];
     getrandom(out, n) impure [w(out, n), from_outside("getrandom")];
     getentropy(out, n) impure [w(out, n), from_outside("getentropy")];
@@ -902,16 +1081,20 @@ fronts! { SYSTEM_FRONTS:
     srand() impure [];
     random() impure [];
     srandom() impure [];
-    initstate(seed, p, n) impure [set(&STATES), w(p, n)];
-    setstate(p) impure [set(&STATES), r(p, 4)];
+    initstate() impure [];
+    setstate() impure [];
     lrand48() impure [look(&DRAND48_PARAMETERS), change(&DRAND48)];
     mrand48() impure [look(&DRAND48_PARAMETERS), change(&DRAND48)];
     drand48() impure [look(&DRAND48_PARAMETERS), change(&DRAND48)];
     srand48() impure [change(&DRAND48_PARAMETERS), change(&DRAND48)];
-    seed48(p) impure [r(p, 6), change(&DRAND48_PARAMETERS), change(&DRAND48)];
+    seed48(p) impure [r(p, 6), change(&DRAND48_PARAMETERS), change(&DRAND48),
+        named(crate::random::previous_state(), 6, "the result of `seed48`")];
     lcong48(p) impure [r(p, 14), change(&DRAND48_PARAMETERS), change(&DRAND48)];
     erand48(x) impure [look(&DRAND48_PARAMETERS), r(x, 6), w(x, 6)];
-    openlog(name) impure [s(name), change(&SYSLOG)];
+    nrand48(x) impure [look(&DRAND48_PARAMETERS), r(x, 6), w(x, 6)];
+    jrand48(x) impure [look(&DRAND48_PARAMETERS), r(x, 6), w(x, 6)];
+    openlog(name) impure [change(&SYSLOG), identifies(name)];
+    closelog() impure [identifies_no_more()];
     opendir(name) impure [s(name), super::streams::made_unseen(), path(Lookup::look(name).lists())];
     access(name) impure [s(name), path(Lookup::look(name))];
     euidaccess(name) impure [s(name), path(Lookup::look(name))];
@@ -959,14 +1142,13 @@ fronts! { SYSTEM_FRONTS:
 
 rows! { OTHER:
     rand_r(seed) pure [r(seed, 4), w(seed, 4)] -> _x [];
-    random_r(state, out) pure [r(state, 48), w(state, 48), w(out, 4)] -> _x [];
-    srandom_r(seed, state) pure [w(state, 48)] -> _x [];
+    random_r(state, out) pure [r(state, 48), when(kind(state) != 0, || r(at(state + REAR), 4)),
+        w(at(state + if kind(state) == 0 { ARRAY } else { 0 }), 4), w(state, 48), w(out, 4)] -> _x [];
+    srandom_r(seed, state) pure [r(state, 48), w(at(state + ARRAY), crate::random::words(kind(state)) * 4), w(state, 48)] -> _x [];
     lrand48_r(state, out) pure [r(state, 24), w(state, 24), w(out, 8)] -> _x [];
     mrand48_r(state, out) pure [r(state, 24), w(state, 24), w(out, 8)] -> _x [];
     drand48_r(state, out) pure [r(state, 24), w(state, 24), w(out, 8)] -> _x [];
     srand48_r(seed, state) pure [w(state, 24)] -> _x [];
-    nrand48(x) pure [look(&DRAND48_PARAMETERS), r(x, 6), w(x, 6)] -> _x [];
-    jrand48(x) pure [look(&DRAND48_PARAMETERS), r(x, 6), w(x, 6)] -> _x [];
     strerror_r(code, out, n) pure [w(out, n.min(described(code)))] -> _x [];
     __xpg_strerror_r(code, out, n) pure [w(out, n.min(described(code)))] -> _x [];
     strerror(code) pure [when(!is_error(code) && has_one_buffer(), || change(&STRERROR))] -> _x [];
@@ -980,16 +1162,76 @@ rows! { OTHER:
     jrand48_r(x, state, out) pure [r(x, 6), w(x, 6), w(state, 24), w(out, 8)] -> _x [];
     seed48_r(p, state) pure [r(p, 6), w(state, 24)] -> _x [];
     lcong48_r(p, state) pure [r(p, 14), w(state, 24)] -> _x [];
-    initstate_r(seed, p, n, state) pure [w(p, n), w(state, 48)] -> _x [];
-    setstate_r(p, state) pure [r(p, 8), w(state, 48)] -> _x [];
+    initstate_r(seed, p, n, state) pure [when(at(state + ARRAY) != 0, || w(at(state + ARRAY) - 4, 4)), r(state, 48),
+        w(p, array_bytes(n)), w(state, 48)] -> _x [];
+    setstate_r(p, state) pure [when(at(state + ARRAY) != 0, || w(at(state + ARRAY) - 4, 4)), r(p, 4), r(state, 48), w(state, 48)] -> _x [];
     getresuid(a, b, c) impure [ask(&USERS), w(a, 4), w(b, 4), w(c, 4)] -> _x [];
     getresgid(a, b, c) impure [ask(&USERS), w(a, 4), w(b, 4), w(c, 4)] -> _x [];
     timespec_getres(out, base) pure [k(out, TIME)] -> done [when(done as i32 != 0, || w(out, TIME))];
     inet_network(p) pure [s(p)] -> _x [];
     if_nametoindex(p) pure [s(p)] -> _x [];
     if_indextoname(n, out) pure [k(out, 16)] -> got [when(got != 0, || w(out, length(out)))];
-    setlocale(category, name) impure [s(name), if name == 0 { look(&LOCALE) } else { change(&LOCALE) },
+    setlocale(category, name) impure [s(name), locale_variables(name), if name == 0 { look(&LOCALE) } else { change(&LOCALE) },
         super::restored::locale(name)] -> _x [];
+}
+
+/// Where `struct mntent` has its options.
+const MOUNT_OPTIONS: usize = 24;
+
+/// The text that `openlog` has been handed. The library keeps the pointer, and each message begins with the text as it is then.
+static mut IDENTITY: usize = 0;
+
+fn identifies(name: usize) -> Access {
+    if name != 0 && runtime::in_execution() {
+        // SAFETY: one OS thread alone runs code of the program.
+        unsafe { IDENTITY = name };
+    }
+    Access::Nothing
+}
+
+fn identifies_no_more() -> Access {
+    // SAFETY: as in `identifies`.
+    unsafe { IDENTITY = 0 };
+    Access::Nothing
+}
+
+/// A message is logged.
+pub(super) fn reads_identity() -> Access {
+    // SAFETY: as in `identifies`.
+    s(unsafe { IDENTITY })
+}
+
+/// A result in memory of the C library has pointers to strings there, which the call has written, too.
+fn texts(result: usize, pointers: &[usize]) -> Access {
+    if result != 0 {
+        for text in pointers.iter().map(|offset| at(result + offset)).filter(|text| *text != 0) {
+            super::accesses::after(w(text, length(text)), Call::unknown());
+        }
+    }
+    Access::Nothing
+}
+
+/// The library reads the strings that a structure begins with pointers to.
+fn texts_of(p: usize, n: usize) -> Access {
+    for i in 0..n {
+        before(s(at(p + i * 8)), Call::unknown());
+    }
+    Access::Nothing
+}
+
+/// Where `struct random_data` has the pointer behind, the state array and its kind.
+const REAR: usize = 8;
+const ARRAY: usize = 16;
+const KIND: usize = 24;
+
+/// The kind of the state array of a `struct random_data`; 0 without one.
+fn kind(state: usize) -> usize {
+    if state == 0 { 0 } else { at(state + KIND) as u32 as usize }
+}
+
+/// The bytes that `initstate_r` fills of a buffer of `n` bytes.
+fn array_bytes(n: usize) -> usize {
+    crate::random::kind_for(n).map_or(0, |kind| crate::random::words(kind) * 4 + 4)
 }
 
 /// What `setenv` and its like change of the environment that a program can see without their help: the list, and the text of the
@@ -1004,15 +1246,17 @@ fn variable(name: usize, always: bool, removed: bool) -> Access {
         let bytes = bytes.split(|b| *b == b'=').next().unwrap_or_default();
         let start = environ as usize;
         let texts = || (0..).map(|i| start + i * 8).take_while(|slot| start != 0 && at(*slot) != 0);
-        let is_it = |slot: &usize| {
-            let text = CStr::from_ptr(at(*slot) as *const c_char).to_bytes();
-            text.strip_prefix(bytes).is_some_and(|rest| rest.first() == Some(&b'='))
-        };
         let call = Call::unknown();
-        match texts().find(is_it) {
+        match find_variable(bytes, call) {
             Some(_) if !always => Access::Nothing,
             Some(slot) => {
-                super::accesses::before(w(at(slot), length(at(slot))), call);
+                // A text of the program, which it has handed to `putenv`, stays as it is.
+                let text = at(slot);
+                let is_programs = crate::start::is_variable(text)
+                    || crate::heap::heap().state_of(text) != image::arena::State::NotHeap;
+                if !is_programs {
+                    super::accesses::before(w(text, length(text)), call);
+                }
                 let last = if removed { start + texts().count() * 8 } else { slot };
                 w(slot, last - slot + 8)
             }
@@ -1074,6 +1318,8 @@ fn described(code: usize) -> usize {
 // Most of these are this library's own: what they do to objects of threads is a step there.
 fronts! { THREAD_FRONTS:
     sem_getvalue(sem, out) pure [w(out, 4)];
+    sem_open(name) impure [s(name)];
+    sem_unlink(name) impure [s(name)];
     pthread_getname_np(t, out, n) pure [w(out, n.min(16)), ask(&NAMES)];
     pthread_setname_np(t, name) pure [s(name), set(&NAMES)];
     pthread_getaffinity_np(t, n, out) pure [w(out, n)];
@@ -1259,7 +1505,7 @@ static mut REST: usize = 0;
 /// An execution begins.
 pub(super) fn begin() {
     // SAFETY: no thread of the program runs.
-    unsafe { (REST, LEVEL) = (0, 0) };
+    unsafe { (REST, LEVEL, IDENTITY) = (0, 0, 0) };
 }
 
 /// The next token from `start` on, and where the rest begins; the byte that ends the token is written.

@@ -57,7 +57,13 @@ const NAMES: &[(u32, &[&str])] = &[
         "gethostbyname", "gethostbyaddr", "getaddrinfo", "freeaddrinfo", "getservbyname", "getprotobyname"]),
     (EXIT | STREAMS, &["exit"]),
     (EXIT, &["atexit", "on_exit", "at_quick_exit"]),
-    (RANDOM, &["rand", "srand", "random", "srandom", "drand48", "lrand48", "mrand48", "srand48"]),
+    (
+        RANDOM,
+        &[
+            "rand", "srand", "random", "srandom", "initstate", "setstate", "drand48", "lrand48", "mrand48", "srand48",
+            "seed48", "lcong48",
+        ],
+    ),
     (LOADER, &["dlopen", "dlsym", "dlclose", "dlerror"]),
     (LOG, &["syslog", "vsyslog", "openlog", "closelog"]),
     (TOKENS, &["strtok"]),
