@@ -50,8 +50,6 @@ pub(crate) struct Queue {
     place: usize,
     bytes: VecDeque<u8>,
     capacity: usize,
-    /// The pages of a pipe, as Linux gives them out: how many bytes of each are left to read, and how many were written.
-    pages: VecDeque<(usize, usize)>,
     /// The sizes of messages, where their borders are kept.
     packets: Option<VecDeque<usize>>,
     /// The buffers of a pipe: where the bytes that are left begin in each, and where they end.
@@ -66,8 +64,6 @@ pub(crate) struct Queue {
     clock: libc::clockid_t,
     /// How often it was found not expired.
     not_yet: u32,
-    /// The type of a socket.
-    socket: c_int,
     writers: u32,
     readers: u32,
     /// How often something came, and how often something was taken: events of edge-triggered waits.
@@ -189,28 +185,6 @@ fn at_place(place: usize) -> On {
 }
 
 impl Queue {
-    /// Linux puts a write of at most a page into the last page where it fits, and into a page of its own otherwise. Says whether there is one.
-    fn give_pages(&mut self, n: usize) -> bool {
-        match self.pages.back_mut() {
-            Some((left, end)) if *end + n <= ATOMIC => (*left, *end) = (*left + n, *end + n),
-            _ => self.pages.push_back((n, n)),
-        }
-        self.pages.len() <= PIPE / ATOMIC
-    }
-
-    /// So many bytes were read.
-    fn take_pages(&mut self, mut n: usize) {
-        while n > 0
-            && let Some((left, _)) = self.pages.front_mut()
-        {
-            let taken = n.min(*left);
-            (*left, n) = (*left - taken, n - taken);
-            if *left == 0 {
-                self.pages.pop_front();
-            }
-        }
-    }
-
     pub(crate) fn on(&self) -> On {
         at_place(self.place)
     }
@@ -394,7 +368,6 @@ fn new_queue(kind: Kind, capacity: usize, call: Call) -> usize {
         place: new_place(what, call),
         bytes: VecDeque::new(),
         capacity,
-        pages: VecDeque::new(),
         packets: None,
         pages: VecDeque::new(),
         reset: false,
@@ -403,7 +376,6 @@ fn new_queue(kind: Kind, capacity: usize, call: Call) -> usize {
         interval: 0,
         clock: 0,
         not_yet: 0,
-        socket: 0,
         writers: 1,
         readers: 1,
         arrived: 0,
@@ -541,9 +513,6 @@ fn pair(ends: [usize; 2], cloexec: bool, out: *mut c_int, call: Call) -> c_int {
     0
 }
 
-/// The kernel's types of sockets have lower numbers.
-const SOCK_MAX: c_int = 11;
-
 extern "C" fn socketpair_here(domain: c_int, kind: c_int, protocol: c_int, out: *mut c_int) -> c_int {
     if !of_program() {
         return real!(socketpair(domain, kind, protocol, out): fn(c_int, c_int, c_int, *mut c_int) -> c_int);
@@ -553,26 +522,12 @@ extern "C" fn socketpair_here(domain: c_int, kind: c_int, protocol: c_int, out: 
     let flags = kind & (libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC);
     let kind = kind & !flags;
     if domain != libc::AF_UNIX {
-        // The kernel knows which error it is; hardly any other domain has pairs.
-        let code = real!(socketpair(domain, kind | flags, protocol, out): fn(c_int, c_int, c_int, *mut c_int) -> c_int);
-        if code == 0 {
-            not_modelled("a pair of sockets of this domain", call);
-        }
-        return code;
-    }
-    // The kernel makes a socket for datagrams of a raw one.
-    let kind = if kind == libc::SOCK_RAW { libc::SOCK_DGRAM } else { kind };
-    if !(0..SOCK_MAX).contains(&kind) {
-        return with_errno(libc::EINVAL);
-    }
-    if protocol != 0 && protocol != libc::PF_UNIX {
-        return with_errno(libc::EPROTONOSUPPORT);
+        return with_errno(libc::EOPNOTSUPP);
     }
     if !matches!(kind, libc::SOCK_STREAM | libc::SOCK_DGRAM | libc::SOCK_SEQPACKET) {
-        return with_errno(libc::ESOCKTNOSUPPORT);
+        return with_errno(libc::EINVAL);
     }
     let queues = [new_queue(Kind::Socket, SOCKET, call), new_queue(Kind::Socket, SOCKET, call)];
-    queues.iter().for_each(|q| state().queues[*q].socket = kind);
     if kind != libc::SOCK_STREAM {
         queues.iter().for_each(|q| state().queues[*q].packets = Some(VecDeque::new()));
     }
@@ -625,23 +580,16 @@ extern "C" fn timerfd_settime_here(
     old: *mut libc::itimerspec,
 ) -> c_int {
     let call = call();
-    let Some(open) = used(fd, call) else {
+    let Some(queue) = used(fd, call).and_then(|o| state().opens[o].input) else {
         return real!(timerfd_settime(fd, flags, new, old):
             fn(c_int, c_int, *const libc::itimerspec, *mut libc::itimerspec) -> c_int);
     };
-    if new.is_null() {
-        return with_errno(libc::EFAULT);
+    if state().queues[queue].kind != Kind::Timer {
+        return with_errno(libc::EINVAL);
     }
     access::access(new as usize, size_of::<libc::itimerspec>(), false, call);
     // SAFETY: the program hands in a time.
     let new = unsafe { *new };
-    let is_valid = time::is_duration(&new.it_value) && time::is_duration(&new.it_interval);
-    if !is_valid || flags & !(libc::TFD_TIMER_ABSTIME | libc::TFD_TIMER_CANCEL_ON_SET) != 0 {
-        return with_errno(libc::EINVAL);
-    }
-    let Some(queue) = state().opens[open].input.filter(|q| state().queues[*q].kind == Kind::Timer) else {
-        return with_errno(libc::EINVAL);
-    };
     let clock = state().queues[queue].clock;
     let absolute = (flags & libc::TFD_TIMER_ABSTIME != 0).then_some(clock);
     let due = time::due(&new.it_value, absolute);
@@ -710,13 +658,7 @@ pub(crate) fn read_from(fd: c_int, buffer: usize, n: usize, flags: c_int, call: 
     let nonblocking = is_nonblocking(open, call);
     let Open { kind, input, .. } = state().opens[open];
     let fail = |code| Some(with_errno(code) as isize);
-    let Some(queue) = input else { return fail(libc::EBADF) };
-    if kind == Kind::Epoll {
-        return fail(libc::EINVAL);
-    }
-    if n > isize::MAX as usize {
-        return fail(libc::EFAULT);
-    }
+    let Some(queue) = input.filter(|_| kind != Kind::Epoll) else { return fail(libc::EBADF) };
     if flags & IS_SOCKET != 0 && kind != Kind::Socket {
         return fail(libc::ENOTSOCK);
     }
@@ -729,8 +671,7 @@ pub(crate) fn read_from(fd: c_int, buffer: usize, n: usize, flags: c_int, call: 
     if is_number && n < 8 {
         return fail(libc::EINVAL);
     }
-    // `recv` looks for a message all the same.
-    if n == 0 && flags & IS_SOCKET == 0 {
+    if n == 0 {
         return Some(0);
     }
     let is_datagram = state().opens[open].socket == libc::SOCK_DGRAM;
@@ -874,7 +815,7 @@ fn write_known(fd: c_int, buffer: usize, n: usize, flags: c_int, call: Call) -> 
         if wait && is_interrupted(queue, (least as u64) << 32, call) {
             return if sent > 0 { Some(sent as isize) } else { fail(libc::EINTR) };
         }
-        let (mut broken, mut crowded, mut now) = (false, false, 0);
+        let (mut broken, mut now) = (false, 0);
         let done = step(how, queue, (least as u64) << 32, MemoryOrder::Release, call, |q| {
             broken = q.is_broken();
             if !broken {
@@ -885,7 +826,6 @@ fn write_known(fd: c_int, buffer: usize, n: usize, flags: c_int, call: Call) -> 
                 // SAFETY: the program hands in `n` bytes.
                 let bytes = unsafe { std::slice::from_raw_parts((buffer + sent) as *const u8, now) };
                 q.bytes.extend(bytes);
-                crowded = kind == Kind::Pipe && n <= ATOMIC && !q.give_pages(now);
                 if let Some(packets) = &mut q.packets {
                     packets.push_back(now);
                 }
@@ -904,9 +844,6 @@ fn write_known(fd: c_int, buffer: usize, n: usize, flags: c_int, call: Call) -> 
                 crate::signals::broken_pipe(call);
             }
             return if sent > 0 { Some(sent as isize) } else { fail(libc::EPIPE) };
-        }
-        if crowded {
-            not_modelled("a pipe with more than 16 writes that do not share a page", call);
         }
         sent += now;
         if sent == n {
@@ -1003,13 +940,6 @@ extern "C" fn dup_here(fd: c_int) -> c_int {
 
 fn copy(fd: c_int, least: c_int, cloexec: bool) -> c_int {
     let call = call();
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a system call with a place for the limit.
-    unsafe { libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, 0, &raw mut limit) };
-    if u64::try_from(least).is_ok_and(|n| n < limit.rlim_cur) {
-    } else if used(fd, call).is_some() {
-        return with_errno(libc::EINVAL);
-    }
     match used(fd, call) {
         Some(open) => new_descriptor(open, least, cloexec, call),
         None => with_errno(libc::EBADF),
@@ -1021,9 +951,6 @@ extern "C" fn dup2_here(old: c_int, new: c_int) -> c_int {
 }
 
 extern "C" fn dup3_here(old: c_int, new: c_int, flags: c_int) -> c_int {
-    if old == new {
-        return with_errno(libc::EINVAL);
-    }
     copy_to(old, new, flags, true)
 }
 
@@ -1099,10 +1026,10 @@ extern "C" fn fcntl_here(fd: c_int, command: c_int, argument: usize) -> c_int {
     let open = &mut state().opens[open];
     match command {
         libc::F_GETFL => {
-            let mode = match (open.kind, open.output) {
-                (Kind::Pipe, Some(_)) => libc::O_WRONLY,
-                (Kind::Pipe, None) => libc::O_RDONLY,
-                _ => libc::O_RDWR,
+            let mode = match (open.input, open.output) {
+                (Some(_), Some(_)) => libc::O_RDWR,
+                (None, Some(_)) => libc::O_WRONLY,
+                _ => libc::O_RDONLY,
             };
             mode | if open.nonblocking { libc::O_NONBLOCK } else { 0 }
         }
@@ -1116,8 +1043,8 @@ extern "C" fn fcntl_here(fd: c_int, command: c_int, argument: usize) -> c_int {
             real!(fcntl(fd, command, argument): fn(c_int, c_int, usize) -> c_int)
         }
         libc::F_GETPIPE_SZ => match open.input.or(open.output) {
-            Some(q) if open.kind == Kind::Pipe => state().queues[q].capacity as c_int,
-            _ => with_errno(libc::EBADF),
+            Some(q) => state().queues[q].capacity as c_int,
+            None => with_errno(libc::EBADF),
         },
         _ => not_modelled("this command of `fcntl` on a pipe", call),
     }
@@ -1137,10 +1064,7 @@ extern "C" fn ioctl_here(fd: c_int, request: libc::c_ulong, argument: usize) -> 
             state().opens[open].nonblocking = unsafe { *(argument as *const c_int) } != 0;
             0
         }
-        (libc::FIONREAD, _) if matches!(state().opens[open].kind, Kind::Event { .. } | Kind::Timer) => {
-            with_errno(libc::ENOTTY)
-        }
-        (libc::FIONREAD, Some(queue)) if state().opens[open].kind != Kind::Epoll => {
+        (libc::FIONREAD, Some(queue)) => {
             look(queue, call);
             let n = state().queues[queue].bytes.len() as c_int;
             access::access(argument, 4, true, call);
@@ -1187,13 +1111,10 @@ extern "C" fn shutdown_here(fd: c_int, how: c_int) -> c_int {
 }
 
 extern "C" fn write_here(fd: c_int, buffer: usize, n: usize) -> isize {
-    if open_of(fd).is_some() {
-        if n > isize::MAX as usize {
-            return with_errno(libc::EFAULT) as isize;
-        }
-        if let Some(written) = write_to(fd, buffer, n, 0, call()) {
-            return written;
-        }
+    if open_of(fd).is_some()
+        && let Some(written) = write_to(fd, buffer, n, 0, call())
+    {
+        return written;
     }
     real!(write(fd, buffer, n): fn(c_int, usize, usize) -> isize)
 }
@@ -1253,12 +1174,8 @@ pub(crate) fn receive_from(fd: c_int, buffer: usize, n: usize, flags: c_int, cal
 }
 
 fn vectors(fd: c_int, vectors: *const libc::iovec, count: c_int, is_write: bool) -> Option<isize> {
-    let open = &state().opens[open_of(fd)?];
+    open_of(fd)?;
     let call = call();
-    if (if is_write { open.output } else { open.input }).is_none() && open.kind == Kind::Pipe {
-        with_errno(libc::EBADF);
-        return Some(-1);
-    }
     if crate::libc::streams::number_of_pieces(count as usize) != count as usize {
         with_errno(libc::EINVAL);
         return Some(-1);
@@ -1320,9 +1237,6 @@ unsafe fn list_of<'a>(list: *const libc::iovec, count: c_int) -> &'a [libc::iove
 /// `lseek`: pipes and sockets have no offset. That of others is always 0.
 extern "C" fn lseek_here(fd: c_int, offset: i64, whence: c_int) -> i64 {
     if let Some(open) = open_of(fd) {
-        if !(libc::SEEK_SET..=libc::SEEK_HOLE).contains(&whence) {
-            return with_errno(libc::EINVAL).into();
-        }
         let has_none = matches!(state().opens[open].kind, Kind::Pipe | Kind::Socket);
         return if has_none { with_errno(libc::ESPIPE).into() } else { 0 };
     }
@@ -1357,126 +1271,6 @@ fail_on_modelled! {
     fails_posix_fallocate posix_fallocate ESPIPE true;
     fails_posix_fadvise posix_fadvise ESPIPE true;
     fails_fchdir fchdir ENOTDIR false;
-}
-
-extern "C" fn isatty_here(fd: c_int) -> c_int {
-    if open_of(fd).is_some() {
-        with_errno(libc::ENOTTY);
-        return 0;
-    }
-    real!(isatty(fd): fn(c_int) -> c_int)
-}
-
-/// `accept` on a descriptor that is modelled: none of these sockets listens.
-pub(crate) fn accept_from(fd: c_int, _: usize, _: usize, _: c_int, call: Call) -> Option<isize> {
-    let open = used(fd, call)?;
-    let code = match type_of_socket(open) {
-        None => libc::ENOTSOCK,
-        Some(libc::SOCK_DGRAM) => libc::EOPNOTSUPP,
-        Some(_) => libc::EINVAL,
-    };
-    Some(with_errno(code) as isize)
-}
-
-/// The type of a socket; nothing for an open file that is none.
-fn type_of_socket(open: usize) -> Option<c_int> {
-    let Open { kind, input, output, .. } = state().opens[open];
-    input.or(output).filter(|_| kind == Kind::Socket).map(|q| state().queues[q].socket)
-}
-
-extern "C" fn getsockopt_here(
-    fd: c_int,
-    level: c_int,
-    name: c_int,
-    out: usize,
-    n: *mut libc::socklen_t,
-) -> c_int {
-    let call = call();
-    let Some(open) = used(fd, call) else {
-        return real!(getsockopt(fd, level, name, out, n): fn(c_int, c_int, c_int, usize, *mut libc::socklen_t) -> c_int);
-    };
-    let Some(kind) = type_of_socket(open) else { return with_errno(libc::ENOTSOCK) };
-    let value: c_int = match (level, name) {
-        (libc::SOL_SOCKET, libc::SO_TYPE) => kind,
-        (libc::SOL_SOCKET, libc::SO_DOMAIN) => libc::AF_UNIX,
-        (libc::SOL_SOCKET, libc::SO_PROTOCOL | libc::SO_ERROR | libc::SO_ACCEPTCONN) => 0,
-        _ => not_modelled("this option of a socket", call),
-    };
-    // SAFETY: the program hands in a length, and room for so many bytes.
-    unsafe {
-        let room = (*n as usize).min(4);
-        std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), out as *mut u8, room);
-        n.write(room as libc::socklen_t);
-    }
-    0
-}
-
-/// The name of a socket of a pair, or of its peer: it has none.
-fn name_of_socket(fd: c_int, out: usize, n: *mut libc::socklen_t, call: Call) -> Option<c_int> {
-    let open = used(fd, call)?;
-    if type_of_socket(open).is_none() {
-        return Some(with_errno(libc::ENOTSOCK));
-    }
-    let family = libc::AF_UNIX as libc::sa_family_t;
-    // SAFETY: the program hands in a length, and room for so many bytes.
-    unsafe {
-        std::ptr::copy_nonoverlapping((&raw const family).cast::<u8>(), out as *mut u8, (*n as usize).min(2));
-        n.write(2);
-    }
-    Some(0)
-}
-
-extern "C" fn getsockname_here(fd: c_int, out: usize, n: *mut libc::socklen_t) -> c_int {
-    name_of_socket(fd, out, n, call())
-        .unwrap_or_else(|| real!(getsockname(fd, out, n): fn(c_int, usize, *mut libc::socklen_t) -> c_int))
-}
-
-extern "C" fn getpeername_here(fd: c_int, out: usize, n: *mut libc::socklen_t) -> c_int {
-    name_of_socket(fd, out, n, call())
-        .unwrap_or_else(|| real!(getpeername(fd, out, n): fn(c_int, usize, *mut libc::socklen_t) -> c_int))
-}
-
-/// The sender of what is received from a socket of a pair has no address.
-pub(crate) fn give_no_address(fd: c_int, length: usize) {
-    if length != 0 && open_of(fd).is_some() {
-        // SAFETY: the program hands in a place for the length.
-        unsafe { (length as *mut libc::socklen_t).write_unaligned(0) };
-    }
-}
-
-/// What `fstat` says of a descriptor that is modelled. The number of its file and its times are those of a placeholder.
-pub(crate) fn describe(fd: c_int, out: *mut libc::stat) {
-    let Some(open) = open_of(fd) else { return };
-    let mode = match state().opens[open].kind {
-        Kind::Pipe => libc::S_IFIFO | 0o600,
-        Kind::Socket => libc::S_IFSOCK | 0o777,
-        Kind::Event { .. } | Kind::Timer | Kind::Epoll => 0o600,
-    };
-    // SAFETY: the program hands in a place.
-    unsafe { ((*out).st_mode, (*out).st_size, (*out).st_blocks, (*out).st_nlink) = (mode, 0, 0, 1) };
-}
-
-/// Functions of sockets that are not modelled: what is no socket fails as in the kernel.
-macro_rules! of_sockets {
-    ($($function:ident $name:ident;)*) => {
-        $(extern "C" fn $function(fd: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
-            if let Some(open) = open_of(fd) {
-                if state().opens[open].kind != Kind::Socket {
-                    return with_errno(libc::ENOTSOCK);
-                }
-                not_modelled(concat!("`", stringify!($name), "` on a socket of a pair"), call());
-            }
-            real!($name(fd, a, b, c, d): fn(c_int, usize, usize, usize, usize) -> c_int)
-        })*
-        export! { $($name => $function;)* }
-    };
-}
-
-of_sockets! {
-    no_bind bind;
-    no_connect connect;
-    no_listen listen;
-    no_setsockopt setsockopt;
 }
 
 extern "C" fn readv_here(fd: c_int, list: *const libc::iovec, count: c_int) -> isize {
@@ -1561,9 +1355,6 @@ macro_rules! refuse_modelled {
 
 refuse_modelled! {
     no_fdopen fdopen [0];
-    no_fchmod fchmod [0];
-    no_fchown fchown [0];
-    no_futimens futimens [0];
     no_splice splice [0, 2];
     no_tee tee [0, 1];
     no_vmsplice vmsplice [0];
@@ -1638,10 +1429,6 @@ export! {
     pipe => pipe_here;
     pipe2 => pipe2_here;
     socketpair => socketpair_here;
-    getsockopt => getsockopt_here;
-    getsockname => getsockname_here;
-    getpeername => getpeername_here;
-    isatty => isatty_here;
     eventfd => eventfd_here;
     eventfd_read => eventfd_read_here;
     eventfd_write => eventfd_write_here;

@@ -82,7 +82,6 @@ fn date() -> usize {
 
 /// The C library sets the variables of the time zone, under its lock.
 fn time_zone() -> Access {
-    entries_of_environment(c"TZ".as_ptr() as usize);
     for variable in [(&raw const timezone as usize, 8), (&raw const daylight as usize, 4)] {
         before(changes_variable(variable.0, variable.1), Call::unknown());
     }
@@ -181,141 +180,6 @@ fn locale_variables(name: usize) -> Access {
 /// The library reads the variable of the time zone.
 fn zone_variable() -> Access {
     asks_for(b"TZ")
-}
-
-/// The library compares a name with the strings of the environment. Those that the program has handed to `putenv`, or put into the list, lie in
-/// memory of the program.
-fn entries_of_environment(name: usize) -> Access {
-    let list = at(&raw const environ as usize);
-    if list != 0 && name != 0 {
-        for entry in (0..).map(|i| at(list + i * 8)).take_while(|e| *e != 0) {
-            if super::outside::is_memory_of_program(entry) {
-                before(r(entry, compared_with_name(entry, name)), Call::unknown());
-            }
-        }
-    }
-    Access::Nothing
-}
-
-/// How much of a string of the environment is compared with a name, which may end at a `=`.
-fn compared_with_name(entry: usize, name: usize) -> usize {
-    // SAFETY: both are strings.
-    let (entry, name) =
-        unsafe { (CStr::from_ptr(entry as *const c_char), CStr::from_ptr(name as *const c_char)) };
-    let same = entry.to_bytes().iter().zip(name.to_bytes()).take_while(|(a, b)| a == b).count();
-    // The first two bytes are read at once.
-    (same + 1).max(2).min(entry.count_bytes() + 1)
-}
-
-/// The description of the long option that `getopt_long` has just found. `single`: long options may begin with one `-`.
-fn found_option(argv: usize, long: usize, single: bool) -> Option<usize> {
-    // SAFETY: the variables are the C library's.
-    let (index, argument) = unsafe { (optind, optarg as usize) };
-    // The option is the word in front of `optind`, or its argument is, which `optarg` points to.
-    let word = |back: i32| if index < back { 0 } else { at(argv + (index - back) as usize * 8) };
-    let is_argument = argument != 0 && argument == word(1);
-    let option = word(if is_argument { 2 } else { 1 });
-    if option == 0 || long == 0 {
-        return None;
-    }
-    // SAFETY: the words of `argv` and the names of options are strings.
-    let string = |p: usize| unsafe { CStr::from_ptr(p as *const c_char) }.to_bytes();
-    let text = string(option);
-    let text = text.strip_prefix(b"--").or_else(|| text.strip_prefix(b"-").filter(|_| single))?;
-    let text = text.split(|b| *b == b'=').next().unwrap_or_default();
-    let all = || (0..).map(|i| long + i * OPTION).take_while(|o| at(*o) != 0);
-    all().find(|o| string(at(*o)) == text).or_else(|| all().find(|o| string(at(*o)).starts_with(text)))
-}
-
-/// `getopt_long` has found an option. It stores the option where its description says, and the number of the description.
-fn stored_by_option(done: usize, argv: usize, long: usize, index: usize, single: bool) -> Access {
-    let Some(option) = found_option(argv, long, single) else { return Access::Nothing };
-    let (flag, value) = (at(option + 16), at(option + 24) as i32);
-    let expected = if flag == 0 { value } else { 0 };
-    if done as i32 != expected {
-        return Access::Nothing;
-    }
-    if index != 0 {
-        result(w(index, 4), Call::unknown());
-    }
-    when(flag != 0, || w(flag, 4))
-}
-
-/// An entry of a table of `hsearch`.
-struct Entered {
-    execution: u64,
-    /// The table; 0 for that of `hsearch`.
-    table: usize,
-    key: usize,
-    /// What the key was when it was entered: its place in the table depends on that.
-    text: Vec<u8>,
-}
-
-static mut ENTERED: Vec<Entered> = Vec::new();
-
-/// A key has been looked up in a table, or entered.
-fn entered(table: usize, entry: usize, key: usize) -> Access {
-    // The entry of another key with the same text has been found.
-    if entry != 0 && at(entry) == key {
-        let execution = crate::threads::execution();
-        // SAFETY: one OS thread alone runs code of the program; the key is a string.
-        unsafe {
-            let text = CStr::from_ptr(key as *const c_char).to_bytes().to_vec();
-            let all = &mut *(&raw mut ENTERED);
-            all.retain(|e| e.execution == execution && (e.table, e.key) != (table, key));
-            all.push(Entered { execution, table, key, text });
-        }
-    }
-    Access::Nothing
-}
-
-/// A key is about to be compared with the ones in the table that have its place there.
-fn compared_in_table(table: usize, key: usize) -> Access {
-    let execution = crate::threads::execution();
-    // SAFETY: as above.
-    let (all, text) = unsafe { (&*(&raw const ENTERED), CStr::from_ptr(key as *const c_char).to_bytes()) };
-    for e in all.iter().filter(|e| e.execution == execution && e.table == table && e.text == text) {
-        before(r(e.key, compared_with_name(e.key, key)), Call::unknown());
-    }
-    Access::Nothing
-}
-
-/// A table of `hsearch` goes.
-fn table_goes(table: usize) -> Access {
-    // SAFETY: as above.
-    unsafe { (*(&raw mut ENTERED)).retain(|e| e.table != table) };
-    Access::Nothing
-}
-
-/// What `fstat` has written.
-fn status_written(f: usize, out: usize) -> Access {
-    crate::pipes::describe(f as c_int, out as *mut libc::stat);
-    w(out, STAT)
-}
-
-/// The bytes of `struct option`.
-const OPTION: usize = 32;
-
-/// The descriptions of long options, with their names.
-fn long_options(long: usize) -> Access {
-    if long == 0 {
-        return Access::Nothing;
-    }
-    let count = (0..).take_while(|i| at(long + i * OPTION) != 0).count();
-    (0..count).for_each(|i| before(s(at(long + i * OPTION)), Call::unknown()));
-    r(long, (count + 1) * OPTION)
-}
-
-/// The next word of `argv`, which `getopt` reads.
-fn argument(argc: usize, argv: usize) -> Access {
-    // SAFETY: the variable is the C library's.
-    let next = unsafe { optind }.max(1);
-    if next >= argc as i32 {
-        return Access::Nothing;
-    }
-    let slot = argv + next as usize * 8;
-    before(r(slot, 8), Call::unknown());
-    when(at(slot) != 0, || s(at(slot)))
 }
 
 /// Whether `strerror` and `strsignal` have a buffer for all threads. Since version 2.32 of the C library each thread has its own.
@@ -1340,9 +1204,6 @@ fronts! { THREAD_FRONTS:
     recv(f) pure [fd(f)];
     recvfrom(f) pure [fd(f)];
     isatty(f) pure [fd(f)];
-    getpeername(f, out, n) impure [r(n, 4), w(out, at(n) as u32 as usize), w(n, 4), fd(f)];
-    getsockname(f, out, n) impure [r(n, 4), w(out, at(n) as u32 as usize), w(n, 4), fd(f)];
-    getsockopt(f, level, name, out, n) impure [r(n, 4), w(out, at(n) as u32 as usize), w(n, 4), fd(f)];
     accept(f) impure [fd(f), Access::MakesDescriptor];
     accept4(f) impure [fd(f), Access::MakesDescriptor];
     pthread_getcpuclockid(t, out) pure [w(out, 4)];
