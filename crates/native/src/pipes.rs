@@ -808,7 +808,7 @@ fn write_known(fd: c_int, buffer: usize, n: usize, flags: c_int, call: Call) -> 
         let least = match kind {
             _ if is_packet || n <= ATOMIC => n,
             // The part that does not fill a page may fit into the last one. The rest needs new pages.
-            Kind::Pipe if sent == 0 && n % PAGE > 0 => n % PAGE,
+            Kind::Pipe if sent == 0 && !n.is_multiple_of(PAGE) => n % PAGE,
             Kind::Pipe => PAGE,
             _ => 1,
         };
