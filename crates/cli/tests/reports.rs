@@ -286,7 +286,7 @@ fn keep_going_finds_failures_of_threads_that_share_nothing() {
         let program = TWO_THREADS.replace("MAIN;", &format!("{main};"));
         let program = program.replace("U;", &format!("{u};")).replace("V;", &format!("{v};"));
         let isolate = &["--isolate"][..];
-        for options in [&[], &["--algorithm", "none"], isolate] {
+        for options in [&[][..], &["--algorithm", "none"], isolate] {
             if options == isolate && !["always", "abort", "race"].contains(&name) {
                 continue;
             }

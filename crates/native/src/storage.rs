@@ -37,7 +37,7 @@ pub(crate) fn is_needed(objects: &[Object]) -> bool {
         || !crate::libc::imports_only(|name| {
             HARMLESS.binary_search(&name).is_ok() || OURS.iter().any(|p| name.starts_with(p))
         })
-        || crate::modules::program_code().is_none_or(|code| reads_register(code))
+        || crate::modules::program_code().is_none_or(reads_register)
 }
 
 /// Whether machine code may use the FS register for anything but the canary of a stack, which is the same for all threads.
