@@ -12,7 +12,7 @@ use explore::{Caveat, CaveatKind};
 /// The warnings that are requested. A user's `-Werror` does not turn these warnings into errors.
 pub(crate) const FLAGS: [&str; 2] = ["-Wuninitialized", "-Wno-error=uninitialized"];
 
-/// The same for uses of variables that have ended, in versions of gcc from this one on. Where a use depends on a condition there is no warning.
+/// The warnings about variables that have ended, in versions of gcc from this one on. Where a use depends on a condition there is no warning.
 pub(crate) const DANGLING: [&str; 2] = ["-Wdangling-pointer=1", "-Wno-error=dangling-pointer"];
 pub(crate) const DANGLING_SINCE: u32 = 12;
 

@@ -25,7 +25,7 @@ pub(crate) fn begin() {
     shared().clear();
 }
 
-/// What a call inside of the library is shown as: the place where the program has called the library.
+/// The place that is shown for a call inside of the library: where the program has called the library.
 fn from_program() -> Call {
     Call { place: Place::at(crate::shim::site_in_program()), state: LocalState::UNKNOWN }
 }

@@ -14,7 +14,7 @@ use crate::sync::not_modelled;
 use crate::{locals, process, threads};
 use explore::{FailureKind, ThreadId};
 use runtime::{LocalState, Place};
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 
 #[repr(C, align(16))]
 struct Exception([usize; 4]);
@@ -184,12 +184,13 @@ extern "C-unwind" fn thrd_exit_here(result: libc::c_int) {
     exit(result as isize as *mut c_void);
 }
 
-/// A call of `setjmp`: the buffer, the frame of the function that called it, and what lies in the first two words of the frame, which are the
-/// frame of its caller and the address that it returns to.
+/// A call of `setjmp`: the buffer, the signals that the thread blocks, the frame of the function that called it, and what lies in the first two
+/// words of the frame, if it is one of the program: the frame of its caller and the address that it returns to.
 struct Set {
     buffer: usize,
+    mask: u64,
     frame: usize,
-    words: [usize; 2],
+    words: Option<[usize; 2]>,
 }
 
 /// The calls of `setjmp` in this execution, by buffer.
@@ -214,11 +215,19 @@ fn note_set(buffer: usize, frame: usize, from: usize) {
         return;
     }
     sets().retain(|set| set.buffer != buffer);
-    if crate::modules::owner(from) == Some(crate::modules::Owner::Program)
-        && let Some(words) = words_of(frame)
-    {
-        sets().push(Set { buffer, frame, words });
-    }
+    let is_of_program = crate::modules::owner(from) == Some(crate::modules::Owner::Program);
+    let words = if is_of_program { words_of(frame) } else { None };
+    sets().push(Set { buffer, mask: crate::signals::blocked(), frame, words });
+}
+
+/// Where a buffer of `sigsetjmp` says that the blocked signals are to be put back.
+const SAVES_MASK: usize = 64;
+
+/// The signals that `siglongjmp` to this buffer blocks, if the call that filled the buffer asked for that.
+pub(crate) fn saved_mask(buffer: usize) -> Option<u64> {
+    // SAFETY: the program hands in a buffer that `setjmp` or `sigsetjmp` has filled.
+    let saves = unsafe { crate::sync::at::<c_int>(buffer, SAVES_MASK) } != 0;
+    sets().iter().find(|set| saves && set.buffer == buffer).map(|set| set.mask)
 }
 
 /// The functions that fill a buffer return twice, so the stack must be as it was when they are called: each jumps to the one of the C library,
@@ -286,7 +295,9 @@ pub(crate) fn check_jump(buffer: usize, call: Call) {
         return;
     }
     let set = sets().iter().find(|set| set.buffer == buffer);
-    let is_changed = set.is_some_and(|set| words_of(set.frame).is_some_and(|words| words != set.words));
+    let is_changed = set.is_some_and(|set| {
+        set.words.is_some_and(|words| words_of(set.frame).is_some_and(|now| now != words))
+    });
     let what = if runtime::on_own_stack(to) && (to <= top || is_changed) {
         "`longjmp` to a function that has returned"
     } else if runtime::on_other_stack(to) {

@@ -752,7 +752,7 @@ pub(crate) fn write_to(fd: c_int, buffer: usize, n: usize, flags: c_int, call: C
     write_known(fd, buffer, n, flags, call)
 }
 
-/// The same for bytes whose access was made.
+/// Writes bytes; the access to them was made.
 fn write_known(fd: c_int, buffer: usize, n: usize, flags: c_int, call: Call) -> Option<isize> {
     let open = used(fd, call)?;
     runtime::settle();
@@ -1159,7 +1159,7 @@ pub(crate) fn with_sender(flags: c_int, address: usize, length: usize) -> c_int 
     flags
 }
 
-/// The same as [`receive`], for a caller that may ask for the address of the sender. A socket of a pair has none.
+/// Receives like [`receive`], for a caller that may ask for the address of the sender. A socket of a pair has none.
 pub(crate) fn receive_from(fd: c_int, buffer: usize, n: usize, flags: c_int, call: Call) -> Option<isize> {
     // SAFETY: as above; the read is before any step.
     let length = unsafe { SENDER };
@@ -1373,7 +1373,7 @@ pub(crate) fn refuse(fd: c_int, name: &str) {
     }
 }
 
-/// What the kernel says of a modelled descriptor for `fstat`.
+/// The description that `fstat` gives of a modelled descriptor.
 pub(crate) fn status(fd: c_int, call: Call) -> Option<libc::stat> {
     let open = used(fd, call)?;
     let Open { kind, input, output, .. } = state().opens[open];

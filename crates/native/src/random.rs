@@ -81,7 +81,7 @@ struct State {
     table: [i32; WORDS],
     additive: Additive,
     linear: Linear,
-    /// How often a thread has drawn, or set the state, of each generator.
+    /// The number of draws from each generator, and of changes of its state.
     draws: [u64; 2],
 }
 
@@ -255,7 +255,7 @@ fn linear_draw<T: Default>(draw: unsafe extern "C" fn(*mut Linear, *mut T) -> c_
     drawn
 }
 
-/// The same with a state of the caller: only the parameters are shared, and they are read.
+/// Draws with a state of the caller: only the parameters are shared, and they are read.
 fn own_draw<T: Default>(
     draw: unsafe extern "C" fn(*mut u16, *mut Linear, *mut T) -> c_int,
     x: *mut u16,

@@ -614,6 +614,41 @@ fn handlers_are_told_who_sends_and_may_change_errno() {
     ]);
 }
 
+const JUMPS: &str = r#"
+#include <assert.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+static sigjmp_buf place;
+static void handler(int signal) { (void)signal; abort(); }
+int main(void) {
+    sigset_t set, now;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    signal(SIGUSR1, handler);
+    if (sigsetjmp(place, SAVES) == 0) {
+        sigprocmask(SIG_BLOCK, &set, 0);
+        siglongjmp(place, 1);
+    }
+#ifdef RAISE
+    raise(SIGUSR1);
+#endif
+    sigprocmask(SIG_BLOCK, 0, &now);
+    assert(sigismember(&now, SIGUSR1) == !SAVES);
+    return 0;
+}
+"#;
+
+#[test]
+fn a_jump_puts_back_the_signals_that_were_blocked_where_it_was_asked_to() {
+    run_table(&[
+        ("jumps.c", &["-DSAVES=1"], JUMPS, Verified),
+        ("jumps.c", &["-DSAVES=0"], JUMPS, Verified),
+        ("jumps.c", &["-DSAVES=1", "-DRAISE"], JUMPS, Fails("abort")),
+        ("jumps.c", &["-DSAVES=0", "-DRAISE"], JUMPS, Verified),
+    ]);
+}
+
 #[test]
 fn signals_are_waited_for_blocked_and_merged() {
     run_table(&[

@@ -251,3 +251,60 @@ fn random_numbers_are_shared_by_threads_and_the_same_in_each_execution() {
     run("random.c", &[]).is_verified_in(2);
     run("random.c", &["-DBUG"]).fails_with("assertion", "drawn[0] == first");
 }
+
+const LISTS: &str = r#"
+#define _GNU_SOURCE
+#include <assert.h>
+#include <libintl.h>
+#include <locale.h>
+#include <pthread.h>
+#include <pwd.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <wchar.h>
+static atomic_int first;
+static void *set(void *arg) { first = 1; return arg; }
+int main(void) {
+    pthread_t t;
+    pthread_create(&t, 0, set, 0);
+    int seen = first;
+    pthread_join(t, 0);
+#if HOW == 1
+    struct passwd *entry = getpwent();
+    assert(!seen || entry);
+#elif HOW == 2
+    textdomain("messages");
+#elif HOW == 3
+    uselocale(newlocale(LC_ALL_MASK, "C", 0));
+#elif HOW == 4
+    fwide(stdout, 1);
+#elif HOW == 5 /* these only look */
+    fwide(stdout, 0);
+    textdomain(0);
+    uselocale(0);
+#elif HOW == 6
+    char *rest = strtok(0, " ");
+    assert(!rest);
+#elif HOW == 7
+    char text[] = "one two";
+    assert(strtok(text, " ") && strtok(0, " ") && !strtok(0, " ") && !strtok(0, " "));
+#endif
+    return seen & 0;
+}
+"#;
+
+#[test]
+fn state_of_the_c_library_that_stays_is_named() {
+    use common::Right::{Caveat, Fails, Verified};
+    let right = |how: &'static [&'static str], right| ("lists.c", how, LISTS, right);
+    common::run_table(&[
+        right(&["-DHOW=1"], Caveat("state")),
+        right(&["-DHOW=2"], Caveat("state")),
+        right(&["-DHOW=3"], Caveat("state")),
+        right(&["-DHOW=4"], Caveat("state")),
+        right(&["-DHOW=5"], Verified),
+        right(&["-DHOW=6"], Fails("signal")),
+        right(&["-DHOW=7"], Verified),
+    ]);
+}

@@ -10,7 +10,7 @@ use raddle::sync::atomic::{AtomicPtr, AtomicU32, Ordering::SeqCst};
 use raddle::sync::{Arc, Mutex};
 use raddle::thread;
 
-/// What fails, as sorted kinds and messages. Each token shows its failure again.
+/// The failures, as sorted kinds and messages. Each token shows its failure again.
 #[track_caller]
 fn all_failures(config: Config, f: impl Fn() + Copy) -> Vec<String> {
     let report = config.keep_going(true).run(f);

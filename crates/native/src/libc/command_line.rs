@@ -19,7 +19,7 @@ unsafe extern "C" {
     static stderr: *mut libc::FILE;
 }
 
-/// What happens to arguments that are not options.
+/// How arguments that are not options are handled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ordering {
     /// They end the options.
@@ -30,7 +30,7 @@ enum Ordering {
     Return,
 }
 
-/// What the functions remember from call to call.
+/// State that the functions keep from call to call.
 #[derive(Clone, Copy)]
 struct Position {
     has_started: bool,

@@ -48,7 +48,10 @@ pub(super) fn hook(name: &str) -> Option<Hook> {
         // The pointer to the table of virtual functions.
         "__dynamic_cast" => Some(|_, a| reads(a[0], 8)),
         "_ZSt13set_terminatePFvvE" | "_ZSt15set_new_handlerPFvvE" | "_ZNSt6locale6globalERKS_" => {
-            Some(|_, _| before(set(&HANDLERS), here()))
+            Some(|_, _| {
+                before(set(&HANDLERS), here());
+                super::restored::lasting("std::set_terminate, std::set_new_handler or std::locale::global");
+            })
         }
         "_ZSt13get_terminatev" | "_ZSt15get_new_handlerv" | "_ZNSt6localeC1Ev" => {
             Some(|_, _| before(ask(&HANDLERS), here()))

@@ -252,7 +252,7 @@ unsafe fn close_in_memory(m: &InMemory) {
 }
 
 /// The number of the descriptor of a stream that this execution has opened: when a stream is closed matters to a thread that asks for it.
-/// What others write to the stream does not.
+/// Writes of other threads to the stream do not matter to it.
 fn number_of(file: usize, how: Use) -> Access {
     if let Some((_, thread, ordinal)) = opened_streams().iter().find(|o| o.0 == file).copied() {
         let key = objects::key_of_file(NUMBER + thread as u64, ordinal);
@@ -753,7 +753,7 @@ fronts! { OUTPUT:
     setbuf(file, p) impure [f(file, Change), super::restored::stream(file), buffered(file, p, 0, libc::BUFSIZ as usize)];
     setbuffer(file, p, n) impure [f(file, Change), super::restored::stream(file), buffered(file, p, 0, n)];
     setlinebuf(file) impure [f(file, Change), super::restored::stream(file)];
-    fwide(file) impure [f(file, Change), super::restored::stream(file)];
+    fwide(file, mode) impure [f(file, Change), super::restored::stream(file), when(mode as i32 != 0, || super::restored::lasting("fwide"))];
     open(path, flags) impure [s(path), super::inputs::opened(path), Access::MakesDescriptor, opened(HERE, path, flags)];
     open64(path, flags) impure [s(path), super::inputs::opened(path), Access::MakesDescriptor, opened(HERE, path, flags)];
     creat(path) impure [s(path), Access::MakesDescriptor,

@@ -16,6 +16,7 @@ use super::objects::{
     SHELLS, STRERROR, STRSIGNAL, STRTOK, SYSLOG, TERMINALS, TEXT_DOMAIN, TMPNAM, TTYNAME, USERS,
 };
 use super::paths::Lookup;
+use super::restored::lasting;
 use super::streams::HERE;
 use super::{Front, Row, Stub, Words, fronts, incoming, rows};
 use crate::real::real;
@@ -378,7 +379,7 @@ fronts! { LOCALE_FRONTS:
     strerror_l(n, l) pure [locale(l)];
     wctype_l(name, l) pure [locale(l), s(name)];
     wcscoll_l(a, b, l) pure [locale(l), ws(a), ws(b)];
-    uselocale(l) impure [locale(l)];
+    uselocale(l) impure [locale(l), when(l != 0, || lasting("uselocale"))];
 }
 
 rows! { WIDE:
@@ -656,7 +657,7 @@ fn told_by_socket(out: usize, n: usize, call: Option<Call>, real: impl FnOnce() 
     done
 }
 
-/// The same by a model: copies what it tells, or fails.
+/// Answers from a model: copies the answer, or fails.
 fn told_by_model(told: Result<&[u8], c_int>, out: usize, n: usize) -> c_int {
     let fail = |error| {
         super::set_errno(error);
@@ -797,10 +798,10 @@ rows! { SYSTEM:
         -> _x [when(at(result) != 0, || w(out, 32)), when(at(result) != 0, || w(buffer, n))];
     getpwnam(name) impure [s(name), change(&PASSWORDS)] -> got [w(got, 48), texts(got, &[0, 8, 24, 32, 40])];
     getpwuid(id) impure [change(&PASSWORDS)] -> got [w(got, 48), texts(got, &[0, 8, 24, 32, 40])];
-    getpwent() impure [change(&PASSWORDS)] -> got [w(got, 48), texts(got, &[0, 8, 24, 32, 40])];
+    getpwent() impure [change(&PASSWORDS), lasting("getpwent")] -> got [w(got, 48), texts(got, &[0, 8, 24, 32, 40])];
     getgrnam(name) impure [s(name), change(&GROUP)] -> got [w(got, 32), texts(got, &[0, 8])];
     getgrgid(id) impure [change(&GROUP)] -> got [w(got, 32), texts(got, &[0, 8])];
-    getgrent() impure [change(&GROUP)] -> got [w(got, 32), texts(got, &[0, 8])];
+    getgrent() impure [change(&GROUP), lasting("getgrent")] -> got [w(got, 32), texts(got, &[0, 8])];
     gethostbyname(name) impure [s(name), change(&HOSTS)] -> got [w(got, 32), texts(got, &[0])];
     gethostbyaddr(a, n, t) impure [r(a, n as u32 as usize), change(&HOSTS)] -> got [w(got, 32), texts(got, &[0])];
     getservbyname(a, b) impure [s(a), change(&SERVICES)] -> got [w(got, 32), texts(got, &[0, 24])];
@@ -845,11 +846,11 @@ rows! { SYSTEM:
     getttynam(name) impure [s(name), change(&TERMINALS)] -> _x [];
     getrpcbyname(name) impure [s(name), change(&CALLS)] -> _x [];
     getrpcbynumber(n) impure [change(&CALLS)] -> _x [];
-    getrpcent() impure [change(&CALLS)] -> _x [];
+    getrpcent() impure [change(&CALLS), lasting("getrpcent")] -> _x [];
     setrpcent(stay) impure [change(&CALLS)] -> _x [];
     endrpcent() impure [change(&CALLS)] -> _x [];
     getaliasbyname(name) impure [s(name), change(&MAIL)] -> _x [];
-    getaliasent() impure [change(&MAIL)] -> _x [];
+    getaliasent() impure [change(&MAIL), lasting("getaliasent")] -> _x [];
     setaliasent() impure [change(&MAIL)] -> _x [];
     endaliasent() impure [change(&MAIL)] -> _x [];
     getsgnam(name) impure [s(name), change(&GROUP_SHADOW)] -> _x [];
@@ -869,9 +870,9 @@ rows! { SYSTEM:
     ngettext(a, b, n) pure [s(a), s(b), look(&TEXT_DOMAIN), look(&LOCALE), look(&ENV)] -> _x [];
     dngettext(d, a, b, n) pure [s(d), s(a), s(b), look(&TEXT_DOMAIN), look(&LOCALE), look(&ENV)] -> _x [];
     dcngettext(d, a, b, n, c) pure [s(d), s(a), s(b), look(&TEXT_DOMAIN), look(&LOCALE), look(&ENV)] -> _x [];
-    textdomain(d) impure [s(d), if d == 0 { look(&TEXT_DOMAIN) } else { change(&TEXT_DOMAIN) }] -> _x [];
-    bindtextdomain(d, p) impure [s(d), s(p), if p == 0 { look(&TEXT_DOMAIN) } else { change(&TEXT_DOMAIN) }] -> _x [];
-    bind_textdomain_codeset(d, p) impure [s(d), s(p), if p == 0 { look(&TEXT_DOMAIN) } else { change(&TEXT_DOMAIN) }] -> _x [];
+    textdomain(d) impure [s(d), if d == 0 { look(&TEXT_DOMAIN) } else { change(&TEXT_DOMAIN) }, when(d != 0, || lasting("textdomain"))] -> _x [];
+    bindtextdomain(d, p) impure [s(d), s(p), if p == 0 { look(&TEXT_DOMAIN) } else { change(&TEXT_DOMAIN) }, when(p != 0, || lasting("bindtextdomain"))] -> _x [];
+    bind_textdomain_codeset(d, p) impure [s(d), s(p), if p == 0 { look(&TEXT_DOMAIN) } else { change(&TEXT_DOMAIN) }, when(p != 0, || lasting("bind_textdomain_codeset"))] -> _x [];
     tcgetattr(fd, out) impure [k(out, 60)] -> done [when(ok(done), || w(out, 60))];
     mincore(p, n, out) impure [k(out, n.div_ceil(4096))] -> done [when(ok(done), || w(out, n.div_ceil(4096)))];
     ptsname_r(fd, out, n) impure [k(out, n)] -> done [when(done as i32 == 0, || w(out, length(out)))];
@@ -885,21 +886,21 @@ rows! { SYSTEM:
     endpwent() impure [change(&PASSWORDS)] -> _x [];
     setgrent() impure [change(&GROUP)] -> _x [];
     endgrent() impure [change(&GROUP)] -> _x [];
-    gethostent() impure [change(&HOSTS)] -> got [w(got, 32), texts(got, &[0])];
+    gethostent() impure [change(&HOSTS), lasting("gethostent")] -> got [w(got, 32), texts(got, &[0])];
     sethostent(stay) impure [change(&HOSTS)] -> _x [];
     endhostent() impure [change(&HOSTS)] -> _x [];
     gethostbyname2(name, family) impure [s(name), change(&HOSTS)] -> got [w(got, 32), texts(got, &[0])];
-    getservent() impure [change(&SERVICES)] -> got [w(got, 32), texts(got, &[0, 24])];
+    getservent() impure [change(&SERVICES), lasting("getservent")] -> got [w(got, 32), texts(got, &[0, 24])];
     setservent(stay) impure [change(&SERVICES)] -> _x [];
     endservent() impure [change(&SERVICES)] -> _x [];
-    getprotoent() impure [change(&PROTOCOLS)] -> got [w(got, 24), texts(got, &[0])];
+    getprotoent() impure [change(&PROTOCOLS), lasting("getprotoent")] -> got [w(got, 24), texts(got, &[0])];
     setprotoent(stay) impure [change(&PROTOCOLS)] -> _x [];
     endprotoent() impure [change(&PROTOCOLS)] -> _x [];
-    getnetent() impure [change(&NETWORKS)] -> got [w(got, 24), texts(got, &[0])];
+    getnetent() impure [change(&NETWORKS), lasting("getnetent")] -> got [w(got, 24), texts(got, &[0])];
     getnetbyname(name) impure [s(name), change(&NETWORKS)] -> got [w(got, 24), texts(got, &[0])];
     getnetbyaddr(net, family) impure [change(&NETWORKS)] -> _x [];
     getspnam(name) impure [s(name), change(&SHADOW)] -> got [w(got, 72), texts(got, &[0, 8])];
-    getspent() impure [change(&SHADOW)] -> got [w(got, 72), texts(got, &[0, 8])];
+    getspent() impure [change(&SHADOW), lasting("getspent")] -> got [w(got, 72), texts(got, &[0, 8])];
     fgetpwent(file) impure [Access::Stream(file, Use::Change), change(&PASSWORDS)] -> _x [];
     fgetgrent(file) impure [Access::Stream(file, Use::Change), change(&GROUP)] -> _x [];
     getutxent() impure [change(&LOGINS)] -> _x [];
@@ -1402,6 +1403,10 @@ extern "C" fn split(start: usize, of: usize) -> usize {
     // SAFETY: one OS thread alone runs code of the program.
     let from = if start == 0 { unsafe { REST } } else { start };
     if from == 0 {
+        if let Some(call) = call {
+            let message = "a null pointer is read: `strtok` was not given a string before".to_owned();
+            runtime::fail(explore::FailureKind::Signal, message, call.place);
+        }
         return 0;
     }
     let (found, rest) = token(from, of, call);

@@ -354,7 +354,14 @@ extern "C" fn jump(buffer: usize, value: c_int) -> c_int {
         if of(me()).depth > 0 {
             not_modelled("`longjmp` or `siglongjmp` in a handler of a signal", call());
         }
-        crate::leaving::check_jump(buffer, call());
+        let call = call();
+        crate::leaving::check_jump(buffer, call);
+        if let Some(mask) = crate::leaving::saved_mask(buffer).filter(|mask| *mask != of(me()).mask) {
+            // A signal that comes before the jump is handled before it.
+            runtime::settle();
+            point(call.place);
+            put_mask(mask, call);
+        }
     }
     real!(siglongjmp(buffer, value): fn(usize, c_int) -> c_int)
 }

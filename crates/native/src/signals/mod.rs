@@ -223,6 +223,11 @@ fn is_active() -> bool {
     unsafe { ACTIVE }
 }
 
+/// The signals that the running thread blocks.
+pub(crate) fn blocked() -> u64 {
+    of(me()).mask
+}
+
 /// Called before the first execution.
 pub(crate) fn prepare() {
     let all = signals();
