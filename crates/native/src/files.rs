@@ -246,8 +246,8 @@ reads! {
     receive recv(fd: c_int, buffer: *mut c_void, n: usize, flags: c_int) -> isize, Some((buffer as usize, n)), pipes::receive, flags, None;
     receive_from recvfrom(fd: c_int, buffer: *mut c_void, n: usize, flags: c_int, a: usize, l: usize) -> isize,
         Some((buffer as usize, n)), pipes::receive_from, pipes::with_sender(flags, a, l), None;
-    accept_one accept(fd: c_int, address: usize, length: usize) -> c_int, { note_opened(); None }, no_position, 0, None;
-    accept_one_4 accept4(fd: c_int, address: usize, length: usize, flags: c_int) -> c_int, { note_opened(); None }, no_position, 0, None;
+    accept_one accept(fd: c_int, address: usize, length: usize) -> c_int, { note_opened(); None }, pipes::accept_from, 0, None;
+    accept_one_4 accept4(fd: c_int, address: usize, length: usize, flags: c_int) -> c_int, { note_opened(); None }, pipes::accept_from, 0, None;
 }
 
 /// Whether a descriptor is open.

@@ -513,6 +513,9 @@ fn pair(ends: [usize; 2], cloexec: bool, out: *mut c_int, call: Call) -> c_int {
     0
 }
 
+/// The kernel's types of sockets have lower numbers.
+const SOCK_MAX: c_int = 11;
+
 extern "C" fn socketpair_here(domain: c_int, kind: c_int, protocol: c_int, out: *mut c_int) -> c_int {
     if !of_program() {
         return real!(socketpair(domain, kind, protocol, out): fn(c_int, c_int, c_int, *mut c_int) -> c_int);
@@ -522,10 +525,23 @@ extern "C" fn socketpair_here(domain: c_int, kind: c_int, protocol: c_int, out: 
     let flags = kind & (libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC);
     let kind = kind & !flags;
     if domain != libc::AF_UNIX {
-        return with_errno(libc::EOPNOTSUPP);
+        // The kernel knows which error it is; hardly any other domain has pairs.
+        let code = real!(socketpair(domain, kind | flags, protocol, out): fn(c_int, c_int, c_int, *mut c_int) -> c_int);
+        if code == 0 {
+            not_modelled("a pair of sockets of this domain", call);
+        }
+        return code;
+    }
+    // The kernel makes a socket for datagrams of a raw one.
+    let kind = if kind == libc::SOCK_RAW { libc::SOCK_DGRAM } else { kind };
+    if !(0..SOCK_MAX).contains(&kind) {
+        return with_errno(libc::EINVAL);
+    }
+    if protocol != 0 && protocol != libc::PF_UNIX {
+        return with_errno(libc::EPROTONOSUPPORT);
     }
     if !matches!(kind, libc::SOCK_STREAM | libc::SOCK_DGRAM | libc::SOCK_SEQPACKET) {
-        return with_errno(libc::EINVAL);
+        return with_errno(libc::ESOCKTNOSUPPORT);
     }
     let queues = [new_queue(Kind::Socket, SOCKET, call), new_queue(Kind::Socket, SOCKET, call)];
     if kind != libc::SOCK_STREAM {
@@ -580,16 +596,23 @@ extern "C" fn timerfd_settime_here(
     old: *mut libc::itimerspec,
 ) -> c_int {
     let call = call();
-    let Some(queue) = used(fd, call).and_then(|o| state().opens[o].input) else {
+    let Some(open) = used(fd, call) else {
         return real!(timerfd_settime(fd, flags, new, old):
             fn(c_int, c_int, *const libc::itimerspec, *mut libc::itimerspec) -> c_int);
     };
-    if state().queues[queue].kind != Kind::Timer {
-        return with_errno(libc::EINVAL);
+    if new.is_null() {
+        return with_errno(libc::EFAULT);
     }
     access::access(new as usize, size_of::<libc::itimerspec>(), false, call);
     // SAFETY: the program hands in a time.
     let new = unsafe { *new };
+    let is_valid = time::is_duration(&new.it_value) && time::is_duration(&new.it_interval);
+    if !is_valid || flags & !(libc::TFD_TIMER_ABSTIME | libc::TFD_TIMER_CANCEL_ON_SET) != 0 {
+        return with_errno(libc::EINVAL);
+    }
+    let Some(queue) = state().opens[open].input.filter(|q| state().queues[*q].kind == Kind::Timer) else {
+        return with_errno(libc::EINVAL);
+    };
     let clock = state().queues[queue].clock;
     let absolute = (flags & libc::TFD_TIMER_ABSTIME != 0).then_some(clock);
     let due = time::due(&new.it_value, absolute);
@@ -658,7 +681,13 @@ pub(crate) fn read_from(fd: c_int, buffer: usize, n: usize, flags: c_int, call: 
     let nonblocking = is_nonblocking(open, call);
     let Open { kind, input, .. } = state().opens[open];
     let fail = |code| Some(with_errno(code) as isize);
-    let Some(queue) = input.filter(|_| kind != Kind::Epoll) else { return fail(libc::EBADF) };
+    let Some(queue) = input else { return fail(libc::EBADF) };
+    if kind == Kind::Epoll {
+        return fail(libc::EINVAL);
+    }
+    if n > isize::MAX as usize {
+        return fail(libc::EFAULT);
+    }
     if flags & IS_SOCKET != 0 && kind != Kind::Socket {
         return fail(libc::ENOTSOCK);
     }
@@ -671,7 +700,8 @@ pub(crate) fn read_from(fd: c_int, buffer: usize, n: usize, flags: c_int, call: 
     if is_number && n < 8 {
         return fail(libc::EINVAL);
     }
-    if n == 0 {
+    // `recv` looks for a message all the same.
+    if n == 0 && flags & IS_SOCKET == 0 {
         return Some(0);
     }
     let is_datagram = state().opens[open].socket == libc::SOCK_DGRAM;
@@ -940,6 +970,13 @@ extern "C" fn dup_here(fd: c_int) -> c_int {
 
 fn copy(fd: c_int, least: c_int, cloexec: bool) -> c_int {
     let call = call();
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a system call with a place for the limit.
+    unsafe { libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, 0, &raw mut limit) };
+    if u64::try_from(least).is_ok_and(|n| n < limit.rlim_cur) {
+    } else if used(fd, call).is_some() {
+        return with_errno(libc::EINVAL);
+    }
     match used(fd, call) {
         Some(open) => new_descriptor(open, least, cloexec, call),
         None => with_errno(libc::EBADF),
@@ -951,6 +988,9 @@ extern "C" fn dup2_here(old: c_int, new: c_int) -> c_int {
 }
 
 extern "C" fn dup3_here(old: c_int, new: c_int, flags: c_int) -> c_int {
+    if old == new {
+        return with_errno(libc::EINVAL);
+    }
     copy_to(old, new, flags, true)
 }
 
@@ -1026,10 +1066,10 @@ extern "C" fn fcntl_here(fd: c_int, command: c_int, argument: usize) -> c_int {
     let open = &mut state().opens[open];
     match command {
         libc::F_GETFL => {
-            let mode = match (open.input, open.output) {
-                (Some(_), Some(_)) => libc::O_RDWR,
-                (None, Some(_)) => libc::O_WRONLY,
-                _ => libc::O_RDONLY,
+            let mode = match (open.kind, open.output) {
+                (Kind::Pipe, Some(_)) => libc::O_WRONLY,
+                (Kind::Pipe, None) => libc::O_RDONLY,
+                _ => libc::O_RDWR,
             };
             mode | if open.nonblocking { libc::O_NONBLOCK } else { 0 }
         }
@@ -1043,8 +1083,8 @@ extern "C" fn fcntl_here(fd: c_int, command: c_int, argument: usize) -> c_int {
             real!(fcntl(fd, command, argument): fn(c_int, c_int, usize) -> c_int)
         }
         libc::F_GETPIPE_SZ => match open.input.or(open.output) {
-            Some(q) => state().queues[q].capacity as c_int,
-            None => with_errno(libc::EBADF),
+            Some(q) if open.kind == Kind::Pipe => state().queues[q].capacity as c_int,
+            _ => with_errno(libc::EBADF),
         },
         _ => not_modelled("this command of `fcntl` on a pipe", call),
     }
@@ -1064,7 +1104,10 @@ extern "C" fn ioctl_here(fd: c_int, request: libc::c_ulong, argument: usize) -> 
             state().opens[open].nonblocking = unsafe { *(argument as *const c_int) } != 0;
             0
         }
-        (libc::FIONREAD, Some(queue)) => {
+        (libc::FIONREAD, _) if matches!(state().opens[open].kind, Kind::Event { .. } | Kind::Timer) => {
+            with_errno(libc::ENOTTY)
+        }
+        (libc::FIONREAD, Some(queue)) if state().opens[open].kind != Kind::Epoll => {
             look(queue, call);
             let n = state().queues[queue].bytes.len() as c_int;
             access::access(argument, 4, true, call);
@@ -1111,10 +1154,13 @@ extern "C" fn shutdown_here(fd: c_int, how: c_int) -> c_int {
 }
 
 extern "C" fn write_here(fd: c_int, buffer: usize, n: usize) -> isize {
-    if open_of(fd).is_some()
-        && let Some(written) = write_to(fd, buffer, n, 0, call())
-    {
-        return written;
+    if open_of(fd).is_some() {
+        if n > isize::MAX as usize {
+            return with_errno(libc::EFAULT) as isize;
+        }
+        if let Some(written) = write_to(fd, buffer, n, 0, call()) {
+            return written;
+        }
     }
     real!(write(fd, buffer, n): fn(c_int, usize, usize) -> isize)
 }
@@ -1174,8 +1220,12 @@ pub(crate) fn receive_from(fd: c_int, buffer: usize, n: usize, flags: c_int, cal
 }
 
 fn vectors(fd: c_int, vectors: *const libc::iovec, count: c_int, is_write: bool) -> Option<isize> {
-    open_of(fd)?;
+    let open = &state().opens[open_of(fd)?];
     let call = call();
+    if (if is_write { open.output } else { open.input }).is_none() && open.kind == Kind::Pipe {
+        with_errno(libc::EBADF);
+        return Some(-1);
+    }
     if crate::libc::streams::number_of_pieces(count as usize) != count as usize {
         with_errno(libc::EINVAL);
         return Some(-1);
@@ -1237,6 +1287,9 @@ unsafe fn list_of<'a>(list: *const libc::iovec, count: c_int) -> &'a [libc::iove
 /// `lseek`: pipes and sockets have no offset. That of others is always 0.
 extern "C" fn lseek_here(fd: c_int, offset: i64, whence: c_int) -> i64 {
     if let Some(open) = open_of(fd) {
+        if !(libc::SEEK_SET..=libc::SEEK_HOLE).contains(&whence) {
+            return with_errno(libc::EINVAL).into();
+        }
         let has_none = matches!(state().opens[open].kind, Kind::Pipe | Kind::Socket);
         return if has_none { with_errno(libc::ESPIPE).into() } else { 0 };
     }
@@ -1271,6 +1324,25 @@ fail_on_modelled! {
     fails_posix_fallocate posix_fallocate ESPIPE true;
     fails_posix_fadvise posix_fadvise ESPIPE true;
     fails_fchdir fchdir ENOTDIR false;
+}
+
+extern "C" fn isatty_here(fd: c_int) -> c_int {
+    if open_of(fd).is_some() {
+        with_errno(libc::ENOTTY);
+        return 0;
+    }
+    real!(isatty(fd): fn(c_int) -> c_int)
+}
+
+/// `accept` on a descriptor that is modelled: none of these sockets listens.
+pub(crate) fn accept_from(fd: c_int, _: usize, _: usize, _: c_int, call: Call) -> Option<isize> {
+    let open = used(fd, call)?;
+    let code = match state().opens[open].socket {
+        0 => libc::ENOTSOCK,
+        libc::SOCK_DGRAM => libc::EOPNOTSUPP,
+        _ => libc::EINVAL,
+    };
+    Some(with_errno(code) as isize)
 }
 
 extern "C" fn readv_here(fd: c_int, list: *const libc::iovec, count: c_int) -> isize {
@@ -1429,6 +1501,7 @@ export! {
     pipe => pipe_here;
     pipe2 => pipe2_here;
     socketpair => socketpair_here;
+    isatty => isatty_here;
     eventfd => eventfd_here;
     eventfd_read => eventfd_read_here;
     eventfd_write => eventfd_write_here;

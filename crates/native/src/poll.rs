@@ -309,6 +309,9 @@ extern "C" fn ppoll_here(
         return real!(ppoll(fds, n, timeout, mask):
             fn(*mut libc::pollfd, libc::nfds_t, *const libc::timespec, *const libc::sigset_t) -> c_int);
     }
+    if !time::may_be_limit(timeout) {
+        return with_errno(libc::EINVAL);
+    }
     let call = call();
     no_mask(mask as usize, "ppoll", call);
     poll_in(fds, n as usize, Limit::of_time(timeout), "ppoll", call)
@@ -376,6 +379,10 @@ extern "C" fn select_here(n: c_int, a: Set, b: Set, c: Set, timeout: *mut libc::
     if n < 0 {
         return with_errno(libc::EINVAL);
     }
+    // SAFETY: the program hands in a time or nothing.
+    if unsafe { timeout.as_ref() }.is_some_and(|t| t.tv_sec < 0 || t.tv_usec < 0) {
+        return with_errno(libc::EINVAL);
+    }
     let call = call();
     // SAFETY: the program hands in a time or nothing.
     let limit = match unsafe { timeout.as_ref() } {
@@ -400,6 +407,9 @@ extern "C" fn pselect_here(
         return real!(pselect(n, a, b, c, timeout, mask):
             fn(c_int, Set, Set, Set, *const libc::timespec, *const libc::sigset_t) -> c_int);
     }
+    if n < 0 || !time::may_be_limit(timeout) {
+        return with_errno(libc::EINVAL);
+    }
     let call = call();
     no_mask(mask as usize, "pselect", call);
     select_in(n, [a, b, c], Limit::of_time(timeout), "pselect", call)
@@ -419,13 +429,16 @@ extern "C" fn epoll_create1_here(flags: c_int) -> c_int {
     if !pipes::is_programs() {
         return real!(epoll_create1(flags): fn(c_int) -> c_int);
     }
+    if flags & !libc::EPOLL_CLOEXEC != 0 {
+        return with_errno(libc::EINVAL);
+    }
     pipes::new_list(flags, call())
 }
 
 /// The list of a descriptor of `epoll`, and the queue that stands for it.
 fn list_of(fd: c_int, call: Call) -> Result<(usize, usize), c_int> {
     match pipes::used(fd, call) {
-        None => Err(libc::EBADF),
+        None => Err(if files::is_open(fd) { libc::EINVAL } else { libc::EBADF }),
         Some(open) => match (state().opens[open].kind, state().opens[open].input) {
             (Kind::Epoll, Some(queue)) => Ok((open, queue)),
             _ => Err(libc::EINVAL),
@@ -434,6 +447,9 @@ fn list_of(fd: c_int, call: Call) -> Result<(usize, usize), c_int> {
 }
 
 extern "C" fn epoll_ctl_here(list: c_int, what: c_int, fd: c_int, event: *const libc::epoll_event) -> c_int {
+    if pipes::open_of(list).is_none() && pipes::open_of(fd).is_some() {
+        return with_errno(if files::is_open(list) { libc::EINVAL } else { libc::EBADF });
+    }
     if pipes::open_of(list).is_none() {
         return real!(epoll_ctl(list, what, fd, event): fn(c_int, c_int, c_int, *const libc::epoll_event) -> c_int);
     }
@@ -441,6 +457,9 @@ extern "C" fn epoll_ctl_here(list: c_int, what: c_int, fd: c_int, event: *const 
         return with_errno(libc::EINVAL);
     }
     let call = call();
+    if pipes::open_of(fd).is_none() && !files::is_open(fd) {
+        return with_errno(libc::EBADF);
+    }
     let (own, queue) = match list_of(list, call) {
         Ok(found) => found,
         Err(code) => return with_errno(code),
@@ -494,7 +513,7 @@ fn epoll_until(list: c_int, out: *mut libc::epoll_event, most: c_int, limit: Lim
         Ok(found) => found,
         Err(code) => return with_errno(code),
     };
-    if most <= 0 {
+    if most <= 0 || most as usize > c_int::MAX as usize / size_of::<libc::epoll_event>() {
         return with_errno(libc::EINVAL);
     }
     runtime::settle();
@@ -631,6 +650,9 @@ extern "C" fn epoll_pwait2_here(
     if !runtime::in_execution() {
         return real!(epoll_pwait2(list, out, most, timeout, mask):
             fn(c_int, *mut libc::epoll_event, c_int, *const libc::timespec, *const libc::sigset_t) -> c_int);
+    }
+    if !time::may_be_limit(timeout) {
+        return with_errno(libc::EINVAL);
     }
     no_mask(mask as usize, "epoll_pwait2", call);
     epoll_in(list, out, most, Limit::of_time(timeout), call)
