@@ -133,10 +133,6 @@ T(sem_open("", O_CREAT, 0600, 0) == SEM_FAILED) \
 T(pthread_getaffinity_np(pthread_self(), 1, &cpus)) \
 T((fstat(pi[0], &sb), S_ISFIFO(sb.st_mode))) \
 T((fstat(sp[0], &sb), S_ISSOCK(sb.st_mode))) \
-T((fstat(ev, &sb), sb.st_mode)) \
-T(bind(pi[0], (void *)buf, 2)) \
-T(listen(pi[0], 1)) \
-T(connect(pi[0], (void *)buf, 2)) \
 T(accept(pi[0], 0, 0)) \
 T(accept(sp[0], 0, 0)) \
 T(accept4(sp[0], 0, 0, 1)) \

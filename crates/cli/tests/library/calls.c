@@ -110,7 +110,7 @@ static void convert(char *from) {
     ROW(strcasestr, , sink = (long)strcasestr(b, "HERE"), b[2] = 'x') \
     ROW(strsep, p = b, strsep(&p, " "), sink = (long)p) \
     ROW(strsep_end, p = b, strsep(&p, " "), sink = b[4]) \
-    ROW(strtok, , strtok(b, " "), strtok(0, " ")) \
+    ROW(strtok, strtok(b, " "), strtok(b, " "), strtok(0, " ")) \
     ROW(strtok_text, , strtok(b, " "), sink = b[4]) \
     ROW(strtok_r, , strtok_r(b, " ", &q), sink = (long)q) \
     ROW(index, , sink = (long)index(b, 'w'), b[0] = 1) \
