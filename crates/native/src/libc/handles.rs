@@ -48,13 +48,26 @@ fn real_of(kind: Kind, block: usize) -> Option<usize> {
     opened().iter().find(|o| o.kind == kind && o.block == block).map(|o| o.real)
 }
 
+/// A thread has a locale of its own.
+static mut HAS_LOCALE: bool = false;
+
+/// A thread chooses a locale of its own, or asks which one it has.
+pub(super) fn own_locale(locale: usize) -> Access {
+    // SAFETY: one OS thread alone runs code of the program.
+    unsafe { HAS_LOCALE |= locale != 0 };
+    Access::Nothing
+}
+
 /// An execution begins: what the last one has left open is closed.
 pub(super) fn begin() {
-    if opened().is_empty() {
-        return;
-    }
     // SAFETY: no thread of the program runs.
-    unsafe { libc::uselocale(GLOBAL_LOCALE as libc::locale_t) };
+    unsafe {
+        if opened().is_empty() && !HAS_LOCALE {
+            return;
+        }
+        HAS_LOCALE = false;
+        libc::uselocale(GLOBAL_LOCALE as libc::locale_t);
+    }
     for o in opened().drain(..).filter(|o| !o.changed) {
         match o.kind {
             // SAFETY: the locale is the C library's own, and nobody uses it any more.

@@ -379,7 +379,7 @@ fronts! { LOCALE_FRONTS:
     strerror_l(n, l) pure [locale(l)];
     wctype_l(name, l) pure [locale(l), s(name)];
     wcscoll_l(a, b, l) pure [locale(l), ws(a), ws(b)];
-    uselocale(l) impure [locale(l), when(l != 0, || lasting("uselocale"))];
+    uselocale(l) impure [locale(l), super::handles::own_locale(l)];
 }
 
 rows! { WIDE:
