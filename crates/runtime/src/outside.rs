@@ -212,20 +212,22 @@ impl Frames {
         let closure = (&raw const *test).cast::<u8>() as usize & !7;
         let (here, end) = (std::ptr::from_ref(&closure) as usize, end_of_stack() & !7);
         let mut parts = Vec::new();
-        if closure < here || closure >= end || crate::front::front().is_some() {
+        // A closure that captures nothing may lie anywhere.
+        let captures = size_of_val(test) > 0;
+        if !captures || closure < here || closure >= end || crate::front::front().is_some() {
             return Frames::default();
         }
         let words = (size_of_val(test).div_ceil(8)).min((end - closure) / 8).min(Frames::MOST);
         // SAFETY: these words lie in frames of callers.
         let captured = (0..words).map(|i| unsafe { read(closure + 8 * i) } as usize & !7);
         let is_above = |p: &usize| *p > here && *p < end;
-        let mut starts: Vec<usize> = captured.filter(is_above).collect();
-        starts.push(closure);
+        let mut starts: Vec<(usize, usize)> = captured.filter(is_above).map(|p| (p, Frames::REACH)).collect();
+        starts.push((closure, 8 * words));
         starts.sort_unstable();
         let mut until = 0;
-        for start in starts {
+        for (start, bytes) in starts {
             let from = start.max(until);
-            until = until.max((start + Frames::REACH.max(8 * words)).min(end));
+            until = until.max((start + bytes).min(end));
             // SAFETY: as above.
             parts.push((from, (from..until).step_by(8).map(|at| unsafe { read(at) }).collect()));
         }
