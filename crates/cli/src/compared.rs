@@ -204,7 +204,7 @@ impl<'a> Narrow<'a> {
 
     fn update(&mut self, i: &Instruction<'_>) {
         if i.mnemonic.starts_with("call") {
-            // What a function with a narrow result leaves in the upper half of `rax` means nothing.
+            // The upper half of `rax` is undefined behind a function with a narrow result.
             let is_wide = match i.operands.first() {
                 Some(Operand::Memory(m)) => self.returning.contains(m.text),
                 _ => false,

@@ -4,7 +4,7 @@
 //! certainly find nothing written (`-Wuninitialized`), and each of these is a caveat with its line. They are not shown unless
 //! the user asks for them.
 //!
-//! The same holds for uses of local variables whose block or function has ended (`-Wreturn-local-addr`, `-Wdangling-pointer`), where the runtime
+//! A caveat also names uses of local variables whose block or function has ended (`-Wreturn-local-addr`, `-Wdangling-pointer`), where the runtime
 //! cannot tell the memory from that of another variable.
 
 use explore::{Caveat, CaveatKind};

@@ -4,7 +4,7 @@
 //! without thread-local variables can only find out which storage it runs with from the C library: from `errno`, from functions that have state
 //! by thread, or by reading the register itself. Where it does none of these, all threads run with the storage of the first one.
 //!
-//! What is not known to be harmless counts as a need, so a mistake here can only be in [`HARMLESS`].
+//! A function that is not known to be harmless counts as a need, so a mistake here can only be in [`HARMLESS`].
 
 use image::segments::Object;
 

@@ -27,7 +27,7 @@ fn all_failures(config: Config, f: impl Fn() + Copy) -> Vec<String> {
     found
 }
 
-/// The same under several searches: these failures are found, each named by how it starts.
+/// Checks under several searches that these failures are found, each named by how it starts.
 #[track_caller]
 fn fails(right: &[&str], f: impl Fn() + Copy) {
     for algorithm in ["optimal", "source", "dpor", "none"] {

@@ -1,4 +1,4 @@
-//! What the closure of a check captures: it was made outside, and each execution must begin with what was made.
+//! Variables that the closure of a check captures: they were made outside, and each execution must begin with what was made.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What a report says of failures: which kind, and whose place.
+//! The kind and the place that a report gives for a failure.
 
 mod common;
 

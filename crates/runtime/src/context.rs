@@ -115,7 +115,7 @@ pub(crate) fn required(what: &str, place: Place) -> *mut Execution {
     ex
 }
 
-/// The same for an operation on an object. Threads whose start was deferred come to their first operations before that.
+/// The execution, for an operation on an object. Threads whose start was deferred come to their first operations before that.
 #[inline]
 pub(crate) fn for_operation(what: &str, place: Place) -> *mut Execution {
     let ex = required(what, place);

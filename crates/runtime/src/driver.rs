@@ -444,7 +444,7 @@ pub fn check(
     if failures.is_empty() && session.modes().hashes && depends_on_hashes(settings, session.modes(), test) {
         Caveat::new(CaveatKind::Inputs, HASHES).add_to(&mut caveats);
     }
-    // What the only execution leaves, no other one finds.
+    // A change that the only execution makes is not met by another one.
     if runs > 1 && outside::captured_is_changed() {
         Caveat::new(CaveatKind::State, CAPTURED).add_to(&mut caveats);
     }

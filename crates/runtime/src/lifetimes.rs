@@ -305,7 +305,7 @@ impl Execution {
         }
         let old = self.objects.iter().position(|o| o.address == address).filter(|i| *i != id.index());
         let Some(old) = old.map(|i| ObjectId(i as u32)) else { return };
-        // What was moved out of a frame that has returned leaves nothing behind, nor does what is freed unseen.
+        // An object that was moved out of a frame that has returned, or whose memory was freed unseen, leaves no trace.
         let is_heap = self.holder_of_stack(address).is_none() && !crate::heap::is_allocated(address);
         if !is_heap || !crate::frees::are_seen() || self.freed_alone {
             return;

@@ -298,7 +298,7 @@ pub(crate) unsafe fn look(
     };
     let (epoch, keeps) = (ex.epoch, ex.keeps_values);
     if earlier && has_destructor && is_put_back(handle.address()).is_some_and(|whole| !whole) {
-        // What a lock or a cell holds is noted where it is met.
+        // The value of a lock or a cell is named where the object is met.
         let made = met.map(|id| &ex.objects[id.index()]).filter(|o| o.class == Class::Once);
         if let Some(place) = made.and_then(|o| o.place) {
             ex.caveats.add(explore::CaveatKind::State, crate::objects::MADE_OUTSIDE.into(), place);

@@ -830,7 +830,7 @@ unsafe fn make_fiber(stack: corosensei::stack::DefaultStack, ex: *mut Execution,
     })
 }
 
-/// What an execution amounts to that did not end with all threads at their ends: a failure, and others with [`Settings::keep_going`].
+/// Judges an execution that did not end with all threads at their ends: gives its failure, and others with [`Settings::keep_going`].
 #[cold]
 #[inline(never)]
 fn judge(ex: &mut Execution, end: End) -> (Option<Box<Failure>>, Vec<Failure>) {

@@ -114,7 +114,7 @@ pub fn data<T: ?Sized>(object: &Handle, class: Class, inline: *mut T) -> *mut T 
     data_of_lock(object, class, inline, std::ptr::null_mut::<()>())
 }
 
-/// The same, for an object whose value has a part that is put back in each execution although the value has a destructor.
+/// Gives the data of an object whose value has a part that is put back in each execution although the value has a destructor.
 #[inline]
 pub fn data_of_lock<T: ?Sized, P>(object: &Handle, _class: Class, inline: *mut T, part: *mut P) -> *mut T {
     let ex = context::current();

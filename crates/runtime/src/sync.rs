@@ -406,7 +406,7 @@ unsafe fn still_there(ex: *mut Execution, handle: &Handle, object: explore::Obje
     }
 }
 
-/// The same, where the memory of the object was freed or has other contents.
+/// Reports the step if the memory of the object was freed or has other contents.
 ///
 /// # Safety
 ///
